@@ -1,0 +1,78 @@
+"""The `reconciler` command: finds the verb, runs it, and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.terminal import print_error
+from reconciler.errors import ReconcilerError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS = MappingProxyType(
+    {
+        "validate": "Check every spec, without a cluster.",
+        "plan": "Show exactly what would change on a cluster.",
+        "show": "Show a saved plan.",
+        "apply": "Make the changes of a plan, and nothing else.",
+        "sandbox": "Run a throwaway Kafka cluster on this machine.",
+        "schema": "Print the JSON Schemas of the file formats.",
+    }
+)
+
+
+class Verbs(click.Group):
+    """A group that imports a verb's module only when that verb is called: a fast first answer."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Name the verbs in the order in which they are used."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import `reconciler.cli.<verb>` and return its `command`."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"reconciler.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="reconciler")
+def group() -> None:
+    """Kafka topics as code: plan in the pull request, apply on merge, balanced by design."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 error or refusal, 2 changes pending, 64 usage."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = group.main(args=arguments, prog_name="reconciler", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return UsageError.exit_code
+    except click.Abort:
+        print_error("interrupted")
+        return 130
+    except ReconcilerError as error:
+        print_error(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code if isinstance(code, int) else 0

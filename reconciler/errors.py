@@ -1,0 +1,105 @@
+"""What can be wrong, and how it is said: locations, findings and the error tree.
+
+Every check returns all its findings; an error carries them to the command line, which prints
+them and exits with the error's code. The codes are the table of docs/exit-codes.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from reconciler.rulebook import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a spec file. Units: line and column count from 1, as editors and git do."""
+
+    file: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Severity(StrEnum):
+    """How much a finding weighs: only errors stop a run."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a check has to say: what, the way out, the rule, and where.
+
+    Errors: KeyError for a rule that the rulebook does not list, so no rule goes undocumented.
+    """
+
+    rule: str
+    what: str
+    way_out: str = ""
+    where: Location | None = None
+    severity: Severity = Severity.ERROR
+
+    def __post_init__(self) -> None:
+        RULES[self.rule]
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        way_out = f"; {self.way_out}" if self.way_out else ""
+        return f"{place}{self.what}{way_out} [{self.rule}]"
+
+
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Order findings by place, then rule, each said once; those without a place come first."""
+    nowhere = Location("", 0, 0)
+    unique = set(findings)
+    return tuple(sorted(unique, key=lambda f: (f.where or nowhere, f.rule, f.what)))
+
+
+class ReconcilerError(Exception):
+    """Anything that ends a run with a message instead of a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(ReconcilerError):
+    """The command line itself is off. 64 as in sysexits.h, never to be taken for a diff."""
+
+    exit_code = 64
+
+
+class FindingsError(ReconcilerError):
+    """Findings of severity error that end a run, all of them at once."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = sort_findings(findings)
+        super().__init__("\n".join(str(finding) for finding in self.findings))
+
+
+class SpecError(FindingsError):
+    """The estate does not hold: nothing was read from or written to a cluster."""
+
+
+class ClusterError(FindingsError):
+    """A cluster cannot be reached, is not the one expected, or does not grant the rights."""
+
+
+class PlanFileError(FindingsError):
+    """A plan file is no plan of ours: malformed, from a newer format, or tampered with."""
+
+
+class StalePlanError(FindingsError):
+    """The cluster has moved since the plan was made: one finding for each thing that moved."""
+
+
+class SandboxError(ReconcilerError):
+    """The throwaway cluster cannot be started, found or stopped."""

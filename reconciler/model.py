@@ -1,0 +1,259 @@
+"""The nouns every stage shares: brokers, topics as wished and as found, steps, plans, outcomes.
+
+Frozen values only. A stage takes some of them and returns others; nothing here reads the world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.errors import Finding, Location
+
+Replicas = tuple[int, ...]
+"""The broker ids of one partition, preferred leader first."""
+
+Assignment = tuple[Replicas, ...]
+"""Row p holds the replicas of partition p."""
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Broker:
+    """A broker of a cluster. `cordoned`: all its log directories are (KIP-1066)."""
+
+    id: int
+    rack: str | None = None
+    alive: bool = True
+    cordoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic as one cluster should have it: defaults, profile and overrides already applied.
+
+    A field that is None is not managed. Config values are in the broker's own spelling (units
+    resolved, lists joined by commas). `fields` tells where a value was written, by a dotted path
+    ("partitions", "config.retention.ms", "assignment.3"); inherited values point into
+    clusters.yaml.
+    """
+
+    name: str
+    location: Location
+    partitions: int | None = None
+    replication_factor: int | None = None
+    config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    assignment: Assignment | None = None
+    rack_aware: bool = True
+    absent: bool = False
+    acknowledge: frozenset[str] = frozenset()
+    owner: str | None = None
+    description: str | None = None
+    fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def where(self, path: str) -> Location:
+        """Return where `path` was written, or its nearest written ancestor, or the topic."""
+        while path:
+            if path in self.fields:
+                return self.fields[path]
+            path = path.rpartition(".")[0]
+        return self.location
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic as a cluster has it.
+
+    `config` holds overrides only (source DYNAMIC_TOPIC_CONFIG); a value of None is an override
+    under a key that the brokers do not know, whose value they do not tell. `assignment` holds the
+    replicas a partition is heading for: while a reassignment runs, its target and not the
+    inflated list that metadata shows. `in_sync` is empty where nobody knows.
+    """
+
+    name: str
+    topic_id: str | None
+    assignment: Assignment
+    config: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    in_sync: Assignment = ()
+    reassigning: frozenset[int] = frozenset()
+    internal: bool = False
+
+    @property
+    def replication_factors(self) -> frozenset[int]:
+        """Every replication factor among the partitions: one, unless something went astray."""
+        return frozenset(len(replicas) for replicas in self.assignment)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """A cluster as it was read: brokers by id, topics by name.
+
+    `config_defaults` holds the value in force for each config key on topics without an override
+    of their own; a key on which the brokers disagree is left out.
+    """
+
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    topics: Mapping[str, TopicState]
+    config_defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+
+
+class Risk(StrEnum):
+    """What a change can cost, named so that a spec can acknowledge it."""
+
+    NONE = "none"
+    ORDERING = "ordering"
+    TRAFFIC = "traffic"
+    DATA_LOSS = "data-loss"
+
+
+@dataclass(frozen=True, slots=True)
+class RiskNote:
+    """A risk of one change, its consequence in plain words, and whether the spec accepts it."""
+
+    risk: Risk
+    consequence: str
+    acknowledged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    """What a plan rests on, or leads to, of one topic: identity, replicas and managed overrides."""
+
+    topic_id: str | None
+    assignment: Assignment
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """Create a topic with every replica placed."""
+
+    topic: str
+    assignment: Assignment
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Append partitions; `added[0]` becomes partition number `first`."""
+
+    topic: str
+    first: int
+    added: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfig:
+    """Set and unset overrides of a topic, in one request."""
+
+    topic: str
+    set: Mapping[str, str]
+    unset: frozenset[str]
+
+
+Step = CreateTopic | AddPartitions | AlterConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How evenly something lies over the eligible brokers: the fewest and the most on any."""
+
+    least: int
+    most: int
+
+    @property
+    def skew(self) -> int:
+        """Max minus min."""
+        return self.most - self.least
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Leaders and replicas over the eligible brokers, of one topic or of a whole cluster."""
+
+    leaders: Spread
+    replicas: Spread
+
+
+class AnswerKind(StrEnum):
+    """What a broker said to one item of a request."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A broker's answer for one topic: LOST when nobody knows whether it was done."""
+
+    kind: AnswerKind
+    error: str = ""
+    text: str = ""
+
+
+class OutcomeKind(StrEnum):
+    """How a topic of a plan fared."""
+
+    DONE = "done"
+    ALREADY_DONE = "already done"
+    HALF_DONE = "half done"
+    FAILED = "failed"
+    NOT_ATTEMPTED = "not attempted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one topic's steps, and what is missing where something is."""
+
+    topic: str
+    kind: OutcomeKind
+    text: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """One topic of a plan: from `before` to `after`, why that is safe or why it is refused.
+
+    `before` is None for a topic that does not exist. Where `refusals` is not empty nothing is
+    done: a topic is refused whole.
+    """
+
+    name: str
+    location: Location
+    before: TopicImage | None
+    after: TopicImage
+    risks: tuple[RiskNote, ...] = ()
+    refusals: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    balance_before: Balance | None = None
+    balance_after: Balance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would change on one cluster, and nothing else: the only thing that apply reads.
+
+    `topics` holds changes and refusals by name; what needs no change is only counted.
+    """
+
+    cluster: str
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    topics: tuple[PlannedTopic, ...]
+    unchanged: int = 0
+    files: int = 0
+    live_topics: int = 0
+    unmanaged: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    balance_before: Balance | None = None
+    balance_after: Balance | None = None

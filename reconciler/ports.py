@@ -1,0 +1,78 @@
+"""What the core needs of the world, and no more: a reader, a writer, a clock.
+
+Planning is handed a reader only, so it cannot write. `reconciler.kafka` implements the first two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from reconciler.model import (
+        AddPartitions,
+        AlterConfig,
+        Answer,
+        ClusterState,
+        CreateTopic,
+        TopicState,
+    )
+
+
+class ClusterReader(Protocol):
+    """Reads a cluster in bulk. Errors: ClusterError with the reason and the way out."""
+
+    def read_cluster(self) -> ClusterState:
+        """Read brokers, topics and overrides: a handful of requests, however many topics."""
+        ...
+
+    def read_views(
+        self, names: Collection[str], with_config: Collection[str] = ()
+    ) -> Mapping[int, Mapping[str, TopicState]]:
+        """Ask every living broker for its own view of some topics.
+
+        Brokers answer before the others know, so a topic counts as changed once every view shows
+        it. A topic that a broker does not show is left out of its view; a broker that does not
+        answer is left out altogether. `config` is filled for the topics of `with_config` only.
+        """
+        ...
+
+
+class ClusterWriter(Protocol):
+    """Sends one request a call: the caller keeps within the controller's record limit.
+
+    Each method returns an answer for every step, by topic, and raises nothing for a topic's sake:
+    a time-out or a lost connection is an answer of kind LOST. With `validate_only` the broker
+    checks and changes nothing.
+    """
+
+    def create_topics(
+        self, steps: Sequence[CreateTopic], *, validate_only: bool = False
+    ) -> Mapping[str, Answer]:
+        """Create topics with explicit assignments (CreateTopics)."""
+        ...
+
+    def add_partitions(
+        self, steps: Sequence[AddPartitions], *, validate_only: bool = False
+    ) -> Mapping[str, Answer]:
+        """Append partitions with explicit assignments (CreatePartitions)."""
+        ...
+
+    def alter_configs(
+        self, steps: Sequence[AlterConfig], *, validate_only: bool = False
+    ) -> Mapping[str, Answer]:
+        """Set and unset overrides (IncrementalAlterConfigs, KIP-339)."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that waiting can be tested without waiting. Units: seconds."""
+
+    def now(self) -> float:
+        """Return a monotonic time."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

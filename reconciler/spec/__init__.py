@@ -1,0 +1,5 @@
+"""Stage 1: YAML text becomes TopicSpecs, or every reason why it cannot, all at once.
+
+Belongs here: reading files with their lines and columns, their form, names, configs, inheritance
+and the rules across fields. Forbidden here: any cluster, network, clock or environment variable.
+"""
