@@ -101,5 +101,9 @@ class StalePlanError(FindingsError):
     """The cluster has moved since the plan was made: one finding for each thing that moved."""
 
 
+class RefusedPlanError(FindingsError):
+    """The plan refuses some of its topics, so nothing of it is applied."""
+
+
 class SandboxError(ReconcilerError):
     """The throwaway cluster cannot be started, found or stopped."""

@@ -225,13 +225,13 @@ class PlannedTopic:
     """One topic of a plan: from `before` to `after`, why that is safe or why it is refused.
 
     `before` is None for a topic that does not exist. Where `refusals` is not empty nothing is
-    done: a topic is refused whole.
+    done, and `after` equals `before`: a topic is refused whole.
     """
 
     name: str
     location: Location
     before: TopicImage | None
-    after: TopicImage
+    after: TopicImage | None
     risks: tuple[RiskNote, ...] = ()
     refusals: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 class ClusterReader(Protocol):
     """Reads a cluster in bulk. Errors: ClusterError with the reason and the way out."""
 
-    def read_cluster(self) -> ClusterState:
-        """Read brokers, topics and overrides: a handful of requests, however many topics."""
+    def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
+        """Read brokers, topics and overrides: a handful of requests, however many topics.
+
+        Overrides are read for the topics of `config_of` only; None reads them for all.
+        """
         ...
 
     def read_views(

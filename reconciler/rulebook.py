@@ -21,8 +21,53 @@ class Rule:
     says: str
 
 
-# Files: what can be read at all (spec.load), and the form of its documents (spec.shape).
-_FILES: tuple[Rule, ...] = ()
+# Files: what can be read at all (spec.files, spec.load), and the form of documents (spec.shape).
+_FILES: tuple[Rule, ...] = (
+    Rule("estate-file", "Every YAML file of an estate is a regular file that can be read."),
+    Rule("clusters-file", "An estate has at most one clusters.yaml, at its top, of one document."),
+    Rule("file-size", "A file is small enough to be read by people, and to be read at all."),
+    Rule("file-encoding", "Files are UTF-8 without control characters."),
+    Rule("yaml-syntax", "Files are YAML."),
+    Rule("yaml-tab", "YAML is indented with blanks: what a tab is worth differs by reader."),
+    Rule("yaml-line-ends", "A line ends where git and editors see it end, so nothing hides."),
+    Rule("yaml-depth", "Values are nested no deeper than a specification needs."),
+    Rule("yaml-alias", "An alias follows its anchor, and aliases do not blow a document up."),
+    Rule("yaml-key", "Keys of a map are plain words."),
+    Rule("yaml-merge-key", "Merge keys are no part of YAML 1.2; profiles hold what is shared."),
+    Rule("yaml-duplicate-key", "A key stands once in a map, so no value is dropped silently."),
+    Rule("yaml-tag", "Values carry no YAML tags of their own."),
+    Rule("document-form", "A document is a map of the keys that its kind has."),
+    Rule("document-kind", "Documents of other tools are read where they describe Kafka topics."),
+    Rule("key-unknown", "A key that nobody reads is a mistake, not a comment."),
+    Rule("key-missing", "A document carries the keys without which it means nothing."),
+    Rule("value-missing", "A key has a value; what is not managed is left out."),
+    Rule("value-form", "A value is the text, list or map that its key takes."),
+    Rule("value-count", "Counts are plain decimal whole numbers, so 012 and 1e3 surprise nobody."),
+    Rule("value-range", "Counts are in the range that Kafka can hold."),
+    Rule("value-text", "What looks like a number or a flag is quoted where text is meant."),
+    Rule("value-flag", "Flags are true or false, not yes, no, on or off."),
+    Rule("value-choice", "A value of a fixed set is one of that set."),
+    Rule("value-repeated", "A list names each thing once."),
+)
+
+# The estate as a whole: clusters, profiles, overrides, and who manages what (spec.rules).
+_ESTATE: tuple[Rule, ...] = (
+    Rule("estate-empty", "An estate without topics is nothing to do, and that is said."),
+    Rule("cluster-unknown", "A topic names clusters that clusters.yaml has."),
+    Rule("cluster-none", "A topic names at least one cluster, or leaves clusters out for all."),
+    Rule("profile-unknown", "A topic names a profile that clusters.yaml has."),
+    Rule("override-untargeted", "An override is for a cluster that the topic goes to."),
+    Rule("topic-duplicate", "A topic is written once; overrides say what differs on a cluster."),
+    Rule("topic-ignored", "A topic is not both written and ignored."),
+    Rule("topic-not-managed", "A document that asks not to be managed is left alone, and named."),
+    Rule("acknowledge-unknown", "Only risks that exist can be acknowledged."),
+    Rule("cluster-id-form", "A cluster id is text as the cluster itself tells it."),
+    Rule("kafka-version-form", "A Kafka version is quoted text, so that 4.10 is not 4.1."),
+    Rule("kafka-version-newer", "A newer Kafka is checked by the newest catalogue there is."),
+    Rule("client-property-unknown", "Client properties carry the names that librdkafka knows."),
+    Rule("secret-literal", "Secrets are referred to, never written into a file."),
+    Rule("secret-reference", "References are ${env:NAME} or ${file:/absolute/path}."),
+)
 
 # Names of topics (spec.names).
 _NAMES: tuple[Rule, ...] = ()
@@ -31,22 +76,58 @@ _NAMES: tuple[Rule, ...] = ()
 _CONFIGS: tuple[Rule, ...] = ()
 
 # Replica assignments and counts that contradict each other (spec.rules).
-_ASSIGNMENTS: tuple[Rule, ...] = ()
+_ASSIGNMENTS: tuple[Rule, ...] = (
+    Rule("assignment-form", "An assignment has one row of broker ids for each partition."),
+    Rule("assignment-consecutive", "Rows are for partitions 0, 1, 2 … without a gap."),
+    Rule("assignment-row-empty", "A partition has at least one replica."),
+    Rule("assignment-broker-twice", "A broker holds at most one replica of a partition."),
+    Rule("assignment-lengths", "All partitions of a topic have the same number of replicas."),
+    Rule("assignment-partitions", "partitions written beside an assignment is its row count."),
+    Rule("assignment-replication", "replication_factor beside an assignment is its row length."),
+    Rule(
+        "min-insync-le-replication", "With fewer replicas than min.insync.replicas no write lands."
+    ),
+)
 
 # Wishes held against a live cluster (diff).
 _DIFF: tuple[Rule, ...] = (
     Rule("partitions-never-shrink", "Kafka cannot remove partitions, and no topic is recreated."),
+    Rule("replication-stays", "A replication factor is never changed: that would move replicas."),
+    Rule("replicas-stay", "Existing replicas are never moved; only new partitions are placed."),
+    Rule("expand-after-reassignment", "A topic under reassignment takes no new partitions."),
+    Rule("expand-uniform-replication", "A topic of mixed replication takes no new partitions."),
+    Rule("create-needs-counts", "A topic that does not exist needs partitions and replication."),
+    Rule("name-collides-with-live", "No new topic may equal a live one after '.' turns into '_'."),
+    Rule("rf-le-brokers", "A partition has at most one replica on each eligible broker."),
+    Rule("racks-known", "Spreading over racks needs the rack of every broker, or of none."),
+    Rule("broker-unknown", "An assignment names brokers that the cluster has."),
+    Rule("broker-dead", "A dead broker takes nothing new."),
+    Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
+    Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
+    Rule("deletion-not-done", "No topic is deleted."),
+    Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
 )
 
 # What a run needs of a cluster: reach, identity, rights (kafka).
 _CLUSTER: tuple[Rule, ...] = ()
 
 # Plan files, stale plans and outcomes (plan, apply).
-_PLAN: tuple[Rule, ...] = ()
+_PLAN: tuple[Rule, ...] = (
+    Rule(
+        "risk-not-acknowledged",
+        "Data loss, and reordering of compacted topics, is accepted by name.",
+    ),
+    Rule("plan-form", "A plan file has the form that its schema describes."),
+    Rule("plan-version", "A plan file of a newer major format is not read."),
+    Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
+    Rule("plan-cluster", "A plan is applied to the cluster that it was made for."),
+    Rule("plan-stale", "What a plan rests on has not moved since it was made."),
+)
 
 STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
     {
         "files": _FILES,
+        "estate": _ESTATE,
         "names": _NAMES,
         "configs": _CONFIGS,
         "assignments": _ASSIGNMENTS,
