@@ -3,3 +3,42 @@
 Belongs here: the problem, the strategies, a checker and a measure that share no code with them.
 Forbidden here: specs, configs and clients. Same input, same answer, whatever its order.
 """
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.placement.check import check_placement
+from reconciler.placement.measure import measure_balance
+from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.striped import place_striped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reconciler.model import Assignment
+
+__all__ = ["Problem", "Wish", "check_placement", "count_load", "measure_balance", "place_replicas"]
+
+STRATEGIES: Mapping[str, Callable[[Problem], Mapping[str, Assignment]]] = MappingProxyType(
+    {"striped": place_striped}
+)
+
+
+def place_replicas(problem: Problem, strategy: str = "striped") -> Mapping[str, Assignment]:
+    """Place all wishes of a problem and return the new rows by topic.
+
+    Errors: ValueError where a wish asks for more replicas than there are brokers (the caller
+    refuses that first); AssertionError where the checker finds fault with the strategy's answer.
+    """
+    for wish in problem.wishes:
+        if not 0 < wish.replication <= len(problem.brokers):
+            raise ValueError(
+                f"{wish.topic}: {wish.replication} replicas, {len(problem.brokers)} brokers"
+            )
+    placed = STRATEGIES[strategy](problem)
+    violations = check_placement(problem, placed)
+    if violations:
+        raise AssertionError("; ".join(violations))
+    return placed

@@ -1,0 +1,122 @@
+"""Strategy `striped`: Kafka's two published algorithms over the sorted broker list.
+
+Leaders go round the list; followers follow at a shift that grows with every round. An existing
+topic's stripe goes on where the leader of its partition 0 says it began; a new topic begins where
+the cluster carries the fewest leaders.
+
+Source: AdminUtils.assignReplicasToBrokers (rack-unaware, and rack-aware as of KIP-36). Unlike
+there, the list is always sorted, the shift of partition p does not depend on when p was added, and
+more replicas than racks are dealt to the racks as evenly as they allow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reconciler.model import Assignment, Replicas
+    from reconciler.placement.problem import Problem, Wish
+
+
+def place_striped(problem: Problem) -> Mapping[str, Assignment]:
+    """Place every wish, expansions before new topics, each on top of what was placed before it.
+
+    Returns the new rows by topic. Cost: O(brokers) for the start, O(replicas) amortised for rows.
+    """
+    leaders = Counter(problem.leaders)
+    placed = {}
+    for wish in sorted(problem.wishes, key=lambda wish: (not wish.existing, wish.topic)):
+        stripe = _Stripe(problem.racks(wish), wish.replication)
+        rows = stripe.rows(wish, stripe.start_of(wish, leaders))
+        leaders.update(row[0] for row in rows)
+        placed[wish.topic] = rows
+    return placed
+
+
+class _Stripe:
+    """The broker list of one wish, racks alternating, and how many replicas a rack may hold."""
+
+    def __init__(self, racks: Mapping[str, tuple[int, ...]], replication: int) -> None:
+        self.brokers = _alternate(tuple(racks.values()))
+        self.rack_of = {broker: rack for rack, ids in racks.items() for broker in ids}
+        self.racks = len(racks)
+        self.floor = _deal({rack: len(ids) for rack, ids in racks.items()}, replication)
+        self.extras = replication - sum(self.floor.values())
+        self.size = {rack: len(ids) for rack, ids in racks.items()}
+        self.replication = replication
+
+    def start_of(self, wish: Wish, leaders: Mapping[int, int]) -> int:
+        """Return the index at which partition 0 has, or shall have, its leader."""
+        if wish.existing:
+            first = wish.existing[0][0]
+            if first in self.brokers:
+                return self.brokers.index(first)
+        return self._least_loaded_start(wish, leaders)
+
+    def _least_loaded_start(self, wish: Wish, leaders: Mapping[int, int]) -> int:
+        """Return the start whose leaders meet the fewest leaders; ties by a hash of the name."""
+        n = len(self.brokers)
+        window = wish.count % n
+        loads = [leaders.get(broker, 0) for broker in self.brokers]
+        met = sum(loads[:window])
+        tie = int.from_bytes(blake2b(wish.topic.encode(), digest_size=8).digest(), "big")
+        best = (met, tie % n, 0)
+        for start in range(1, n):
+            met += loads[(start + window - 1) % n] - loads[start - 1]
+            best = min(best, (met, (start + tie) % n, start))
+        return best[2]
+
+    def rows(self, wish: Wish, start: int) -> Assignment:
+        first = len(wish.existing)
+        return tuple(self._row(start, p) for p in range(first, first + wish.count))
+
+    def _row(self, start: int, partition: int) -> Replicas:
+        n = len(self.brokers)
+        leader_index = (start + partition) % n
+        shift = (start + partition // n) * self.racks
+        row = [self.brokers[leader_index]]
+        held = Counter([self.rack_of[row[0]]])
+        step = 0
+        while len(row) < self.replication:
+            broker = self.brokers[_follower_index(leader_index, shift, step, n)]
+            rack = self.rack_of[broker]
+            if broker not in row and self._has_room(rack, held):
+                row.append(broker)
+                held[rack] += 1
+            step += 1
+        return tuple(row)
+
+    def _has_room(self, rack: str, held: Mapping[str, int]) -> bool:
+        """Tell whether one more replica in `rack` still leaves an even spread reachable."""
+        taken = held.get(rack, 0)
+        if taken < self.floor[rack]:
+            return True
+        extras_taken = sum(max(held.get(r, 0) - floor, 0) for r, floor in self.floor.items())
+        return taken == self.floor[rack] and taken < self.size[rack] and extras_taken < self.extras
+
+
+def _alternate(racks: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """List one broker of each rack in turn, a rack that has run out starting over at none."""
+    longest = max(map(len, racks), default=0)
+    return tuple(ids[i] for i in range(longest) for ids in racks if i < len(ids))
+
+
+def _deal(sizes: Mapping[str, int], replication: int) -> dict[str, int]:
+    """Deal one replica to every rack with room for as long as all of those can get one."""
+    floor = dict.fromkeys(sizes, 0)
+    left = replication
+    while roomy := [rack for rack in sizes if floor[rack] < sizes[rack]]:
+        if len(roomy) > left:
+            break
+        for rack in roomy:
+            floor[rack] += 1
+        left -= len(roomy)
+    return floor
+
+
+def _follower_index(leader: int, shift: int, step: int, n: int) -> int:
+    return (leader + 1 + (shift + step) % (n - 1)) % n
