@@ -3,3 +3,19 @@
 Belongs here: building it, its steps, its canonical JSON and fingerprint, and its renderings.
 Forbidden here: clients, and anything that would change a cluster.
 """
+
+from reconciler.plan.build import build_plan
+from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan, summarise
+from reconciler.plan.steps import alter_config, steps_of
+from reconciler.plan.text import render_text
+
+__all__ = [
+    "alter_config",
+    "build_plan",
+    "decode_plan",
+    "encode_plan",
+    "fingerprint_plan",
+    "render_text",
+    "steps_of",
+    "summarise",
+]

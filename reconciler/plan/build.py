@@ -1,0 +1,122 @@
+"""Changes and assignments become a Plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.diff import TopicDiff, eligible_brokers, managed_overrides
+from reconciler.model import Plan, PlannedTopic, TopicImage
+from reconciler.placement import Problem, Wish, count_load, measure_balance, place_replicas
+from reconciler.plan.guards import assess_risks, refuse_unaccepted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from reconciler.errors import Finding
+    from reconciler.model import Assignment, Broker, ClusterState, RiskNote
+
+
+def build_plan(
+    cluster: str,
+    diffs: Sequence[TopicDiff],
+    state: ClusterState,
+    *,
+    excluded: Collection[int] = (),
+    ignored: Collection[str] = (),
+    files: int = 0,
+    notes: Iterable[Finding] = (),
+) -> Plan:
+    """Place what the diffs ask for and freeze it all into a plan.
+
+    `ignored` names live topics that are nobody's business here: neither planned nor reported.
+    Only what is not refused is placed, so that a refused topic takes no room from the others.
+    """
+    risks = {diff.spec.name: _risks(diff, state) for diff in diffs}
+    judged = [replace(diff, refusals=_refusals(diff, risks[diff.spec.name])) for diff in diffs]
+    brokers = eligible_brokers(state.brokers, excluded)
+    ids = [broker.id for broker in brokers]
+    rows = place_replicas(_problem(judged, state, brokers)) if brokers else {}
+    rows = {**rows, **{diff.spec.name: diff.manual for diff in judged if diff.manual is not None}}
+    planned = [
+        _plan_topic(diff, rows.get(diff.spec.name, ()), risks[diff.spec.name], ids)
+        for diff in judged
+        if diff.changes or diff.refusals or diff.notes
+    ]
+    live = {name: topic for name, topic in state.topics.items() if not topic.internal}
+    wanted = {diff.spec.name for diff in diffs} | set(ignored)
+    after = {name: topic.assignment for name, topic in state.topics.items()}
+    after |= {topic.name: topic.after.assignment for topic in planned if topic.after}
+    return Plan(
+        cluster=cluster,
+        cluster_id=state.cluster_id,
+        brokers=tuple(sorted(state.brokers)),
+        topics=tuple(planned),
+        unchanged=len(diffs) - len(planned),
+        files=files,
+        live_topics=len(live),
+        unmanaged=tuple(sorted(set(live) - wanted)),
+        notes=tuple(notes),
+        balance_before=measure_balance([t.assignment for t in state.topics.values()], ids),
+        balance_after=measure_balance(after.values(), ids),
+    )
+
+
+def _risks(diff: TopicDiff, state: ClusterState) -> tuple[RiskNote, ...]:
+    overrides = managed_overrides(diff.state) if diff.state else {}
+    return assess_risks(diff, overrides, state.config_defaults)
+
+
+def _refusals(diff: TopicDiff, risks: Iterable[RiskNote]) -> tuple[Finding, ...]:
+    return (*diff.refusals, *refuse_unaccepted(diff, risks))
+
+
+def _problem(
+    diffs: Iterable[TopicDiff], state: ClusterState, brokers: tuple[Broker, ...]
+) -> Problem:
+    """Pose the wishes that are to be placed; manual rows of this plan count as load."""
+    wishes, manual = [], []
+    for diff in diffs:
+        if diff.refusals or not diff.new_partitions:
+            continue
+        if diff.manual is not None:
+            manual.append(diff.manual)
+        else:
+            wishes.append(_wish(diff))
+    load = [topic.assignment for topic in state.topics.values()]
+    leaders, replicas = count_load([*load, *manual])
+    return Problem(brokers, leaders, replicas, tuple(wishes))
+
+
+def _wish(diff: TopicDiff) -> Wish:
+    existing = diff.state.assignment if diff.state else ()
+    count, replication = diff.new_partitions, diff.replication_factor
+    return Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware)
+
+
+def _plan_topic(
+    diff: TopicDiff, rows: Assignment, risks: tuple[RiskNote, ...], brokers: Collection[int]
+) -> PlannedTopic:
+    before = _image(diff)
+    existing = before.assignment if before else ()
+    wished = TopicImage(before.topic_id if before else None, existing + rows, diff.config)
+    after = before if diff.refusals else wished
+    placed = bool(rows) and not diff.refusals
+    return PlannedTopic(
+        name=diff.spec.name,
+        location=diff.spec.location,
+        before=before,
+        after=after,
+        risks=risks,
+        refusals=diff.refusals,
+        notes=diff.notes,
+        balance_before=measure_balance([existing], brokers) if placed and before else None,
+        balance_after=measure_balance([wished.assignment], brokers) if placed else None,
+    )
+
+
+def _image(diff: TopicDiff) -> TopicImage | None:
+    if diff.state is None:
+        return None
+    state = diff.state
+    return TopicImage(state.topic_id, state.assignment, managed_overrides(state))

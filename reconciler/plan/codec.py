@@ -1,0 +1,207 @@
+"""A plan as canonical JSON, sealed by a fingerprint, and back.
+
+The fingerprint covers what the plan does and rests on: the cluster, and each topic's images, risks
+and refusals; not the rest of the cluster, nor how balanced it is.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+from pydantic import ValidationError
+
+from reconciler.errors import Finding, PlanFileError
+from reconciler.model import (
+    AddPartitions,
+    AlterConfig,
+    CreateTopic,
+    Plan,
+    PlannedTopic,
+    Step,
+    TopicImage,
+)
+from reconciler.plan.document import (
+    FORMAT_VERSION,
+    Action,
+    ChangeDocument,
+    ClusterDocument,
+    ImageDocument,
+    PlanDocument,
+    ResourceDocument,
+    StepName,
+    SummaryDocument,
+)
+from reconciler.plan.steps import steps_of
+
+_STEP_NAMES: dict[type[Step], StepName] = {
+    CreateTopic: "create_topic",
+    AddPartitions: "add_partitions",
+    AlterConfig: "alter_config",
+}
+
+
+def encode_plan(plan: Plan) -> str:
+    """Encode a plan as one line of canonical JSON: equal plans, equal bytes."""
+    document = _document(plan).model_copy(update={"fingerprint": fingerprint_plan(plan)})
+    return _canonical(document.model_dump(mode="json")) + "\n"
+
+
+def decode_plan(text: str, source: str = "plan") -> Plan:
+    """Decode a plan file. Errors: PlanFileError if it is malformed, too new, or tampered with."""
+    document = _parse(text, source)
+    plan = _plan(document)
+    if fingerprint_plan(plan) != document.fingerprint:
+        raise _refuse(
+            "plan-tampered",
+            f"{source} does not match its own fingerprint: it was changed after it was made",
+        )
+    return plan
+
+
+def fingerprint_plan(plan: Plan) -> str:
+    """Return the SHA-256, in hex, of what the plan does and rests on."""
+    essence = {
+        "format": FORMAT_VERSION.partition(".")[0],
+        "cluster": [plan.cluster, plan.cluster_id],
+        "topics": [
+            [resource.name, resource.change, resource.risks, [f.rule for f in resource.refusals]]
+            for resource in map(_resource, plan.topics)
+        ],
+    }
+    return sha256(_canonical(_plain(essence)).encode()).hexdigest()
+
+
+def summarise(plan: Plan) -> SummaryDocument:
+    """Count a plan's topics."""
+    steps = [step for topic in plan.topics for step in steps_of(topic)]
+    return SummaryDocument(
+        create=sum(isinstance(step, CreateTopic) for step in steps),
+        expand=sum(isinstance(step, AddPartitions) for step in steps),
+        configure=sum(isinstance(step, AlterConfig) for step in steps),
+        refused=sum(bool(topic.refusals) for topic in plan.topics),
+        unchanged=plan.unchanged,
+        live=plan.live_topics,
+        files=plan.files,
+    )
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value)
+
+
+def _refuse(rule: str, what: str, way_out: str = "make the plan again") -> PlanFileError:
+    return PlanFileError([Finding(rule, what, way_out)])
+
+
+def _parse(text: str, source: str) -> PlanDocument:
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _refuse("plan-form", f"{source} is no JSON: {error}") from error
+    version = raw.get("format_version") if isinstance(raw, dict) else None
+    known = FORMAT_VERSION.partition(".")[0]
+    if isinstance(version, str) and version.partition(".")[0] != known:
+        what = f"{source} has format_version {version}, this reconciler reads {known}.x"
+        way_out = "use the reconciler that made it, or make the plan again"
+        raise _refuse("plan-version", what, way_out)
+    try:
+        return PlanDocument.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the document"
+        raise _refuse("plan-form", f"{source} is no plan: {place}: {first['msg']}") from error
+    except KeyError as error:
+        what = f"{source} names the rule {error}, which this reconciler does not have"
+        raise _refuse("plan-form", what) from error
+
+
+def _document(plan: Plan) -> PlanDocument:
+    return PlanDocument(
+        fingerprint="0" * 64,
+        cluster=ClusterDocument(
+            name=plan.cluster,
+            cluster_id=plan.cluster_id,
+            brokers=plan.brokers,
+            balance_before=plan.balance_before,
+            balance_after=plan.balance_after,
+        ),
+        resource_changes=tuple(map(_resource, plan.topics)),
+        summary=summarise(plan),
+        unmanaged=plan.unmanaged,
+        notes=plan.notes,
+    )
+
+
+def _resource(topic: PlannedTopic) -> ResourceDocument:
+    steps = tuple(_STEP_NAMES[type(step)] for step in steps_of(topic))
+    action: Action = "create" if "create_topic" in steps else "update" if steps else "no-op"
+    return ResourceDocument(
+        address=f"kafka_topic.{topic.name}",
+        name=topic.name,
+        change=ChangeDocument(
+            actions=(action,), before=_image(topic.before), after=_image(topic.after)
+        ),
+        steps=steps,
+        where=topic.location,
+        risks=topic.risks,
+        refusals=topic.refusals,
+        notes=topic.notes,
+        balance_before=topic.balance_before,
+        balance_after=topic.balance_after,
+    )
+
+
+def _image(image: TopicImage | None) -> ImageDocument | None:
+    if image is None:
+        return None
+    return ImageDocument(
+        topic_id=image.topic_id,
+        partitions=len(image.assignment),
+        replication_factor=max(map(len, image.assignment), default=0),
+        assignment=image.assignment,
+        config=dict(image.config),
+    )
+
+
+def _plan(document: PlanDocument) -> Plan:
+    cluster = document.cluster
+    return Plan(
+        cluster=cluster.name,
+        cluster_id=cluster.cluster_id,
+        brokers=cluster.brokers,
+        topics=tuple(map(_planned, document.resource_changes)),
+        unchanged=document.summary.unchanged,
+        files=document.summary.files,
+        live_topics=document.summary.live,
+        unmanaged=document.unmanaged,
+        notes=document.notes,
+        balance_before=cluster.balance_before,
+        balance_after=cluster.balance_after,
+    )
+
+
+def _planned(resource: ResourceDocument) -> PlannedTopic:
+    return PlannedTopic(
+        name=resource.name,
+        location=resource.where,
+        before=_read_image(resource.change.before),
+        after=_read_image(resource.change.after),
+        risks=resource.risks,
+        refusals=resource.refusals,
+        notes=resource.notes,
+        balance_before=resource.balance_before,
+        balance_after=resource.balance_after,
+    )
+
+
+def _read_image(image: ImageDocument | None) -> TopicImage | None:
+    if image is None:
+        return None
+    return TopicImage(image.topic_id, image.assignment, image.config)

@@ -1,0 +1,92 @@
+"""The form of a plan file, declared once: what is written, read, and published as JSON Schema.
+
+Names are Terraform's where it has one (`resource_changes[].change.actions`), so that plan viewers
+and policies made for it work.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reconciler.errors import Finding, Location
+from reconciler.model import Balance, Broker, RiskNote
+
+FORMAT_VERSION = "1.0"
+"""Major: a reader that does not know it refuses. Minor: only added fields, which it may skip."""
+
+Action = Literal["no-op", "create", "update"]
+StepName = Literal["create_topic", "add_partitions", "alter_config"]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ImageDocument(_Document):
+    """One topic before or after: `assignment[p]` lists partition p's brokers, leader first."""
+
+    topic_id: str | None
+    partitions: int
+    replication_factor: int
+    assignment: tuple[tuple[int, ...], ...]
+    config: dict[str, str]
+
+
+class ChangeDocument(_Document):
+    """Terraform's change representation; a refused topic has the action `no-op`."""
+
+    actions: tuple[Action]
+    before: ImageDocument | None
+    after: ImageDocument | None
+
+
+class ResourceDocument(_Document):
+    """One topic of the plan: what changes, in which steps, at what risk, or why it is refused."""
+
+    address: str
+    type: Literal["kafka_topic"] = "kafka_topic"
+    name: str
+    change: ChangeDocument
+    steps: tuple[StepName, ...]
+    where: Location
+    risks: tuple[RiskNote, ...] = ()
+    refusals: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    balance_before: Balance | None = None
+    balance_after: Balance | None = None
+
+
+class ClusterDocument(_Document):
+    """The one cluster that the plan is for, and its balance over the eligible brokers."""
+
+    name: str
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    balance_before: Balance | None = None
+    balance_after: Balance | None = None
+
+
+class SummaryDocument(_Document):
+    """Counts of topics; one that grows and is configured counts in both."""
+
+    create: int
+    expand: int
+    configure: int
+    refused: int
+    unchanged: int
+    live: int
+    files: int
+
+
+class PlanDocument(_Document):
+    """A plan of reconciler: what would change on one Kafka cluster, and nothing else."""
+
+    format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")] = FORMAT_VERSION
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    cluster: ClusterDocument
+    resource_changes: tuple[ResourceDocument, ...]
+    summary: SummaryDocument
+    unmanaged: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()

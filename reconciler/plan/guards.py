@@ -1,0 +1,91 @@
+"""What a change can cost, in plain words, and which costs a spec must accept by name first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding
+from reconciler.model import Risk, RiskNote
+from reconciler.units import describe_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reconciler.diff import TopicDiff
+
+_RETENTION = ("retention.ms", "retention.bytes")
+
+
+def assess_risks(
+    diff: TopicDiff, overrides: Mapping[str, str], defaults: Mapping[str, str]
+) -> tuple[RiskNote, ...]:
+    """Name the risks of altering a topic whose managed overrides are `overrides` now."""
+    if diff.state is None:
+        return ()
+    before, after = {**defaults, **overrides}, {**defaults, **diff.config}
+    notes = [*_lost_records(before, after)]
+    if diff.new_partitions:
+        notes.append(RiskNote(Risk.ORDERING, "keys move to other partitions"))
+    accepted = diff.spec.acknowledge
+    return tuple(
+        RiskNote(note.risk, note.consequence, str(note.risk) in accepted) for note in notes
+    )
+
+
+def refuse_unaccepted(diff: TopicDiff, risks: Iterable[RiskNote]) -> Iterator[Finding]:
+    """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it."""
+    for note in risks:
+        if note.acknowledged or not _needs_acknowledging(diff, note.risk):
+            continue
+        yield Finding(
+            "risk-not-acknowledged",
+            f"{note.consequence} ({note.risk})",
+            f"write acknowledge: [{note.risk}] in the spec if that is meant",
+            diff.spec.location,
+        )
+
+
+def _needs_acknowledging(diff: TopicDiff, risk: Risk) -> bool:
+    if risk is Risk.ORDERING:
+        live = diff.state.config.get("cleanup.policy") if diff.state else None
+        return "compact" in f"{live} {diff.config.get('cleanup.policy')}"
+    return risk is Risk.DATA_LOSS
+
+
+def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:
+    for key in _RETENTION:
+        if key in before and key in after and _limit(after[key]) < _limit(before[key]):
+            kept = describe_value(key, after[key])
+            beyond = "older than" if key.endswith(".ms") else "beyond"
+            yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
+    for policy in (
+        sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
+    ):
+        yield RiskNote(Risk.DATA_LOSS, _POLICY_CONSEQUENCE[policy])
+    for key, consequence in _SWITCHES.items():
+        if before.get(key) not in (None, after.get(key)) and after.get(key) == consequence[0]:
+            yield RiskNote(Risk.DATA_LOSS, consequence[1])
+
+
+_POLICY_CONSEQUENCE = {
+    "delete": "records past the retention are deleted from now on",
+    "compact": "only the last record of every key is kept from now on",
+}
+
+_SWITCHES = {
+    "unclean.leader.election.enable": (
+        "true",
+        "a replica that lags may become leader, and what it lacks is lost",
+    ),
+    "remote.storage.enable": ("false", "records in remote storage may be deleted"),
+}
+
+
+def _policies(config: Mapping[str, str]) -> set[str]:
+    return {policy for policy in config.get("cleanup.policy", "").split(",") if policy}
+
+
+def _limit(value: str) -> float:
+    """Return a retention as a number: any negative value means no limit."""
+    number = int(value)
+    return float("inf") if number < 0 else number

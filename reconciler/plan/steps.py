@@ -1,0 +1,35 @@
+"""The steps of a planned topic, derived from its images: what renderings show and apply does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model import PlannedTopic, Step
+
+
+def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
+    """Return what leads from `before` to `after`, in the order it is done; none if refused."""
+    before, after = topic.before, topic.after
+    if topic.refusals or after is None:
+        return ()
+    if before is None:
+        return (CreateTopic(topic.name, after.assignment, after.config),)
+    steps: list[Step] = []
+    first = len(before.assignment)
+    if len(after.assignment) > first:
+        steps.append(AddPartitions(topic.name, first, after.assignment[first:]))
+    change = alter_config(topic.name, before.config, after.config)
+    if change.set or change.unset:
+        steps.append(change)
+    return tuple(steps)
+
+
+def alter_config(topic: str, before: Mapping[str, str], after: Mapping[str, str]) -> AlterConfig:
+    """Return what to set and unset so that `before` becomes `after`."""
+    wanted = {key: value for key, value in sorted(after.items()) if before.get(key) != value}
+    return AlterConfig(topic, wanted, frozenset(set(before) - set(after)))

@@ -1,0 +1,184 @@
+"""A plan as text that a person reads: one block a topic, refusals and risks in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, Risk
+from reconciler.plan.codec import fingerprint_plan, summarise
+from reconciler.plan.steps import steps_of
+from reconciler.units import describe_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from reconciler.errors import Finding
+    from reconciler.model import Balance, Plan, PlannedTopic, RiskNote, Spread, Step
+
+NAME_WIDTH = 34
+DETAIL = " " * 12
+LABEL_WIDTH = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """ANSI colours, or nothing: what is painted reads the same without."""
+
+    wanted: bool
+
+    def __call__(self, colour: str, text: str) -> str:
+        """Paint `text`, one of green, yellow, red, cyan, bold, dim."""
+        codes = {"green": 32, "yellow": 33, "red": 31, "cyan": 36, "bold": 1, "dim": 2}
+        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self.wanted else text
+
+
+def render_text(plan: Plan, *, colour: bool = False) -> str:
+    """Render a plan for a terminal. Returns lines ending in a newline."""
+    paint = Paint(colour)
+    blocks = [[paint("bold", _headline(plan))]]
+    blocks += [list(_topic(topic, paint)) for topic in plan.topics]
+    if plan.notes:
+        blocks.append([_note(note, paint) for note in plan.notes])
+    blocks.append(list(_closing(plan, paint)))
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def count(number: int, noun: str) -> str:
+    """Say a number with its noun: 1 topic, 2 topics, 3 replicas."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _headline(plan: Plan) -> str:
+    racks = {broker.rack for broker in plan.brokers if broker.rack is not None}
+    brokers = count(len(plan.brokers), "broker")
+    where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
+    topics = len(plan.topics) + plan.unchanged
+    specs = f"{count(topics, 'topic')} from {count(plan.files, 'file')}"
+    return " · ".join(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
+
+
+def _topic(topic: PlannedTopic, paint: Paint) -> Iterator[str]:
+    steps = steps_of(topic)
+    for number, step in enumerate(steps):
+        sign, verb, tone, what = _describe(step, topic)
+        place = _place(topic) if number == 0 else ""
+        yield _title(paint(tone, f"{sign} {verb:<7}"), topic.name, what, paint("dim", place))
+        yield from _details(step, topic, paint)
+    for risk in topic.risks if steps else ():
+        yield _detail(f"risk  {risk.risk}", _risk(risk, paint))
+    if topic.refusals:
+        yield _title(paint("red", "x refuse "), topic.name, "", paint("dim", _place(topic)))
+    for refusal in topic.refusals:
+        yield DETAIL + f"{_capital(refusal.what)}."
+        yield DETAIL + f"{_capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
+    if not steps and not topic.refusals:
+        yield _title(paint("dim", "= keep   "), topic.name, "", paint("dim", _place(topic)))
+    for note in topic.notes:
+        yield DETAIL + _note(note, paint)
+
+
+def _place(topic: PlannedTopic) -> str:
+    return f"{topic.location.file}:{topic.location.line}"
+
+
+def _title(head: str, name: str, what: str, place: str) -> str:
+    return f"{head} {name:<{NAME_WIDTH}} {what:<30} {place}".rstrip()
+
+
+def _detail(label: str, text: str) -> str:
+    return f"{DETAIL}{label:<{LABEL_WIDTH}} {text}".rstrip()
+
+
+def _describe(step: Step, topic: PlannedTopic) -> tuple[str, str, str, str]:
+    """Return the sign, the verb, its colour, and the step in a few words."""
+    match step:
+        case CreateTopic(assignment=rows):
+            what = f"{count(len(rows), 'partition')} × {count(len(rows[0]), 'replica')}"
+            return "+", "create", "green", what
+        case AddPartitions(first=first, added=rows):
+            return "~", "expand", "yellow", f"{first} → {first + len(rows)} partitions"
+        case AlterConfig():
+            return "~", "config", "cyan", "" if len(steps_of(topic)) == 1 else "and its config"
+        case _:
+            assert_never(step)
+
+
+def _details(step: Step, topic: PlannedTopic, paint: Paint) -> Iterator[str]:
+    match step:
+        case CreateTopic(config=config):
+            for key, value in sorted(config.items()):
+                yield _detail(key, describe_value(key, value))
+            yield from _placement(topic)
+        case AddPartitions():
+            yield from _placement(topic)
+        case AlterConfig():
+            before = topic.before.config if topic.before else {}
+            yield from _config(step, before, paint)
+        case _:
+            assert_never(step)
+
+
+def _config(step: AlterConfig, before: Mapping[str, str], paint: Paint) -> Iterator[str]:
+    for key in sorted({*step.set, *step.unset}):
+        old = describe_value(key, before[key]) if key in before else paint("dim", "not set")
+        new = describe_value(key, step.set[key]) if key in step.set else paint("dim", "unset")
+        yield _detail(key, f"{old} → {new}")
+
+
+def _placement(topic: PlannedTopic) -> Iterator[str]:
+    after, before = topic.balance_after, topic.balance_before
+    if after is None:
+        return
+    leaders = f"leaders {_spread(after.leaders)}, replicas {_spread(after.replicas)} a broker"
+    beside = f" (before: {_pair(before)})" if before is not None else ""
+    yield _detail("placement", leaders + beside)
+
+
+def _pair(balance: Balance) -> str:
+    return f"{_spread(balance.leaders)} and {_spread(balance.replicas)}"
+
+
+def _spread(spread: Spread) -> str:
+    return str(spread.most) if spread.skew == 0 else f"{spread.least}..{spread.most}"
+
+
+def _risk(note: RiskNote, paint: Paint) -> str:
+    state = "acknowledged" if note.acknowledged else "mind this"
+    tone = "dim" if note.acknowledged else "red" if note.risk is Risk.DATA_LOSS else "yellow"
+    return f"{note.consequence}; {paint(tone, state)}"
+
+
+def _note(note: Finding, paint: Paint) -> str:
+    way_out = f"; {note.way_out}" if note.way_out else ""
+    return paint("dim", f"{note.severity}: {note.what}{way_out} [{note.rule}]")
+
+
+def _capital(text: str) -> str:
+    """Begin a sentence with a capital, unless it begins with the name of a field."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
+
+
+def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
+    summary = summarise(plan)
+    counts = {
+        "to create": summary.create,
+        "to expand": summary.expand,
+        "to configure": summary.configure,
+        "refused": summary.refused,
+    }
+    said = [f"{number:,} {what}" for what, number in counts.items() if number]
+    unmanaged = f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
+    if not said:
+        line = f"No changes. {count(plan.unchanged + len(plan.topics), 'topic')} as specified"
+        yield " · ".join(filter(None, [paint("green", line), unmanaged]))
+        return
+    yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
+    if plan.balance_before and plan.balance_after:
+        yield f"cluster: {_shift(plan.balance_before, plan.balance_after)}"
+    yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
+
+
+def _shift(before: Balance, after: Balance) -> str:
+    leaders = f"leaders {_spread(before.leaders)} → {_spread(after.leaders)}"
+    return f"{leaders}, replicas {_spread(before.replicas)} → {_spread(after.replicas)} a broker"
