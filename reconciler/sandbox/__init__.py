@@ -3,3 +3,7 @@
 Belongs here: jars, a Java runtime, the engines, and the record of what runs. Forbidden here:
 anything that could reach a cluster that this package did not start.
 """
+
+from reconciler.sandbox.cluster import BrokerState, BrokerStatus, Cluster, start_cluster
+
+__all__ = ["BrokerState", "BrokerStatus", "Cluster", "start_cluster"]

@@ -1,0 +1,175 @@
+"""A throwaway cluster: what can be asked for, and what can be done with one that runs."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+from reconciler.errors import SandboxError
+from reconciler.sandbox.jars import find_release
+from reconciler.sandbox.progress import Progress, Silence
+from reconciler.sandbox.runs import open_run
+from reconciler.sandbox.shape import spread_brokers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from reconciler.model import Broker
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class EngineName(StrEnum):
+    """What the brokers run in."""
+
+    EMBEDDED = "embedded"
+    CONTAINER = "container"
+
+
+class BrokerState(StrEnum):
+    """What has become of a broker, seen from outside Kafka."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    FROZEN = "frozen"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """A broker, where it answers, and how it is; `reason` says why it died."""
+
+    id: int
+    rack: str | None
+    address: str
+    state: BrokerState
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRequest:
+    """What to start.
+
+    `listeners`: further listeners of every broker, name to security protocol. `properties`: for
+    every node, over the sandbox's own; `broker_properties`: for single brokers. `scram_users`: as
+    `kafka-storage format --add-scram` takes them. `image`: for the container engine.
+    """
+
+    brokers: tuple[Broker, ...]
+    kafka_version: str
+    isolate: bool
+    image: str | None
+    listeners: Mapping[str, str]
+    properties: Mapping[str, str]
+    broker_properties: Mapping[int, Mapping[str, str]]
+    scram_users: Sequence[str]
+    jvm_options: Sequence[str]
+    log_directories: int
+    timeout_s: float
+
+
+class Cluster(Protocol):
+    """A cluster that runs. Methods wait until the other brokers know. Errors: SandboxError."""
+
+    cluster_id: str
+    kafka_version: str
+    directory: Path
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Every broker's plaintext address, for a client's bootstrap.servers."""
+        ...
+
+    def addresses(self, listener: str = "PLAINTEXT") -> Mapping[int, str]:
+        """Return host:port of a listener, by broker id."""
+        ...
+
+    def statuses(self) -> tuple[BrokerStatus, ...]:
+        """Look after every broker."""
+        ...
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Shut a broker down as an operator would."""
+        ...
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start a broker that is stopped or dead."""
+        ...
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End a broker without warning (SIGKILL); the others notice after some seconds."""
+        ...
+
+    def freeze_broker(self, broker_id: int) -> None:
+        """Let a broker hang: connected, but without an answer (SIGSTOP)."""
+        ...
+
+    def thaw_broker(self, broker_id: int) -> None:
+        """Let a frozen broker go on."""
+        ...
+
+
+@contextmanager
+def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and optional
+    brokers: int = 3,
+    racks: int | None = None,
+    *,
+    shape: Sequence[Broker] | None = None,
+    engine: str = EngineName.EMBEDDED,
+    isolate: bool = False,
+    kafka_version: str | None = None,
+    image: str | None = None,
+    listeners: Mapping[str, str] = NOTHING,
+    properties: Mapping[str, str] = NOTHING,
+    broker_properties: Mapping[int, Mapping[str, str]] | None = None,
+    scram_users: Sequence[str] = (),
+    jvm_options: Sequence[str] = (),
+    log_directories: int = 1,
+    timeout_s: float = 120,
+    progress: Progress | None = None,
+) -> Iterator[Cluster]:
+    """Start a real KRaft cluster on loopback; it ends with the block, or with this process.
+
+    Brokers are 1..n in rack0..; `shape` gives ids and racks of one's own instead.
+
+    Errors: SandboxError with the reason and the way out.
+    """
+    if racks is None:
+        racks = min(3, brokers)
+    request = ClusterRequest(
+        brokers=tuple(shape) if shape is not None else spread_brokers(brokers, racks),
+        kafka_version=find_release(kafka_version),
+        isolate=isolate,
+        image=image,
+        listeners=listeners,
+        properties=properties,
+        broker_properties=broker_properties or {},
+        scram_users=scram_users,
+        jvm_options=jvm_options,
+        log_directories=log_directories,
+        timeout_s=timeout_s,
+    )
+    with run_cluster(EngineName(engine), request, progress or Silence()) as cluster:
+        yield cluster
+
+
+@contextmanager
+def run_cluster(
+    engine: EngineName, request: ClusterRequest, progress: Progress
+) -> Iterator[Cluster]:
+    """Start what was asked for and keep it for the length of the block."""
+    if engine is EngineName.CONTAINER:
+        raise SandboxError("the container engine is not there yet")
+    from reconciler.sandbox.embedded import EmbeddedCluster
+
+    with open_run() as directory:
+        cluster = EmbeddedCluster(request, directory, progress)
+        try:
+            cluster.start(progress)
+            yield cluster
+        finally:
+            cluster.close()

@@ -1,0 +1,155 @@
+"""A host process as its parent sees it: asked, answered, frozen, killed, missed when it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PROGRAM = Path(__file__).with_name("host.py")
+TAIL_BYTES = 1 << 16
+TROUBLE = (" ERROR ", " FATAL ", "Exception", "Error:", "OutOfMemory")
+
+
+class HostProcess:
+    """A running host.py. `name` is for messages, `log` takes all that it and its brokers say."""
+
+    def __init__(self, name: str, launch: Mapping[str, Any], log: Path) -> None:
+        self.name = name
+        self.log = log
+        self.frozen = False
+        self._control, other_end = socket.socketpair()
+        self._received = b""
+        with other_end, log.open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - this very Python, our own program
+                [sys.executable, "-P", str(PROGRAM), str(other_end.fileno())],
+                pass_fds=[other_end.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,  # Ctrl-C is for the parent, which then ends its hosts
+            )
+        # The kernel speaks of the parent's thread: one that ends early must not end the host.
+        lasting = threading.current_thread() is threading.main_thread()
+        self.send({**launch, "die_with_parent": lasting})
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still exists."""
+        return self._process.poll() is None
+
+    def send(self, command: Mapping[str, Any]) -> None:
+        """Ask for something; its answer comes through `wait_for_answers`."""
+        try:
+            self._control.sendall(json.dumps(command).encode() + b"\n")
+        except OSError as error:
+            raise SandboxError(self.describe_death()) from error
+
+    def fileno(self) -> int:
+        """Let selectors watch the control socket."""
+        return self._control.fileno()
+
+    def receive(self) -> Mapping[str, Any] | None:
+        """Take what has come: an answer, or None while it is incomplete. Blocks for one read.
+
+        Errors: SandboxError when the process has died.
+        """
+        try:
+            chunk = self._control.recv(TAIL_BYTES)
+        except ConnectionError:
+            chunk = b""
+        if not chunk:
+            raise SandboxError(self.describe_death())
+        self._received += chunk
+        line, complete, rest = self._received.partition(b"\n")
+        if not complete:
+            return None
+        self._received = rest
+        answer: Mapping[str, Any] = json.loads(line)
+        return answer
+
+    def freeze(self) -> None:
+        """Stop the process in its tracks (SIGSTOP)."""
+        os.kill(self.pid, signal.SIGSTOP)
+        self.frozen = True
+
+    def thaw(self) -> None:
+        """Let a frozen process go on (SIGCONT)."""
+        os.kill(self.pid, signal.SIGCONT)
+        self.frozen = False
+
+    def kill(self) -> None:
+        """End the process at once (SIGKILL) and wait until it is gone."""
+        if self.alive:
+            self._process.kill()
+        self._process.wait()
+        self._control.close()
+
+    def describe_death(self) -> str:
+        """Say how the process ended and what its log says of the reason."""
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return f"{self.name} stopped answering; its log: {self.log}"
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+        reason = last_trouble(self.log)
+        return f"{self.name} {how}{f': {reason}' if reason else ''}; its log: {self.log}"
+
+
+def last_trouble(log: Path) -> str:
+    """Return the last line of a log that tells of trouble, or nothing."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if _is_trouble(line)), "")
+
+
+def _is_trouble(line: str) -> bool:
+    return not line.startswith(("\t", " ")) and any(mark in line for mark in TROUBLE)
+
+
+def wait_for_answers(hosts: Sequence[HostProcess], timeout_s: float) -> None:
+    """Wait until every host has answered; the first bad answer, or death, ends the wait.
+
+    Errors: SandboxError with the reason, in the broker's own words where it gave one.
+    """
+    deadline = time.monotonic() + timeout_s
+    with selectors.DefaultSelector() as selector:
+        for host in hosts:
+            selector.register(host, selectors.EVENT_READ, host)
+        while waiting := selector.get_map():
+            ready = selector.select(max(0.0, deadline - time.monotonic()))
+            if not ready:
+                names = ", ".join(key.data.name for key in waiting.values())
+                raise SandboxError(
+                    f"{names} not ready within {timeout_s:g} s; the log: {hosts[0].log}"
+                )
+            for key, _ in ready:
+                if _take_answer(key.data):
+                    selector.unregister(key.fileobj)
+
+
+def _take_answer(host: HostProcess) -> bool:
+    """Tell whether a host's answer is complete. Errors: SandboxError when it is a refusal."""
+    answer = host.receive()
+    if answer is not None and answer["error"] is not None:
+        raise SandboxError(f"{host.name}: {answer['error']}; its log: {host.log}")
+    return answer is not None

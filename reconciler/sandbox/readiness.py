@@ -1,0 +1,44 @@
+"""When a cluster counts as ready: every broker, asked on its own, names all the others."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+PAUSE_S = 0.05
+REQUEST_TIMEOUT_S = 2
+
+
+def await_metadata(addresses: Mapping[int, str], timeout_s: float) -> None:
+    """Wait until each broker's metadata shows exactly these brokers.
+
+    Errors: SandboxError naming the brokers that still see others.
+    """
+    deadline = time.monotonic() + timeout_s
+    lagging = set(addresses)
+    while lagging := {i for i in lagging if _ask_brokers(addresses[i]) != set(addresses)}:
+        if time.monotonic() > deadline:
+            names = ", ".join(map(str, sorted(lagging)))
+            raise SandboxError(
+                f"after {timeout_s:g} s the metadata of these brokers does not show the cluster"
+                f" as it is: {names}; the machine may be short of memory or processor time"
+            )
+        time.sleep(PAUSE_S)
+
+
+def _ask_brokers(address: str) -> Iterable[int]:
+    """Return the ids that one broker knows, or nothing while it does not answer."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    # A client goes on to any broker it has heard of: a fresh one asks the one it is given.
+    client = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    try:
+        return set(client.list_topics(timeout=REQUEST_TIMEOUT_S).brokers)
+    except KafkaException:
+        return set()

@@ -1,0 +1,126 @@
+"""The property files of a throwaway cluster: small, quick to start, closed to the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+HOST = "127.0.0.1"
+CONTROLLER = "CONTROLLER"
+PLAINTEXT = "PLAINTEXT"
+
+SMALL = MappingProxyType(
+    {
+        "auto.create.topics.enable": "false",
+        # Internal topics need no copies here, and clusters may have a single broker.
+        "offsets.topic.replication.factor": "1",
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.num.partitions": "3",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "share.coordinator.state.topic.num.partitions": "3",
+        "group.initial.rebalance.delay.ms": "0",
+        # A broker that comes back waits until its former session has ended (9 s by default).
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        # The defaults are for a server of its own.
+        "num.network.threads": "1",
+        "num.io.threads": "2",
+        "num.replica.fetchers": "1",
+        "background.threads": "2",
+        "log.cleaner.dedupe.buffer.size": "2097152",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A broker's listener. `protocol`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+
+    name: str
+    protocol: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """Where clients find it."""
+        return f"{HOST}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A process of Kafka's: a broker with its listeners, or the controller with none."""
+
+    id: int
+    listeners: tuple[Listener, ...] = ()
+    rack: str | None = None
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this node keeps the metadata and serves no clients."""
+        return not self.listeners
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """What all nodes of a cluster share. `properties` come last and win."""
+
+    controller: Listener
+    controller_id: int
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def node_properties(
+    node: Node, cluster: ClusterSettings, log_directories: tuple[Path, ...]
+) -> dict[str, str]:
+    """Return the whole configuration of a node."""
+    listeners = (cluster.controller,) if node.is_controller else node.listeners
+    properties = {
+        **SMALL,
+        "process.roles": "controller" if node.is_controller else "broker",
+        "node.id": str(node.id),
+        "controller.quorum.voters": f"{cluster.controller_id}@{cluster.controller.address}",
+        "controller.listener.names": CONTROLLER,
+        "listeners": _join_listeners(listeners),
+        "listener.security.protocol.map": ",".join(
+            f"{listener.name}:{listener.protocol}"
+            for listener in (cluster.controller, *node.listeners)
+        ),
+        "log.dirs": ",".join(str(directory) for directory in log_directories),
+    }
+    if not node.is_controller:
+        properties["advertised.listeners"] = properties["listeners"]
+        properties["inter.broker.listener.name"] = PLAINTEXT
+    if node.rack is not None:
+        properties["broker.rack"] = node.rack
+    return {**properties, **cluster.properties}
+
+
+def _join_listeners(listeners: tuple[Listener, ...]) -> str:
+    return ",".join(f"{listener.name}://{listener.address}" for listener in listeners)
+
+
+def render_properties(properties: Mapping[str, str]) -> str:
+    """Render a Java property file. Values may hold anything, keys are Kafka's."""
+    return "".join(f"{key}={_escape(value)}\n" for key, value in sorted(properties.items()))
+
+
+def _escape(value: str) -> str:
+    """Escape a value so that Java reads it back as it is. Shapes: ASCII, others as UTF-16."""
+    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    escaped = escaped.replace("\t", "\\t")
+    if escaped.startswith(" "):
+        escaped = "\\" + escaped
+    return "".join(c if c.isascii() else _escape_character(c) for c in escaped)
+
+
+def _escape_character(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

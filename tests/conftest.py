@@ -1,0 +1,45 @@
+"""Real clusters for every test that asks for one; nothing is started for the others."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.sandbox import start_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.sandbox import Cluster
+
+CLUSTER_FIXTURES = {"cluster3", "cluster6"}
+_numbers = itertools.count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test that needs a cluster, so that `-m "not cluster"` runs without Java."""
+    for item in items:
+        if CLUSTER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def cluster3() -> Iterator[Cluster]:
+    """Three brokers in three racks, shared: use topics under `topic_prefix` only."""
+    with start_cluster(brokers=3, racks=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def cluster6() -> Iterator[Cluster]:
+    """Six brokers in three racks, shared: use topics under `topic_prefix` only."""
+    with start_cluster(brokers=6, racks=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def topic_prefix() -> str:
+    """Return a prefix that no other test's topics have, such as "t7-"."""
+    return f"t{next(_numbers)}-"
