@@ -70,10 +70,32 @@ _ESTATE: tuple[Rule, ...] = (
 )
 
 # Names of topics (spec.names).
-_NAMES: tuple[Rule, ...] = ()
+_NAMES: tuple[Rule, ...] = (
+    Rule("name-empty", "A topic has a name."),
+    Rule("name-dots", "No topic is called '.' or '..': its log directory could not be."),
+    Rule("name-length", "A topic's name has at most 249 characters."),
+    Rule("name-characters", "A name holds ASCII letters, digits, '.', '_' and '-' only."),
+    Rule("name-internal", "Topics that Kafka keeps for itself are not written in specs."),
+    Rule("name-collides", "No two topics of a cluster are equal after '.' turns into '_'."),
+)
 
 # Topic configs, one by one and across fields (spec.configs, spec.rules).
-_CONFIGS: tuple[Rule, ...] = ()
+_CONFIGS: tuple[Rule, ...] = (
+    Rule("config-unknown", "A config is one that brokers of the cluster's Kafka version know."),
+    Rule("config-internal", "Configs that Kafka keeps for its own tests are not set."),
+    Rule("config-not-managed", "Configs that reassignment tools set and clear are left to them."),
+    Rule("config-null", "A config that is written has a value."),
+    Rule("config-type", "A value is of its config's type, and can be read one way only."),
+    Rule("config-unit", "Durations and sizes are whole numbers of units that mean one thing."),
+    Rule("config-range", "A number lies in the range that the brokers take."),
+    Rule("config-choice", "A value is one that the brokers know, letter by letter."),
+    Rule("config-too-long", "A value has at most 32,767 bytes: a longer one arrives as null."),
+    Rule("config-lag-pair", "The shortest compaction lag does not exceed the longest."),
+    Rule("tiered-needs-delete", "A tiered topic is deleted from, not compacted."),
+    Rule("tiered-local-retention", "A tiered topic keeps no more locally than altogether."),
+    Rule("tiered-copy-lag", "Records are copied to the remote tier before they go locally."),
+    Rule("tiered-copy-disabled", "A tiered topic that copies nothing more keeps all locally."),
+)
 
 # Replica assignments and counts that contradict each other (spec.rules).
 _ASSIGNMENTS: tuple[Rule, ...] = (
@@ -121,6 +143,7 @@ _PLAN: tuple[Rule, ...] = (
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
     Rule("plan-cluster", "A plan is applied to the cluster that it was made for."),
+    Rule("plan-unexpected", "A fresh plan is applied only if it is the one that was approved."),
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
 )
 

@@ -1,0 +1,135 @@
+"""The topic configs of each Kafka release line: names, types, ranges and defaults, as data.
+
+The files under catalogues/ come from real brokers; `python -m reconciler.sandbox.catalogue`
+writes them, and a test compares them with a running broker.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Line = tuple[int, int]
+"""A release line: (4, 1) for 4.1.0, 4.1.1 and so on."""
+
+LINES: tuple[Line, ...] = ((3, 9), (4, 0), (4, 1), (4, 2), (4, 3), (4, 4))
+"""The release lines with a catalogue, oldest first."""
+
+
+class ConfigType(StrEnum):
+    """The types of Kafka's ConfigDef that topic configs have."""
+
+    BOOLEAN = "BOOLEAN"
+    DOUBLE = "DOUBLE"
+    INT = "INT"
+    LIST = "LIST"
+    LONG = "LONG"
+    STRING = "STRING"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """A topic config of one release: what the broker's own ConfigDef says of it.
+
+    `minimum` and `maximum` are inclusive; `also` holds single numbers outside of them that pass.
+    `choices` are the only values, or the only items of a LIST. `synonyms` are the broker configs
+    that it falls back to. `internal`: the broker takes it and never reports it.
+    """
+
+    name: str
+    type: ConfigType
+    default: str | None
+    minimum: int | None = None
+    maximum: int | None = None
+    also: tuple[int, ...] = ()
+    choices: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The configs that one release of Kafka knows, by name."""
+
+    version: str
+    keys: Mapping[str, ConfigKey]
+
+
+def parse_version(kafka_version: str) -> Line:
+    """Read `4.1` or `4.1.2`. Errors: ValueError, with what to write."""
+    match = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]{1,3})?", kafka_version)
+    if match is None:
+        raise ValueError(f"'{kafka_version}' is not a Kafka version such as {spell(LINES[-1])}")
+    return int(match[1]), int(match[2])
+
+
+def spell(line: Line) -> str:
+    """Write a release line as people say it: 4.1."""
+    return f"{line[0]}.{line[1]}"
+
+
+def choose_line(wanted: Line) -> Line:
+    """Return the newest line that is not newer than the wanted one, else the oldest."""
+    return max((line for line in LINES if line <= wanted), default=LINES[0])
+
+
+@cache
+def load_release(line: Line) -> Release:
+    """Read the catalogue of a release line. Errors: FileNotFoundError for a line without one."""
+    text = (files("reconciler.spec") / "catalogues" / f"{spell(line)}.json").read_text("utf-8")
+    return decode_release(json.loads(text))
+
+
+def lines_that_know(name: str) -> tuple[Line, ...]:
+    """Return the release lines whose brokers know a config, oldest first."""
+    return tuple(line for line in LINES if name in load_release(line).keys)
+
+
+@cache
+def every_key() -> Mapping[str, ConfigKey]:
+    """Return each config that any line knows, as the newest has it, with its widest range."""
+    found: dict[str, ConfigKey] = {}
+    for line in reversed(LINES):
+        for name, key in load_release(line).keys.items():
+            found[name] = _widen(found[name], key) if name in found else key
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def _widen(key: ConfigKey, other: ConfigKey) -> ConfigKey:
+    least = [key.minimum, other.minimum]
+    most = [key.maximum, other.maximum]
+    return replace(
+        key,
+        minimum=None if None in least else min(n for n in least if n is not None),
+        maximum=None if None in most else max(n for n in most if n is not None),
+        choices=tuple(dict.fromkeys(key.choices + other.choices)),
+    )
+
+
+def decode_release(stored: Mapping[str, Any]) -> Release:
+    """Turn a catalogue's JSON into a Release."""
+    keys = {name: _decode_key(name, entry) for name, entry in stored["keys"].items()}
+    return Release(stored["release"], MappingProxyType(keys))
+
+
+def _decode_key(name: str, entry: Mapping[str, Any]) -> ConfigKey:
+    return ConfigKey(
+        name=name,
+        type=ConfigType(entry["type"]),
+        default=entry["default"],
+        minimum=entry.get("minimum"),
+        maximum=entry.get("maximum"),
+        also=tuple(entry.get("also", ())),
+        choices=tuple(entry.get("choices", ())),
+        synonyms=tuple(entry.get("synonyms", ())),
+        internal=entry.get("internal", False),
+    )

@@ -1,0 +1,218 @@
+"""Durations and sizes as people write them, and back: 7d is 604800000 ms, 1GiB 1073741824 bytes.
+
+Exact or refused: whole numbers of units that mean one thing only. What is refused carries the
+spelling to use instead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+class UnitError(ValueError):
+    """A text is no quantity of the scale. `way_out` says what to write, where that is known."""
+
+    def __init__(self, what: str, way_out: str) -> None:
+        self.what = what
+        self.way_out = way_out
+        super().__init__(f"{what}; {way_out}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A dimension's units: those that are read, those that are shown, those that are meant.
+
+    `mistaken` holds units that people write, in lower case, with the amount that they most
+    likely mean and why they are not read as they stand.
+    """
+
+    noun: str
+    units: Mapping[str, int]
+    shown: tuple[str, ...]
+    mistaken: Mapping[str, tuple[int, str]]
+
+    @property
+    def legend(self) -> str:
+        """Name the units that are read."""
+        return ", ".join(self.units)
+
+
+def _same(amount: int, *names: str, why: str = "is not a unit here") -> dict[str, tuple[int, str]]:
+    return dict.fromkeys(names, (amount, why))
+
+
+_NO_FIXED_LENGTH = "has no fixed length"
+_DECIMAL = "may mean powers of 1000 or of 1024"
+
+DURATION = Scale(
+    noun="duration",
+    units=MappingProxyType(
+        {
+            "ms": 1,
+            "s": SECOND,
+            "m": MINUTE,
+            "min": MINUTE,
+            "h": HOUR,
+            "d": DAY,
+            "w": 7 * DAY,
+        }
+    ),
+    shown=("d", "h", "min", "s", "ms"),
+    mistaken=MappingProxyType(
+        {
+            **_same(1, "msec", "msecs", "milli", "millis", "millisecond", "milliseconds"),
+            **_same(SECOND, "sec", "secs", "second", "seconds"),
+            **_same(MINUTE, "mins", "minute", "minutes"),
+            **_same(HOUR, "hr", "hrs", "hour", "hours"),
+            **_same(DAY, "day", "days"),
+            **_same(7 * DAY, "wk", "wks", "week", "weeks"),
+            **_same(30 * DAY, "mo", "mon", "month", "months", why=_NO_FIXED_LENGTH),
+            **_same(365 * DAY, "y", "yr", "yrs", "year", "years", why=_NO_FIXED_LENGTH),
+        }
+    ),
+)
+
+_PREFIXES = ("k", "m", "g", "t")
+
+SIZE = Scale(
+    noun="size",
+    units=MappingProxyType(
+        {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+    ),
+    shown=("TiB", "GiB", "MiB", "KiB", "B"),
+    mistaken=MappingProxyType(
+        _same(1, "byte", "bytes")
+        | {
+            spelling: (1024 ** (power + 1), _DECIMAL)
+            for power, prefix in enumerate(_PREFIXES)
+            for spelling in (prefix, f"{prefix}b", f"{prefix}i")
+        }
+    ),
+)
+
+_QUANTITY = re.compile(r"([0-9]{1,19})[ \t]*([A-Za-z]{1,12})")
+_AMOUNT = re.compile(r"([+-]?)([0-9]{1,19}(?:\.[0-9]{1,19})?)[ \t]*([A-Za-z]{0,12})")
+_COMPOUND = re.compile(r"(?:[0-9]{1,19}[ \t]*[A-Za-z]{1,12}[ \t]*){2,9}")
+
+
+def parse_duration(text: str) -> int:
+    """Read a duration such as `7d`. Units: milliseconds. Errors: UnitError."""
+    return _parse(text, DURATION)
+
+
+def parse_size(text: str) -> int:
+    """Read a size such as `1GiB`. Units: bytes. Errors: UnitError."""
+    return _parse(text, SIZE)
+
+
+def format_duration(milliseconds: int) -> str:
+    """Write a duration in the largest unit that holds it exactly: 7d, 90min, 500ms."""
+    return _format(milliseconds, DURATION)
+
+
+def format_size(size_bytes: int) -> str:
+    """Write a size in the largest unit that holds it exactly: 1GiB, 1000B."""
+    return _format(size_bytes, SIZE)
+
+
+def describe_value(key: str, value: str) -> str:
+    """Show a config value to a person: `7d (604800000)` where a unit holds it exactly.
+
+    The dimension is read off the key's ending, as in all of Kafka's own names. A value that no
+    unit larger than the key's own holds stays as it is, and so do limits such as -1.
+    """
+    scale = DURATION if key.endswith(".ms") else SIZE if key.endswith(".bytes") else None
+    if scale is None or not re.fullmatch(r"[1-9][0-9]*", value):
+        return value
+    shown = _format(int(value), scale)
+    return value if shown == f"{value}{scale.shown[-1]}" else f"{shown} ({value})"
+
+
+def _parse(text: str, scale: Scale) -> int:
+    match = _QUANTITY.fullmatch(text.strip(" \t"))
+    if match and match[2] in scale.units:
+        return int(match[1]) * scale.units[match[2]]
+    raise _explain(text.strip(" \t"), scale)
+
+
+def _format(amount: int, scale: Scale) -> str:
+    whole = (unit for unit in scale.shown if amount % scale.units[unit] == 0)
+    unit = next(whole) if amount else scale.shown[-1]
+    return f"{amount // scale.units[unit]}{unit}"
+
+
+def _explain(text: str, scale: Scale) -> UnitError:
+    """Find out what was meant, so that the message can say what to write."""
+    otherwise = f"write a whole number and one of {scale.legend}"
+    if _COMPOUND.fullmatch(text):
+        return _explain_compound(text, scale, otherwise)
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        return UnitError(f"{text[:60]!r} is not a {scale.noun}", otherwise)
+    sign, number, unit = match.groups()
+    if sign == "-":
+        return UnitError(
+            f"'{text}' is a {scale.noun} below zero", "write a limit such as -1 plainly"
+        )
+    if not unit:
+        return UnitError(f"'{text}' has no unit and is not whole", otherwise)
+    amount, why = _weigh(unit, scale)
+    if amount is None:
+        return UnitError(f"'{unit}' in '{text}' is not a unit of a {scale.noun}", otherwise)
+    return UnitError(
+        f"'{text}' is not read: {why or 'only whole numbers are'}",
+        _propose(Fraction(number) * amount, unit, Fraction(number), scale),
+    )
+
+
+def _weigh(unit: str, scale: Scale) -> tuple[int | None, str]:
+    """Return what a unit amounts to, and why it cannot stand; no reason for a good one."""
+    if unit in scale.units:
+        return scale.units[unit], ""
+    for name, amount in scale.units.items():
+        if name.lower() == unit.lower() and len(name) > 1:
+            return amount, f"the unit is written '{name}'"
+    if unit == "M" and scale is DURATION:
+        return 30 * DAY, f"'M', a month, {_NO_FIXED_LENGTH}"
+    if unit.lower() in scale.units:
+        return scale.units[unit.lower()], f"the unit is written '{unit.lower()}'"
+    amount_and_why = scale.mistaken.get(unit.lower())
+    if amount_and_why is None:
+        return None, ""
+    return amount_and_why[0], f"'{unit}' {amount_and_why[1]}"
+
+
+def _propose(exact: Fraction, unit: str, number: Fraction, scale: Scale) -> str:
+    if exact.denominator != 1:
+        return f"write a whole number such as {_format(round(exact), scale)}"
+    proposal = f"write {_format(int(exact), scale)}"
+    power = _PREFIXES.index(unit[0].lower()) + 1 if _is_decimal(unit, scale) else 0
+    decimal = number * 1000**power
+    if power and decimal.denominator == 1:
+        proposal += f", or {decimal}B for powers of 1000"
+    return proposal
+
+
+def _is_decimal(unit: str, scale: Scale) -> bool:
+    return unit not in scale.units and scale.mistaken.get(unit.lower(), (0, ""))[1] == _DECIMAL
+
+
+def _explain_compound(text: str, scale: Scale, otherwise: str) -> UnitError:
+    parts = [(int(number), _weigh(unit, scale)[0]) for number, unit in _QUANTITY.findall(text)]
+    what = f"'{text}' is more than one {scale.noun}"
+    if any(amount is None for _, amount in parts):
+        return UnitError(what, otherwise)
+    total = sum(number * (amount or 0) for number, amount in parts)
+    return UnitError(what, f"write {_format(total, scale)}")
