@@ -3,3 +3,7 @@
 Belongs here: reading files with their lines and columns, their form, names, configs, inheritance
 and the rules across fields. Forbidden here: any cluster, network, clock or environment variable.
 """
+
+from reconciler.spec.estate import SANDBOX, ClusterEntry, Estate, load_estate
+
+__all__ = ["SANDBOX", "ClusterEntry", "Estate", "load_estate"]

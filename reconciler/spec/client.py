@@ -1,0 +1,199 @@
+"""Client properties of a cluster: librdkafka's names, and secrets by reference only."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding
+from reconciler.spec.fields import FieldError, field_error, require_value, suggest
+from reconciler.spec.secrets import MalformedReferenceError, parse_references
+from reconciler.spec.values import Table, Text, Value, describe, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What an administrator's client can use. A test holds every name against librdkafka itself.
+PROPERTIES = frozenset(
+    [
+        "allow.auto.create.topics",
+        "api.version.fallback.ms",
+        "api.version.request",
+        "api.version.request.timeout.ms",
+        "bootstrap.servers",
+        "broker.address.family",
+        "broker.address.ttl",
+        "broker.version.fallback",
+        "client.dns.lookup",
+        "client.id",
+        "client.rack",
+        "connections.max.idle.ms",
+        "debug",
+        "enable.metrics.push",
+        "enable.sasl.oauthbearer.unsecure.jwt",
+        "enable.ssl.certificate.verification",
+        "https.ca.location",
+        "https.ca.pem",
+        "log.connection.close",
+        "log.thread.name",
+        "log_level",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+        "message.copy.max.bytes",
+        "message.max.bytes",
+        "metadata.broker.list",
+        "metadata.max.age.ms",
+        "metadata.recovery.rebootstrap.trigger.ms",
+        "metadata.recovery.strategy",
+        "plugin.library.paths",
+        "receive.message.max.bytes",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "request.timeout.ms",
+        "retry.backoff.max.ms",
+        "retry.backoff.ms",
+        "sasl.kerberos.keytab",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.principal",
+        "sasl.kerberos.service.name",
+        "sasl.mechanism",
+        "sasl.mechanisms",
+        "sasl.oauthbearer.assertion.algorithm",
+        "sasl.oauthbearer.assertion.claim.aud",
+        "sasl.oauthbearer.assertion.claim.exp.seconds",
+        "sasl.oauthbearer.assertion.claim.iss",
+        "sasl.oauthbearer.assertion.claim.jti.include",
+        "sasl.oauthbearer.assertion.claim.nbf.seconds",
+        "sasl.oauthbearer.assertion.claim.sub",
+        "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.jwt.template.file",
+        "sasl.oauthbearer.assertion.private.key.file",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
+        "sasl.oauthbearer.extensions",
+        "sasl.oauthbearer.grant.type",
+        "sasl.oauthbearer.metadata.authentication.type",
+        "sasl.oauthbearer.method",
+        "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.token.endpoint.url",
+        "sasl.password",
+        "sasl.username",
+        "security.protocol",
+        "socket.connection.setup.timeout.ms",
+        "socket.keepalive.enable",
+        "socket.max.fails",
+        "socket.nagle.disable",
+        "socket.receive.buffer.bytes",
+        "socket.send.buffer.bytes",
+        "socket.timeout.ms",
+        "ssl.ca.certificate.stores",
+        "ssl.ca.location",
+        "ssl.ca.pem",
+        "ssl.certificate.location",
+        "ssl.certificate.pem",
+        "ssl.cipher.suites",
+        "ssl.crl.location",
+        "ssl.curves.list",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.engine.id",
+        "ssl.engine.location",
+        "ssl.key.location",
+        "ssl.key.password",
+        "ssl.key.pem",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.providers",
+        "ssl.sigalgs.list",
+        "statistics.interval.ms",
+        "topic.metadata.propagation.max.ms",
+        "topic.metadata.refresh.fast.interval.ms",
+        "topic.metadata.refresh.interval.ms",
+        "topic.metadata.refresh.sparse",
+    ]
+)
+
+SECRETS = frozenset(
+    {
+        "sasl.password",
+        "ssl.key.password",
+        "ssl.key.pem",
+        "ssl.keystore.password",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
+    }
+)
+
+# Properties of the Java client, and what says the same to librdkafka.
+_JAVA = MappingProxyType(
+    {
+        "sasl.jaas.config": "write sasl.username and sasl.password",
+        "sasl.client.callback.handler.class": "write sasl.oauthbearer.method",
+        "sasl.login.callback.handler.class": "write sasl.oauthbearer.method",
+        "ssl.truststore.location": "write ssl.ca.location, a PEM file",
+        "ssl.truststore.password": "write ssl.ca.location, a PEM file without a password",
+        "ssl.truststore.type": "write ssl.ca.location, a PEM file",
+        "ssl.truststore.certificates": "write ssl.ca.pem",
+        "ssl.keystore.type": "write ssl.keystore.location for PKCS#12, or ssl.key.location for PEM",
+        "ssl.keystore.key": "write ssl.key.pem",
+        "ssl.keystore.certificate.chain": "write ssl.certificate.pem",
+        "ssl.protocol": "leave it out: the newest protocol that both sides know is used",
+        "ssl.enabled.protocols": "leave it out: the newest protocol that both sides know is used",
+        "request.timeout.ms": "write socket.timeout.ms",
+        "default.api.timeout.ms": "leave it out: reconciler waits as long as a step needs",
+        "bootstrap.controllers": "write bootstrap.servers",
+    }
+)
+
+
+def read_client(value: Value) -> Mapping[str, str]:
+    """Read client properties, references unresolved. Errors: FieldError, with every finding."""
+    require_value(value, "client")
+    if not isinstance(value, Table):
+        what = f"client is {describe(value)}, not a map"
+        way_out = "write properties below it, one a line: bootstrap.servers: host:9092"
+        raise field_error("value-form", value.where, what, way_out)
+    findings = [finding for key, item in value.entries() for finding in _check_property(key, item)]
+    if findings:
+        raise FieldError(findings)
+    return MappingProxyType({str(key): str(item) for key, item in value.items()})
+
+
+def _check_property(key: Text, value: Value) -> list[Finding]:
+    """Check one property. No finding ever shows the value of a secret."""
+    if key not in PROPERTIES:
+        return [_refuse_unknown(key)]
+    if not isinstance(value, Text):
+        what = f"{key} is {describe(value)}, not one value"
+        return [Finding("value-form", what, "write one value, its parts with commas", value.where)]
+    if value.tag == "null" or value == "":
+        return [Finding("value-missing", f"{key} has no value", "leave it out", value.where)]
+    try:
+        parts = parse_references(value)
+    except MalformedReferenceError as error:
+        what = f"the reference in {key} is malformed"
+        return [Finding("secret-reference", what, error.way_out, value.where)]
+    if key in SECRETS and any(isinstance(part, str) for part in parts):
+        what = f"{key} is written out (not shown here)"
+        way_out = (
+            "put it in an environment variable or a file, write ${env:NAME} or "
+            "${file:/path}, and change the secret: it has been in a file"
+        )
+        return [Finding("secret-literal", what, way_out, value.where)]
+    return []
+
+
+def _refuse_unknown(key: Text) -> Finding:
+    if key in _JAVA:
+        what = f"{quote(key)} is a property of the Java client"
+        return Finding("client-property-unknown", what, _JAVA[key], key.where)
+    what = f"librdkafka knows no client property {quote(key)}"
+    way_out = suggest(key, PROPERTIES) or "take it out"
+    return Finding("client-property-unknown", what, way_out, key.where)

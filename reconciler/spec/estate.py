@@ -1,0 +1,258 @@
+"""An estate: every document of a directory, read, checked and resolved for each cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding, Location, Severity, SpecError, sort_findings
+from reconciler.spec.configs import catalogue
+from reconciler.spec.custom_resources import is_resource, read_resource
+from reconciler.spec.files import find_files, read_file, show_path
+from reconciler.spec.form_errors import check_form
+from reconciler.spec.load import load_text
+from reconciler.spec.resolve import ConfigReader, Written, WrittenTopic, pair_topic, resolve_topic
+from reconciler.spec.rules import check_cluster_topics, check_spec, check_topics, refuse_cluster
+from reconciler.spec.shape import ClusterForm, ClustersDocument, TopicDocument
+from reconciler.spec.values import Table, Value, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from reconciler.model import TopicSpec
+
+SANDBOX = "sandbox"
+"""The cluster that always exists: the throwaway one that runs on this machine.
+
+It is not part of 'every cluster': unless some document names it, nothing is checked for it until
+somebody asks. Then topics that name no clusters go to it as they go to any other.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """A cluster of the estate. `client` holds references to secrets, unresolved."""
+
+    name: str
+    location: Location
+    cluster_id: str | None = None
+    kafka_version: str | None = None
+    client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    ignore: tuple[str, ...] = ()
+    exclude_brokers: frozenset[int] = frozenset()
+
+
+class Estate:
+    """What a team wrote, checked. `findings` holds warnings and notes: errors never get here.
+
+    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml.
+    """
+
+    def __init__(self, documents: _Documents, findings: Collection[Finding]) -> None:
+        self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(documents.list_entries())
+        self.declared: tuple[str, ...] = tuple(sorted(documents.clusters.clusters))
+        self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
+        self.files = len({topic.where.file for topic in documents.topics})
+        self.findings = sort_findings(findings)
+        self._documents = documents
+
+    def topics_for(self, cluster: str) -> tuple[TopicSpec, ...]:
+        """Return the topics of a cluster, resolved and sorted by name.
+
+        Errors: SpecError for a cluster that the estate does not have, and for what is wrong on
+        the sandbox alone.
+        """
+        if cluster not in self.clusters:
+            where = Location(self._documents.clusters_file, 1)
+            raise SpecError([refuse_cluster(cluster, self.clusters, where)])
+        specs, findings = self._documents.resolve(cluster)
+        _raise_errors(findings)
+        return specs
+
+
+def load_estate(path: Path) -> Estate:
+    """Read, check and resolve an estate.
+
+    Errors: SpecError with everything that is wrong, all at once; UsageError where the path is no
+    directory.
+    """
+    documents = _read_documents(path)
+    findings = [*documents.findings]
+    if documents.complete:
+        findings += check_topics(
+            documents.topics, documents.list_entries(), documents.clusters.profiles
+        )
+        for cluster in documents.list_checked():
+            findings += documents.resolve(cluster)[1]
+    if not documents.topics and not findings:
+        what, way_out = "the estate has no topics", "there is nothing to do"
+        where = Location(show_path(path), 1)
+        findings.append(Finding("estate-empty", what, way_out, where, Severity.NOTE))
+    _raise_errors(findings)
+    return Estate(documents, findings)
+
+
+def _raise_errors(findings: Collection[Finding]) -> None:
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    if errors:
+        raise SpecError(errors)
+
+
+@dataclass(slots=True)
+class _Documents:
+    """The documents of an estate by kind, and what was found on the way to them.
+
+    `complete` is false where clusters.yaml cannot be read, so that no topic is blamed for it.
+    """
+
+    clusters_file: str
+    clusters: ClustersDocument
+    table: Table = field(default_factory=Table)
+    complete: bool = True
+    topics: list[WrittenTopic] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    _configs: dict[str | None, ConfigReader] = field(default_factory=dict)
+    _resolved: dict[str, tuple[tuple[TopicSpec, ...], list[Finding]]] = field(default_factory=dict)
+
+    def list_entries(self) -> dict[str, ClusterEntry]:
+        """List the clusters by name, the sandbox always among them."""
+        entries = {SANDBOX: ClusterEntry(SANDBOX, Location(self.clusters_file, 1))}
+        for name, form in sorted(self.clusters.clusters.items()):
+            entries[name] = ClusterEntry(
+                name=name,
+                location=self.table["clusters"].key(name).where,
+                cluster_id=None if form.cluster_id is None else str(form.cluster_id),
+                kafka_version=None if form.kafka_version is None else str(form.kafka_version),
+                client=form.client,
+                ignore=tuple(map(str, form.ignore)),
+                exclude_brokers=frozenset(form.exclude_brokers),
+            )
+        return entries
+
+    def list_checked(self) -> list[str]:
+        """Name the clusters that are checked offline: the sandbox only where it is named."""
+        declared = set(self.clusters.clusters)
+        named = any(
+            SANDBOX in topic.overrides or SANDBOX in (topic.document.clusters or ())
+            for topic in self.topics
+        )
+        return sorted(declared | {SANDBOX} if named or not declared else declared)
+
+    def resolve(self, cluster: str) -> tuple[tuple[TopicSpec, ...], list[Finding]]:
+        """Return the topics of a cluster, sorted, and everything there is to say about them."""
+        if cluster not in self._resolved:
+            self._resolved[cluster] = self._resolve(cluster)
+        return self._resolved[cluster]
+
+    def _resolve(self, cluster: str) -> tuple[tuple[TopicSpec, ...], list[Finding]]:
+        form = self.clusters.clusters.get(cluster, ClusterForm())
+        configs = self._read_configs(form)
+        inherited = self._list_inherited(cluster, form)
+        profiles = {
+            name: Written(model, self.table["profiles"][name])
+            for name, model in self.clusters.profiles.items()
+        }
+        for layer in (*inherited, *profiles.values()):
+            configs.read(layer.model.config)
+        specs = []
+        for topic in self.topics:
+            if topic.targets(cluster):
+                profile = profiles.get(str(topic.document.profile))
+                layers = inherited if profile is None else [*inherited, profile]
+                specs.append(resolve_topic(topic, layers, cluster, configs))
+        specs.sort(key=lambda spec: spec.name)
+        findings = [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
+        for spec in specs:
+            findings += check_spec(spec, cluster)
+            findings += configs.check_together(spec)
+        return tuple(specs), findings
+
+    def _read_configs(self, form: ClusterForm) -> ConfigReader:
+        """Return the reader of a cluster's Kafka version, with a note where it is approximate."""
+        version = None if form.kafka_version is None else str(form.kafka_version)
+        if version not in self._configs:
+            reader = ConfigReader(catalogue(version))
+            if reader.catalogue.note and form.kafka_version is not None:
+                where = form.kafka_version.where
+                note = reader.catalogue.note
+                reader.findings.append(
+                    Finding("kafka-version-newer", note, "", where, Severity.NOTE)
+                )
+            self._configs[version] = reader
+        return self._configs[version]
+
+    def _list_inherited(self, cluster: str, form: ClusterForm) -> list[Written]:
+        """List the layers below a cluster's topics, the farthest first."""
+        layers = []
+        if "defaults" in self.table:
+            layers.append(Written(self.clusters.defaults, self.table["defaults"]))
+        if "defaults" in form.model_fields_set:
+            layers.append(Written(form.defaults, self.table["clusters"][cluster]["defaults"]))
+        return layers
+
+
+def _read_documents(path: Path) -> _Documents:
+    """Read every file of an estate; findings about files and forms stay with the documents."""
+    files = find_files(path)
+    clusters_file = files.clusters or path / "clusters.yaml"
+    documents = _Documents(show_path(clusters_file), ClustersDocument.model_construct(version=1))
+    documents.findings.extend(files.findings)
+    if files.clusters is not None:
+        _read_clusters(files.clusters, documents)
+    names = documents.list_entries()
+    for file in files.topics:
+        for document in _read_file(file, documents.findings):
+            _read_topics(document, names, documents)
+    return documents
+
+
+def _read_file(path: Path, findings: list[Finding]) -> tuple[Value, ...]:
+    content = read_file(path)
+    if isinstance(content, Finding):
+        findings.append(content)
+        return ()
+    loaded = load_text(content, show_path(path))
+    findings.extend(loaded.findings)
+    return loaded.documents
+
+
+def _read_clusters(path: Path, documents: _Documents) -> None:
+    """Read clusters.yaml into the documents, which are incomplete where it has mistakes."""
+    before = len(documents.findings)
+    read = _read_file(path, documents.findings)
+    for extra in read[1:]:
+        what, way_out = "clusters.yaml holds more than one document", "put everything into one"
+        documents.findings.append(Finding("clusters-file", what, way_out, extra.where))
+    if read and not isinstance(read[0], Table):
+        documents.findings.append(_refuse_document(read[0], "version: 1"))
+    elif read and isinstance(read[0], Table):
+        checked = check_form(ClustersDocument, read[0])
+        if isinstance(checked, ClustersDocument):
+            documents.clusters, documents.table = checked, read[0]
+        else:
+            documents.findings.extend(checked)
+    documents.complete = len(documents.findings) == before
+
+
+def _read_topics(value: Value, clusters: Collection[str], documents: _Documents) -> None:
+    """Read one document of a topic file, in whichever form it is written."""
+    if not isinstance(value, Table):
+        documents.findings.append(_refuse_document(value, "topic: orders.events"))
+        return
+    tables = [value]
+    if is_resource(value):
+        tables = read_resource(value, clusters, documents.findings)
+    for table in tables:
+        checked = check_form(TopicDocument, table)
+        if isinstance(checked, TopicDocument):
+            documents.topics.append(pair_topic(checked, table))
+        else:
+            documents.findings.extend(checked)
+
+
+def _refuse_document(value: Value, example: str) -> Finding:
+    what = f"the document is {describe(value)}, not a map"
+    way_out = f"write keys, one a line, without dashes in front: {example}"
+    return Finding("document-form", what, way_out, value.where)

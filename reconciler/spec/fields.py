@@ -1,0 +1,207 @@
+"""Readers of single fields: a YAML value becomes a number, a flag, a text, or a finding.
+
+Each reader takes the value and the name it goes by in messages, and raises FieldError with every
+finding. Nothing is converted silently: what YAML, or a person, could read in two ways is refused
+with the one way to write it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+from reconciler.errors import Finding
+from reconciler.spec.values import Sequence, Text, Value, describe, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from reconciler.errors import Location
+
+T = TypeVar("T")
+
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_GROUPED = re.compile(r"[0-9]{1,3}(?:[_, ' ][0-9]{3})+")
+_LEADING_ZERO = re.compile(r"[-+]?0+[0-9]+")
+_YES = {"yes", "on", "y", "true", "1"}
+_NO = {"no", "off", "n", "false", "0"}
+
+
+class FieldError(ValueError):
+    """Findings about one field. A ValueError, so that pydantic hands it through."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("; ".join(finding.what for finding in self.findings))
+
+
+def field_error(rule: str, where: Location, what: str, way_out: str) -> FieldError:
+    """Return an error of one finding."""
+    return FieldError([Finding(rule, what, way_out, where)])
+
+
+def require_value(value: Value, name: str) -> None:
+    """Refuse `key:` with nothing behind it. Errors: FieldError."""
+    if isinstance(value, Text) and value.tag == "null":
+        stands = "no value" if value.is_missing else f"the value {value}"
+        raise field_error(
+            "value-missing", value.where, f"{name} has {stands}", "write one, or leave the key out"
+        )
+
+
+def read_count(value: Value, name: str, least: int, most: int) -> int:
+    """Read a plain decimal whole number of a range. Errors: FieldError."""
+    require_value(value, name)
+    example = max(least, 3)
+    if not isinstance(value, Text):
+        what = f"{name} is {describe(value)}, not a number"
+        raise field_error("value-form", value.where, what, f"write {name}: {example}")
+    if value.tag != "int" or not _DECIMAL.fullmatch(value):
+        raise field_error("value-count", value.where, *_teach_count(value, name, example))
+    number = int(value)
+    if not least <= number <= most:
+        what = f"{name} {value} is out of range"
+        way_out = f"write a whole number from {least} to {most}"
+        raise field_error("value-range", value.where, what, way_out)
+    return number
+
+
+def _teach_count(value: Text, name: str, example: int) -> tuple[str, str]:
+    """Say what is odd about a number, and how it is written."""
+    shown = quote(value)
+    if _DECIMAL.fullmatch(value):
+        return f"{name} {shown} is quoted, which makes it text", f"write {value} without quotes"
+    if _LEADING_ZERO.fullmatch(value) and len(value) < 20:
+        octal = _read_octal(value)
+        way_out = f"write {int(value)}" + (f", or {octal} if octal was meant" if octal else "")
+        return f"{name} {value} has a leading zero, which some readers take for octal", way_out
+    if value.tag == "int":
+        if len(value) > 19:
+            return f"{name} {shown} is too large a number", f"write one such as {example}"
+        return f"{name} {value} is not plain decimal", f"write {int(value.lstrip('+'), 0)}"
+    if value.tag == "float":
+        return f"{name} {value} is not a whole number", _round_float(value, example)
+    if _GROUPED.fullmatch(value):
+        plain = re.sub("[^0-9]", "", value)
+        return f"{name} {shown} groups its digits, which makes it text", f"write {plain}"
+    return f"{name} {shown} is not a whole number", f"write one such as {example}"
+
+
+def _read_octal(value: str) -> int | None:
+    try:
+        return int(value, 8)
+    except ValueError:
+        return None
+
+
+def _round_float(value: str, example: int) -> str:
+    """Return the way out for a float: the number it equals, where it equals one."""
+    try:
+        number = float(value)
+    except ValueError:
+        return f"write one such as {example}"
+    whole = number.is_integer() and abs(number) < 10**15
+    return f"write {int(number)}" if whole else f"write a whole number such as {example}"
+
+
+def read_text(value: Value, name: str) -> Text:
+    """Read text that is not empty. Errors: FieldError."""
+    require_value(value, name)
+    if not isinstance(value, Text):
+        what = f"{name} is {describe(value)}, not text"
+        raise field_error("value-form", value.where, what, f"write {name}: some text")
+    if value.tag != "str":
+        kind = "a flag" if value.tag == "bool" else "a number"
+        what = f"{name} {quote(value)} without quotes is {kind} to YAML"
+        raise field_error("value-text", value.where, what, f'write "{value[:40]}" in quotes')
+    return value
+
+
+def read_flag(value: Value, name: str) -> bool:
+    """Read true or false. Errors: FieldError."""
+    require_value(value, name)
+    if isinstance(value, Text) and value.tag == "bool":
+        return value.lower() == "true"
+    where, shown = value.where, describe(value)
+    if isinstance(value, Text) and value.lower() in _YES | _NO:
+        word = "true" if value.lower() in _YES else "false"
+        way_out = f"write {word} without quotes" if value.quoted else f"write {word}"
+        raise field_error("value-flag", where, f"{name} {shown} is no flag in YAML 1.2", way_out)
+    raise field_error("value-flag", where, f"{name} is {shown}", "write true or false")
+
+
+def read_choice(value: Value, name: str, choices: tuple[str, ...]) -> str:
+    """Read one of a few words. Errors: FieldError."""
+    text = read_text(value, name)
+    if text not in choices:
+        way_out = suggest(text, choices) or f"write {' or '.join(choices)}"
+        raise field_error("value-choice", text.where, f"{name} {quote(text)} is unknown", way_out)
+    return str(text)
+
+
+def read_texts(value: Value, name: str) -> tuple[Text, ...]:
+    """Read a list of distinct texts. Errors: FieldError, with a finding for every bad item."""
+    require_value(value, name)
+    if isinstance(value, Text):
+        what = f"{name} is {describe(value)}, not a list"
+        raise field_error("value-form", value.where, what, f"write {name}: [{value[:60]}]")
+    if not isinstance(value, Sequence):
+        what = f"{name} is {describe(value)}, not a list"
+        raise field_error("value-form", value.where, what, f"write {name}: [one, two]")
+    read = _read_each(value, lambda item: read_text(item, f"an item of {name}"))
+    _refuse_repeats(read, name)
+    return tuple(read)
+
+
+def read_counts(value: Value, name: str, least: int, most: int) -> tuple[int, ...]:
+    """Read a list of distinct numbers. Errors: FieldError, with a finding for every bad item."""
+    require_value(value, name)
+    if not isinstance(value, Sequence):
+        what = f"{name} is {describe(value)}, not a list"
+        raise field_error("value-form", value.where, what, f"write {name}: [1, 2]")
+    read = _read_each(value, lambda item: read_count(item, f"an item of {name}", least, most))
+    _refuse_repeats([item for item in value if isinstance(item, Text)], name)
+    return tuple(read)
+
+
+def _read_each(items: Sequence, read: Callable[[Value], T]) -> list[T]:
+    """Read every item, and raise the findings of all of them at once."""
+    done: list[T] = []
+    findings: list[Finding] = []
+    for item in items:
+        try:
+            done.append(read(item))
+        except FieldError as error:
+            findings.extend(error.findings)
+    if findings:
+        raise FieldError(findings)
+    return done
+
+
+def _refuse_repeats(items: Iterable[Text], name: str) -> None:
+    seen: set[str] = set()
+    findings = []
+    for item in items:
+        if item in seen:
+            what = f"{name} names {quote(item)} twice"
+            findings.append(Finding("value-repeated", what, "keep one of them", item.where))
+        seen.add(item)
+    if findings:
+        raise FieldError(findings)
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return the way out that names the nearest known word, or "" where none is near."""
+    from difflib import get_close_matches
+
+    candidates = list(known)
+    by_folded = {fold(name): name for name in candidates}
+    if fold(word) in by_folded:
+        return f"did you mean {by_folded[fold(word)]}?"
+    near = get_close_matches(word[:100], candidates, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def fold(word: str) -> str:
+    """Fold the spellings that people mix up: case, blanks, dots, dashes and underscores."""
+    return re.sub(r"[-_. ]", "", word).lower()

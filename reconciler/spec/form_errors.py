@@ -1,0 +1,140 @@
+"""What pydantic finds in a document, told as findings at the exact place, in our words."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from reconciler.errors import Finding
+from reconciler.spec.fields import FieldError, fold, suggest
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+M = TypeVar("M", bound=BaseModel)
+
+# What people write, and what this format calls it.
+_OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "name": "topic",
+        "topicname": "topic",
+        "replicas": "replication_factor",
+        "replication": "replication_factor",
+        "rf": "replication_factor",
+        "partitioncount": "partitions",
+        "numpartitions": "partitions",
+        "numberofpartitions": "partitions",
+        "configs": "config",
+        "settings": "config",
+        "topicconfig": "config",
+        "topicconfiguration": "config",
+        "cluster": "clusters",
+        "environments": "clusters",
+        "replicaassignment": "assignment",
+        "replicaassignments": "assignment",
+        "team": "owner",
+        "doc": "description",
+        "ensure": "state",
+        "bootstrapservers": "client",
+        "connection": "client",
+        "id": "cluster_id",
+        "clusterid": "cluster_id",
+    }
+)
+
+
+def check_form(model: type[M], document: Table) -> M | tuple[Finding, ...]:
+    """Return the document as a model, or every finding about its form."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        found: list[Finding] = []
+        for problem in error.errors(include_url=False):
+            found.extend(_translate(model, document, problem))
+        return tuple(found)
+
+
+def _translate(model: type[BaseModel], document: Table, problem: Any) -> list[Finding]:
+    """Tell one of pydantic's errors. Everything a reader of ours raised comes through as it is."""
+    path = tuple(problem["loc"])
+    reason = problem.get("ctx", {}).get("error")
+    if isinstance(reason, FieldError):
+        return list(reason.findings)
+    if problem["type"] == "extra_forbidden":
+        return [_refuse_unknown(model, document, path)]
+    if problem["type"] == "missing":
+        return [_ask_for(document, path)]
+    return [_refuse_form(_walk(document, path), path)]
+
+
+def _walk(document: Table, path: tuple[int | str, ...]) -> Any:
+    """Follow a path into the document, as far as it goes."""
+    value: Any = document
+    for step in path:
+        if isinstance(value, Table) and step in value:
+            value = value[str(step)]
+        elif isinstance(value, Sequence) and isinstance(step, int):
+            value = value[step]
+        else:
+            break
+    return value
+
+
+def _refuse_unknown(
+    model: type[BaseModel], document: Table, path: tuple[int | str, ...]
+) -> Finding:
+    parent = _walk(document, path[:-1])
+    key = parent.key(str(path[-1]))
+    known = _keys_at(model, path[:-1])
+    below = f" under {'.'.join(str(step) for step in path[:-1])}" if path[:-1] else ""
+    way_out = _find_meant(key, known)
+    return Finding("key-unknown", f"unknown key {quote(key)}{below}", way_out, key.where)
+
+
+def _find_meant(key: Text, known: tuple[str, ...]) -> str:
+    """Return the way out for an unknown key."""
+    other = _OTHER_NAMES.get(fold(key))
+    if other in known and fold(key) != fold(other):
+        return f"did you mean {other}?"
+    if "." in key and "config" in known:
+        return "topic configs stand below config:"
+    if "." in key and "client" in known:
+        return "properties of the client stand below client:"
+    if near := suggest(key, known):
+        return near
+    return f"the keys here are {', '.join(known)}"
+
+
+def _keys_at(model: type[BaseModel], path: tuple[int | str, ...]) -> tuple[str, ...]:
+    """Name the keys that a model, or one nested in it, takes at a path."""
+    current: Any = model
+    for step in path:
+        fields = getattr(current, "model_fields", None)
+        current = fields[str(step)].annotation if fields is not None else _value_type(current)
+    return tuple(sorted(current.model_fields))
+
+
+def _value_type(annotation: Any) -> Any:
+    return get_args(annotation)[1]
+
+
+def _ask_for(document: Table, path: tuple[int | str, ...]) -> Finding:
+    parent: Table = _walk(document, path[:-1])
+    key = str(path[-1])
+    examples = {"topic": "topic: orders.events", "version": "version: 1"}
+    near = [written for written in parent if _OTHER_NAMES.get(fold(written)) == key]
+    way_out = f"write {key} instead of {near[0]}" if near else f"write {examples.get(key, key)}"
+    return Finding("key-missing", f"the key {key} is missing", way_out, parent.where)
+
+
+def _refuse_form(value: Value, path: tuple[int | str, ...]) -> Finding:
+    name = ".".join(str(step) for step in path)
+    if isinstance(value, Text) and value.tag == "null":
+        what, way_out = f"{name} has no value", "write keys below it, or leave it out"
+        return Finding("value-missing", what, way_out, value.where)
+    what = f"{name} is {describe(value)}, not a map"
+    dashes = ", without dashes" if isinstance(value, Sequence) else ""
+    return Finding("value-form", what, f"write 'key: value' lines below it{dashes}", value.where)

@@ -1,0 +1,276 @@
+"""YAML text to values with places: what a file holds, and what keeps it from being read.
+
+YAML 1.2 core, by libyaml's event stream. Depth, size and alias growth are capped while the events
+come in, so a hostile file costs no more than its own length.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from yaml._yaml import CParser
+from yamlcore import CCoreLoader
+
+from reconciler.errors import Finding, Location
+from reconciler.spec.syntax import explain_syntax_error
+from reconciler.spec.values import Sequence, Table, Text, Value, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILE_BYTES = 5_000_000
+DEPTH = 40
+ALIASED_VALUES = 10_000
+
+_UNPRINTABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_ODD_LINE_END = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")} | {"!"}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """The documents of one file, empty ones left out, and what is wrong with it."""
+
+    file: str
+    documents: tuple[Value, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class _UnreadableError(Exception):
+    """Ends the reading of one file; carries the finding that says why."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+
+
+def load_text(content: bytes, file: str) -> LoadedFile:
+    """Read the YAML documents of a file. Errors: none, they come back as findings."""
+    try:
+        text = _decode(content, file)
+    except _UnreadableError as error:
+        return LoadedFile(file, (), (error.finding,))
+    reading = _Reading(text, file)
+    documents: list[Value] = []
+    try:
+        documents.extend(reading.read_documents())
+    except _UnreadableError as error:
+        reading.findings.append(error.finding)
+    except yaml.MarkedYAMLError as error:
+        reading.findings.append(explain_syntax_error(error, text, reading.place))
+    if odd := reading.find_odd_line_end():
+        return LoadedFile(file, (), (odd,))
+    return LoadedFile(file, tuple(documents), tuple(reading.findings))
+
+
+def _decode(content: bytes, file: str) -> str:
+    if len(content) > FILE_BYTES:
+        raise _UnreadableError(
+            Finding(
+                "file-size",
+                f"the file is larger than {FILE_BYTES:,} bytes",
+                "spread its topics over several files",
+                Location(file, 1),
+            )
+        )
+    if content.startswith(_WIDE_MARKS):
+        raise _UnreadableError(_encoding(file, Location(file, 1), "the file is UTF-16 or UTF-32"))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        where = Location(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        what = f"byte 0x{content[error.start]:02x} is not UTF-8"
+        raise _UnreadableError(_encoding(file, where, what)) from None
+    if odd := _UNPRINTABLE.search(text):
+        before = text[: odd.start()]
+        raise _UnreadableError(
+            Finding(
+                "file-encoding",
+                f"the character U+{ord(odd.group()):04X} is not allowed in YAML",
+                "take it out, or write it as an escape inside double quotes",
+                Location(file, before.count("\n") + 1, len(before) - before.rfind("\n")),
+            )
+        )
+    return text
+
+
+def _encoding(file: str, where: Location, what: str) -> Finding:
+    way_out = f"save {file.rpartition('/')[2]} as UTF-8"
+    return Finding("file-encoding", what, way_out, where)
+
+
+class _Reading:
+    """One pass over one file: the event stream, and what was found on the way."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.findings: list[Finding] = []
+        self._events = CParser(text)
+        self._tags: dict[str, str] = {}
+        self._anchors: dict[str, tuple[Value, int]] = {}
+        self._values = 0
+        self._aliased = 0
+        self._quoted: list[tuple[int, int]] = []
+        self._odd = [match.start() for match in _ODD_LINE_END.finditer(text)]
+        self._starts: list[int] = []
+        if self._odd:
+            self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def read_documents(self) -> Iterator[Value]:
+        """Yield every document that holds something."""
+        while True:
+            event = self._events.get_event()
+            if type(event) is yaml.StreamEndEvent:
+                return
+            if type(event) is not yaml.DocumentStartEvent:
+                continue
+            self._anchors, self._aliased = {}, 0
+            document = self._compose(self._events.get_event(), 0)
+            if not (isinstance(document, Text) and document.tag == "null"):
+                yield document
+
+    def place(self, mark: Any) -> Location:
+        """Turn a mark into the line and column that git and editors count."""
+        if not self._odd:
+            return Location(self.file, mark.line + 1, mark.column + 1)
+        line = bisect_right(self._starts, mark.index)
+        return Location(self.file, line, mark.index - self._starts[line - 1] + 1)
+
+    def find_odd_line_end(self) -> Finding | None:
+        """Find the first line end outside quotes that git does not count as one."""
+        starts = [start for start, _ in self._quoted]
+        for index in self._odd:
+            before = bisect_right(starts, index) - 1
+            if before >= 0 and index < self._quoted[before][1]:
+                continue
+            line = bisect_right(self._starts, index)
+            return Finding(
+                "yaml-line-ends",
+                f"the character U+{ord(self.text[index]):04X} ends a line for YAML, not for git",
+                "end lines with a plain line feed, or write it as an escape in double quotes",
+                Location(self.file, line, index - self._starts[line - 1] + 1),
+            )
+        return None
+
+    def _compose(self, event: Any, depth: int) -> Value:
+        self._values += 1
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            return self._compose_text(event)
+        if kind is yaml.AliasEvent:
+            return self._follow_alias(event)
+        if depth >= DEPTH:
+            what = f"values are nested deeper than {DEPTH} levels"
+            raise self._stop("yaml-depth", what, "take the brackets or maps apart", event)
+        self._check_tag(event)
+        before = self._values
+        value: Value
+        if kind is yaml.MappingStartEvent:
+            value = self._compose_table(event, depth)
+        else:
+            value = self._compose_sequence(event, depth)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, self._values - before + 1)
+        return value
+
+    def _compose_text(self, event: Any) -> Text:
+        text = Text(event.value)
+        mark = event.start_mark
+        text.file = self.file
+        if self._odd:
+            where = self.place(mark)
+            text.line, text.column = where.line, where.column
+            if event.style in ("'", '"'):
+                self._quoted.append((mark.index, event.end_mark.index))
+        else:
+            text.line, text.column = mark.line + 1, mark.column + 1
+        text.quoted = bool(event.style)
+        text.tag = "str"
+        if event.implicit[0]:
+            text.tag = self._tags.get(event.value) or self._resolve(event.value)
+        elif event.tag:
+            self._check_tag(event)
+        if event.anchor:
+            self._anchors[event.anchor] = (text, 1)
+        return text
+
+    def _resolve(self, text: str) -> str:
+        """Name what YAML 1.2 core takes a plain scalar for."""
+        found = "str"
+        for tag, pattern in CCoreLoader.yaml_implicit_resolvers.get(text[:1], ()):
+            if pattern.match(text):
+                found = tag.rpartition(":")[2]
+                break
+        self._tags[text] = found
+        return found
+
+    def _compose_table(self, event: Any, depth: int) -> Table:
+        table = Table()
+        where = self.place(event.start_mark)
+        table.file, table.line, table.column = where.file, where.line, where.column
+        next_event = self._events.get_event
+        while type(event := next_event()) is not yaml.MappingEndEvent:
+            key = self._compose(event, depth + 1)
+            start = event.start_mark
+            value = self._compose(next_event(), depth + 1)
+            if not isinstance(key, Text):
+                what = "a key is a list or a map"
+                self._report("yaml-key", what, "keys are plain words", self.place(start))
+            elif key == "<<" and not key.quoted:
+                self._report(
+                    "yaml-merge-key",
+                    "'<<' merges nothing in YAML 1.2",
+                    "put what topics share into a profile of clusters.yaml",
+                    key.where,
+                )
+            elif key in table:
+                first = table.key(key)
+                what = f"the key {quote(key)} stands here for the second time"
+                way_out = f"keep one of the two; the first is in line {first.line}"
+                self._report("yaml-duplicate-key", what, way_out, self.place(start))
+            else:
+                table[key] = value
+        return table
+
+    def _compose_sequence(self, event: Any, depth: int) -> Sequence:
+        sequence = Sequence()
+        where = self.place(event.start_mark)
+        sequence.file, sequence.line, sequence.column = where.file, where.line, where.column
+        next_event = self._events.get_event
+        while type(event := next_event()) is not yaml.SequenceEndEvent:
+            sequence.append(self._compose(event, depth + 1))
+        return sequence
+
+    def _follow_alias(self, event: Any) -> Value:
+        value, size = self._anchors.get(event.anchor, (None, 0))
+        if value is None:
+            what = f"*{event.anchor} names no anchor that is complete above it in this document"
+            raise self._stop("yaml-alias", what, f"write &{event.anchor} first", event)
+        self._aliased += size
+        self._values += size
+        if self._aliased > ALIASED_VALUES:
+            what = f"aliases blow the document up by more than {ALIASED_VALUES:,} values"
+            way_out = "put what topics share into a profile of clusters.yaml"
+            raise self._stop("yaml-alias", what, way_out, event)
+        return value
+
+    def _check_tag(self, event: Any) -> None:
+        if event.tag and event.tag not in _CORE_TAGS:
+            shown = event.tag.replace("tag:yaml.org,2002:", "!!")
+            what = f"the tag {quote(shown)} has no meaning here"
+            way_out = "leave the tag out, and quote the value if it must be text"
+            self._report("yaml-tag", what, way_out, self.place(event.start_mark))
+
+    def _report(self, rule: str, what: str, way_out: str, where: Location) -> None:
+        self.findings.append(Finding(rule, what, way_out, where))
+
+    def _stop(self, rule: str, what: str, way_out: str, event: Any) -> _UnreadableError:
+        return _UnreadableError(Finding(rule, what, way_out, self.place(event.start_mark)))

@@ -1,0 +1,195 @@
+"""Inheritance: defaults, cluster defaults, profile, topic and override become one TopicSpec.
+
+Later layers win. `config` merges key by key; null takes an inherited value away. Every resolved
+value remembers where it was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.model import TopicSpec
+from reconciler.spec.assignment import list_row_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from reconciler.errors import Finding, Location
+    from reconciler.model import Assignment
+    from reconciler.spec.configs import Catalogue
+    from reconciler.spec.settings import Settings
+    from reconciler.spec.shape import Layer, TopicDocument
+    from reconciler.spec.values import Table, Value
+
+_COUNTS = ("partitions", "replication_factor")
+_FLAT = (*_COUNTS, "rack_aware", "state", "acknowledge", "assignment")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One layer of values: its model, and the map it was read from."""
+
+    model: Layer
+    table: Table
+
+    def where(self, key: str) -> Location:
+        """Where a key of this layer has its value."""
+        value: Value = self.table[key]
+        return value.where
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTopic:
+    """A topic document, with a layer for each of its overrides."""
+
+    document: TopicDocument
+    layer: Written
+    overrides: Mapping[str, Written]
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return str(self.document.topic)
+
+    @property
+    def where(self) -> Location:
+        """Where its name is written."""
+        return self.document.topic.where
+
+    def targets(self, cluster: str) -> bool:
+        """Tell whether the topic belongs on a cluster. One that names none belongs on all."""
+        return self.document.clusters is None or cluster in self.document.clusters
+
+
+def pair_topic(document: TopicDocument, table: Table) -> WrittenTopic:
+    """Pair a topic's models with the maps they were read from."""
+    overrides = {
+        name: Written(model, table["overrides"][name]) for name, model in document.overrides.items()
+    }
+    return WrittenTopic(document, Written(document, table), overrides)
+
+
+class ConfigReader:
+    """Normalises the configs of layers for one Kafka version: each layer and each value once."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self.findings: list[Finding] = []
+        self._layers: dict[int, tuple[Settings, dict[str, tuple[str | None, Location]]]] = {}
+        self._sound: set[frozenset[tuple[str, str]]] = set()
+        self._values: dict[tuple[str, str | tuple[str, ...]], str] = {}
+
+    def read(self, settings: Settings) -> Mapping[str, tuple[str | None, Location]]:
+        """Return the normalised values of a layer; what is wrong goes to `findings`."""
+        known = self._layers.get(id(settings))
+        if known is None:
+            known = (settings, dict(self._normalise(settings)))
+            self._layers[id(settings)] = known
+        return known[1]
+
+    def check_together(self, spec: TopicSpec) -> list[Finding]:
+        """Check a resolved config as a whole; configs that are equal are checked once."""
+        config = frozenset(spec.config.items())
+        if spec.absent or config in self._sound:
+            return []
+        findings = self.catalogue.check_together(
+            spec.config, lambda key: spec.where(f"config.{key}")
+        )
+        if not findings:
+            self._sound.add(config)
+        return findings
+
+    def _normalise(self, settings: Settings) -> Iterator[tuple[str, tuple[str | None, Location]]]:
+        for item in settings.items:
+            if item.value is None:
+                yield item.key, (None, item.where)
+                continue
+            normal = self._values.get((item.key, item.value))
+            if normal is None:
+                value = item.value if isinstance(item.value, str) else list(item.value)
+                answer = self.catalogue.normalise(item.key, value, item.where)
+                if not isinstance(answer, str):
+                    self.findings.extend(answer)
+                    continue
+                normal = self._values[item.key, item.value] = answer
+            yield item.key, (normal, item.where)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A topic while layers are laid over each other; `depth` tells which layer wrote a field."""
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    rack_aware: bool = True
+    state: str = "present"
+    acknowledge: tuple[str, ...] = ()
+    assignment: Assignment | None = None
+    config: dict[str, tuple[str | None, Location]] = field(default_factory=dict)
+    sources: dict[str, tuple[int, Written]] = field(default_factory=dict)
+
+    def lay(self, depth: int, layer: Written, configs: ConfigReader) -> None:
+        """Lay one more layer over what is there."""
+        written = layer.model.model_fields_set
+        for key in _FLAT:
+            if key in written:
+                setattr(self, key, getattr(layer.model, key))
+                self.sources[key] = (depth, layer)
+        if "config" in written:
+            self.config.update(configs.read(layer.model.config))
+
+    def derive_counts(self) -> None:
+        """Let rows stand for the counts of layers below them: only counts beside them can clash."""
+        if self.assignment is None:
+            return
+        depth, _ = self.sources["assignment"]
+        derived = dict(zip(_COUNTS, (len(self.assignment), len(self.assignment[0])), strict=True))
+        for key, count in derived.items():
+            if getattr(self, key) is None or self.sources[key][0] < depth:
+                setattr(self, key, count)
+                self.sources.pop(key, None)
+
+    def places(self) -> dict[str, Location]:
+        """Tell where each value was written."""
+        places = {key: layer.where(key) for key, (_, layer) in self.sources.items()}
+        if self.assignment is not None:
+            for key in _COUNTS:
+                places.setdefault(key, places["assignment"])
+            rows = self.sources["assignment"][1].table["assignment"]
+            for partition, where in list_row_places(rows).items():
+                places[f"assignment.{partition}"] = where
+        for key, (value, where) in self.config.items():
+            if value is not None:
+                places[f"config.{key}"] = where
+        return places
+
+
+def resolve_topic(
+    topic: WrittenTopic, inherited: Sequence[Written], cluster: str, configs: ConfigReader
+) -> TopicSpec:
+    """Merge all layers of a topic for one cluster. In: inherited layers, the farthest first."""
+    layers = [*inherited, topic.layer]
+    if cluster in topic.overrides:
+        layers.append(topic.overrides[cluster])
+    draft = _Draft()
+    for depth, layer in enumerate(layers):
+        draft.lay(depth, layer, configs)
+    draft.derive_counts()
+    config = {key: value for key, (value, _) in sorted(draft.config.items()) if value is not None}
+    owner, description = topic.document.owner, topic.document.description
+    return TopicSpec(
+        name=topic.name,
+        location=topic.where,
+        partitions=draft.partitions,
+        replication_factor=draft.replication_factor,
+        config=MappingProxyType(config),
+        assignment=draft.assignment,
+        rack_aware=draft.rack_aware,
+        absent=draft.state == "absent",
+        acknowledge=frozenset(map(str, draft.acknowledge)),
+        owner=None if owner is None else str(owner),
+        description=None if description is None else str(description),
+        fields=MappingProxyType(draft.places()),
+    )

@@ -1,0 +1,148 @@
+"""Rules across fields and across topics: what each value alone cannot tell."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding
+from reconciler.spec import names
+from reconciler.spec.fields import suggest
+from reconciler.spec.values import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from reconciler.errors import Location
+    from reconciler.model import TopicSpec
+    from reconciler.spec.resolve import WrittenTopic
+    from reconciler.spec.values import Text
+
+_MIN_INSYNC = "min.insync.replicas"
+
+
+def check_topics(
+    topics: Sequence[WrittenTopic], clusters: Collection[str], profiles: Collection[str]
+) -> Iterator[Finding]:
+    """Check names, and that every cluster and profile a topic names is there."""
+    yield from _find_duplicates(topics)
+    for topic in topics:
+        yield from names.check_name(topic.name, topic.where)
+        profile = topic.document.profile
+        if profile is not None and profile not in profiles:
+            yield _refuse_profile(profile, profiles)
+        for cluster in topic.document.clusters or ():
+            if cluster not in clusters:
+                yield refuse_cluster(cluster, clusters, cluster.where)
+        yield from _check_overrides(topic, clusters)
+
+
+def _find_duplicates(topics: Iterable[WrittenTopic]) -> Iterator[Finding]:
+    first: dict[str, Location] = {}
+    for topic in topics:
+        if topic.name in first:
+            what = f"the topic {quote(topic.name)} is already at {first[topic.name]}"
+            way_out = "keep one; what differs on a cluster goes below overrides:"
+            yield Finding("topic-duplicate", what, way_out, topic.where)
+        first.setdefault(topic.name, topic.where)
+
+
+def _refuse_profile(profile: Text, profiles: Collection[str]) -> Finding:
+    if profiles:
+        way_out = suggest(profile, profiles) or f"the profiles are {_join(profiles)}"
+    else:
+        way_out = "write it below profiles: in clusters.yaml, which has none"
+    what = f"there is no profile {quote(profile)}"
+    return Finding("profile-unknown", what, way_out, profile.where)
+
+
+def refuse_cluster(cluster: str, clusters: Collection[str], where: Location | None) -> Finding:
+    """Return the finding for a cluster that the estate does not have."""
+    way_out = suggest(cluster, clusters) or f"the clusters are {_join(clusters)}"
+    if set(clusters) == {"sandbox"}:
+        way_out = "name it below clusters: in clusters.yaml; without that there is only sandbox"
+    return Finding("cluster-unknown", f"there is no cluster {quote(cluster)}", way_out, where)
+
+
+def _check_overrides(topic: WrittenTopic, clusters: Collection[str]) -> Iterator[Finding]:
+    for name, override in topic.overrides.items():
+        where = topic.layer.table["overrides"].key(name).where
+        if name not in clusters:
+            yield refuse_cluster(name, clusters, where)
+        elif not topic.targets(name):
+            what = f"the override for {quote(name)} changes nothing: the topic does not go there"
+            way_out = f"add {name} to clusters, or take the override out"
+            yield Finding("override-untargeted", what, way_out, where)
+        elif not override.model.model_fields_set:
+            what = f"the override for {quote(name)} is empty"
+            yield Finding("value-missing", what, "write what differs, or take it out", where)
+
+
+def check_spec(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
+    """Check a resolved topic's counts against its rows and its config."""
+    if spec.absent:
+        return
+    yield from _check_rows(spec)
+    yield from _check_min_insync(spec, cluster)
+
+
+def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
+    """Hold counts written beside an assignment, or above it, against its rows."""
+    if spec.assignment is None:
+        return
+    rows, replicas = len(spec.assignment), len(spec.assignment[0])
+    way_out = "leave the count out, or make both say the same"
+    if spec.partitions != rows:
+        what = f"partitions {spec.partitions} does not agree with the assignment's {rows} rows"
+        yield Finding("assignment-partitions", what, way_out, spec.where("partitions"))
+    if spec.replication_factor != replicas:
+        what = (
+            f"replication_factor {spec.replication_factor} does not agree with the assignment's "
+            f"rows of {replicas}"
+        )
+        yield Finding("assignment-replication", what, way_out, spec.where("replication_factor"))
+
+
+def _check_min_insync(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
+    """Kafka takes such a topic, and then no producer with acks=all can write to it."""
+    factor, least = spec.replication_factor, spec.config.get(_MIN_INSYNC)
+    if factor is None or least is None or int(least) <= factor:
+        return
+    places = [spec.where(f"config.{_MIN_INSYNC}"), spec.where("replication_factor")]
+    own = [place for place in places if place.file == spec.location.file]
+    topic = f" of {quote(spec.name)}" if own else ""
+    what = (
+        f"{_MIN_INSYNC} {least} exceeds replication_factor {factor}{topic} on {cluster}: "
+        "no write with acks=all would ever succeed"
+    )
+    way_out = f"use at most {factor}, or more replicas"
+    yield Finding("min-insync-le-replication", what, way_out, (own or places)[0])
+
+
+def check_cluster_topics(
+    specs: Sequence[TopicSpec], ignore: Iterable[str], cluster: str
+) -> Iterator[Finding]:
+    """Check the topics of one cluster against each other and against what it ignores."""
+    by_name = {spec.name: spec for spec in specs if not spec.absent}
+    for group in names.find_collisions(by_name):
+        for name in group[1:]:
+            what = (
+                f"the topic {quote(name)} collides with {quote(group[0])} on {cluster}: "
+                "their metrics have one name"
+            )
+            way_out = f"rename one; the other is at {by_name[group[0]].location}"
+            yield Finding("name-collision", what, way_out, by_name[name].location)
+    patterns = tuple(ignore)
+    for spec in specs:
+        for pattern in patterns:
+            if fnmatchcase(spec.name, pattern):
+                what = (
+                    f"the topic {quote(spec.name)} is ignored on {cluster} "
+                    f"by the pattern {quote(pattern)}"
+                )
+                way_out = "take the topic out, or the pattern in clusters.yaml"
+                yield Finding("topic-ignored", what, way_out, spec.location)
+
+
+def _join(words: Collection[str]) -> str:
+    return ", ".join(sorted(words))

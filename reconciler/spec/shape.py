@@ -1,0 +1,271 @@
+"""The form of documents: a topic, its overrides, and clusters.yaml, as pydantic models.
+
+The models say which keys there are and who reads them; JSON Schemas are made from them too. What
+pydantic finds is told in the words of reconciler.spec.form_errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo, WithJsonSchema
+
+from reconciler.model import Assignment, Risk
+from reconciler.spec import fields
+from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
+from reconciler.spec.client import read_client
+from reconciler.spec.fields import field_error, suggest
+from reconciler.spec.settings import Settings, read_settings
+from reconciler.spec.values import Text, Value, describe, quote
+
+MOST_REPLICAS = 32_767
+RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
+_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
+
+
+def _name(info: ValidationInfo) -> str:
+    return info.field_name or "the value"
+
+
+def _read_partitions(value: Value, info: ValidationInfo) -> int | None:
+    return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_PARTITIONS)
+
+
+def _read_replication(value: Value, info: ValidationInfo) -> int | None:
+    if isinstance(value, Text) and value == "-1" and not value.quoted:
+        what = f"{_name(info)} -1 leaves the number to the broker"
+        raise field_error("value-range", value.where, what, "write it, or leave the key out")
+    return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_REPLICAS)
+
+
+def _read_assignment(value: Value) -> Assignment | None:
+    return None if _is_null(value) else read_assignment(value)
+
+
+def _is_null(value: Value) -> bool:
+    """Tell whether an inherited value is taken away here."""
+    return isinstance(value, Text) and value.is_null
+
+
+def _read_text(value: Value, info: ValidationInfo) -> Text:
+    return fields.read_text(value, _name(info))
+
+
+def _read_flag(value: Value, info: ValidationInfo) -> bool:
+    return fields.read_flag(value, _name(info))
+
+
+def _read_texts(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
+    return fields.read_texts(value, _name(info))
+
+
+def _read_clusters(value: Value) -> tuple[Text, ...]:
+    names = fields.read_texts(value, "clusters")
+    if not names:
+        way_out = "name one, or leave the key out for every cluster"
+        raise field_error("cluster-none", value.where, "clusters names no cluster", way_out)
+    return names
+
+
+def _read_risks(value: Value) -> tuple[Text, ...]:
+    risks = fields.read_texts(value, "acknowledge")
+    for risk in risks:
+        if risk not in RISKS:
+            way_out = suggest(risk, RISKS) or f"the risks are {', '.join(RISKS)}"
+            what = f"there is no risk {quote(risk)}"
+            raise field_error("acknowledge-unknown", risk.where, what, way_out)
+    return risks
+
+
+def _read_state(value: Value) -> str:
+    return fields.read_choice(value, "state", ("present", "absent"))
+
+
+def _read_brokers(value: Value, info: ValidationInfo) -> tuple[int, ...]:
+    return fields.read_counts(value, _name(info), 0, MOST_BROKER_ID)
+
+
+def _read_format(value: Value) -> int:
+    return fields.read_count(value, "version", 1, 1)
+
+
+def _read_cluster_id(value: Value) -> Text:
+    text = fields.read_text(value, "cluster_id")
+    if not text.isprintable() or any(character.isspace() for character in text):
+        what = f"cluster_id {quote(text)} is no cluster id"
+        way_out = "write what the cluster tells of itself, such as 5L6g3nShT-eMCtK--X86sw"
+        raise field_error("cluster-id-form", text.where, what, way_out)
+    return text
+
+
+def _read_version(value: Value) -> Text:
+    fields.require_value(value, "kafka_version")
+    if isinstance(value, Text) and _VERSION.fullmatch(value):
+        if value.tag == "str":
+            return value
+        what = f"kafka_version {value} without quotes is a number, which makes 4.10 and 4.1 one"
+        raise field_error("kafka-version-form", value.where, what, f'write "{value}"')
+    shown = describe(value)
+    what = f"kafka_version is {shown}, not a version"
+    raise field_error("kafka-version-form", value.where, what, 'write one such as "4.1"')
+
+
+_POSITIVE = {"type": "integer", "minimum": 1}
+_TEXTS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
+_ROW = {
+    "type": "array",
+    "items": {"type": "integer", "minimum": 0},
+    "minItems": 1,
+    "uniqueItems": True,
+}
+_ROWS = {
+    "anyOf": [
+        {"type": "array", "items": _ROW, "minItems": 1},
+        {"type": "object", "patternProperties": {"^(0|[1-9][0-9]*)$": _ROW}, "minProperties": 1},
+        {"type": "null"},
+    ]
+}
+_CONFIG: dict[str, Any] = {"$ref": "#/$defs/Config"}
+_CLIENT: dict[str, Any] = {"$ref": "#/$defs/Client"}
+
+Partitions = Annotated[
+    int | None,
+    PlainValidator(_read_partitions),
+    WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_PARTITIONS}),
+]
+Replication = Annotated[
+    int | None,
+    PlainValidator(_read_replication),
+    WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_REPLICAS}),
+]
+Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSchema(_ROWS)]
+Words = Annotated[
+    Text, PlainValidator(_read_text), WithJsonSchema({"type": "string", "minLength": 1})
+]
+Flag = Annotated[bool, PlainValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
+WordList = Annotated[tuple[Text, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
+ClusterNames = Annotated[
+    tuple[Text, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})
+]
+Risks = Annotated[
+    tuple[Text, ...],
+    PlainValidator(_read_risks),
+    WithJsonSchema(
+        {"type": "array", "items": {"type": "string", "enum": list(RISKS)}, "uniqueItems": True}
+    ),
+]
+State = Annotated[
+    str,
+    PlainValidator(_read_state),
+    WithJsonSchema({"type": "string", "enum": ["present", "absent"]}),
+]
+BrokerIds = Annotated[
+    tuple[int, ...],
+    PlainValidator(_read_brokers),
+    WithJsonSchema(
+        {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True}
+    ),
+]
+ConfigMap = Annotated[Settings, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
+ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
+FormatVersion = Annotated[
+    int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})
+]
+ClusterId = Annotated[
+    Text, PlainValidator(_read_cluster_id), WithJsonSchema({"type": "string", "minLength": 1})
+]
+KafkaVersion = Annotated[
+    Text,
+    PlainValidator(_read_version),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+\.[0-9]+(\.[0-9]+)?$"}),
+]
+
+
+class Form(BaseModel):
+    """What every model shares: no unknown keys, nothing converted silently."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Layer(Form):
+    """Values that topics inherit: defaults of the estate or of a cluster, or a profile."""
+
+    partitions: Partitions = Field(
+        default=None, description="Number of partitions. It never shrinks."
+    )
+    replication_factor: Replication = Field(default=None, description="Replicas of each partition.")
+    rack_aware: Flag = Field(
+        default=True, description="Spread the replicas of a partition over racks. On unless false."
+    )
+    config: ConfigMap = Field(
+        default=Settings(), description="Topic configs. null takes an inherited key away."
+    )
+
+
+class Override(Layer):
+    """What differs on one cluster."""
+
+    assignment: Rows = Field(
+        default=None,
+        description="Manual placement: row p lists the brokers of partition p, "
+        "preferred leader first.",
+    )
+    state: State = Field(default="present", description="absent asks for the topic's deletion.")
+    acknowledge: Risks = Field(
+        default=(), description="Risks of a change that are accepted, by name."
+    )
+
+
+class TopicDocument(Override):
+    """A topic, as a team writes it."""
+
+    topic: Words = Field(description="The topic's name.")
+    owner: Words | None = Field(default=None, description="Who answers for the topic.")
+    description: Words | None = Field(default=None, description="What a record of it says.")
+    profile: Words | None = Field(
+        default=None, description="A preset of clusters.yaml to start from."
+    )
+    clusters: ClusterNames | None = Field(
+        default=None, description="The clusters it belongs on; every cluster where left out."
+    )
+    overrides: dict[str, Override] = Field(default={}, description="What differs, by cluster.")
+
+
+class Profile(Layer):
+    """A named preset that topics start from."""
+
+    description: Words | None = Field(default=None, description="What the profile is for.")
+
+
+class ClusterForm(Form):
+    """A cluster: how it is reached, what it is, and what is left alone on it."""
+
+    description: Words | None = Field(default=None, description="What the cluster is for.")
+    cluster_id: ClusterId | None = Field(
+        default=None,
+        description="The id that the cluster tells of itself; another cluster is refused.",
+    )
+    kafka_version: KafkaVersion | None = Field(
+        default=None,
+        description='The release line, quoted, such as "4.1": for checks without a cluster.',
+    )
+    client: ClientMap = Field(
+        default={},
+        description="Properties of the client, by librdkafka's names; secrets by reference.",
+    )
+    defaults: Layer = Field(default=Layer(), description="What its topics inherit.")
+    ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
+    exclude_brokers: BrokerIds = Field(
+        default=(), description="Ids of brokers that take nothing new."
+    )
+
+
+class ClustersDocument(Form):
+    """clusters.yaml: the clusters of the estate, and what their topics inherit."""
+
+    version: FormatVersion = Field(description="The version of this file's format: 1.")
+    defaults: Layer = Field(default=Layer(), description="What every topic inherits.")
+    profiles: dict[str, Profile] = Field(default={}, description="Presets that topics start from.")
+    clusters: dict[str, ClusterForm] = Field(default={}, description="The clusters, by name.")

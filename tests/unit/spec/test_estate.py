@@ -1,0 +1,152 @@
+"""Estates: inheritance, targets, and where every value was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.errors import Location, SpecError, UsageError
+from reconciler.spec import load_estate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.model import TopicSpec
+    from reconciler.spec import Estate
+
+CLUSTERS = """\
+version: 1
+defaults: {replication_factor: 3, config: {min.insync.replicas: 2}}
+profiles:
+  log: {partitions: 6, config: {compression.type: zstd, retention.ms: 3d}}
+clusters:
+  prod: {ignore: ["_schemas", "connect-*"], exclude_brokers: [7]}
+  staging:
+    defaults: {replication_factor: 1, config: {min.insync.replicas: 1}}
+"""
+
+
+def write(root: Path, **files: str) -> Path:
+    """Write `clusters` and topic files into an estate."""
+    for name, text in files.items():
+        (root / f"{name}.yaml").write_text(text)
+    return root
+
+
+def load(root: Path, topics: str, clusters: str = CLUSTERS) -> Estate:
+    return load_estate(write(root, clusters=clusters, topics=topics))
+
+
+def resolve(root: Path, topic: str, cluster: str) -> TopicSpec:
+    (spec,) = load(root, topic).topics_for(cluster)
+    return spec
+
+
+def test_a_later_layer_wins(tmp_path: Path) -> None:
+    topic = (
+        "topic: a\nprofile: log\nconfig: {retention.ms: 1d}\noverrides: {staging: {partitions: 2}}"
+    )
+    prod, staging = resolve(tmp_path, topic, "prod"), resolve(tmp_path, topic, "staging")
+    assert (prod.partitions, prod.replication_factor) == (6, 3)
+    assert (staging.partitions, staging.replication_factor) == (2, 1)
+    assert prod.config == {
+        "compression.type": "zstd",
+        "min.insync.replicas": "2",
+        "retention.ms": "86400000",
+    }
+    assert staging.config["min.insync.replicas"] == "1"
+
+
+def test_null_takes_an_inherited_value_away(tmp_path: Path) -> None:
+    topic = "topic: a\nprofile: log\npartitions: null\nconfig: {compression.type: null}"
+    spec = resolve(tmp_path, topic, "prod")
+    assert spec.partitions is None
+    assert "compression.type" not in spec.config
+
+
+def test_every_value_knows_where_it_was_written(tmp_path: Path) -> None:
+    topic = "topic: a\nprofile: log\nassignment:\n- [1, 2, 3]\n- [2, 3, 1]\n"
+    spec = resolve(tmp_path, topic, "prod")
+    topics, clusters = str(tmp_path / "topics.yaml"), str(tmp_path / "clusters.yaml")
+    assert spec.location == Location(topics, 1, 8)
+    assert spec.where("assignment.1") == Location(topics, 5, 3)
+    assert spec.where("partitions") == Location(topics, 4, 1)
+    assert spec.where("config.retention.ms") == Location(clusters, 4, 71)
+    assert spec.where("config.min.insync.replicas") == Location(clusters, 2, 65)
+
+
+def test_rows_win_over_inherited_counts(tmp_path: Path) -> None:
+    spec = resolve(tmp_path, "topic: a\nprofile: log\nassignment: [[1, 2]]", "prod")
+    assert (spec.partitions, spec.replication_factor) == (1, 2)
+
+
+def test_an_override_can_take_rows_away(tmp_path: Path) -> None:
+    topic = (
+        "topic: a\nassignment: [[1, 2]]\noverrides: {staging: {assignment: null, partitions: 4}}"
+    )
+    spec = resolve(tmp_path, topic, "staging")
+    assert (spec.assignment, spec.partitions, spec.replication_factor) == (None, 4, 1)
+
+
+def test_counts_above_rows_clash_with_them(tmp_path: Path) -> None:
+    topic = "topic: a\nassignment: [[1, 2]]\noverrides: {prod: {partitions: 4}}"
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, topic)
+    assert [finding.rule for finding in refused.value.findings] == ["assignment-partitions"]
+
+
+def test_sandbox_takes_topics_that_name_no_cluster(tmp_path: Path) -> None:
+    estate = load(tmp_path, "topic: a\n---\ntopic: b\nclusters: [prod]")
+    assert [spec.name for spec in estate.topics_for("sandbox")] == ["a"]
+    assert estate.declared == ("prod", "staging")
+
+
+def test_an_estate_without_clusters_has_the_sandbox(tmp_path: Path) -> None:
+    write(tmp_path, topics="topic: a\npartitions: 3")
+    estate = load_estate(tmp_path)
+    assert list(estate.clusters) == ["sandbox"]
+    assert estate.topics_for("sandbox")[0].partitions == 3
+
+
+def test_an_unknown_cluster_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="no cluster 'prd'; did you mean prod"):
+        load(tmp_path, "topic: a").topics_for("prd")
+
+
+def test_what_is_wrong_on_the_sandbox_alone_waits_until_it_is_asked_for(tmp_path: Path) -> None:
+    clusters = "version: 1\nclusters: {prod: {defaults: {replication_factor: 3}}}"
+    clusters += "\ndefaults: {replication_factor: 1, config: {min.insync.replicas: 2}}"
+    estate = load(tmp_path, "topic: a", clusters)
+    assert len(estate.topics_for("prod")) == 1
+    with pytest.raises(SpecError, match="on sandbox"):
+        estate.topics_for("sandbox")
+
+
+def test_cluster_entries_carry_what_a_run_needs(tmp_path: Path) -> None:
+    entry = load(tmp_path, "topic: a").clusters["prod"]
+    assert entry.ignore == ("_schemas", "connect-*")
+    assert entry.exclude_brokers == {7}
+    assert entry.location == Location(str(tmp_path / "clusters.yaml"), 6, 3)
+
+
+def test_all_findings_come_at_once(tmp_path: Path) -> None:
+    write(tmp_path, clusters=CLUSTERS, one="topic: a\npartitions: x", two="topic: ..\nprofile: lg")
+    with pytest.raises(SpecError) as refused:
+        load_estate(tmp_path)
+    rules = [finding.rule for finding in refused.value.findings]
+    assert rules == ["value-count", "name-dots", "profile-unknown"]
+
+
+def test_topics_are_not_blamed_for_a_broken_clusters_file(tmp_path: Path) -> None:
+    write(tmp_path, clusters="version: 2", one="topic: a\nclusters: [prod]\nprofile: log")
+    with pytest.raises(SpecError) as refused:
+        load_estate(tmp_path)
+    assert [finding.rule for finding in refused.value.findings] == ["value-range"]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file.yaml"])
+def test_a_path_that_is_no_directory_is_a_usage_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file.yaml").write_text("topic: a")
+    with pytest.raises(UsageError):
+        load_estate(tmp_path / name)
