@@ -7,15 +7,10 @@ single one can be killed or frozen. The controller is a node of its own: any bro
 from __future__ import annotations
 
 import base64
-import importlib.util
 import uuid
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.cluster import BrokerState, BrokerStatus
-from reconciler.sandbox.jars import fetch_jars
-from reconciler.sandbox.java import find_java
 from reconciler.sandbox.process import HostProcess, wait_for_answers
 from reconciler.sandbox.readiness import await_metadata
 from reconciler.sandbox.reserve import PortReservation
@@ -30,28 +25,26 @@ from reconciler.sandbox.settings import (
     render_properties,
 )
 from reconciler.sandbox.shape import choose_controller_id
+from reconciler.sandbox.status import BrokerState, BrokerStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from reconciler.model import Broker
-    from reconciler.sandbox.cluster import ClusterRequest
-    from reconciler.sandbox.progress import Progress
-
-LOG_SETTINGS = Path(__file__).with_name("log4j.properties")
-HEAP_MB, HEAP_MB_PER_BROKER, HEAP_MB_ISOLATED = 192, 64, 256
-SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    from reconciler.sandbox.launch import Launch
+    from reconciler.sandbox.request import ClusterRequest
 
 
 class EmbeddedCluster:
     """A cluster of this engine: one host for all nodes, or one for each."""
 
-    def __init__(self, request: ClusterRequest, directory: Path, progress: Progress) -> None:
+    def __init__(self, request: ClusterRequest, launch: Launch, directory: Path) -> None:
         self.cluster_id = make_cluster_id()
         self.kafka_version = request.kafka_version
         self.directory = directory
         self._request = request
-        self._launch = make_launch(request, progress)
+        self._launch = launch
         self._ports = PortReservation()
         self._settings = ClusterSettings(
             controller=Listener(CONTROLLER, PLAINTEXT, self._ports.take()),
@@ -68,12 +61,11 @@ class EmbeddedCluster:
         listeners = [Listener(name, p, self._ports.take()) for name, p in protocols.items()]
         return Node(broker.id, tuple(listeners), broker.rack)
 
-    def start(self, progress: Progress) -> None:
+    def start(self) -> None:
         """Start every node and wait until all brokers know each other."""
         nodes = [self._controller, *self._brokers.values()]
         for node in nodes:
             self._write_properties(node)
-        progress.enter(f"starting {len(self._brokers)} brokers of Kafka {self.kafka_version}")
         for group in [[node] for node in nodes] if self._request.isolate else [nodes]:
             host = self._spawn_host(group)
             self._hosts.update((node.id, host) for node in group)
@@ -146,6 +138,15 @@ class EmbeddedCluster:
         """Let a frozen broker go on."""
         self._find_own_host(broker_id, BrokerState.FROZEN).thaw()
 
+    def finish(self) -> None:
+        """Shut all down in good order, the controller last, and let the JVM end by itself."""
+        for nodes in (list(self._brokers.values()), [self._controller]):
+            host = self._hosts[nodes[0].id]
+            self._order(host, "stop", nodes)
+            wait_for_answers([host], self._request.timeout_s)
+        for host in self._all_hosts():
+            host.finish(self._request.timeout_s)
+
     def close(self) -> None:
         """End every process. What they leave behind is thrown away, so nothing is shut down."""
         for host in self._all_hosts():
@@ -176,7 +177,7 @@ class EmbeddedCluster:
     def _spawn_host(self, nodes: Sequence[Node]) -> HostProcess:
         """Start a process for some nodes. Its log goes on where a former one ended."""
         name = self._name(nodes[0]) if self._request.isolate else "brokers"
-        return HostProcess(name, self._launch, self.directory / f"{name}.log")
+        return HostProcess(name, self._launch.as_command(), self.directory / f"{name}.log")
 
     def _order(self, host: HostProcess, what: str, nodes: Sequence[Node]) -> None:
         """Ask a host to do something with nodes of its own; it may take long to answer."""
@@ -218,27 +219,3 @@ def make_cluster_id() -> str:
     while (cluster_id := base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22]).startswith(b"-"):
         pass
     return cluster_id.decode()
-
-
-def make_launch(request: ClusterRequest, progress: Progress) -> dict[str, Any]:
-    """Return how hosts start their JVM: the runtime, the class path and the options."""
-    if importlib.util.find_spec("jpype") is None:
-        raise SandboxError(
-            "the embedded engine needs JPype, which is not installed;"
-            " pip install 'reconciler[sandbox]'"
-        )
-    java = find_java()
-    jars = fetch_jars(request.kafka_version, progress)
-    heap_mb = HEAP_MB_ISOLATED
-    if not request.isolate:
-        heap_mb = HEAP_MB + HEAP_MB_PER_BROKER * len(request.brokers)
-    return {
-        "jvm": str(java.jvm),
-        "class_path": [str(jar) for jar in jars],
-        "options": [
-            f"-Xmx{heap_mb}m",
-            f"-Dlog4j.configuration={LOG_SETTINGS.as_uri()}",
-            *SMALL_JVM,
-            *request.jvm_options,
-        ],
-    }

@@ -96,6 +96,11 @@ class HostProcess:
         os.kill(self.pid, signal.SIGCONT)
         self.frozen = False
 
+    def finish(self, timeout_s: float) -> None:
+        """Let the process end by itself, its brokers being shut down. Errors: SandboxError."""
+        self.send({"do": "finish"})
+        wait_for_answers([self], timeout_s)
+
     def kill(self) -> None:
         """End the process at once (SIGKILL) and wait until it is gone."""
         if self.alive:

@@ -1,0 +1,26 @@
+"""How a broker is, seen from outside Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BrokerState(StrEnum):
+    """What has become of a broker."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    FROZEN = "frozen"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """A broker, where it answers, and how it is; `reason` says why it died."""
+
+    id: int
+    rack: str | None
+    address: str
+    state: BrokerState
+    reason: str = ""
