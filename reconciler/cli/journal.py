@@ -1,0 +1,80 @@
+"""What an apply tells while it runs: a bar for people, JSON lines for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from rich.progress import Progress, TaskID
+
+    from reconciler.apply import Applied, StepAnswered
+
+TITLES = {
+    "validate": "asking the brokers",
+    "create": "creating topics",
+    "expand": "adding partitions",
+    "configure": "altering configs",
+    "verify": "seen on every broker",
+}
+
+
+class Journal:
+    """Observes an apply: moves a bar where a person is looking, and writes FILE where asked."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._path = file
+        self._exits = ExitStack()
+        self._file: TextIO | None = None
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            self._file = self._exits.enter_context(self._path.open("a", encoding="utf-8"))
+        if sys.stderr.isatty():
+            self._bars = self._exits.enter_context(_make_bars())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exits.close()
+
+    def observe(self, answered: StepAnswered) -> None:
+        """Take note of one step's answer."""
+        self._write("step", asdict(answered))
+        if self._bars is not None:
+            if answered.phase not in self._tasks:
+                title = TITLES[answered.phase]
+                self._tasks[answered.phase] = self._bars.add_task(title, total=answered.total)
+            self._bars.advance(self._tasks[answered.phase])
+
+    def conclude(self, applied: Applied) -> None:
+        """Take note of every outcome."""
+        for outcome in applied.outcomes:
+            self._write("outcome", asdict(outcome))
+
+    def _write(self, kind: str, fields: dict[str, Any]) -> None:
+        if self._file is not None:
+            line = {"at": datetime.now(UTC).isoformat(), "type": kind, **fields}
+            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._file.flush()
+
+
+def _make_bars() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
