@@ -172,7 +172,7 @@ class _Judge:
         return wished
 
     def _refuse_look_alikes(self, spec: TopicSpec) -> Iterator[Finding]:
-        for live in self.look_alikes.get(spec.name.replace(".", "_"), ()):
+        for live in sorted(self.look_alikes.get(spec.name.replace(".", "_"), ())):
             yield Finding(
                 "name-collides-with-live",
                 f"topic {spec.name} would collide with the live topic {live}: "
@@ -288,7 +288,7 @@ def _field_changes(found: dict[str, object], wished: dict[str, object]) -> Itera
         tuple(leaf.path(output_format="list")): leaf for kind in tree.values() for leaf in kind
     }
     by_field = {path[:2]: leaf for path, leaf in leaves.items()}
-    for path in sorted(by_field, key=str):
+    for path in sorted(by_field):
         yield FieldChange(".".join(map(str, path)), _at(found, path), _at(wished, path))
 
 
