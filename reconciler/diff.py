@@ -283,7 +283,8 @@ def _field_changes(found: dict[str, object], wished: dict[str, object]) -> Itera
         return
     from deepdiff import DeepDiff  # 0.1 s to import, and most topics do not differ
 
-    tree: Any = DeepDiff(found, wished, view="tree", max_passes=1)
+    # A threshold of 0: configs with few keys in common are compared key by key all the same.
+    tree: Any = DeepDiff(found, wished, view="tree", max_passes=1, threshold_to_diff_deeper=0)
     leaves = {
         tuple(leaf.path(output_format="list")): leaf for kind in tree.values() for leaf in kind
     }
