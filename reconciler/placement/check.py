@@ -44,4 +44,5 @@ def _is_even(racks_of_row: list[str], problem: Problem) -> bool:
     held = Counter(racks_of_row)
     size = Counter(broker.rack or "" for broker in problem.brokers)
     with_room = [held[rack] for rack in size if held[rack] < size[rack]]
-    return max(held.values()) - min(with_room, default=max(held.values())) <= 1
+    most = max(held.values(), default=0)
+    return most - min(with_room, default=most) <= 1
