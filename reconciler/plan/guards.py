@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.diff import managed_overrides
 from reconciler.errors import Finding
 from reconciler.model import Risk, RiskNote
 from reconciler.units import describe_value
@@ -20,7 +21,7 @@ def assess_risks(
     diff: TopicDiff, overrides: Mapping[str, str], defaults: Mapping[str, str]
 ) -> tuple[RiskNote, ...]:
     """Name the risks of altering a topic whose managed overrides are `overrides` now."""
-    if diff.state is None:
+    if diff.state is None or diff.spec.absent:
         return ()
     before, after = {**defaults, **overrides}, {**defaults, **diff.config}
     notes = [*_lost_records(before, after)]
@@ -32,10 +33,12 @@ def assess_risks(
     )
 
 
-def refuse_unaccepted(diff: TopicDiff, risks: Iterable[RiskNote]) -> Iterator[Finding]:
+def refuse_unaccepted(
+    diff: TopicDiff, risks: Iterable[RiskNote], defaults: Mapping[str, str]
+) -> Iterator[Finding]:
     """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it."""
     for note in risks:
-        if note.acknowledged or not _needs_acknowledging(diff, note.risk):
+        if note.acknowledged or not _needs_acknowledging(diff, note.risk, defaults):
             continue
         yield Finding(
             "risk-not-acknowledged",
@@ -45,10 +48,10 @@ def refuse_unaccepted(diff: TopicDiff, risks: Iterable[RiskNote]) -> Iterator[Fi
         )
 
 
-def _needs_acknowledging(diff: TopicDiff, risk: Risk) -> bool:
+def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str]) -> bool:
     if risk is Risk.ORDERING:
-        live = diff.state.config.get("cleanup.policy") if diff.state else None
-        return "compact" in f"{live} {diff.config.get('cleanup.policy')}"
+        live = managed_overrides(diff.state) if diff.state else {}
+        return any("compact" in _policies({**defaults, **config}) for config in (live, diff.config))
     return risk is Risk.DATA_LOSS
 
 
