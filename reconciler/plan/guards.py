@@ -56,7 +56,8 @@ def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str
 
 
 def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:
-    for key in _RETENTION:
+    deleting = "cleanup.policy" not in after or "delete" in _policies(after)
+    for key in _RETENTION if deleting else ():  # what is only compacted has no retention
         if key in before and key in after and _limit(after[key]) < _limit(before[key]):
             kept = describe_value(key, after[key])
             beyond = "older than" if key.endswith(".ms") else "beyond"

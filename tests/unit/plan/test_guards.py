@@ -88,6 +88,21 @@ def test_less_cleanup_loses_nothing(before: str, after: str) -> None:
     assert config_risks({"cleanup.policy": before}, {"cleanup.policy": after}) == []
 
 
+@pytest.mark.parametrize("policy", ["compact", ""])
+def test_less_retention_loses_nothing_where_nothing_is_deleted(policy: str) -> None:
+    before = {"cleanup.policy": policy, "retention.ms": "2"}
+    assert config_risks(before, {"cleanup.policy": policy, "retention.ms": "1"}) == []
+
+
+def test_less_retention_loses_records_where_deleting_begins() -> None:
+    before = {"cleanup.policy": "compact", "retention.ms": "2"}
+    found = config_risks(before, {"cleanup.policy": "delete", "retention.ms": "1"})
+    assert [consequence for _, consequence in found] == [
+        "records older than 1 are deleted",
+        "records past the retention are deleted from now on",
+    ]
+
+
 def test_a_policy_that_falls_back_to_the_default_is_seen() -> None:
     default = {"cleanup.policy": "delete"}
     assert len(config_risks({"cleanup.policy": "compact"}, {}, defaults=default)) == 1
