@@ -58,6 +58,8 @@ def read_file(path: Path) -> bytes | Finding:
 def show_path(path: Path) -> str:
     """Return a path that can be printed, whatever bytes it is made of."""
     shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+    if shown.isprintable():
+        return shown
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 

@@ -17,6 +17,7 @@ from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
 from reconciler.spec.fields import field_error, suggest
+from reconciler.spec.names import NAME_PATTERN
 from reconciler.spec.settings import Settings, read_settings
 from reconciler.spec.values import Text, Value, describe, quote
 
@@ -127,8 +128,10 @@ _ROWS = {
         {"type": "null"},
     ]
 }
-_CONFIG: dict[str, Any] = {"$ref": "#/$defs/Config"}
-_CLIENT: dict[str, Any] = {"$ref": "#/$defs/Client"}
+# Filled in by json_schema, from what is known beside the models.
+DEFINED_ELSEWHERE = "defined-elsewhere"
+_CONFIG: dict[str, Any] = {DEFINED_ELSEWHERE: "Config"}
+_CLIENT: dict[str, Any] = {DEFINED_ELSEWHERE: "Client"}
 
 Partitions = Annotated[
     int | None,
@@ -141,6 +144,11 @@ Replication = Annotated[
     WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_REPLICAS}),
 ]
 Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSchema(_ROWS)]
+TopicName = Annotated[
+    Text,
+    PlainValidator(_read_text),
+    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN, "not": {"enum": [".", ".."]}}),
+]
 Words = Annotated[
     Text, PlainValidator(_read_text), WithJsonSchema({"type": "string", "minLength": 1})
 ]
@@ -186,7 +194,7 @@ KafkaVersion = Annotated[
 class Form(BaseModel):
     """What every model shares: no unknown keys, nothing converted silently."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Layer(Form):
@@ -221,7 +229,7 @@ class Override(Layer):
 class TopicDocument(Override):
     """A topic, as a team writes it."""
 
-    topic: Words = Field(description="The topic's name.")
+    topic: TopicName = Field(description="The topic's name.")
     owner: Words | None = Field(default=None, description="Who answers for the topic.")
     description: Words | None = Field(default=None, description="What a record of it says.")
     profile: Words | None = Field(
@@ -255,7 +263,7 @@ class ClusterForm(Form):
         default={},
         description="Properties of the client, by librdkafka's names; secrets by reference.",
     )
-    defaults: Layer = Field(default=Layer(), description="What its topics inherit.")
+    defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
     ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
@@ -266,6 +274,6 @@ class ClustersDocument(Form):
     """clusters.yaml: the clusters of the estate, and what their topics inherit."""
 
     version: FormatVersion = Field(description="The version of this file's format: 1.")
-    defaults: Layer = Field(default=Layer(), description="What every topic inherits.")
+    defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
     profiles: dict[str, Profile] = Field(default={}, description="Presets that topics start from.")
     clusters: dict[str, ClusterForm] = Field(default={}, description="The clusters, by name.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,6 @@ from reconciler.errors import Location, SpecError, UsageError
 from reconciler.spec import load_estate
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from reconciler.model import TopicSpec
     from reconciler.spec import Estate
 
@@ -150,3 +149,12 @@ def test_a_path_that_is_no_directory_is_a_usage_error(tmp_path: Path, name: str)
     (tmp_path / "file.yaml").write_text("topic: a")
     with pytest.raises(UsageError):
         load_estate(tmp_path / name)
+
+
+def test_the_example_estate_runs_on_the_sandbox() -> None:
+    estate = load_estate(Path(__file__).parents[3] / "topics")
+    specs = estate.topics_for("sandbox")
+    assert len(specs) == 12
+    assert all(spec.partitions and spec.replication_factor for spec in specs)
+    brokers = {b for spec in specs for row in spec.assignment or () for b in row}
+    assert brokers <= set(range(1, 7))
