@@ -37,6 +37,11 @@ class Cluster(Protocol):
         """Return host:port of a listener, by broker id."""
         ...
 
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The processes that make up the cluster, as the system knows them."""
+        ...
+
     def statuses(self) -> tuple[BrokerStatus, ...]:
         """Look after every broker."""
         ...

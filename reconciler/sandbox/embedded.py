@@ -87,6 +87,11 @@ class EmbeddedCluster:
             if each.name == listener
         }
 
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The processes that make up the cluster."""
+        return tuple(host.pid for host in self._all_hosts() if host.alive)
+
     def statuses(self) -> tuple[BrokerStatus, ...]:
         """Look after every broker's process."""
         return tuple(self._status(node) for node in self._brokers.values())

@@ -33,6 +33,7 @@ class HostProcess:
         self.frozen = False
         self._control, other_end = socket.socketpair()
         self._received = b""
+        self._asked = 0
         with other_end, log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - this very Python, our own program
                 [sys.executable, "-P", str(PROGRAM), str(other_end.fileno())],
@@ -58,8 +59,9 @@ class HostProcess:
 
     def send(self, command: Mapping[str, Any]) -> None:
         """Ask for something; its answer comes through `wait_for_answers`."""
+        self._asked += 1
         try:
-            self._control.sendall(json.dumps(command).encode() + b"\n")
+            self._control.sendall(json.dumps({**command, "number": self._asked}).encode() + b"\n")
         except OSError as error:
             raise SandboxError(self.describe_death()) from error
 
@@ -68,7 +70,7 @@ class HostProcess:
         return self._control.fileno()
 
     def receive(self) -> Mapping[str, Any] | None:
-        """Take what has come: an answer, or None while it is incomplete. Blocks for one read.
+        """Read once; return the answer to the last question, or None while there is none.
 
         Errors: SandboxError when the process has died.
         """
@@ -78,13 +80,12 @@ class HostProcess:
             chunk = b""
         if not chunk:
             raise SandboxError(self.describe_death())
-        self._received += chunk
-        line, complete, rest = self._received.partition(b"\n")
-        if not complete:
-            return None
-        self._received = rest
-        answer: Mapping[str, Any] = json.loads(line)
-        return answer
+        *lines, self._received = (self._received + chunk).split(b"\n")
+        for answer in map(json.loads, lines):
+            # An answer to a question that was given up is of no interest any more.
+            if answer["number"] == self._asked:
+                return dict(answer)
+        return None
 
     def freeze(self) -> None:
         """Stop the process in its tracks (SIGSTOP)."""
