@@ -51,12 +51,22 @@ def decode_plan(text: str, source: str = "plan") -> Plan:
     """Decode a plan file. Errors: PlanFileError if it is malformed, too new, or tampered with."""
     document = _parse(text, source)
     plan = _plan(document)
-    if fingerprint_plan(plan) != document.fingerprint:
+    if fingerprint_plan(plan) != document.fingerprint or not _is_derived(document, plan):
         raise _refuse(
             "plan-tampered",
             f"{source} does not match its own fingerprint: it was changed after it was made",
         )
     return plan
+
+
+def _is_derived(document: PlanDocument, plan: Plan) -> bool:
+    """Say whether actions, steps and counts are what follows from the images.
+
+    Apply does not read them; policies and people do.
+    """
+    derived = _document(plan)
+    found = (document.resource_changes, document.summary)
+    return found == (derived.resource_changes, derived.summary)
 
 
 def fingerprint_plan(plan: Plan) -> str:
@@ -69,7 +79,9 @@ def fingerprint_plan(plan: Plan) -> str:
             for resource in map(_resource, plan.topics)
         ],
     }
-    return sha256(_canonical(_plain(essence)).encode()).hexdigest()
+    # Half characters come from files that are no plans of ours: they are to fail as tampered with.
+    text = _canonical(_plain(essence)).encode(errors="surrogatepass")
+    return sha256(text).hexdigest()
 
 
 def summarise(plan: Plan) -> SummaryDocument:
@@ -124,6 +136,7 @@ def _parse(text: str, source: str) -> PlanDocument:
 
 def _document(plan: Plan) -> PlanDocument:
     return PlanDocument(
+        format_version=FORMAT_VERSION,
         fingerprint="0" * 64,
         cluster=ClusterDocument(
             name=plan.cluster,

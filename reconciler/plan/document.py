@@ -83,7 +83,7 @@ class SummaryDocument(_Document):
 class PlanDocument(_Document):
     """A plan of reconciler: what would change on one Kafka cluster, and nothing else."""
 
-    format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")] = FORMAT_VERSION
+    format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     cluster: ClusterDocument
     resource_changes: tuple[ResourceDocument, ...]
