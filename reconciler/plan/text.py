@@ -30,7 +30,7 @@ class Paint:
     def __call__(self, colour: str, text: str) -> str:
         """Paint `text`, one of green, yellow, red, cyan, bold, dim."""
         codes = {"green": 32, "yellow": 33, "red": 31, "cyan": 36, "bold": 1, "dim": 2}
-        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self.wanted else text
+        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self.wanted and text else text
 
 
 def render_text(plan: Plan, *, colour: bool = False) -> str:
