@@ -15,6 +15,7 @@ from reconciler.model import (
     Outcome,
     OutcomeKind,
 )
+from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
     from reconciler.apply.remaining import Remaining
@@ -74,7 +75,7 @@ def conclude(topic: Progress, left: Remaining) -> Outcome:
         return Outcome(name, OutcomeKind.DONE)
     reason = _reason(topic)
     missing = "; ".join(map(describe_step, left.steps))
-    if topic.planned.before is None and isinstance(left.steps[0], CreateTopic):
+    if left.steps == steps_of(topic.planned):
         return Outcome(name, OutcomeKind.FAILED, reason)
     return Outcome(name, OutcomeKind.HALF_DONE, f"{reason}; missing: {missing}")
 

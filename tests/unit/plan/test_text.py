@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, spec, topic
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import ClusterState, Plan, TopicSpec
 from reconciler.plan import fingerprint_plan, render_text
+
+if TYPE_CHECKING:
+    from reconciler.model import ClusterState, Plan, TopicSpec
 
 SIX = brokers("a", "a", "b", "b", "c", "c")
 
@@ -136,7 +139,8 @@ def test_the_closing_counts_sum_up_and_names_the_plan() -> None:
     live = [topic("1 2", name) for name in ("grown", "tuned", "shrunk", "same", "stranger")]
     made = plan(wished, cluster(*live))
     assert lines(made)[-3:] == [
-        "1 to create, 1 to expand, 1 to configure, 1 refused, 1 unchanged · 1 live topic in no file",
+        "1 to create, 1 to expand, 1 to configure, 1 refused, 1 unchanged "
+        "· 1 live topic in no file",
         "cluster: leaders 0..5 → 2..6, replicas 0..5 → 2..6 a broker",
         f"fingerprint {fingerprint_plan(made)}",
     ]
