@@ -45,8 +45,6 @@ def find_remaining(
     if live is None:
         return _missing(topic, topic.after)
     before = topic.before
-    if before and before.topic_id and live.topic_id and before.topic_id != live.topic_id:
-        return _moved(topic, "it was deleted and created again since the plan was made")
     steps: list[Step] = []
     moved: list[Finding] = []
     if len(topic.after.assignment) > (len(before.assignment) if before else 0):
@@ -114,9 +112,9 @@ def _moved_keys(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
     now = managed_overrides(live)
     for key in sorted(_touched(topic, after)):
         if now.get(key) not in (before.get(key), after.config.get(key)):
-            said = {"now": now.get(key, "not set"), "then": before.get(key, "not set")}
-            what = f"{key} is {said['now']}, not {said['then']} as planned on"
-            yield _finding(topic, what)
+            found, then = now.get(key, "not set"), before.get(key, "not set")
+            past = f"and was {then} when the plan was made" if topic.before else f"not {then}"
+            yield _finding(topic, f"{key} is {found}, {past}")
 
 
 def _missing_keys(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Step]:

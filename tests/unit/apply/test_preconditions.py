@@ -1,0 +1,65 @@
+"""Preconditions: the cluster is the one planned for, its brokers still take the replicas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shorthand import brokers, cluster, plan, rows, said, spec, topic
+
+from reconciler.apply.preconditions import find_moved
+from reconciler.model import Broker
+
+NODES = brokers("a", "b", None)
+STATE = cluster(topic("1"), nodes=NODES)
+PLAN = plan([spec(assignment=rows("1 2")), spec("new", assignment=rows("2"))], STATE)
+
+
+def moved(*nodes: Broker) -> list[str]:
+    return said(find_moved(PLAN, replace(STATE, brokers=nodes)))
+
+
+def test_nothing_moved() -> None:
+    assert moved(*NODES) == []
+
+
+def test_another_cluster() -> None:
+    assert said(find_moved(PLAN, replace(STATE, cluster_id="other", brokers=()))) == [
+        "the plan is for cluster cluster-1, this one is other; apply it to prod, or plan for this "
+        "cluster [plan-cluster]"
+    ]
+
+
+def test_a_plan_without_a_cluster_id_fits_any() -> None:
+    assert list(find_moved(replace(PLAN, cluster_id=None), STATE)) == []
+
+
+@pytest.mark.parametrize(
+    ("broker", "trouble"),
+    [
+        (None, "not alive"),
+        (Broker(2, "b", alive=False), "not alive"),
+        (Broker(2, "b", cordoned=True), "cordoned"),
+    ],
+)
+def test_a_broker_that_can_no_longer_take_replicas(broker: Broker | None, trouble: str) -> None:
+    others = [node for node in NODES if node.id != 2]
+    assert moved(*others, *([broker] if broker else [])) == [
+        f"broker 2 is to take replicas and is {trouble}; bring it back, or plan again [plan-stale]"
+    ]
+
+
+def test_a_broker_in_another_rack() -> None:
+    assert moved(NODES[0], Broker(2, "z"), NODES[2]) == [
+        "broker 2 is in rack z, not b; plan again [plan-stale]"
+    ]
+
+
+@pytest.mark.parametrize("broker", [1, 3])
+def test_a_broker_that_gets_nothing_new_may_be_gone(broker: int) -> None:
+    assert moved(*(node for node in NODES if node.id != broker)) == []
+
+
+def test_brokers_do_not_matter_to_configs() -> None:
+    made = plan([spec(config={"flush.ms": "1"})], STATE)
+    assert list(find_moved(made, replace(STATE, brokers=()))) == []
