@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from shorthand import brokers, cluster, plan, rows, said, spec, topic
+from shorthand import HERE, brokers, cluster, plan, rows, said, spec, topic
 
 from reconciler.apply.preconditions import find_moved
 from reconciler.model import Broker
@@ -16,7 +16,7 @@ PLAN = plan([spec(assignment=rows("1 2")), spec("new", assignment=rows("2"))], S
 
 
 def moved(*nodes: Broker) -> list[str]:
-    return said(find_moved(PLAN, replace(STATE, brokers=nodes)))
+    return said(find_moved(PLAN, replace(STATE, brokers=nodes), {}))
 
 
 def test_nothing_moved() -> None:
@@ -24,14 +24,14 @@ def test_nothing_moved() -> None:
 
 
 def test_another_cluster() -> None:
-    assert said(find_moved(PLAN, replace(STATE, cluster_id="other", brokers=()))) == [
+    assert said(find_moved(PLAN, replace(STATE, cluster_id="other", brokers=()), {})) == [
         "the plan is for cluster cluster-1, this one is other; apply it to prod, or plan for this "
         "cluster [plan-cluster]"
     ]
 
 
 def test_a_plan_without_a_cluster_id_fits_any() -> None:
-    assert list(find_moved(replace(PLAN, cluster_id=None), STATE)) == []
+    assert list(find_moved(replace(PLAN, cluster_id=None), STATE, {})) == []
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,22 @@ def test_a_broker_that_gets_nothing_new_may_be_gone(broker: int) -> None:
 
 def test_brokers_do_not_matter_to_configs() -> None:
     made = plan([spec(config={"flush.ms": "1"})], STATE)
-    assert list(find_moved(made, replace(STATE, brokers=()))) == []
+    assert list(find_moved(made, replace(STATE, brokers=()), {})) == []
+
+
+def test_a_topic_that_was_created_anew() -> None:
+    assert said(find_moved(PLAN, STATE, {"shop.orders": "other"})) == [
+        f"{HERE}: shop.orders: it was deleted and created again since the plan was made; "
+        "plan again [plan-stale]"
+    ]
+
+
+@pytest.mark.parametrize("ids", [{}, {"shop.orders": "id-shop.orders"}])
+def test_an_id_that_is_the_same_or_not_told_is_no_sign(ids: dict[str, str]) -> None:
+    assert list(find_moved(PLAN, STATE, ids)) == []
+
+
+def test_a_topic_that_the_plan_does_not_change_may_be_created_anew() -> None:
+    made = plan([spec(partitions=9, replication_factor=2)], STATE)
+    assert made.topics[0].refusals
+    assert list(find_moved(made, STATE, {"shop.orders": "other"})) == []

@@ -61,7 +61,7 @@ def test_a_topic_that_is_not_there_is_left_to_create() -> None:
 
 
 def test_a_topic_that_was_created_as_planned_is_done() -> None:
-    live = topic("1,2 2,3", config={"flush.ms": "1"}, topic_id="whatever")
+    live = topic("1,2 2,3", config={"flush.ms": "1"})
     assert find_remaining(CREATE, live).is_done
 
 
@@ -182,22 +182,11 @@ def test_configs_are_left_out_of_a_view_that_was_not_asked_for_them() -> None:
     assert find_remaining(CONFIG, topic("1"), with_config=False).is_done
 
 
-# Identity.
+# The topic itself.
 
 
 def test_a_topic_that_was_deleted_has_moved() -> None:
     assert moved(EXPAND, None) == ["it was deleted since the plan was made"]
-
-
-def test_a_topic_that_was_created_anew_has_moved() -> None:
-    assert moved(EXPAND, topic("1 2", topic_id="other")) == [
-        "it was deleted and created again since the plan was made"
-    ]
-
-
-@pytest.mark.parametrize("live", [None, f"id-{NAME}"])
-def test_an_id_that_is_not_told_proves_nothing(live: str | None) -> None:
-    assert left(EXPAND, topic("1 2", topic_id=live)) != ()
 
 
 def test_a_topic_without_steps_is_done_whatever_there_is() -> None:
