@@ -12,16 +12,19 @@ Every call raises a ReconcilerError whose text is fit for a person; nothing prin
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.apply import Applied, StepAnswered
+    from reconciler.diff import TopicDiff
     from reconciler.kafka import Connection
-    from reconciler.model import ClusterState, Plan
+    from reconciler.model import ClusterState, Plan, TopicSpec
     from reconciler.spec import ClusterEntry, Estate
 
 PlanFormat = Literal["text", "json"]
@@ -47,12 +50,16 @@ def read_cluster(
     """
     from reconciler.kafka import KafkaReader
 
-    names = [spec.name for spec in estate.topics_for(cluster)]
+    specs = estate.topics_for(cluster)
+    names = [spec.name for spec in specs]
     with open_connection(estate, cluster, bootstrap_servers) as connection:
         reader = KafkaReader(connection)
-        state = reader.read_cluster(config_of=names)
         reader.check_rights(names, for_apply=False)
-    return state
+        state = reader.read_cluster(config_of=names)
+        differing = [
+            diff.spec.name for diff in _diff(estate, cluster, specs, state) if diff.changes
+        ]
+        return _identify(state, reader.read_topic_ids(state.topics.keys() & differing))
 
 
 def build_plan(estate: Estate, cluster: str, state: ClusterState, *, topics: str = "*") -> Plan:
@@ -61,22 +68,17 @@ def build_plan(estate: Estate, cluster: str, state: ClusterState, *, topics: str
     `topics` is a glob of topic names; the others are neither planned nor reported.
     """
     from reconciler import plan as stage
-    from reconciler.diff import diff_topics
-    from reconciler.spec.configs import catalogue
 
     entry = find_cluster(estate, cluster)
-    specs = [s for s in estate.topics_for(cluster) if fnmatchcase(s.name, topics)]
-    equality = catalogue(entry.kafka_version)
-    excluded = frozenset(entry.exclude_brokers)
-    diffs = diff_topics(specs, state, equality, excluded)
+    specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
     return stage.build_plan(
         cluster,
-        diffs,
+        _diff(estate, cluster, specs, state),
         state,
-        excluded=excluded,
-        ignored=_ignored(entry, state, topics),
+        excluded=entry.exclude_brokers,
+        ignored=_list_ignored(entry, state, topics),
         files=len({spec.location.file for spec in specs}),
-        notes=estate.findings,
+        notes=(*estate.findings, *state.notes),
     )
 
 
@@ -138,7 +140,7 @@ def open_connection(
 
 def _sandbox_servers() -> str:
     from reconciler.errors import SandboxError
-    from reconciler.sandbox import running_sandbox
+    from reconciler.sandbox.record import running_sandbox
 
     record = running_sandbox()
     if record is None:
@@ -146,8 +148,26 @@ def _sandbox_servers() -> str:
     return record.bootstrap_servers
 
 
-def _ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> Iterable[str]:
-    patterns = entry.ignore
-    for name in state.topics:
-        if not fnmatchcase(name, topics) or any(fnmatchcase(name, p) for p in patterns):
-            yield name
+def _diff(
+    estate: Estate, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
+) -> tuple[TopicDiff, ...]:
+    from reconciler.diff import diff_topics
+    from reconciler.spec.configs import catalogue
+
+    entry = find_cluster(estate, cluster)
+    return diff_topics(specs, state, catalogue(entry.kafka_version), entry.exclude_brokers)
+
+
+def _identify(state: ClusterState, ids: Mapping[str, str]) -> ClusterState:
+    """Add topic ids: asked for only where a plan will rest on them."""
+    named = {name: replace(state.topics[name], topic_id=ids[name]) for name in ids}
+    return replace(state, topics=MappingProxyType({**state.topics, **named}))
+
+
+def _list_ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> list[str]:
+    """List the live topics that are nobody's business: ignored, or outside the glob."""
+    return [
+        name
+        for name in state.topics
+        if not fnmatchcase(name, topics) or any(fnmatchcase(name, p) for p in entry.ignore)
+    ]

@@ -108,8 +108,10 @@ class _Run:
 
     def check_against_cluster(self) -> None:
         """Find what is left to do. Errors: StalePlanError with everything that moved."""
-        moved = list(find_moved(self.plan, self.reader.read_cluster(config_of=())))
         planned = {topic.name: topic for topic in self.plan.topics if steps_of(topic)}
+        state = self.reader.read_cluster(config_of=())
+        ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
+        moved = list(find_moved(self.plan, state, ids))
         found = self._look(planned) if not moved else {}
         moved += [finding for remaining in found.values() for finding in remaining.moved]
         if moved:
@@ -138,9 +140,9 @@ class _Run:
         """Wait until every broker's view shows each change."""
         waiting = {n: t.planned for n, t in self.topics.items() if t.sent and not t.failure}
         total = len(waiting)
-        deadline = self.clock.now() + patience_s
+        deadline = self.clock.monotonic() + patience_s
         pause = 0.05
-        while waiting and self.clock.now() < deadline:
+        while waiting and self.clock.monotonic() < deadline:
             for name, remaining in self._see_everywhere(waiting).items():
                 if remaining.is_done or remaining.moved:
                     del waiting[name]

@@ -9,19 +9,24 @@ from reconciler.model import AddPartitions, CreateTopic
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from reconciler.model import ClusterState, Plan
 
 
-def find_moved(plan: Plan, state: ClusterState) -> Iterator[Finding]:
-    """Name what of the cluster itself the plan rests on and is no more: id, brokers, racks."""
+def find_moved(plan: Plan, state: ClusterState, ids: Mapping[str, str]) -> Iterator[Finding]:
+    """Name what the plan rests on and is no more: the cluster, brokers, racks, topics by id."""
     if plan.cluster_id and state.cluster_id != plan.cluster_id:
         what = f"the plan is for cluster {plan.cluster_id}, this one is {state.cluster_id}"
         way_out = f"apply it to {plan.cluster}, or plan for this cluster"
         yield Finding("plan-cluster", what, way_out)
         return
     yield from _moved_brokers(plan, state)
+    for topic in plan.topics:
+        then = topic.before.topic_id if topic.before else None
+        if then and steps_of(topic) and ids.get(topic.name, then) != then:
+            what = f"{topic.name}: it was deleted and created again since the plan was made"
+            yield Finding("plan-stale", what, "plan again", topic.location)
 
 
 def _moved_brokers(plan: Plan, state: ClusterState) -> Iterator[Finding]:

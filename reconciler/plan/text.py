@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 34
 DETAIL = " " * 12
-LABEL_WIDTH = 28
+LABEL_WIDTH = 32
 
 
 @dataclass(frozen=True, slots=True)
