@@ -54,9 +54,9 @@ def test_a_new_topic() -> None:
     assert block(wished, cluster(nodes=SIX)) == [
         "+ create  shop.orders                        12 partitions × 3 replicas    "
         " topics/shop.yaml:3",
-        "            compression.type             zstd",
-        "            retention.ms                 7d (604800000)",
-        "            placement                    leaders 2, replicas 6 a broker",
+        "            compression.type                 zstd",
+        "            retention.ms                     7d (604800000)",
+        "            placement                        leaders 2, replicas 6 a broker",
     ]
 
 
@@ -64,7 +64,7 @@ def test_an_expansion_with_its_risk() -> None:
     assert block(spec(partitions=5), cluster(topic("1 2 3"))) == [
         "~ expand  shop.orders                        3 → 5 partitions              "
         " topics/shop.yaml:3",
-        "            placement                    leaders 1..2, replicas 1..2 a broker "
+        "            placement                        leaders 1..2, replicas 1..2 a broker "
         "(before: 1 and 1)",
         "            risk  ordering               keys move to other partitions; mind this",
     ]
@@ -79,9 +79,9 @@ def test_a_config_with_its_risk() -> None:
     assert block(wished, cluster(live)) == [
         "~ config  shop.orders                                                      "
         " topics/shop.yaml:3",
-        "            flush.ms                     1 → unset",
-        "            retention.ms                 7d (604800000) → 1d (86400000)",
-        "            segment.ms                   not set → 90s (90000)",
+        "            flush.ms                         1 → unset",
+        "            retention.ms                     7d (604800000) → 1d (86400000)",
+        "            segment.ms                       not set → 90s (90000)",
         "            risk  data-loss              records older than 1d (86400000) are deleted; "
         "acknowledged",
     ]
