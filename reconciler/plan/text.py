@@ -130,13 +130,12 @@ def _placement(topic: PlannedTopic) -> Iterator[str]:
     after, before = topic.balance_after, topic.balance_before
     if after is None:
         return
-    leaders = f"leaders {_spread(after.leaders)}, replicas {_spread(after.replicas)} a broker"
     beside = f" (before: {_pair(before)})" if before is not None else ""
-    yield _detail("placement", leaders + beside)
+    yield _detail("placement", f"{_pair(after)} a broker{beside}")
 
 
 def _pair(balance: Balance) -> str:
-    return f"{_spread(balance.leaders)} and {_spread(balance.replicas)}"
+    return f"leaders {_spread(balance.leaders)}, replicas {_spread(balance.replicas)}"
 
 
 def _spread(spread: Spread) -> str:

@@ -65,8 +65,8 @@ def test_an_expansion_with_its_risk() -> None:
         "~ expand  shop.orders                        3 → 5 partitions              "
         " topics/shop.yaml:3",
         "            placement                        leaders 1..2, replicas 1..2 a broker "
-        "(before: 1 and 1)",
-        "            risk  ordering               keys move to other partitions; mind this",
+        "(before: leaders 1, replicas 1)",
+        "            risk  ordering                   keys move to other partitions; mind this",
     ]
 
 
@@ -82,7 +82,7 @@ def test_a_config_with_its_risk() -> None:
         "            flush.ms                         1 → unset",
         "            retention.ms                     7d (604800000) → 1d (86400000)",
         "            segment.ms                       not set → 90s (90000)",
-        "            risk  data-loss              records older than 1d (86400000) are deleted; "
+        "            risk  data-loss                  records older than 1d (86400000) are deleted; "
         "acknowledged",
     ]
 
