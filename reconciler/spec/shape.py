@@ -54,6 +54,10 @@ def _read_text(value: Value, info: ValidationInfo) -> Text:
     return fields.read_text(value, _name(info))
 
 
+def _read_topic(value: Value) -> Text:
+    return fields.read_text(value, "topic", empty=True)
+
+
 def _read_flag(value: Value, info: ValidationInfo) -> bool:
     return fields.read_flag(value, _name(info))
 
@@ -89,7 +93,11 @@ def _read_brokers(value: Value, info: ValidationInfo) -> tuple[int, ...]:
 
 
 def _read_format(value: Value) -> int:
-    return fields.read_count(value, "version", 1, 1)
+    version = fields.read_count(value, "version", 1, 1_000)
+    if version != 1:
+        what = f"version {version} is of a newer reconciler than this one"
+        raise field_error("value-range", value.where, what, "write version: 1, or update it")
+    return version
 
 
 def _read_cluster_id(value: Value) -> Text:
@@ -146,7 +154,7 @@ Replication = Annotated[
 Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSchema(_ROWS)]
 TopicName = Annotated[
     Text,
-    PlainValidator(_read_text),
+    PlainValidator(_read_topic),
     WithJsonSchema({"type": "string", "pattern": NAME_PATTERN, "not": {"enum": [".", ".."]}}),
 ]
 Words = Annotated[
