@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from reconciler.errors import SandboxError
 from reconciler.sandbox.jars import find_release
 from reconciler.sandbox.progress import Progress, Silence
 from reconciler.sandbox.request import NOTHING, ClusterRequest, EngineName
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.model import Broker
+    from reconciler.sandbox.container import ContainerCluster
     from reconciler.sandbox.embedded import EmbeddedCluster
     from reconciler.sandbox.status import BrokerStatus
 
@@ -128,10 +128,12 @@ def run_cluster(
 
 def _prepare(
     engine: EngineName, request: ClusterRequest, directory: Path, progress: Progress
-) -> EmbeddedCluster:
+) -> EmbeddedCluster | ContainerCluster:
     """Bring together all that a cluster needs before its first process starts."""
     if engine is EngineName.CONTAINER:
-        raise SandboxError("the container engine is not there yet")
+        from reconciler.sandbox.container import ContainerCluster
+
+        return ContainerCluster(request, directory)
     from reconciler.sandbox.archive import use_archive
     from reconciler.sandbox.embedded import EmbeddedCluster
     from reconciler.sandbox.launch import prepare_launch

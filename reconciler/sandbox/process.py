@@ -121,11 +121,13 @@ class HostProcess:
 
 
 def last_trouble(log: Path) -> str:
-    """Return the last line of a log that tells of trouble, or nothing."""
+    """Return the last line of a log that tells of trouble, or just the last one."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         lines = file.read().decode(errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if _is_trouble(line)), "")
+    spoken = [line.strip() for line in lines if line.strip()]
+    troubles = [line.strip() for line in lines if _is_trouble(line)]
+    return (troubles or spoken or [""])[-1]
 
 
 def _is_trouble(line: str) -> bool:

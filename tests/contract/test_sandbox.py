@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from kafka_image import find_image
 
 from reconciler.errors import SandboxError
 from reconciler.model import Broker
 from reconciler.sandbox import BrokerState, start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from reconciler.sandbox import Cluster
 
 pytestmark = pytest.mark.cluster
 
 SHAPE = (Broker(7, "eu-1a"), Broker(11, "eu-1b"), Broker(30, None))
-GONE_WITHIN_S = 5
 FENCED_WITHIN_S = 30
 
 
-@pytest.fixture(scope="module", params=["embedded"])
-def engine(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
+@pytest.fixture(scope="module", params=["embedded", "container"])
+def engine(request: pytest.FixtureRequest) -> Mapping[str, Any]:
+    """Return how to ask for an engine; skip the container engine where it cannot run."""
+    if request.param == "embedded":
+        return {"engine": "embedded"}
+    return {"engine": "container", "image": find_image()}
 
 
 @pytest.fixture(scope="module")
-def cluster(engine: str) -> Iterator[Cluster]:
+def cluster(engine: Mapping[str, Any]) -> Iterator[Cluster]:
     """A cluster whose brokers may be stopped, killed and frozen; each test leaves them running."""
-    with start_cluster(shape=SHAPE, engine=engine, isolate=engine == "embedded") as cluster:
+    with start_cluster(shape=SHAPE, isolate=True, **engine) as cluster:
         yield cluster
 
 
@@ -148,15 +150,28 @@ def test_what_makes_no_sense_is_refused(
     assert str(refusal.value) == message
 
 
-def test_a_wrong_property_is_reported_in_the_brokers_words(engine: str) -> None:
+def test_a_wrong_property_is_reported_in_the_brokers_words(engine: Mapping[str, Any]) -> None:
     with (
         pytest.raises(SandboxError, match=r"Invalid value many for configuration num\.io\.threads"),
-        start_cluster(brokers=1, engine=engine, properties={"num.io.threads": "many"}),
+        start_cluster(brokers=1, properties={"num.io.threads": "many"}, **engine),
     ):
         pytest.fail("it started")
 
 
-def test_further_listeners_are_served(engine: str) -> None:
+def test_further_listeners_are_served(engine: Mapping[str, Any]) -> None:
+    properties = {
+        "listener.name.door.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.door.plain.sasl.jaas.config": (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required"
+            ' user_alice="wonder land";'
+        ),
+    }
+    listeners = {"DOOR": "SASL_PLAINTEXT"}
+    with start_cluster(brokers=1, listeners=listeners, properties=properties, **engine) as cluster:
+        refuse_wrong_password(cluster.addresses("DOOR")[1], "PLAIN")
+
+
+def test_scram_users_can_be_there_from_the_start() -> None:
     properties = {
         "listener.name.door.sasl.enabled.mechanisms": "SCRAM-SHA-512",
         "listener.name.door.scram-sha-512.sasl.jaas.config": (
@@ -165,23 +180,35 @@ def test_further_listeners_are_served(engine: str) -> None:
     }
     with start_cluster(
         brokers=1,
-        engine=engine,
         listeners={"DOOR": "SASL_PLAINTEXT"},
         properties=properties,
         scram_users=["SCRAM-SHA-512=[name=alice,password=wonder land]"],
     ) as cluster:
-        client = {
-            "bootstrap.servers": cluster.addresses("DOOR")[1],
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.username": "alice",
-            "log_level": 0,
-        }
-        admin = AdminClient({**client, "sasl.password": "wonder land"})
-        assert set(admin.list_topics(timeout=30).brokers) == {1}
-        stranger = AdminClient({**client, "sasl.password": "guess"})
-        with pytest.raises(KafkaException):
-            stranger.list_topics(timeout=3)
+        refuse_wrong_password(cluster.addresses("DOOR")[1], "SCRAM-SHA-512")
+
+
+def refuse_wrong_password(address: str, mechanism: str) -> None:
+    """See that alice comes in with her password and with no other."""
+    client = {
+        "bootstrap.servers": address,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.username": "alice",
+        "log_level": 0,
+    }
+    admin = AdminClient({**client, "sasl.password": "wonder land"})
+    assert set(admin.list_topics(timeout=30).brokers) == {1}
+    stranger = AdminClient({**client, "sasl.password": "guess"})
+    with pytest.raises(KafkaException):
+        stranger.list_topics(timeout=3)
+
+
+def test_several_log_directories_are_used(engine: Mapping[str, Any], topic_prefix: str) -> None:
+    with start_cluster(brokers=1, log_directories=2, **engine) as cluster:
+        resource = ConfigResource(ConfigResource.Type.BROKER, "1")
+        admin = admin_of(cluster)
+        configs = admin.describe_configs([resource])[resource].result(30)
+        assert len(configs["log.dirs"].value.split(",")) == 2
 
 
 @pytest.mark.parametrize("kafka_version", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"])
