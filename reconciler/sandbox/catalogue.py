@@ -15,11 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka.admin import (  # type: ignore[attr-defined] # its stubs forget to export
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 import reconciler.spec
 from reconciler.errors import SandboxError
