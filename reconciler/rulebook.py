@@ -55,6 +55,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("estate-empty", "An estate without topics is nothing to do, and that is said."),
     Rule("cluster-unknown", "A topic names clusters that clusters.yaml has."),
     Rule("cluster-none", "A topic names at least one cluster, or leaves clusters out for all."),
+    Rule("key-form", "Clusters and profiles have names that fit into paths, URLs and terminals."),
     Rule("profile-unknown", "A topic names a profile that clusters.yaml has."),
     Rule("override-untargeted", "An override is for a cluster that the topic goes to."),
     Rule("topic-duplicate", "A topic is written once; overrides say what differs on a cluster."),

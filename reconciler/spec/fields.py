@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.errors import Finding
-from reconciler.spec.values import Sequence, Text, Value, describe, quote
+from reconciler.spec.values import Sequence, Text, Value, describe, quote, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -150,7 +150,7 @@ def read_texts(value: Value, name: str) -> tuple[Text, ...]:
     require_value(value, name)
     if isinstance(value, Text):
         what = f"{name} is {describe(value)}, not a list"
-        raise field_error("value-form", value.where, what, f"write {name}: [{value[:60]}]")
+        raise field_error("value-form", value.where, what, f"write {name}: [{show(value)}]")
     if not isinstance(value, Sequence):
         what = f"{name} is {describe(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [one, two]")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from reconciler.errors import Finding
 from reconciler.spec.fields import FieldError, fold, suggest
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ def _refuse_unknown(
     parent = _walk(document, path[:-1])
     key = parent.key(str(path[-1]))
     known = _keys_at(model, path[:-1])
-    below = f" under {'.'.join(str(step) for step in path[:-1])}" if path[:-1] else ""
+    below = f" under {_spell_path(path[:-1])}" if path[:-1] else ""
     way_out = _find_meant(key, known)
     return Finding("key-unknown", f"unknown key {quote(key)}{below}", way_out, key.where)
 
@@ -119,6 +119,10 @@ def _find_meant(key: Text, known: tuple[str, ...]) -> str:
     if near := suggest(key, known):
         return near
     return f"the keys here are {', '.join(known)}"
+
+
+def _spell_path(path: tuple[int | str, ...]) -> str:
+    return ".".join(show(str(step)) for step in path)
 
 
 def _keys_at(model: type[BaseModel], path: tuple[int | str, ...]) -> tuple[str, ...]:
@@ -146,7 +150,7 @@ def _ask_for(document: Table, path: tuple[int | str, ...]) -> list[Finding]:
 
 
 def _refuse_form(value: Value, path: tuple[int | str, ...]) -> Finding:
-    name = ".".join(str(step) for step in path)
+    name = _spell_path(path)
     if isinstance(value, Text) and value.tag == "null":
         none = ", {} for none," if path[0] == "clusters" else ","
         what, way_out = f"{name} has no value", f"write keys below it{none} or leave it out"

@@ -80,6 +80,8 @@ def _tidy(schema: Any) -> Any:
     if DEFINED_ELSEWHERE in schema:
         schema = {**schema, "$ref": f"#/$defs/{schema[DEFINED_ELSEWHERE]}"}
         del schema[DEFINED_ELSEWHERE]
+    if "patternProperties" in schema:
+        schema = {**schema, "additionalProperties": False}
     branches = schema.get("anyOf", [])
     if len(branches) == 2 and _NULL in branches:
         written = next(branch for branch in branches if branch != _NULL)

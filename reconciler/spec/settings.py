@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reconciler.errors import Finding, Location
 from reconciler.spec.fields import FieldError, field_error, require_value
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def _read_setting(key: Text, value: Value, findings: list[Finding]) -> Setting:
     if isinstance(value, Table):
         inner = next(iter(value), "…")
         what = f"{quote(key)} is a map, and no config takes one"
-        way_out = f"write dotted keys, each on a line: {key}.{inner}: …"
+        way_out = f"write dotted keys, each on a line: {show(key)}.{show(inner)}: …"
         findings.append(Finding("value-form", what, way_out, value.where))
     elif isinstance(value, Sequence):
         if all(isinstance(item, Text) and item.tag != "null" for item in value):

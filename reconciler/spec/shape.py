@@ -22,6 +22,7 @@ from reconciler.spec.settings import Settings, read_settings
 from reconciler.spec.values import Text, Value, describe, quote
 
 MOST_REPLICAS = 32_767
+KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 
@@ -98,6 +99,14 @@ def _read_format(value: Value) -> int:
         what = f"version {version} is of a newer reconciler than this one"
         raise field_error("value-range", value.where, what, "write version: 1, or update it")
     return version
+
+
+def _read_key(value: Value) -> str:
+    """Read the name of a cluster or a profile, which is a key."""
+    if isinstance(value, Text) and not re.fullmatch(KEY_PATTERN, value):
+        what = f"the name {quote(value)} is more than letters, digits, '.', '_' and '-'"
+        raise field_error("key-form", value.where, what, "choose another name")
+    return str(value)
 
 
 def _read_cluster_id(value: Value) -> Text:
@@ -186,6 +195,9 @@ BrokerIds = Annotated[
 ]
 ConfigMap = Annotated[Settings, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
 ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
+Key = Annotated[
+    str, PlainValidator(_read_key), WithJsonSchema({"type": "string", "pattern": KEY_PATTERN})
+]
 FormatVersion = Annotated[
     int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})
 ]
@@ -246,7 +258,7 @@ class TopicDocument(Override):
     clusters: ClusterNames | None = Field(
         default=None, description="The clusters it belongs on; every cluster where left out."
     )
-    overrides: dict[str, Override] = Field(default={}, description="What differs, by cluster.")
+    overrides: dict[Key, Override] = Field(default={}, description="What differs, by cluster.")
 
 
 class Profile(Layer):
@@ -283,5 +295,5 @@ class ClustersDocument(Form):
 
     version: FormatVersion = Field(description="The version of this file's format: 1.")
     defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
-    profiles: dict[str, Profile] = Field(default={}, description="Presets that topics start from.")
-    clusters: dict[str, ClusterForm] = Field(default={}, description="The clusters, by name.")
+    profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")

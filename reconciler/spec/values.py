@@ -90,10 +90,14 @@ Value = Text | Table | Sequence
 
 def quote(text: str) -> str:
     """Show text in a message: one line, nothing a terminal would act on, and not too long."""
+    return f"'{show(text)}'"
+
+
+def show(text: str) -> str:
+    """Show text like `quote`, without the quotes: for what a message tells people to write."""
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return f"'{shown}'"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def describe(value: Value) -> str:
