@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt generate test-slow test-releases bench-balance bench-read bench-apply clean
+.PHONY: help demo test lint fmt generate test-slow bench-balance bench-read bench-apply clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,10 +31,14 @@ lint: $(READY)  ## Style, types, import contracts, generated files.
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python schemas/generate.py --check
 
 fmt: $(READY)  ## Format the code.
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+generate: $(READY)  ## Write what is made from the code: schemas/ and docs/rules.md.
+	@$(BIN)/python schemas/generate.py
 
 bench-balance: $(READY)  ## Balance after growth: Kafka's placement beside ours.
 	@$(BIN)/python benchmarks/balance.py

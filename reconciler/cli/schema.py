@@ -24,8 +24,18 @@ def _clusters() -> dict[str, Any]:
     return build_clusters_schema()
 
 
+def _plan() -> dict[str, Any]:
+    from reconciler.plan.document import PlanDocument
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **PlanDocument.model_json_schema(mode="serialization"),
+        "title": "A plan of reconciler",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
-    {"topic": _topic, "clusters": _clusters}
+    {"topic": _topic, "clusters": _clusters, "plan": _plan}
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""
 

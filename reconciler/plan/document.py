@@ -37,7 +37,7 @@ class ImageDocument(_Document):
 class ChangeDocument(_Document):
     """Terraform's change representation; a refused topic has the action `no-op`."""
 
-    actions: tuple[Action]
+    actions: Annotated[tuple[Action, ...], Field(min_length=1, max_length=1)]
     before: ImageDocument | None
     after: ImageDocument | None
 

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from shorthand import HERE, brokers, cluster, plan, spec, topic
 
+from reconciler.cli.schema import render_schema
 from reconciler.errors import Finding, PlanFileError, Severity
 from reconciler.model import Plan
 from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, summarise
@@ -288,3 +289,8 @@ def test_a_broker_id_that_is_none_is_refused(value: object) -> None:
     doc = document()
     change("grown", doc)["after"]["assignment"][0][0] = value
     assert refusal(json.dumps(doc)).endswith(("[plan-form]", "[plan-tampered]"))
+
+
+def test_a_plan_file_is_as_its_published_schema_says() -> None:
+    schema = json.loads(render_schema("plan"))
+    jsonschema.Draft202012Validator(schema).validate(document())
