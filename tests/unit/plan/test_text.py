@@ -82,8 +82,8 @@ def test_a_config_with_its_risk() -> None:
         "            flush.ms                         1 → unset",
         "            retention.ms                     7d (604800000) → 1d (86400000)",
         "            segment.ms                       not set → 90s (90000)",
-        "            risk  data-loss                  records older than 1d (86400000) are deleted; "
-        "acknowledged",
+        "            risk  data-loss                  records older than 1d (86400000) are "
+        "deleted; acknowledged",
     ]
 
 
