@@ -42,7 +42,7 @@ def progress(planned: PlannedTopic = GROW, *answers: Answer) -> Progress:
 
 
 def outcome(topic: Progress, *left: Step) -> tuple[OutcomeKind, str]:
-    found = conclude(topic, Remaining(left))
+    found = conclude(topic, Remaining(left), "interrupted")
     return found.kind, found.text
 
 
@@ -85,13 +85,44 @@ def test_what_was_lost_or_contradicted_is_worth_repeating(answer: Answer, worth:
     assert progress(GROW, answer).worth_repeating is worth
 
 
+MANY = PlannedTopic("t", HERE, None, TopicImage(None, ((1,),) * (MAX_RECORDS + 1), {}))
+REST = AddPartitions("t", MAX_RECORDS, ((1,),))
+
+
+def test_a_contradicted_step_is_believed_to_be_done_and_its_rest_is_not() -> None:
+    topic = progress(MANY)
+    topic.believe()
+    assert (topic.todo, topic.sent, topic.in_doubt) == ([REST], True, False)
+
+
+def test_what_the_brokers_show_is_learnt() -> None:
+    topic = progress(GROW, LOST)
+    topic.learn([ALTER])
+    assert topic.todo == [ALTER]
+
+
+@pytest.mark.parametrize(
+    "shown", [steps_of(MANY), [AddPartitions("t", 7, ((1,),) * (MAX_RECORDS - 6))]]
+)
+def test_a_broker_that_shows_less_than_was_accepted_teaches_nothing(shown: list[Step]) -> None:
+    topic = progress(MANY, YES, LOST)
+    topic.learn(shown)
+    assert topic.todo == [REST]
+
+
+def test_an_expansion_that_a_broker_does_not_show_yet_is_not_done_again() -> None:
+    topic = progress(GROW, YES, LOST)
+    topic.learn([ADD])
+    assert topic.todo == [ALTER]
+
+
 # Outcomes.
 
 
 def test_what_every_broker_shows_is_done() -> None:
     topic = progress(GROW, YES, YES)
     topic.shown = True
-    assert conclude(topic, Remaining()) == Outcome("t", OutcomeKind.DONE)
+    assert conclude(topic, Remaining(), "") == Outcome("t", OutcomeKind.DONE)
 
 
 def test_what_was_accepted_and_not_seen_everywhere_is_done_with_a_word() -> None:
@@ -131,7 +162,7 @@ def test_a_creation_that_stopped_half_way_says_what_is_missing() -> None:
     topic.failure = LOST
     assert outcome(topic, AddPartitions("t", 1, rows("2"))) == (
         OutcomeKind.HALF_DONE,
-        "no answer came: timed out; missing: partitions 1 to 1",
+        "no answer came: timed out; missing: partition 1",
     )
 
 
@@ -160,9 +191,33 @@ def test_an_interrupt_between_two_steps_leaves_half() -> None:
     )
 
 
+def test_an_interrupt_before_the_answer_says_so() -> None:
+    topic = progress(CREATE)
+    topic.sent = True
+    assert outcome(topic, *steps_of(CREATE)) == (
+        OutcomeKind.FAILED,
+        "interrupted before an answer came",
+    )
+
+
+def test_what_nobody_can_look_at_is_not_called_done() -> None:
+    topic = progress(GROW, LOST)
+    topic.failure = LOST
+    assert conclude(topic, None, "") == Outcome(
+        "t",
+        OutcomeKind.FAILED,
+        "no answer came: timed out; nobody can say how much of it is done; "
+        "apply it again when brokers answer",
+    )
+
+
+def test_what_was_accepted_is_done_though_nobody_can_look() -> None:
+    assert conclude(progress(GROW, YES, YES), None, "").kind is OutcomeKind.DONE
+
+
 def test_what_somebody_else_changed_meanwhile_has_failed_under_its_rule() -> None:
     moved = Finding("plan-stale", "t: it was deleted since the plan was made")
-    found = conclude(progress(GROW, YES), Remaining(moved=(moved,)))
+    found = conclude(progress(GROW, YES), Remaining(moved=(moved,)), "")
     assert found == Outcome("t", OutcomeKind.FAILED, moved.what, "plan-stale")
 
 
@@ -171,6 +226,7 @@ def test_what_somebody_else_changed_meanwhile_has_failed_under_its_rule() -> Non
     [
         (CreateTopic("t", rows("1"), {}), "the topic"),
         (AddPartitions("t", 6, rows("1 2 3")), "partitions 6 to 8"),
+        (AddPartitions("t", 6, rows("1")), "partition 6"),
         (AlterConfig("t", {"b": "1"}, frozenset({"a"})), "a, b"),
     ],
 )
