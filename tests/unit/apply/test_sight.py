@@ -35,7 +35,10 @@ class Brokers:
     def read_views(
         self, names: Collection[str], with_config: Collection[str] = ()
     ) -> Mapping[int, Mapping[str, TopicState]]:
-        return {n: {NAME: state} if state else {} for n, state in enumerate(self.shown)}
+        asked = {*names, *with_config}
+        return {
+            n: dict.fromkeys(asked, state) if state else {} for n, state in enumerate(self.shown)
+        }
 
 
 def seen(*shown: TopicState | None) -> Remaining:
