@@ -110,6 +110,25 @@ def refuse_min_insync(
         )
 
 
+def refuse_untiering(
+    spec: TopicSpec, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Refuse to take a topic off the remote tier without saying that its records there go.
+
+    In: the configs in force. Source: KIP-950; the broker refuses it only when it is done.
+    """
+    tiered, key = "remote.storage.enable", "remote.log.delete.on.disable"
+    turned_off = before.get(tiered) == "true" and after.get(tiered) == "false"
+    if turned_off and after.get(key) != "true":
+        yield Finding(
+            "tiered-off-deletes",
+            f"{tiered} true → false deletes what the remote tier holds, and Kafka wants that said",
+            f"write {key}: true beside it, or keep the tier and stop copying with "
+            "remote.log.copy.disable: true",
+            spec.where(f"config.{tiered}"),
+        )
+
+
 def refuse_deletion(spec: TopicSpec, state: TopicState | None) -> Iterator[Finding]:
     """Refuse to delete."""
     if state is not None:

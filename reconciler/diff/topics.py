@@ -28,6 +28,7 @@ from reconciler.diff.refusals import (
     refuse_look_alikes,
     refuse_min_insync,
     refuse_unknown_counts,
+    refuse_untiering,
 )
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ class _Judge:
             refusals += self.brokers.refuse_placement(spec, manual, replication)
         if any(change.path.startswith("config.min.insync") for change in changes):
             refusals += refuse_min_insync(spec, config, replication)
+        defaults = self.cluster.config_defaults
+        refusals += refuse_untiering(spec, {**defaults, **overrides}, {**defaults, **config})
         return TopicDiff(
             spec,
             state,

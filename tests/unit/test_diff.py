@@ -368,3 +368,16 @@ def test_every_reason_is_given_at_once() -> None:
     wished = spec(partitions=1, replication_factor=2, config={"min.insync.replicas": "2"})
     rules = [refusal.rule for refusal in diff(wished, cluster(topic("1 2"))).refusals]
     assert rules == ["partitions-never-shrink", "replication-stays", "min-insync-le-replication"]
+
+
+@pytest.mark.parametrize(
+    ("also", "rules"),
+    [({}, ["tiered-off-deletes"]), ({"remote.log.delete.on.disable": "true"}, [])],
+)
+def test_leaving_the_remote_tier_says_that_its_records_go(
+    also: dict[str, str], rules: list[str]
+) -> None:
+    live = topic(config={"remote.storage.enable": "true"})
+    wished = spec(config={"remote.storage.enable": "false", **also})
+    state = cluster(live, defaults={"remote.storage.enable": "false"})
+    assert [refusal.rule for refusal in diff(wished, state).refusals] == rules
