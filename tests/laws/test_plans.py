@@ -35,6 +35,7 @@ def refused(plan: Plan) -> set[str]:
 def test_a_plan_that_was_applied_leaves_nothing_to_do(world: World) -> None:
     first, second = world.plan(), world.applied().plan()
     event(f"{sum(bool(steps_of(topic)) for topic in first.topics)} topics changed")
+    event(f"{len(refused(first))} topics refused")
     assert [steps_of(topic) for topic in second.topics if steps_of(topic)] == []
     assert refused(second) == refused(first)
     changed = [d.spec.name for d in world.applied().diffs() if d.changes and not d.refusals]

@@ -37,6 +37,11 @@ left_alone = st.dictionaries(
 ) | st.just({"old.key": None})
 
 
+def seldom(one_in: int) -> st.SearchStrategy[bool]:
+    """Draw True about once in so many times."""
+    return st.integers(1, one_in).map(lambda drawn: drawn == one_in // 2 + 1)
+
+
 @dataclass(frozen=True)
 class World:
     """What a run finds and is asked for."""
@@ -71,10 +76,10 @@ class World:
 def broker_lists(draw: st.DrawFn, least: int = 1) -> tuple[Broker, ...]:
     """Draw brokers: racks missing, unequal or none, most of them alive."""
     ids = draw(st.lists(st.integers(0, 9), min_size=least, max_size=7, unique=True))
-    racks = draw(st.sampled_from((RACKS, st.none(), st.sampled_from("abc"))))
-    ill = st.sampled_from((False, False, False, False, False, True))
+    racks = draw(st.sampled_from((st.none(), st.sampled_from("abc"), RACKS)))
     return tuple(
-        Broker(broker, draw(racks), alive=not draw(ill), cordoned=draw(ill)) for broker in ids
+        Broker(broker, draw(racks), alive=not draw(seldom(12)), cordoned=draw(seldom(12)))
+        for broker in ids
     )
 
 
@@ -92,10 +97,10 @@ def live_topics(draw: st.DrawFn, name: str, ids: Sequence[int]) -> TopicState:
     """Draw a topic as it may be found: uneven, of mixed replication, under reassignment."""
     replication = draw(st.integers(1, min(3, len(ids))))
     assignment = draw(rows_on(ids, replication))
-    if draw(st.integers(0, 9)) == 0:
+    if draw(seldom(10)):
         assignment += draw(rows_on(ids, draw(st.integers(1, len(ids))), most=1))
-    moving = draw(st.sampled_from((frozenset(), frozenset(), frozenset({0}))))
-    config = draw(configs) | (draw(left_alone) if draw(st.integers(0, 4)) == 0 else {})
+    moving = frozenset({0}) if draw(seldom(10)) else frozenset()
+    config = draw(configs) | (draw(left_alone) if draw(seldom(5)) else {})
     return TopicState(name, f"id-{name}", assignment, config, reassigning=moving)
 
 
@@ -108,40 +113,57 @@ def topic_specs(draw: st.DrawFn, name: str, ids: Sequence[int]) -> TopicSpec:
         "config": draw(configs),
         "rack_aware": draw(st.booleans()),
         "acknowledge": frozenset(draw(st.sets(st.sampled_from(("ordering", "data-loss"))))),
-        "absent": draw(st.integers(0, 14)) == 0,
+        "absent": draw(seldom(8)),
     }
-    if draw(st.integers(0, 5)) == 0:
+    if draw(seldom(3)):
         wished["assignment"] = draw(rows_on([*ids, 99], draw(st.integers(1, min(3, len(ids))))))
     return TopicSpec(name, HERE, **wished)
 
 
+BOTH = frozenset({"ordering", "data-loss"})
+
+
 @st.composite
-def spec_of(draw: st.DrawFn, topic: TopicState) -> TopicSpec:
+def specs_to_create(draw: st.DrawFn, name: str, ids: Sequence[int]) -> TopicSpec:
+    """Draw a spec that a healthy cluster satisfies: counts, or rows by hand."""
+    replication = draw(st.integers(1, min(3, len(ids))))
+    config = draw(configs) | {"min.insync.replicas": "1"}
+    if draw(seldom(4)):
+        return TopicSpec(name, HERE, config=config, assignment=draw(rows_on(ids, replication)))
+    partitions, rack_aware = draw(st.integers(1, 9)), draw(st.booleans())
+    return TopicSpec(name, HERE, partitions, replication, config, rack_aware=rack_aware)
+
+
+@st.composite
+def specs_to_alter(draw: st.DrawFn, topic: TopicState) -> TopicSpec:
     """Draw a spec that starts from what is there and asks for a little more."""
-    more = draw(st.integers(0, 3))
-    config = {key: value for key, value in topic.config.items() if value and key in VALUES}
+    known = {key: value for key, value in topic.config.items() if value and key in VALUES}
+    config = (known | draw(configs)) if draw(st.booleans()) else draw(configs)
     return TopicSpec(
         topic.name,
         HERE,
-        partitions=len(topic.assignment) + more,
-        config=config | draw(configs),
-        acknowledge=frozenset({"ordering", "data-loss"}),
-        rack_aware=False,
+        partitions=len(topic.assignment) + draw(st.integers(0, 3)),
+        config=config | {"min.insync.replicas": known.get("min.insync.replicas", "1")},
+        acknowledge=frozenset() if draw(seldom(4)) else BOTH,
+        rack_aware=draw(seldom(3)),
     )
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Draw a cluster and an estate; about half of the specs continue what is there."""
+    """Draw a cluster and an estate: most of it can be done, the rest asks for anything."""
     nodes = draw(broker_lists())
     ids = sorted(broker.id for broker in nodes)
-    live = draw(st.sets(st.sampled_from(NAMES), max_size=5))
-    topics = {name: draw(live_topics(name, ids)) for name in sorted(live)}
-    specs = [
-        draw(spec_of(topics[name]) if name in topics and draw(st.booleans()) else anything)
-        for name in sorted(draw(st.sets(st.sampled_from(NAMES), max_size=6)))
-        for anything in [topic_specs(name, ids)]
-    ]
-    excluded = frozenset(draw(st.sets(st.sampled_from(ids), max_size=1)))
+    names = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True)
+    topics = {name: draw(live_topics(name, ids)) for name in sorted(draw(names))}
+    specs = []
+    for name in sorted(draw(names)):
+        if draw(seldom(4)):
+            specs.append(draw(topic_specs(name, ids)))
+        elif name in topics:
+            specs.append(draw(specs_to_alter(topics[name])))
+        else:
+            specs.append(draw(specs_to_create(name, ids)))
+    excluded = frozenset({draw(st.sampled_from(ids))} if draw(seldom(4)) else ())
     state = ClusterState("cluster-1", nodes, topics, draw(configs))
     return World(state, tuple(specs), excluded)
