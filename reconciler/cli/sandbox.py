@@ -14,7 +14,7 @@ from reconciler.errors import UsageError
 from reconciler.sandbox import control
 from reconciler.sandbox.jars import find_release, known_releases
 from reconciler.sandbox.request import EngineName
-from reconciler.sandbox.shape import read_shape, spread_brokers
+from reconciler.sandbox.shape import describe_shape, read_shape, spread_brokers
 from reconciler.sandbox.status import BrokerState
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def up(
             progress=progress,
         )
     _print_record(record, f"ready in {time.monotonic() - began:.1f} s")
-    print_note(
-        "reconciler plan --cluster sandbox plans against it; reconciler sandbox down ends it"
-    )
+    print_note("`reconciler plan --cluster sandbox` plans on it, `reconciler sandbox down` ends it")
 
 
 @command.command()
@@ -128,9 +126,8 @@ def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> 
 
 
 def _print_record(record: SandboxRecord, state: str) -> None:
-    racks = len({broker.rack for broker in record.brokers} - {None})
     click.echo(
-        f"sandbox · Kafka {record.kafka_version} · {len(record.brokers)} brokers in {racks} racks"
+        f"sandbox · Kafka {record.kafka_version} · {describe_shape(record.brokers)}"
         f" · {record.engine} · {state}"
     )
     click.echo(f"  cluster id         {record.cluster_id}")
@@ -156,36 +153,48 @@ class StartProgress:
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TextColumn
-        from rich.progress import Progress as Bars
+        from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn
 
         console = Console(stderr=True, no_color=not wants_colour(sys.stderr))
+        stage = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
         self._visible = console.is_terminal
-        self._bars: Progress = Bars(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=30),
-            DownloadColumn(),
-            console=console,
-            transient=True,
-            disable=not self._visible,
+        self._stages = Progress(*stage, console=console, transient=True)
+        self._downloads = Progress(
+            *stage, BarColumn(30), DownloadColumn(), console=console, transient=True
         )
-        self._task = self._bars.add_task("looking for Java and Kafka", total=None)
+        self._stage = "looking for Java and Kafka"
+        self._shown: Progress | None = None
 
     def __enter__(self) -> StartProgress:
-        self._bars.start()
+        self._show(self._stages)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+        if self._shown is not None:
+            self._shown.stop()
 
     def enter(self, stage: str) -> None:
         """Show what begins now."""
-        if self._visible:
-            self._bars.update(self._task, description=stage, total=None, completed=0)
-        else:
+        self._stage = stage
+        if not self._visible:
             print_note(f"{stage} …")
+        self._show(self._stages)
 
     def count(self, done: int, total: int) -> None:
         """Show how far it is."""
-        self._bars.update(self._task, completed=done, total=total)
+        if self._shown is not self._downloads:
+            self._show(self._downloads)
+        for task in self._downloads.task_ids:
+            self._downloads.update(task, completed=done, total=total)
+
+    def _show(self, form: Progress) -> None:
+        """Show the current stage in this form instead of what was shown before."""
+        if not self._visible:
+            return
+        if self._shown is not None:
+            self._shown.stop()
+        for task in form.task_ids:
+            form.remove_task(task)
+        form.add_task(self._stage, total=None)
+        form.start()
+        self._shown = form

@@ -9,7 +9,7 @@ from reconciler.sandbox.jars import find_release
 from reconciler.sandbox.progress import Progress, Silence
 from reconciler.sandbox.request import NOTHING, ClusterRequest, EngineName
 from reconciler.sandbox.runs import open_run
-from reconciler.sandbox.shape import spread_brokers
+from reconciler.sandbox.shape import describe_shape, spread_brokers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -118,7 +118,8 @@ def run_cluster(
     """Start what was asked for and keep it for the length of the block."""
     with open_run() as directory:
         cluster = _prepare(engine, request, directory, progress)
-        progress.enter(f"starting {len(request.brokers)} brokers of Kafka {request.kafka_version}")
+        shape = describe_shape(request.brokers)
+        progress.enter(f"starting Kafka {request.kafka_version}: {shape}")
         try:
             cluster.start()
             yield cluster

@@ -18,6 +18,7 @@ from reconciler.errors import SandboxError
 from reconciler.sandbox.places import state_directory
 from reconciler.sandbox.process import last_trouble
 from reconciler.sandbox.record import is_sandbox_starting, running_sandbox
+from reconciler.sandbox.shape import describe_shape
 from reconciler.sandbox.status import BrokerState, BrokerStatus
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def refuse_second_sandbox() -> None:
     """Errors: SandboxError when a sandbox runs or is starting."""
     if (record := running_sandbox()) is not None:
         raise SandboxError(
-            f"a sandbox of {len(record.brokers)} brokers runs already;"
+            f"a sandbox of {describe_shape(record.brokers)} runs already;"
             " `reconciler sandbox status` shows it, `reconciler sandbox down` ends it"
         )
     if is_sandbox_starting():

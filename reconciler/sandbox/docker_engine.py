@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +26,33 @@ def find_docker() -> Any:
             "the container engine needs testcontainers, which is not installed;"
             " pip install 'reconciler[sandbox]'"
         ) from error
-    from docker.errors import DockerException
-
     # Its reaper is a second, privileged image; what is left behind is our own business.
     testcontainers_config.ryuk_disabled = True
-    try:
-        client = DockerClient().client
-        client.ping()
-    except (DockerException, OSError) as error:
+    if (reason := _reason_for_silence()) is not None:
         raise SandboxError(
-            f"no Docker engine answers ({error}); start one, or leave --engine container out"
-        ) from error
-    return client
+            f"no Docker engine answers ({reason}); start one, or leave --engine container out"
+        )
+    return DockerClient().client
+
+
+def _reason_for_silence() -> str | None:
+    """Return why no Docker engine answers, or None when one does."""
+    from docker.errors import DockerException
+    from testcontainers.core.docker_client import DockerClient
+
+    with warnings.catch_warnings():
+        # The client forgets to close a socket that could not connect.
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            client = DockerClient().client
+            client.ping()
+            client.close()
+        except (DockerException, OSError) as error:
+            reason = str(error)
+        else:
+            return None
+        gc.collect()
+    return reason
 
 
 @contextmanager

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CONNECTIONS = 8
 ATTEMPTS = 3
 TIMEOUT_S = 30
+PAUSE_S = 1.0
 CHUNK_BYTES = 1 << 16
 
 
@@ -81,7 +82,7 @@ class _Transfer:
                     return self._receive(jar, f"{repository}/{jar.path}")
                 except (OSError, http.client.HTTPException, _BadJarError) as error:
                     reasons[repository] = str(error) or type(error).__name__
-            if self.halt.wait(attempt):
+            if self.halt.wait(attempt * PAUSE_S):
                 return None
         tried = "; ".join(f"{repository}: {reason}" for repository, reason in reasons.items())
         raise SandboxError(

@@ -83,7 +83,7 @@ def test_up_status_down(tmp_path: Path) -> None:
     again = run("up")
     assert again.returncode == 1
     assert again.stderr == (
-        "error: a sandbox of 2 brokers runs already; `reconciler sandbox status` shows it,"
+        "error: a sandbox of 2 brokers in 2 racks runs already; `reconciler sandbox status` shows it,"
         " `reconciler sandbox down` ends it\n"
     )
 
