@@ -14,7 +14,7 @@ from reconciler.errors import SandboxError
 from reconciler.sandbox.containers_left import label_run, sweep_containers, watch_over
 from reconciler.sandbox.docker_engine import find_docker, speaking_docker
 from reconciler.sandbox.engine import StartedCluster, name_node, reserve_listeners
-from reconciler.sandbox.process import last_trouble
+from reconciler.sandbox.process import tell_death
 from reconciler.sandbox.reserve import PortReservation
 from reconciler.sandbox.settings import (
     CONTROLLER,
@@ -41,7 +41,6 @@ INTERNAL_PORT, CONTROLLER_PORT = 9092, 9093
 JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 HEAP = "-Xmx256m"
 STOP_TIMEOUT_S = 30
-SIGNALS = {137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
 
 
 class ContainerCluster(StartedCluster):
@@ -142,10 +141,8 @@ class ContainerCluster(StartedCluster):
         return BrokerState.DEAD, self._describe_death(node, state["ExitCode"])
 
     def _describe_death(self, node: Node, code: int) -> str:
-        how = f"was ended by {SIGNALS[code]}" if code in SIGNALS else f"ended with {code}"
-        log = self._save_log(node)
-        reason = last_trouble(log)
-        return f"{name_node(node)} {how}{f': {reason}' if reason else ''}; its log: {log}"
+        # As shells do, 128 and the number of the signal.
+        return tell_death(name_node(node), 128 - code if code > 128 else code, self._save_log(node))
 
     def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down as an operator would."""

@@ -115,9 +115,16 @@ class HostProcess:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return f"{self.name} stopped answering; its log: {self.log}"
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        reason = last_trouble(self.log)
-        return f"{self.name} {how}{f': {reason}' if reason else ''}; its log: {self.log}"
+        return tell_death(self.name, code, self.log)
+
+
+def tell_death(name: str, code: int, log: Path) -> str:
+    """Say how a process ended: by a signal (its number, negated), or by itself with a code."""
+    if code in {-signal.SIGKILL, -signal.SIGTERM}:  # from outside: its log knows nothing
+        return f"{name} was ended by {signal.Signals(-code).name}; its log: {log}"
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    reason = last_trouble(log)
+    return f"{name} {how}{f': {reason}' if reason else ''}; its log: {log}"
 
 
 def last_trouble(log: Path) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.errors import SandboxError
 from reconciler.model import Broker
-from reconciler.sandbox.process import last_trouble
+from reconciler.sandbox.process import last_trouble, tell_death
 from reconciler.sandbox.record import (
     SandboxRecord,
     is_sandbox_starting,
@@ -108,3 +108,17 @@ def test_the_last_trouble_of_a_log_is_told(tmp_path: Path, text: str, reason: st
     log.write_text(text)
     expected = reason or text.partition("\n")[0]
     assert last_trouble(log) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (1, "b ended with 1: [x] ERROR bad (A); its log: "),
+        (-9, "b was ended by SIGKILL; its log: "),
+        (-6, "b was ended by SIGABRT: [x] ERROR bad (A); its log: "),
+    ],
+)
+def test_a_death_is_told_with_its_reason(tmp_path: Path, code: int, words: str) -> None:
+    log = tmp_path / "b.log"
+    log.write_text("[x] ERROR bad (A)\n[y] WARN later (B)\n")
+    assert tell_death("b", code, log) == f"{words}{log}"
