@@ -146,7 +146,7 @@ def read_cordoned(client: AdminClient, brokers: Sequence[int]) -> frozenset[int]
     """
     asked = {
         broker: client.describe_configs(
-            [ConfigResource(ResourceType.BROKER, str(broker))], request_timeout=REQUEST_S / 3
+            [ConfigResource(ResourceType.BROKER, str(broker))], request_timeout=REQUEST_S / 2
         )
         for broker in brokers
     }

@@ -12,11 +12,11 @@ from confluent_kafka import KafkaError, KafkaException
 from reconciler.errors import ClusterError, Finding
 from reconciler.kafka.diagnosis import explain, read_trouble
 from reconciler.kafka.errors import error_of, leaves_open, name_error, refuse_request
-from reconciler.kafka.probe import Reach, probe_all
+from reconciler.kafka.probe import Reach, Trust, probe_all
 from reconciler.kafka.settings import resolve_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from confluent_kafka.admin import AdminClient
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE_S = 10.0  # for the first answer
-REQUEST_S = 15.0  # for one answer to a question
+REQUEST_S = 10.0  # for one answer to a question
 PAUSES_S = (0.2, 1.0, 3.0)  # before a question is asked again
 
 _POLL_S = 0.005
 _SETTLE_S = 0.3  # after every server is known to be down, for one that comes up late
-_DOUBT_S = 2.0  # without an answer or an error, before the servers are probed
+_DOUBT_S = 1.0  # without an answer or an error, before the servers are probed
 
 
 def connect(
@@ -185,14 +185,18 @@ class _Opening:
         """Raise what explains the failure; return where nothing does."""
         told = [trouble for trouble in self.troubles if not trouble.tells_nothing]
         if self.probed is None:
-            servers = [trouble.server for trouble in told if trouble.server]
-            self.probed = probe_all(dict.fromkeys(servers or self.settings.servers))
+            self.probed = self._probe(trouble.server for trouble in told if trouble.server)
         if findings := explain(self.settings, told, self.probed, self.entry.location):
             raise ClusterError(findings)
 
+    def _probe(self, further: Iterable[str]) -> Mapping[str, Listener]:
+        get = self.settings.get
+        trust = Trust(get("ssl.ca.location"), get("ssl.ca.pem"))
+        return probe_all((*further, *self.settings.servers), trust)
+
     def _look_around(self) -> None:
         """Probe the servers of a client that hears nothing; start again where some are well."""
-        self.probed = probe_all(self.settings.servers)
+        self.probed = self._probe(())
         well = [s for s, found in self.probed.items() if found.reach is Reach.BROKER]
         if not well:
             if any(found.reach is not Reach.SILENT for found in self.probed.values()):

@@ -64,7 +64,7 @@ def explain(
     explanation = _Explanation(settings, where)
     findings: dict[str, Finding] = {}
     for server, trouble in told.items():
-        finding = explanation.of_trouble(trouble)
+        finding = explanation.of_trouble(trouble, listeners.get(server))
         if finding is None and server in listeners:
             finding = explanation.of_listener(_say_server(trouble), listeners[server])
         if finding:
@@ -88,13 +88,13 @@ class _Explanation:
     settings: Settings
     where: Location
 
-    def of_trouble(self, trouble: Trouble) -> Finding | None:
+    def of_trouble(self, trouble: Trouble, listener: Listener | None) -> Finding | None:
         """Explain by the client's own text where that says enough."""
         server = _say_server(trouble)
         if trouble.code == KafkaError._AUTHENTICATION:
             return self._authentication(server, trouble.text)
         if "certificate verify failed" in trouble.text:
-            return self._untrusted(server, trouble.text)
+            return self._untrusted(server, misnamed=listener is not None and listener.signed)
         if alert := _TLS_ALERT.search(trouble.text):
             return self._client_certificate(server, alert["alert"].strip())
         return None
@@ -111,7 +111,7 @@ class _Explanation:
         tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
         if listener.tls and not tls:
             what = f"{server} speaks TLS, and security.protocol is {protocol}"
-            secured = "SASL_SSL" if sasl else "SSL"
+            secured = "SASL_SSL" if sasl or listener.mechanisms else "SSL"
             way_out = f"set security.protocol to {secured}, and ssl.ca.location"
             return self._finding("connect-tls-missing", what, way_out)
         if tls and not listener.tls:
@@ -130,7 +130,7 @@ class _Explanation:
             offered = ", ".join(listener.mechanisms)
             secured = f"SASL_{protocol}"
             what = f"{server} asks for SASL ({offered}), and security.protocol is {protocol}"
-            way_out = f"set security.protocol to {secured}, sasl.mechanism and what it needs"
+            way_out = f"set security.protocol to {secured}, sasl.mechanism, and what that needs"
             return self._finding("connect-sasl-missing", what, way_out)
         if listener.mechanisms is None:
             return self._sasl_unwanted(server)
@@ -167,10 +167,10 @@ class _Explanation:
         way_out = f"take the port that does, or {protocol.removeprefix('SASL_')}"
         return self._finding("connect-sasl-unwanted", what, way_out)
 
-    def _untrusted(self, server: str, text: str) -> Finding:
+    def _untrusted(self, server: str, *, misnamed: bool) -> Finding:
         authority = self.settings.get("ssl.ca.location")
         against = f"ssl.ca.location {authority}" if authority else "this machine's authorities"
-        if "hostname mismatch" in text or "IP address mismatch" in text:
+        if misnamed:
             what = f"the certificate of {server} is for another name"
             way_out = "use a name that the certificate holds in bootstrap.servers"
         else:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import struct
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -40,28 +40,39 @@ class Reach(StrEnum):
 class Listener:
     """What a probe found. `mechanisms`: what SASL offers; None where SASL is not spoken.
 
+    `signed`: whether the certificate leads to an authority that is trusted, whatever its name.
     `certificate_wanted`: TLS was cut because no client certificate was shown.
     """
 
     reach: Reach
     tls: bool = False
     mechanisms: tuple[str, ...] | None = None
+    signed: bool = False
     certificate_wanted: bool = False
 
 
-def probe_all(servers: Iterable[str]) -> Mapping[str, Listener]:
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The authorities that certificates are held against: a file, PEM text, or the machine's."""
+
+    file: str = ""
+    text: str = ""
+
+
+def probe_all(servers: Iterable[str], trust: Trust) -> Mapping[str, Listener]:
     """Probe addresses side by side. Cost: a few TIMEOUT_S, however many they are."""
-    names = list(servers)
+    names = list(dict.fromkeys(servers))
     with ThreadPoolExecutor(max(1, min(len(names), 16))) as pool:
-        return dict(zip(names, pool.map(probe, names), strict=True))
+        return dict(zip(names, pool.map(lambda name: probe(name, trust), names), strict=True))
 
 
-def probe(server: str) -> Listener:
+def probe(server: str, trust: Trust) -> Listener:
     """Find out what listens at host:port. Errors: none, they are what is found out."""
     host, _, port = server.rpartition("://")[2].rpartition(":")
     address = (host.strip("[]"), int(port) if port.isdecimal() else 9092)
     try:
-        return _probe_tls(address) or _probe_kafka(_connect(address), tls=False)
+        found = _probe_tls(address) or _probe_kafka(_connect(address), tls=False)
+        return replace(found, signed=_is_signed(address, trust)) if found.tls else found
     except socket.gaierror:
         return Listener(Reach.UNKNOWN_HOST)
     except ConnectionRefusedError:
@@ -96,6 +107,19 @@ def _probe_tls(address: tuple[str, int]) -> Listener | None:
         return _probe_kafka(encrypted, tls=True)
     except ssl.SSLError:  # TLS 1.3 asks for the client's certificate after the handshake
         return Listener(Reach.BROKER, tls=True, certificate_wanted=True)
+
+
+def _is_signed(address: tuple[str, int], trust: Trust) -> bool:
+    """Tell whether the certificate is trusted, whatever is asked for in turn."""
+    try:
+        context = ssl.create_default_context(cafile=trust.file or None, cadata=trust.text or None)
+        context.check_hostname = False
+        with _connect(address) as plain, context.wrap_socket(plain, server_hostname=address[0]):
+            return True
+    except ssl.SSLError as error:
+        return not isinstance(error, ssl.SSLCertVerificationError)
+    except OSError:
+        return False
 
 
 def _read_tls_failure(reason: str) -> Listener | None:

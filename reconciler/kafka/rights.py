@@ -138,7 +138,7 @@ def _missing(connection: Connection, right: str, topics: Collection[str]) -> Fin
     if not names:
         what = f"the account lacks {right} on the cluster {connection.entry.name}"
         return Finding("cluster-rights", what, f"grant it: {grant} --cluster")
-    shown = ", ".join(names[:NAMES_SHOWN])
+    shown = "all topics" if names == ["*"] else ", ".join(names[:NAMES_SHOWN])
     if len(names) > NAMES_SHOWN:
         shown += f" and {len(names) - NAMES_SHOWN} more"
     what = f"the account lacks {right} on {shown} of {connection.entry.name}"

@@ -93,7 +93,7 @@ def _load_certificate(context: ssl.SSLContext, settings: Settings) -> None:
 
 def _make_provider(settings: Settings) -> Any:
     """Make kafka-python's token provider, for the two ways that need no code of the team's."""
-    from kafka.sasl.oauth import AbstractTokenProvider
+    from kafka.net.sasl.oauth import AbstractTokenProvider
 
     class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         """Fetches a token whenever a connection asks for one."""

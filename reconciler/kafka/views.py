@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
@@ -80,21 +80,26 @@ class Views:
     def _ask(
         self, node: Node, with_config: Collection[str]
     ) -> tuple[ClusterMetadata, TopicConfigs]:
-        """Ask one broker, with a fresh client where the answer came from elsewhere."""
-        lost: KafkaException | None = None
+        """Ask one broker, with a fresh client where a kept one is lost or another one answered."""
         for _ in range(_TRIES):
+            is_fresh = node.id not in self._clients
             client = self._client(node)
             try:
                 configs = read_configs(client, with_config or (_ANY_TOPIC,), (node.id,))
                 metadata = client.list_topics(timeout=REQUEST_S)
-            except KafkaException as error:
-                lost = error
-            else:
-                if metadata.orig_broker_id == node.id:
-                    return metadata, configs
-            with self._lock:
-                self._clients.pop(node.id, None)
-        raise lost or KafkaException("another broker answered")
+            except KafkaException:
+                self._forget(node)
+                if is_fresh:
+                    raise
+                continue
+            if metadata.orig_broker_id == node.id:
+                return metadata, configs
+            self._forget(node)
+        raise KafkaException(KafkaError(KafkaError._FAIL, f"broker {node.id} does not answer"))
+
+    def _forget(self, node: Node) -> None:
+        with self._lock:
+            self._clients.pop(node.id, None)
 
     def _client(self, node: Node) -> AdminClient:
         with self._lock:

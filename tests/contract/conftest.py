@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient
 from judge import Judge
+from security import start_secured
 
 from reconciler.sandbox import start_cluster
 from reconciler.sandbox.jars import known_releases
@@ -14,6 +15,8 @@ from reconciler.spec.configs import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from security import Secured
 
 DEFAULT_RELEASE = known_releases()[-1]
 CONTROLLER_ID = 3000
@@ -36,3 +39,10 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
         servers = cluster.bootstrap_servers
         admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         yield Judge(release, servers, catalogue(release), admin)
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Start one broker with TLS, SASL, tokens and an authorizer."""
+    with start_secured(tmp_path_factory.mktemp("security")) as secured:
+        yield secured
