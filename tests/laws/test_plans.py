@@ -75,6 +75,21 @@ def assert_meets(spec: TopicSpec, live: TopicState, world: World) -> None:
 
 
 @given(worlds())
+def test_every_config_that_differs_is_named(world: World) -> None:
+    for diff in world.diffs():
+        if diff.state is not None and not diff.spec.absent:
+            now = managed_overrides(diff.state)
+            keys = {key for key in {*now, *diff.config} if now.get(key) != diff.config.get(key)}
+            named = {change.path for change in diff.changes if change.path.startswith("config")}
+            assert named == {f"config.{key}" for key in keys}
+
+
+@given(worlds())
+def test_the_balance_that_is_promised_is_the_balance_that_comes(world: World) -> None:
+    assert world.plan().balance_after == world.applied().plan().balance_before
+
+
+@given(worlds())
 def test_what_is_there_is_never_moved(world: World) -> None:
     after = world.applied().state
     for name, topic in world.state.topics.items():

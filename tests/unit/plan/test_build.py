@@ -141,8 +141,10 @@ def test_balance_is_told_before_and_after() -> None:
 
 
 def test_a_new_topic_has_no_balance_before() -> None:
-    (planned,) = plan([spec(**NEW)], cluster()).topics
+    made = plan([spec(**NEW)], cluster())
+    (planned,) = made.topics
     assert planned.balance_before is None
+    assert made.balance_after == planned.balance_after
     assert planned.balance_after == Balance(Spread(1, 1), Spread(1, 1))
 
 
