@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from confluent_kafka.admin import AdminClient
 
@@ -41,6 +41,9 @@ class Settings:
         return f"Settings({', '.join(sorted(self._properties))})"
 
     __str__ = __repr__
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("settings hold secrets: they are not written anywhere")
 
     @property
     def servers(self) -> tuple[str, ...]:
