@@ -89,9 +89,9 @@ def _moved_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
     rested_on = len(topic.before.assignment) if topic.before else 0
     planned, found = len(after.assignment), len(live.assignment)
     if topic.before is None and live.assignment != after.assignment[:found]:
-        yield _finding(topic, f"it was created otherwise, with {found} partitions")
+        yield _finding(topic, f"it was created otherwise, with {_count(found)}")
     elif not rested_on <= found <= planned:
-        yield _finding(topic, f"it has {found} partitions, not {rested_on} as planned on")
+        yield _finding(topic, f"it has {_count(found)}, not {rested_on} as planned on")
     else:
         for number, (wanted, row) in enumerate(
             zip(after.assignment, live.assignment, strict=False)
@@ -99,6 +99,10 @@ def _moved_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
             if wanted != row:
                 what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
                 yield _finding(topic, what)
+
+
+def _count(partitions: int) -> str:
+    return f"{partitions} partition" if partitions == 1 else f"{partitions} partitions"
 
 
 def _missing_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Step]:
