@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from reconciler.model import Broker
     from reconciler.sandbox.record import SandboxRecord
-    from reconciler.sandbox.status import BrokerStatus
+    from reconciler.sandbox.status import SandboxHealth
 
 DEFAULT_BROKERS = 3
 COLOURS = {
@@ -90,10 +90,10 @@ def up(
 def status() -> None:
     """Show what runs, and how each broker is."""
     record = control.require_sandbox()
-    statuses = control.look_after(record)
-    well = sum(status.state is BrokerState.RUNNING for status in statuses)
-    _print_record(record, f"{well} of {len(statuses)} brokers running")
-    _print_statuses(statuses)
+    health = control.look_after(record)
+    well = sum(status.state is BrokerState.RUNNING for status in health.brokers)
+    _print_record(record, f"{well} of {len(health.brokers)} brokers running")
+    _print_health(health)
 
 
 @command.command()
@@ -106,14 +106,14 @@ def down() -> None:
 @click.argument("broker_id", metavar="ID", type=int)
 def stop_broker(broker_id: int) -> None:
     """Shut one broker down, as an operator would."""
-    _print_statuses(control.stop_broker(control.require_sandbox(), broker_id))
+    _print_health(control.stop_broker(control.require_sandbox(), broker_id))
 
 
 @command.command("start-broker")
 @click.argument("broker_id", metavar="ID", type=int)
 def start_broker(broker_id: int) -> None:
     """Start a broker again that is stopped or dead."""
-    _print_statuses(control.start_broker(control.require_sandbox(), broker_id))
+    _print_health(control.start_broker(control.require_sandbox(), broker_id))
 
 
 def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> tuple[Broker, ...]:
@@ -135,8 +135,9 @@ def _print_record(record: SandboxRecord, state: str) -> None:
     click.echo(f"  logs               {record.directory}")
 
 
-def _print_statuses(statuses: tuple[BrokerStatus, ...]) -> None:
+def _print_health(health: SandboxHealth) -> None:
     """Print a table, its columns as wide as they must be."""
+    statuses = health.brokers
     rows = [("broker", "rack", "address", "state")]
     rows += [(str(s.id), s.rack or "–", s.address, s.state.value) for s in statuses]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -146,6 +147,8 @@ def _print_statuses(statuses: tuple[BrokerStatus, ...]) -> None:
             cells[3] = paint(COLOURS[status.state], cells[3])
         reason = f"  {status.reason}" if status is not None and status.reason else ""
         click.echo(f"  {'  '.join(cells)}{reason}".rstrip())
+    if health.controller_failure:
+        click.echo(f"  {paint('red', 'no controller')}: {health.controller_failure}")
 
 
 class StartProgress:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reconciler.sandbox.request import ClusterRequest
 
 TRY_AGAIN_AFTER_S = 24 * 3600
+UNUSED_AFTER_S = 30 * 24 * 3600
 
 
 def use_archive(
@@ -43,6 +44,7 @@ def use_archive(
         archive, launch, request, directory, progress
     ):
         return launch
+    archive.touch()
     return launch.adding(f"-XX:SharedArchiveFile={archive}")
 
 
@@ -77,7 +79,15 @@ def _make_archive_once(
         except (SandboxError, OSError) as error:
             failure.write_text(f"{error}\n")
             return False
+        _remove_unused(archive.parent)
         return True
+
+
+def _remove_unused(archives: Path) -> None:
+    """Remove archives of runtimes and releases that are used no more: 50 MB each."""
+    for archive in archives.glob("*.jsa"):
+        if time.time() - archive.stat().st_mtime > UNUSED_AFTER_S:
+            archive.unlink(missing_ok=True)
 
 
 def _make_archive(archive: Path, launch: Launch, request: ClusterRequest, directory: Path) -> None:

@@ -46,6 +46,10 @@ class Cluster(Protocol):
         """Look after every broker."""
         ...
 
+    def controller_failure(self) -> str:
+        """Return why the controller died, or nothing while it lives."""
+        ...
+
     def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down as an operator would."""
         ...

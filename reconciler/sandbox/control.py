@@ -19,7 +19,7 @@ from reconciler.sandbox.places import state_directory
 from reconciler.sandbox.process import last_trouble
 from reconciler.sandbox.record import is_sandbox_starting, running_sandbox
 from reconciler.sandbox.shape import describe_shape
-from reconciler.sandbox.status import BrokerState, BrokerStatus
+from reconciler.sandbox.status import BrokerState, BrokerStatus, SandboxHealth
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,18 +86,18 @@ def require_sandbox() -> SandboxRecord:
     return record
 
 
-def look_after(record: SandboxRecord) -> tuple[BrokerStatus, ...]:
-    """Return the state of every broker of a sandbox."""
+def look_after(record: SandboxRecord) -> SandboxHealth:
+    """Return how a sandbox is."""
     return _ask(record, {"do": "status"})
 
 
-def stop_broker(record: SandboxRecord, broker_id: int) -> tuple[BrokerStatus, ...]:
-    """Shut one broker down and return the state of all. Errors: SandboxError."""
+def stop_broker(record: SandboxRecord, broker_id: int) -> SandboxHealth:
+    """Shut one broker down and return how all is. Errors: SandboxError."""
     return _ask(record, {"do": "stop-broker", "broker": broker_id})
 
 
-def start_broker(record: SandboxRecord, broker_id: int) -> tuple[BrokerStatus, ...]:
-    """Start one broker again and return the state of all. Errors: SandboxError."""
+def start_broker(record: SandboxRecord, broker_id: int) -> SandboxHealth:
+    """Start one broker again and return how all is. Errors: SandboxError."""
     return _ask(record, {"do": "start-broker", "broker": broker_id})
 
 
@@ -105,6 +105,8 @@ def take_down_sandbox() -> bool:
     """End the sandbox and everything of it; tell whether there was one."""
     record = running_sandbox()
     if record is None:
+        if is_sandbox_starting():
+            raise SandboxError("a sandbox is just starting; press Ctrl-C where it was started")
         return False
     for ending in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
@@ -124,7 +126,7 @@ def _wait_until_gone() -> bool:
     return True
 
 
-def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> tuple[BrokerStatus, ...]:
+def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> SandboxHealth:
     """Send a command to the supervisor. Errors: SandboxError with its reason, or for silence."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -141,10 +143,11 @@ def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> tuple[BrokerStatu
         raise SandboxError("the sandbox ended while it was asked")
     if "error" in answer:
         raise SandboxError(answer["error"])
-    return tuple(
+    brokers = tuple(
         BrokerStatus(**{**broker, "state": BrokerState(broker["state"])})
         for broker in answer["brokers"]
     )
+    return SandboxHealth(brokers, answer["controller_failure"])
 
 
 class _Supervisor:

@@ -53,9 +53,13 @@ def download_jars(jars: Sequence[Jar], directory: Path, progress: Progress) -> N
 
 def _repositories() -> tuple[str, ...]:
     """Return the addresses of the repositories to ask, in order."""
-    from jgo.config import GlobalSettings
-    from jgo.maven import MavenContext
-
+    try:
+        from jgo.config import GlobalSettings
+        from jgo.maven import MavenContext
+    except ImportError as error:
+        raise SandboxError(
+            "downloading Kafka needs jgo, which is not installed; pip install 'reconciler[sandbox]'"
+        ) from error
     addresses = (
         *GlobalSettings.load().repositories.values(),
         *MavenContext().remote_repos.values(),

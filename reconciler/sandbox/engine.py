@@ -63,6 +63,10 @@ class StartedCluster(ABC):
         """Look after every broker."""
         return tuple(self._status(node) for node in self._brokers.values())
 
+    def controller_failure(self) -> str:
+        """Return why the controller died, or nothing while it lives."""
+        return self._look_at(self._controller)[1]
+
     def _status(self, node: Node) -> BrokerStatus:
         state, reason = BrokerState.STOPPED, ""
         if node.id not in self._stopped:

@@ -24,3 +24,11 @@ class BrokerStatus:
     address: str
     state: BrokerState
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxHealth:
+    """Every broker, and why the controller died, if it did: without it nothing can be changed."""
+
+    brokers: tuple[BrokerStatus, ...]
+    controller_failure: str = ""

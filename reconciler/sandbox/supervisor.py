@@ -130,6 +130,7 @@ class ControlHandler(socketserver.StreamRequestHandler):
     """One command: a JSON line in, a JSON line out."""
 
     server: ControlServer
+    timeout = 10  # for one who connects and then says nothing
 
     def handle(self) -> None:
         """Obey, and say what became of it."""
@@ -144,7 +145,7 @@ class ControlHandler(socketserver.StreamRequestHandler):
 
 
 def obey(cluster: Cluster, command: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out a command and return the state of every broker."""
+    """Carry out a command and return how all is afterwards."""
     match command["do"]:
         case "stop-broker":
             cluster.stop_broker(command["broker"])
@@ -154,7 +155,8 @@ def obey(cluster: Cluster, command: Mapping[str, Any]) -> dict[str, Any]:
         "brokers": [
             {"address": s.address, "state": s.state, "reason": s.reason, "id": s.id, "rack": s.rack}
             for s in cluster.statuses()
-        ]
+        ],
+        "controller_failure": cluster.controller_failure(),
     }
 
 

@@ -60,7 +60,8 @@ def descendants_in(state: Path) -> list[int]:
 
 def wait_until_gone(state: Path) -> None:
     deadline = time.monotonic() + GONE_WITHIN_S
-    while left := descendants_in(state):
+    # A process that is just dying shows its environment no more, but still holds its lock.
+    while (left := descendants_in(state)) or running_sandbox() is not None:
         assert time.monotonic() < deadline, f"still there: {left}"
         time.sleep(0.05)
 
@@ -83,8 +84,8 @@ def test_up_status_down(tmp_path: Path) -> None:
     again = run("up")
     assert again.returncode == 1
     assert again.stderr == (
-        "error: a sandbox of 2 brokers in 2 racks runs already; `reconciler sandbox status` shows it,"
-        " `reconciler sandbox down` ends it\n"
+        "error: a sandbox of 2 brokers in 2 racks runs already;"
+        " `reconciler sandbox status` shows it, `reconciler sandbox down` ends it\n"
     )
 
     stopped = run("stop-broker", "2")
@@ -138,7 +139,6 @@ def test_interrupted_while_starting_it_leaves_nothing(
     assert not output
     assert "Traceback" not in messages
     wait_until_gone(tmp_path)
-    assert running_sandbox() is None
     assert not list(tmp_path.glob("reconciler/sandbox/runs/*/data"))
 
 
@@ -148,7 +148,6 @@ def test_a_killed_supervisor_takes_its_brokers_along_and_leaves_no_claim(tmp_pat
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
     wait_until_gone(tmp_path)
-    assert running_sandbox() is None
     assert run("status").returncode == 1
     assert run("up", "--brokers", "1").returncode == 0
 
@@ -165,14 +164,24 @@ def test_a_dead_broker_is_shown_with_its_reason() -> None:
     assert run("up", "--brokers", "2", "--isolate").returncode == 0
     record = running_sandbox()
     assert record is not None
-    for process in descendants_in(Path(os.environ["XDG_STATE_HOME"])):
-        links = [str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir()]
-        if any(link.endswith("broker-2.log") for link in links) and process != record.pid:
-            os.kill(process, signal.SIGKILL)
+    kill_writer_of("broker-2.log", record.pid)
     status = run("status").stdout
     assert "1 of 2 brokers running" in status
     assert re.search(
         r"^  2 .* dead +broker-2 was ended by SIGKILL; its log: ", status, re.MULTILINE
     )
     assert run("start-broker", "2").returncode == 0
-    assert "2 of 2 brokers running" in run("status").stdout
+    status = run("status").stdout
+    assert "2 of 2 brokers running" in status
+    assert "no controller" not in status
+    kill_writer_of("controller.log", record.pid)
+    status = run("status").stdout
+    assert "  no controller: controller was ended by SIGKILL; its log: " in status
+
+
+def kill_writer_of(log: str, supervisor: int) -> None:
+    """Kill the process that keeps a log, as the system's memory guard might."""
+    for process in descendants_in(Path(os.environ["XDG_STATE_HOME"])):
+        links = [str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir()]
+        if process != supervisor and any(link.endswith(log) for link in links):
+            os.kill(process, signal.SIGKILL)
