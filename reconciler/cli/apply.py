@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,8 @@ from reconciler.cli.terminal import paint, print_note, wants_colour
 from reconciler.errors import FindingsError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reconciler.apply import Applied
     from reconciler.model import Outcome, Plan
     from reconciler.spec import Estate
@@ -67,7 +71,7 @@ def command(
     if not auto_approve and not _approve():
         print_note("nothing was changed")
         return 1
-    with Journal(journal) as log:
+    with Journal(journal) as log, _ending_gently():
         applied = api.apply_plan(
             plan,
             loaded,
@@ -126,6 +130,16 @@ def _approve() -> bool:
     if not sys.stdin.isatty():
         raise UsageError("nobody is here to approve the plan; pass --auto-approve")
     return click.confirm("Apply this?", err=True)
+
+
+@contextmanager
+def _ending_gently() -> Iterator[None]:
+    """Take SIGTERM, by which CI ends its jobs, as Ctrl-C is taken: with a report."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _print_outcomes(applied: Applied) -> None:

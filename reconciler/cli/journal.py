@@ -7,7 +7,10 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from reconciler.cli.terminal import print_note
+from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,18 +30,22 @@ TITLES = {
 
 
 class Journal:
-    """Observes an apply: moves a bar where a person is looking, and writes FILE where asked."""
+    """Observes an apply: moves a bar where a person is looking, and writes FILE where asked.
+
+    A file that cannot be opened is a UsageError, before anything is done; one that can no longer
+    be written to is given up with a note, since the cluster matters more.
+    """
 
     def __init__(self, file: Path | None) -> None:
         self._path = file
         self._exits = ExitStack()
-        self._file: TextIO | None = None
+        self._file: BinaryIO | None = None
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
         if self._path is not None:
-            self._file = self._exits.enter_context(self._path.open("a", encoding="utf-8"))
+            self._file = self._exits.enter_context(_open(self._path))
         if sys.stderr.isatty():
             self._bars = self._exits.enter_context(_make_bars())
         return self
@@ -66,10 +73,22 @@ class Journal:
             self._write("outcome", asdict(outcome))
 
     def _write(self, kind: str, fields: dict[str, Any]) -> None:
-        if self._file is not None:
-            line = {"at": datetime.now(UTC).isoformat(), "type": kind, **fields}
-            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            self._file.flush()
+        if self._file is None:
+            return
+        line = {"at": datetime.now(UTC).isoformat(), "type": kind, **fields}
+        try:
+            self._file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+        except OSError as error:
+            self._file = None
+            print_note(f"the journal {self._path} ends here: {error.strerror}")
+
+
+def _open(path: Path) -> BinaryIO:
+    """Open a file so that each line reaches it at once and whole, whatever ends this process."""
+    try:
+        return path.open("ab", buffering=0)
+    except OSError as error:
+        raise UsageError(f"cannot write the journal {path}: {error.strerror}") from error
 
 
 def _make_bars() -> Progress:
