@@ -245,7 +245,8 @@ class PlannedTopic:
 class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
-    `topics` holds changes and refusals by name; what needs no change is only counted.
+    `topics` holds changes, refusals and notes by name; what needs no change is counted in
+    `unchanged`, whether or not there is a note to it.
     """
 
     cluster: str

@@ -28,24 +28,34 @@ class Brokers:
         self.excluded = excluded
 
     def refuse_placement(
-        self, spec: TopicSpec, manual: Assignment | None, replication: int
+        self,
+        spec: TopicSpec,
+        manual: Assignment | None,
+        replication: int,
+        *,
+        fixed: bool = False,
     ) -> Iterator[Finding]:
-        """Refuse new partitions that no placement, or not the manual one, can put anywhere."""
+        """Refuse new partitions that no placement, or not the manual one, can put anywhere.
+
+        `fixed`: the topic exists, so its replication is what it is.
+        """
         if manual is not None:
             yield from self._refuse_rows(spec, manual)
         elif replication > len(self.eligible):
-            yield self._too_few_brokers(spec, replication)
+            yield self._too_few_brokers(spec, replication, fixed=fixed)
         elif spec.rack_aware:
             yield from self._refuse_partial_racks(spec)
 
-    def _too_few_brokers(self, spec: TopicSpec, replication: int) -> Finding:
-        idle = len(self.brokers) - len(self.eligible)
+    def _too_few_brokers(self, spec: TopicSpec, replication: int, *, fixed: bool) -> Finding:
+        able = len(self.eligible)
+        idle = len(self.brokers) - able
         beside = f" ({idle} more take nothing new)" if idle else ""
+        lower = "" if fixed or not able else f"use at most {able}, or "
         return Finding(
             "rf-le-brokers",
-            f"replication_factor {replication} exceeds the {len(self.eligible)} brokers "
+            f"replication_factor {replication} exceeds the {able} brokers "
             f"that can take replicas{beside}",
-            f"use at most {len(self.eligible)}",
+            f"{lower}bring up more brokers",
             spec.where("replication_factor"),
         )
 

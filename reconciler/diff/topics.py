@@ -133,9 +133,10 @@ class _Judge:
         refusals = [finding for change in changes for finding in refuse_change(spec, change)]
         if new:
             refusals += refuse_expansion(spec, state)
-            refusals += self.brokers.refuse_placement(spec, manual, replication)
+            refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
         if any(change.path.startswith("config.min.insync") for change in changes):
-            refusals += refuse_min_insync(spec, config, replication)
+            fewest = min(state.replication_factors, default=0)
+            refusals += refuse_min_insync(spec, config, fewest)
         defaults = self.cluster.config_defaults
         refusals += refuse_untiering(spec, {**defaults, **overrides}, {**defaults, **config})
         return TopicDiff(

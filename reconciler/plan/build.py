@@ -54,7 +54,7 @@ def build_plan(
         cluster_id=state.cluster_id,
         brokers=tuple(sorted(state.brokers)),
         topics=tuple(planned),
-        unchanged=len(diffs) - len(planned),
+        unchanged=sum(not (diff.changes or diff.refusals) for diff in judged),
         files=files,
         live_topics=len(live),
         unmanaged=tuple(sorted(set(live) - wanted)),

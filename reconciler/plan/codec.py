@@ -1,7 +1,8 @@
 """A plan as canonical JSON, sealed by a fingerprint, and back.
 
-The fingerprint covers what the plan does and rests on: the cluster, and each topic's images, risks
-and refusals; not the rest of the cluster, nor how balanced it is.
+The fingerprint covers what the plan does and rests on: the cluster, the racks of the brokers that
+take something, and each topic's images, risks and refusals; not the rest of the cluster, nor how
+balanced it is.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from reconciler.plan.document import (
     StepName,
     SummaryDocument,
 )
-from reconciler.plan.steps import steps_of
+from reconciler.plan.steps import brokers_of, steps_of
 
 _STEP_NAMES: dict[type[Step], StepName] = {
     CreateTopic: "create_topic",
@@ -71,9 +72,11 @@ def _is_derived(document: PlanDocument, plan: Plan) -> bool:
 
 def fingerprint_plan(plan: Plan) -> str:
     """Return the SHA-256, in hex, of what the plan does and rests on."""
+    used = {b for topic in plan.topics for step in steps_of(topic) for b in brokers_of(step)}
     essence = {
         "format": FORMAT_VERSION.partition(".")[0],
         "cluster": [plan.cluster, plan.cluster_id],
+        "brokers": [[broker.id, broker.rack] for broker in plan.brokers if broker.id in used],
         "topics": [
             [resource.name, resource.change, resource.risks, [f.rule for f in resource.refusals]]
             for resource in map(_resource, plan.topics)

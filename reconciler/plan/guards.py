@@ -58,10 +58,7 @@ def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str
 def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:
     deleting = "cleanup.policy" not in after or "delete" in _policies(after)
     for key in _RETENTION if deleting else ():  # what is only compacted has no retention
-        if key in before and key in after and _limit(after[key]) < _limit(before[key]):
-            kept = describe_value(key, after[key])
-            beyond = "older than" if key.endswith(".ms") else "beyond"
-            yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
+        yield from _lowered(key, before.get(key), after.get(key))
     for policy in (
         sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
     ):
@@ -69,6 +66,17 @@ def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterat
     for key, consequence in _SWITCHES.items():
         if before.get(key) not in (None, after.get(key)) and after.get(key) == consequence[0]:
             yield RiskNote(Risk.DATA_LOSS, consequence[1])
+
+
+def _lowered(key: str, before: str | None, after: str | None) -> Iterator[RiskNote]:
+    """Name what a lower limit deletes; a limit that nobody knows may be higher or lower."""
+    beyond = "older than" if key.endswith(".ms") else "beyond"
+    if after is None and before is not None:
+        what = f"records {beyond} the brokers' own {key}, not known here, are deleted"
+        yield RiskNote(Risk.DATA_LOSS, what)
+    elif after is not None and (before is None or _limit(after) < _limit(before)):
+        kept = describe_value(key, after)
+        yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
 
 
 _POLICY_CONSEQUENCE = {

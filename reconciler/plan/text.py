@@ -53,7 +53,7 @@ def _headline(plan: Plan) -> str:
     racks = {broker.rack for broker in plan.brokers if broker.rack is not None}
     brokers = count(len(plan.brokers), "broker")
     where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
-    topics = len(plan.topics) + plan.unchanged
+    topics = plan.unchanged + sum(bool(steps_of(t) or t.refusals) for t in plan.topics)
     specs = f"{count(topics, 'topic')} from {count(plan.files, 'file')}"
     return " · ".join(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
 
@@ -169,7 +169,7 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
     said = [f"{number:,} {what}" for what, number in counts.items() if number]
     unmanaged = f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
     if not said:
-        line = f"No changes. {count(plan.unchanged + len(plan.topics), 'topic')} as specified"
+        line = f"No changes. {count(plan.unchanged, 'topic')} as specified"
         yield " · ".join(filter(None, [paint("green", line), unmanaged]))
         return
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))

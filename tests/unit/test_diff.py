@@ -264,8 +264,8 @@ def test_a_live_topic_that_collides_already_is_no_matter_of_the_spec() -> None:
 
 def test_replication_is_at_most_the_brokers() -> None:
     assert refusals(spec(partitions=1, replication_factor=4)) == [
-        "replication_factor 4 exceeds the 3 brokers that can take replicas; use at most 3 "
-        "[rf-le-brokers]"
+        "replication_factor 4 exceeds the 3 brokers that can take replicas; use at most 3, "
+        "or bring up more brokers [rf-le-brokers]"
     ]
 
 
@@ -273,7 +273,22 @@ def test_brokers_that_take_nothing_new_do_not_count_for_replication() -> None:
     state = cluster(nodes=[*THREE, DEAD, CORDONED])
     assert refusals(spec(partitions=1, replication_factor=3), state, excluded={1}) == [
         "replication_factor 3 exceeds the 2 brokers that can take replicas (3 more take nothing "
-        "new); use at most 2 [rf-le-brokers]"
+        "new); use at most 2, or bring up more brokers [rf-le-brokers]"
+    ]
+
+
+def test_a_topic_that_exists_is_not_told_to_lower_its_replication() -> None:
+    state = cluster(topic("1,2,3"), nodes=[*THREE])
+    assert refusals(spec(partitions=2), state, excluded={1}) == [
+        "replication_factor 3 exceeds the 2 brokers that can take replicas (1 more take nothing "
+        "new); bring up more brokers [rf-le-brokers]"
+    ]
+
+
+def test_the_partition_of_the_fewest_replicas_bounds_the_in_sync_ones() -> None:
+    wished = spec(config={"min.insync.replicas": "2"})
+    assert [r.rule for r in diff(wished, cluster(topic("1 1,2"))).refusals] == [
+        "min-insync-le-replication"
     ]
 
 

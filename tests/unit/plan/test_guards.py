@@ -224,3 +224,18 @@ def test_a_risk_is_refused_where_the_topic_is_written() -> None:
     note = RiskNote(Risk.DATA_LOSS, "gone")
     (refusal,) = refuse_unaccepted(found, [note], {})
     assert refusal.where == wished.location
+
+
+def test_a_limit_where_the_one_before_is_not_known_may_lower_it() -> None:
+    assert config_risks({}, {"retention.bytes": "5"}) == [
+        (Risk.DATA_LOSS, "records beyond 5 are deleted")
+    ]
+
+
+def test_a_limit_that_gives_way_to_an_unknown_default_may_be_lowered() -> None:
+    assert config_risks({"retention.ms": "5"}, {}) == [
+        (
+            Risk.DATA_LOSS,
+            "records older than the brokers' own retention.ms, not known here, are deleted",
+        )
+    ]
