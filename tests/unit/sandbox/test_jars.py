@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
@@ -181,6 +182,14 @@ def test_a_cached_jar_is_not_asked_for_again(repository: Repository, one_jar: Pa
     repository.answers = [(200, CONTENT)]
     assert fetch_jars("any", Silence()) == fetch_jars("any", Silence())
     assert repository.asked == [f"/{PATH}"]
+
+
+def test_two_who_need_the_same_jar_download_it_once(repository: Repository, one_jar: Path) -> None:
+    repository.answers = [(200, CONTENT)]
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: fetch_jars("any", Silence()), range(2))
+    assert first == second
+    assert len(repository.asked) == 1
 
 
 def test_a_cut_off_file_in_the_cache_is_replaced(repository: Repository, one_jar: Path) -> None:
