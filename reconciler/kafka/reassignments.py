@@ -9,7 +9,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import ClusterError, Finding, Severity
-from reconciler.kafka.second_client import UntranslatableError, translate_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -34,6 +33,8 @@ def read_reassignments(
     """
     if not behind:
         return {}, []
+    from reconciler.kafka.second_client import UntranslatableError, translate_settings
+
     try:
         properties = translate_settings(connection.settings, nodes)
         listed = _list_all(properties)

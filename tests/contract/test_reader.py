@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+import time
 import uuid
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import ResourceType
 from kafka.admin import KafkaAdminClient
 from lab import connect_to, create, reassign, set_config, wait_for
 
 from reconciler.errors import ClusterError
 from reconciler.kafka import KafkaReader
+from reconciler.kafka.configs import read_configs
+from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.reader import _read
 from reconciler.model import Broker, CreateTopic
 from reconciler.sandbox import start_cluster
 
@@ -118,6 +122,43 @@ class TestState:
 
 def _spell(topic_id: object) -> str:
     return base64.urlsafe_b64encode(uuid.UUID(str(topic_id)).bytes).decode().rstrip("=")
+
+
+class TestLagging:
+    """Brokers answer before the others know: what one does not show is asked of the others."""
+
+    def test_a_topic_that_the_first_broker_does_not_show_is_read_from_one_that_does(
+        self, cluster3: Cluster, topic_prefix: str
+    ) -> None:
+        name = topic_prefix + "late"
+        connection = connect_to(cluster3)
+        create(connection, CreateTopic(name, ((1, 2),), {"retention.ms": "5000"}))
+        found = _read(connection.client(), [name])
+        del found.topics[name]
+        found.late = {name: 3}
+        KafkaReader(connection)._add_late(found)
+        assert found.topics[name].partitions[0].replicas == [1, 2]
+
+    def test_every_broker_is_asked_before_a_topic_is_unknown(
+        self, cluster3: Cluster, topic_prefix: str
+    ) -> None:
+        known, missing = topic_prefix + "known", topic_prefix + "missing"
+        connection = connect_to(cluster3)
+        create(connection, CreateTopic(known, ((1,),), {}))
+        found = read_configs(connection.client(), [known, missing], (1, 2, 3))
+        assert list(found.known_by) == [known]
+        assert (found.denied, list(found.overrides)) == (set(), [known])
+
+    @pytest.mark.slow
+    def test_a_broker_that_is_gone_is_not_waited_for_twice(self, cluster3: Cluster) -> None:
+        """Its batch goes to the next broker; only where all are gone is the answer lost."""
+        client = connect_to(cluster3).client()
+        started = time.monotonic()
+        found = read_configs(client, ["reconciler"], (99, 1))
+        assert not found.known_by
+        assert time.monotonic() - started < 2 * REQUEST_S
+        with pytest.raises(KafkaException):
+            read_configs(client, ["reconciler"], (99,))
 
 
 class TestIdentity:
