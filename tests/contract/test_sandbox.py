@@ -13,6 +13,7 @@ from kafka_image import find_image
 from reconciler.errors import SandboxError
 from reconciler.model import Broker
 from reconciler.sandbox import BrokerState, start_cluster
+from reconciler.sandbox.jars import known_releases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -211,7 +212,10 @@ def test_several_log_directories_are_used(engine: Mapping[str, Any], topic_prefi
         assert len(configs["log.dirs"].value.split(",")) == 2
 
 
-@pytest.mark.parametrize("kafka_version", ["3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"])
+@pytest.mark.parametrize(
+    "kafka_version",
+    ["3.9.2", *(pytest.param(r, marks=pytest.mark.slow) for r in known_releases()[1:])],
+)
 def test_every_release_runs(kafka_version: str) -> None:
     with start_cluster(brokers=1, kafka_version=kafka_version) as cluster:
         assert cluster.kafka_version == kafka_version
