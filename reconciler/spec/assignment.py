@@ -42,6 +42,10 @@ def read_assignment(value: Value) -> Assignment:
             "assignment has no rows",
             "write one row of broker ids for each partition, or leave assignment out",
         )
+    if len(rows) > MOST_PARTITIONS:
+        what = f"assignment has {len(rows):,} rows"
+        way_out = f"a topic has at most {MOST_PARTITIONS:,} partitions"
+        raise field_error("value-range", value.where, what, way_out)
     read = {partition: _read_row(partition, row, findings) for partition, row in rows.items()}
     findings.extend(_compare_lengths(read, rows))
     if findings:

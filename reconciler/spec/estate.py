@@ -31,6 +31,10 @@ somebody asks. Then topics that name no clusters go to it as they go to any othe
 """
 
 
+MOST_FINDINGS = 200
+"""As many mistakes of one file's form are shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
     """A cluster of the estate. `client` holds references to secrets, unresolved."""
@@ -128,10 +132,11 @@ class _Documents:
     def list_entries(self) -> dict[str, ClusterEntry]:
         """List the clusters by name, the sandbox always among them."""
         entries = {SANDBOX: ClusterEntry(SANDBOX, Location(self.clusters_file, 1))}
+        places = self.table["clusters"].places() if self.clusters.clusters else {}
         for name, form in sorted(self.clusters.clusters.items()):
             entries[name] = ClusterEntry(
                 name=name,
-                location=self.table["clusters"].key(name).where,
+                location=places[name],
                 cluster_id=None if form.cluster_id is None else str(form.cluster_id),
                 kafka_version=None if form.kafka_version is None else str(form.kafka_version),
                 client=form.client,
@@ -224,9 +229,20 @@ def _read_documents(path: Path) -> _Documents:
         _read_clusters(files.clusters, documents)
     names = documents.list_entries()
     for file in files.topics:
+        before = len(documents.findings)
         for document in _read_file(file, documents.findings):
             _read_topics(document, names, documents)
+        _shorten(documents.findings, before)
     return documents
+
+
+def _shorten(findings: list[Finding], before: int) -> None:
+    """Keep the first findings of a file that is wrong from end to end."""
+    more = len(findings) - before - MOST_FINDINGS
+    if more > 0:
+        del findings[before + MOST_FINDINGS :]
+        what, way_out = f"{more:,} more mistakes of this file are not shown", "mend these first"
+        findings.append(Finding("document-form", what, way_out, findings[-1].where))
 
 
 def _read_file(path: Path, findings: list[Finding]) -> tuple[Value, ...]:

@@ -8,6 +8,7 @@ with the one way to write it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.errors import Finding
@@ -198,13 +199,17 @@ def _refuse_repeats(items: Iterable[Text], name: str) -> None:
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return the way out that names the nearest known word, or "" where none is near."""
+    return _suggest(word[:100], tuple(known))
+
+
+@lru_cache(maxsize=1_000)
+def _suggest(word: str, candidates: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
-    candidates = list(known)
     by_folded = {fold(name): name for name in candidates}
     if fold(word) in by_folded:
         return f"did you mean {by_folded[fold(word)]}?"
-    near = get_close_matches(word[:100], candidates, n=1, cutoff=0.6)
+    near = get_close_matches(word, candidates, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else ""
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 
+MOST_PROBLEMS = 100
+"""A document with more mistakes than that is no specification; the rest would teach nothing."""
+
 # What people write, and what this format calls it.
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -55,7 +58,11 @@ def check_form(model: type[M], document: Table) -> tuple[M | None, list[Finding]
         return model.model_validate(document), []
     except ValidationError as error:
         problems = error.errors(include_url=False)
-    findings = [finding for problem in problems for finding in _translate(model, document, problem)]
+    findings = [
+        finding
+        for problem in problems[:MOST_PROBLEMS]
+        for finding in _translate(model, document, problem)
+    ]
     for problem in problems:
         _leave_out(document, tuple(problem["loc"]))
     try:

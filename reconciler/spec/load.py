@@ -235,6 +235,7 @@ class _Reading:
         table = Table()
         where = self.place(event.start_mark)
         table.file, table.line, table.column = where.file, where.line, where.column
+        repeated: list[tuple[Text, Location]] = []
         next_event = self._events.get_event
         while type(event := next_event()) is not yaml.MappingEndEvent:
             key = self._compose(event, depth + 1)
@@ -251,13 +252,19 @@ class _Reading:
                     key.where,
                 )
             elif key in table:
-                first = table.key(key)
-                what = f"the key {quote(key)} stands here for the second time"
-                way_out = f"keep one of the two; the first is in line {first.line}"
-                self._report("yaml-duplicate-key", what, way_out, self.place(start))
+                repeated.append((key, self.place(start)))
             else:
                 table[key] = value
+        if repeated:
+            self._report_repeated(table, repeated)
         return table
+
+    def _report_repeated(self, table: Table, repeated: list[tuple[Text, Location]]) -> None:
+        first = {str(key): key.line for key, _ in table.entries()}
+        for key, where in repeated:
+            what = f"the key {quote(key)} stands here for the second time"
+            way_out = f"keep one of the two; the first is in line {first[key]}"
+            self._report("yaml-duplicate-key", what, way_out, where)
 
     def _compose_sequence(self, event: Any, depth: int) -> Sequence:
         sequence = Sequence()

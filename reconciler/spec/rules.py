@@ -65,8 +65,11 @@ def refuse_cluster(cluster: str, clusters: Collection[str], where: Location | No
 
 
 def _check_overrides(topic: WrittenTopic, clusters: Collection[str]) -> Iterator[Finding]:
+    if not topic.overrides:
+        return
+    keys = topic.layer.table["overrides"].places()
     for name, override in topic.overrides.items():
-        where = topic.layer.table["overrides"].key(name).where
+        where = keys[name]
         if name not in clusters:
             yield refuse_cluster(name, clusters, where)
         elif not topic.targets(name):

@@ -8,6 +8,8 @@ from reconciler.errors import Finding, Location
 from reconciler.spec.fields import FieldError, field_error, require_value
 from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
 
+MOST_KEYS = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -33,6 +35,9 @@ def read_settings(value: Value) -> Settings:
         what = f"config is {describe(value)}, not a map"
         way_out = "write keys below it, one a line, without dashes: retention.ms: 7d"
         raise field_error("value-form", value.where, what, way_out)
+    if len(value) > MOST_KEYS:
+        what = f"config has {len(value):,} keys, and Kafka knows a few dozen"
+        raise field_error("value-form", value.where, what, "keep those that the topic needs")
     findings: list[Finding] = []
     items = tuple(_read_setting(key, item, findings) for key, item in value.entries())
     if findings:

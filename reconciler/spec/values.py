@@ -65,6 +65,10 @@ class Table(dict[str, Any]):
                 return key
         raise KeyError(name)
 
+    def places(self) -> dict[str, Location]:
+        """Tell where each key is written."""
+        return {str(key): key.where for key, _ in self.entries()}
+
     def entries(self) -> Iterator[tuple[Text, Value]]:
         """Yield keys and values in the order of the file."""
         return iter(self.items())  # type: ignore[arg-type]

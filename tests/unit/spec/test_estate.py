@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.errors import Location, SpecError, UsageError
+from reconciler.errors import Location, Severity, SpecError, UsageError
 from reconciler.spec import load_estate
+from reconciler.spec.estate import MOST_FINDINGS
 
 if TYPE_CHECKING:
     from reconciler.model import TopicSpec
@@ -158,3 +159,27 @@ def test_the_example_estate_runs_on_the_sandbox() -> None:
     assert all(spec.partitions and spec.replication_factor for spec in specs)
     brokers = {b for spec in specs for row in spec.assignment or () for b in row}
     assert brokers <= set(range(1, 7))
+
+
+@pytest.mark.parametrize(
+    ("unit", "rule"),
+    [
+        ("k{n}: 1\n", "key-unknown"),
+        ("---\n- x\n", "document-form"),
+        ("a: 1\n", "yaml-duplicate-key"),
+    ],
+)
+def test_a_file_that_is_wrong_from_end_to_end_is_not_told_from_end_to_end(
+    tmp_path: Path, unit: str, rule: str
+) -> None:
+    write(tmp_path, topics="topic: a\n" + "".join(unit.format(n=n) for n in range(1_000)))
+    with pytest.raises(SpecError) as refused:
+        load_estate(tmp_path)
+    assert rule in {finding.rule for finding in refused.value.findings}
+    assert len(refused.value.findings) <= MOST_FINDINGS + 1
+
+
+def test_a_newer_kafka_is_noted(tmp_path: Path) -> None:
+    clusters = 'version: 1\nclusters: {prod: {kafka_version: "99.0"}}'
+    (note,) = load(tmp_path, "topic: a", clusters).findings
+    assert (note.rule, note.severity) == ("kafka-version-newer", Severity.NOTE)
