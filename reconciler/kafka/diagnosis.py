@@ -66,7 +66,10 @@ def explain(
     for server, trouble in told.items():
         finding = explanation.of_trouble(trouble, listeners.get(server))
         if finding is None and server in listeners:
-            finding = explanation.of_listener(_say_server(trouble), listeners[server])
+            told_by_cluster = trouble.broker is not None
+            finding = explanation.of_listener(
+                _say_server(trouble), listeners[server], advertised=told_by_cluster
+            )
         if finding:
             findings.setdefault(finding.rule, finding)
     for server, listener in listeners.items():
@@ -99,12 +102,14 @@ class _Explanation:
             return self._client_certificate(server, alert["alert"].strip())
         return None
 
-    def of_listener(self, server: str, listener: Listener) -> Finding | None:
+    def of_listener(
+        self, server: str, listener: Listener, *, advertised: bool = False
+    ) -> Finding | None:
         """Explain by what listens there; None where that fits the settings."""
         if listener.reach is Reach.BROKER:
             return self._mismatch(server, listener)
         rule, what, way_out = _REACHES[listener.reach]
-        return self._finding(rule, f"{server} {what}", way_out)
+        return self._finding(rule, f"{server} {what}", _ADVERTISED if advertised else way_out)
 
     def _mismatch(self, server: str, listener: Listener) -> Finding | None:
         protocol = self.settings.protocol
@@ -194,6 +199,8 @@ class _Explanation:
     def _finding(self, rule: str, what: str, way_out: str) -> Finding:
         return Finding(rule, what, way_out, self.where)
 
+
+_ADVERTISED = "check advertised.listeners of the broker, and this machine's way there"
 
 _REACHES: Mapping[Reach, tuple[str, str, str]] = {
     Reach.UNKNOWN_HOST: (

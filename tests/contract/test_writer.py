@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import AlterClientQuotasRequest
 from lab import HERE, connect_to, create, wait_for
@@ -181,19 +182,18 @@ class TestHeldBack:
     def test_the_next_request_waits_and_is_accepted(
         self, cluster3: Cluster, topic_prefix: str
     ) -> None:
-        steps = [
-            CreateTopic(topic_prefix + "many", ((1,),) * 130, {}),
-            CreateTopic(topic_prefix + "one", ((1,),), {}),
-        ]
+        writer = KafkaWriter(connect_to(cluster3))
         set_mutation_rate(cluster3, 10.0)  # its bucket holds eleven seconds' worth
         try:
-            writer = KafkaWriter(connect_to(cluster3))
-            started = time.monotonic()
-            answers = [writer.create_topics([step])[step.topic] for step in steps]
+            for n in range(10):  # the quota reaches the controller after its answer
+                step = CreateTopic(f"{topic_prefix}{n}", ((1,),) * 130, {})
+                started = time.monotonic()
+                assert writer.create_topics([step]) == {step.topic: ACCEPTED}
+                if time.monotonic() - started > 1:
+                    return
         finally:
             set_mutation_rate(cluster3, None)
-        assert answers == [ACCEPTED, ACCEPTED]
-        assert time.monotonic() - started > 1
+        pytest.fail("nothing was held back")
 
 
 def set_mutation_rate(cluster: Cluster, per_s: float | None) -> None:

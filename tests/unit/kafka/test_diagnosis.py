@@ -43,10 +43,13 @@ class TestReadTrouble:
 class TestExplain:
     def test_an_advertised_address_is_told_from_a_bootstrap_server(self) -> None:
         trouble = Trouble(KafkaError._RESOLVE, "Failed to resolve", "kafka-2:9092", 2)
-        assert say({}, [trouble], {"kafka-2:9092": Listener(Reach.UNKNOWN_HOST)}) == [
-            "kafka-2:9092, where the cluster says that broker 2 is, cannot be reached: no host has "
-            "this name [connect-host-unknown]"
-        ]
+        listeners = {"kafka-2:9092": Listener(Reach.UNKNOWN_HOST)}
+        (finding,) = explain(Settings({}, frozenset()), [trouble], listeners, HERE)
+        assert str(finding) == (
+            "clusters.yaml:1:1: kafka-2:9092, where the cluster says that broker 2 is, cannot be "
+            "reached: no host has this name; check advertised.listeners of the broker, and this "
+            "machine's way there [connect-host-unknown]"
+        )
 
     def test_one_reason_is_said_once(self) -> None:
         listeners = {f"b{n}:9092": Listener(Reach.REFUSED) for n in range(3)}
