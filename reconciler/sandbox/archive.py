@@ -40,12 +40,12 @@ def use_archive(
     archive = cache_directory("archives") / f"{_name_archive(launch)}.jsa"
     if os.pathsep in str(archive):  # the JVM would read two names
         return launch
-    if not archive.exists() and not _make_archive_once(
-        archive, launch, request, directory, progress
-    ):
-        return launch
-    archive.touch()
-    return launch.adding(f"-XX:SharedArchiveFile={archive}")
+    try:
+        if archive.exists() or _make_archive_once(archive, launch, request, directory, progress):
+            archive.touch()
+    except OSError:
+        pass  # a cache that cannot be written to costs time, not the start
+    return launch.adding(f"-XX:SharedArchiveFile={archive}") if archive.exists() else launch
 
 
 def _name_archive(launch: Launch) -> str:

@@ -145,4 +145,4 @@ def _prepare(
 
     launch = prepare_launch(request, progress)
     launch = use_archive(launch, request, directory, progress)
-    return EmbeddedCluster(request, launch, directory)
+    return EmbeddedCluster(request, launch.adding(*request.jvm_options), directory)

@@ -44,7 +44,7 @@ class Launch:
 
 
 def prepare_launch(request: ClusterRequest, progress: Progress) -> Launch:
-    """Find a Java, fetch the jars, and measure the heap.
+    """Find a Java, fetch the jars, and measure the heap; the request's own options come later.
 
     Errors: SandboxError where something is missing and cannot be had.
     """
@@ -64,6 +64,5 @@ def prepare_launch(request: ClusterRequest, progress: Progress) -> Launch:
             f"-Dlog4j.configuration={LOG_SETTINGS.as_uri()}",
             QUIET,
             *SMALL_JVM,
-            *request.jvm_options,
         ),
     )

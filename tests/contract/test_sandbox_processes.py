@@ -16,9 +16,10 @@ import pytest
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox import BrokerState, start_cluster
+from reconciler.sandbox.places import cache_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.cluster
 
@@ -179,15 +180,36 @@ def test_neither_java_nor_anything_else_on_path_is_needed(monkeypatch: pytest.Mo
         assert cluster.statuses()[0].state is BrokerState.RUNNING
 
 
-def test_it_starts_without_the_class_archive(
+@pytest.fixture
+def archive_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    import reconciler.sandbox.archive
+) -> Iterator[Callable[[], set[str]]]:
+    """Have an archive of the test's own, and return how to see what there is of it."""
+    pattern = f"{tmp_path.name}.*"
+    monkeypatch.setattr("reconciler.sandbox.archive._name_archive", lambda _: tmp_path.name)
+    yield lambda: {file.suffix for file in cache_directory("archives").glob(pattern)}
+    for file in cache_directory("archives").glob(pattern):
+        file.unlink()
 
+
+def test_it_starts_without_the_class_archive(
+    monkeypatch: pytest.MonkeyPatch, archive_files: Callable[[], set[str]]
+) -> None:
     def cannot_make(*_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(reconciler.sandbox.archive, "_make_archive", cannot_make)
-    monkeypatch.setattr(reconciler.sandbox.archive, "_name_archive", lambda _: tmp_path.name)
+    monkeypatch.setattr("reconciler.sandbox.archive._make_archive", cannot_make)
     with start_cluster(brokers=1) as cluster:
         assert cluster.statuses()[0].state is BrokerState.RUNNING
+    assert archive_files() == {".lock", ".failed"}
+
+
+def test_options_of_one_run_do_not_spoil_the_archive_of_all(
+    archive_files: Callable[[], set[str]],
+) -> None:
+    with (
+        pytest.raises(SandboxError, match="Unable to start JVM"),
+        start_cluster(brokers=1, jvm_options=["-XX:NoSuchOption"]),
+    ):
+        pytest.fail("it started")
+    assert archive_files() == {".lock", ".jsa"}
