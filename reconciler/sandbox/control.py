@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.errors import SandboxError
 from reconciler.sandbox.places import state_directory
 from reconciler.sandbox.process import last_trouble
-from reconciler.sandbox.record import is_sandbox_starting, running_sandbox
+from reconciler.sandbox.record import is_sandbox_starting, remove_socket, running_sandbox
 from reconciler.sandbox.shape import describe_shape
 from reconciler.sandbox.status import BrokerState, BrokerStatus, SandboxHealth
 
@@ -112,7 +111,7 @@ def take_down_sandbox() -> bool:
         with contextlib.suppress(ProcessLookupError):
             os.kill(record.pid, ending)
         if _wait_until_gone():
-            shutil.rmtree(Path(record.control).parent, ignore_errors=True)
+            remove_socket(Path(record.control))
             return True
     raise SandboxError(f"the sandbox does not end; look at process {record.pid}")
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import json
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler.errors import SandboxError
@@ -19,7 +20,6 @@ from reconciler.sandbox.places import appearing, state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PROBES = 20
 PROBE_PAUSE_S = 0.05
@@ -43,7 +43,7 @@ def running_sandbox() -> SandboxRecord | None:
     """Return the sandbox that runs and is ready, or None. A stale record is removed."""
     with _lock_file().open("a") as lock:
         if not _is_held(lock):
-            _record_file().unlink(missing_ok=True)
+            _remove_stale_record()
             return None
         try:
             content = json.loads(_record_file().read_bytes())
@@ -74,7 +74,7 @@ def own_sandbox() -> Iterator[None]:
                 "a sandbox runs already; `reconciler sandbox status` shows it,"
                 " `reconciler sandbox down` ends it"
             )
-        _record_file().unlink(missing_ok=True)
+        _remove_stale_record()
         try:
             yield
         finally:
@@ -87,6 +87,23 @@ def write_record(record: SandboxRecord) -> None:
     content["brokers"] = [{"id": broker.id, "rack": broker.rack} for broker in record.brokers]
     with appearing(_record_file()) as temporary:
         temporary.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _remove_stale_record() -> None:
+    """Remove what a supervisor that was killed has left: its record, and its socket."""
+    try:
+        control = Path(json.loads(_record_file().read_bytes())["control"])
+    except FileNotFoundError:
+        return
+    remove_socket(control)
+    _record_file().unlink(missing_ok=True)
+
+
+def remove_socket(control: Path) -> None:
+    """Remove a supervisor's socket and its directory, and nothing that may be beside it."""
+    with suppress(OSError):
+        control.unlink(missing_ok=True)
+        control.parent.rmdir()
 
 
 def _is_held(lock: TextIO) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +30,7 @@ RECORD = SandboxRecord(
     pid=1,
     brokers=(Broker(7, "a"), Broker(9, None)),
     directory="/d",
-    control="/c",
+    control="/nowhere/control",
 )
 
 
@@ -80,9 +81,13 @@ def test_a_record_is_found_while_its_owner_lives() -> None:
 
 
 def test_a_record_without_an_owner_is_stale_and_goes(tmp_path: Path) -> None:
-    write_record(RECORD)
+    socket = tmp_path / "reconciler-1" / "control"
+    socket.parent.mkdir()
+    socket.touch()
+    write_record(replace(RECORD, control=str(socket)))
     assert running_sandbox() is None
     assert not (tmp_path / "reconciler" / "sandbox" / "running.json").exists()
+    assert not socket.parent.exists()
 
 
 def test_there_is_one_owner_at_a_time() -> None:
