@@ -33,7 +33,7 @@ INTERRUPTED = 130
 @click.argument("source", default="topics", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--estate",
-    type=click.Path(exists=True, path_type=Path),
+    type=click.Path(path_type=Path),
     default=Path("topics"),
     show_default=True,
     help="Where clusters.yaml is, beside a saved plan.",

@@ -21,7 +21,7 @@ StepName = Literal["create_topic", "add_partitions", "alter_config"]
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class ImageDocument(_Document):
