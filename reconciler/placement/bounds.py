@@ -15,7 +15,7 @@ from reconciler.placement.water import Basin, Region, fill
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.placement.counts import Ask, Counts, Load
+    from reconciler.placement.counts import Ask, Load, Sample
 
 
 class Slack(NamedTuple):
@@ -53,7 +53,8 @@ def evenest_replicas(ask: Ask) -> list[int]:
         Region(rack, low, high)
         for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True)
     ]
-    basin = Basin(ask.replicas, [ask.count] * len(ask.ids), ask.ranks)
+    n = len(ask.ids)
+    basin = Basin(ask.replicas, [ask.count] * n, ask.ranks, [1] * n)
     return fill(basin, regions, ask.copies)
 
 
@@ -135,8 +136,7 @@ class Bound:
         if self._racks is not None and self._rack_lists is not None:
             pairs = zip(self._rack_lists, self._racks, strict=True)
             regions = [Region(rack, low, high) for rack, (low, high) in pairs]
-        plain = len(set(self._scales)) <= 1
-        basin = Basin(self._sure, self._room, ranks, None if plain else self._scales)
+        basin = Basin(self._sure, self._room, ranks, self._scales)
         poured = fill(basin, regions, self._units)
         return [a + b for a, b in zip(self._sure, poured, strict=True)]
 
@@ -145,18 +145,16 @@ class Bound:
         return squares(self.pour([0] * len(self._sure)), self._scales)
 
 
-def bound_leaders(asks: Iterable[Ask], placed: Iterable[Counts], before: Load) -> int:
-    """Return the least level of the cluster's leaders, `before` being its load without them."""
-    bound = Bound(before.leaders, before.scales)
-    for ask, counts in zip(asks, placed, strict=True):
-        bound.add(ask, leader_slack(ask, counts.leaders))
-    return bound.least()
+def cluster_bounds(topics: Iterable[Sample], before: Load) -> tuple[int, int]:
+    """Return the least that the cluster's leaders and replicas could reach.
 
-
-def bound_replicas(asks: Iterable[Ask], placed: Iterable[Counts], before: Load) -> int:
-    """Return the least level of the cluster's replicas, the order of leaders left aside."""
-    bound = Bound(before.replicas, before.scales)
-    for ask, counts in zip(asks, placed, strict=True):
+    `before` is the load without the topics. Leaders and replicas are bounded apart, as if the
+    leaders' level did not tie the replicas' hands.
+    """
+    leaders = Bound(before.leaders, before.scales)
+    replicas = Bound(before.replicas, before.scales)
+    for ask, counts, times in topics:
+        leaders.add(ask, leader_slack(ask, counts.leaders), times)
         reached = plain_squares(ask.replicas, counts.replicas)
-        bound.add(ask, replica_slack(ask, reached), by_rack=True)
-    return bound.least()
+        replicas.add(ask, replica_slack(ask, reached), times, by_rack=True)
+    return leaders.least(), replicas.least()

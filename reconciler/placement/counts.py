@@ -98,6 +98,10 @@ class Counts:
         return Counts(self.leaders.copy(), self.replicas.copy())
 
 
+Sample = tuple[Ask, Counts, int]
+"""A topic whose own levels are optimal, and how many topics are like it."""
+
+
 @dataclass(slots=True)
 class Load:
     """Leaders and replicas of the whole cluster on each broker, in units of the wishes' weights.

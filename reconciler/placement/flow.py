@@ -58,7 +58,7 @@ def start_counts(ask: Ask, load: Load) -> Counts:
     n = len(ask.ids)
     everyone = [Region(range(n), 0, ask.count)]
     ranks = list(zip(ask.replicas, load.leaders, ask.ranks, strict=True))
-    leaders = fill(Basin(ask.leaders, [ask.count] * n, ranks), everyone, ask.count)
+    leaders = fill(Basin(ask.leaders, [ask.count] * n, ranks, [1] * n), everyone, ask.count)
     return Counts(leaders, surround_leaders(ask, load, leaders))
 
 
@@ -70,7 +70,8 @@ def surround_leaders(ask: Ask, load: Load, leaders: Sequence[int]) -> list[int]:
     for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True):
         led = sum(leaders[b] for b in rack)
         regions.append(Region(rack, max(low - led, 0), high - led))
-    basin = Basin(heights, rooms, list(zip(load.replicas, ask.ranks, strict=True)))
+    ranks = list(zip(load.replicas, ask.ranks, strict=True))
+    basin = Basin(heights, rooms, ranks, [1] * len(heights))
     followers = fill(basin, regions, ask.copies - ask.count)
     return [n + f for n, f in zip(leaders, followers, strict=True)]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.placement.bounds import bound_leaders, bound_replicas
+from reconciler.placement.bounds import cluster_bounds
 from reconciler.placement.counts import Counts, topic_price
 from reconciler.placement.exchange import leader_gates, level_leaders, level_replicas
 from reconciler.placement.flow import place_topic, surround_leaders
@@ -19,18 +19,21 @@ from reconciler.placement.flow import place_topic, surround_leaders
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.placement.counts import Ask, Load
+    from reconciler.placement.counts import Ask, Load, Sample
 
     Price = tuple[int, int]
+
+_PASSES = 8
+"""How often all topics are placed anew against the others, at most."""
+
+_PASSED = 2_000
+"""How many topics are placed anew in all passes together: about a millisecond each."""
 
 _KICKS = 64
 """How many neutral exchanges of leaders are tried where the replicas' bound is not met."""
 
-_KICKED_TOPICS = 64
-"""Up to how many topics they are tried at all: each costs a pass over all topics."""
-
-_PASSES = 8
-"""How often all topics are placed anew against the others, at most."""
+_KICKED = 512
+"""How many topics are polished in all kicks together: many topics, few kicks."""
 
 
 class Estate:
@@ -45,12 +48,13 @@ class Estate:
     def copy(self) -> Estate:
         return Estate(self.asks, [counts.copy() for counts in self.placed], self.before)
 
+    def samples(self) -> list[Sample]:
+        """Return every topic by itself."""
+        return [(ask, counts, 1) for ask, counts in zip(self.asks, self.placed, strict=True)]
+
     def bounds(self) -> Price:
         """Return the least that the cluster's two levels could reach."""
-        return (
-            bound_leaders(self.asks, self.placed, self.before),
-            bound_replicas(self.asks, self.placed, self.before),
-        )
+        return cluster_bounds(self.samples(), self.before)
 
     def put(self, t: int, counts: Counts) -> None:
         """Give a topic other counts."""
@@ -72,7 +76,7 @@ def improve(estate: Estate) -> Estate:
     if estate.load.price() == bounds:
         return estate
     _polish(estate)
-    if estate.load.price()[1] == bounds[1] or len(estate.asks) > _KICKED_TOPICS:
+    if estate.load.price()[1] == bounds[1] or len(estate.asks) > _KICKED:
         return estate
     backwards = _place_in_order(estate.asks, range(len(estate.asks))[::-1], estate.before)
     _polish(backwards)
@@ -93,7 +97,7 @@ def _polish(estate: Estate) -> None:
     """Level leaders (exact), then replicas, by paths and by placing single topics anew."""
     level_leaders(estate.asks, estate.placed, estate.load)
     level_replicas(estate.asks, estate.placed, estate.load)
-    for _ in range(_PASSES):
+    for _ in range(min(_PASSES, _PASSED // len(estate.asks))):
         price = estate.load.price()
         for t, ask in enumerate(estate.asks):
             _place_anew(estate, t, ask)
@@ -116,14 +120,14 @@ def _place_anew(estate: Estate, t: int, ask: Ask) -> None:
 
 def _kick(best: Estate, bound: int) -> Estate:
     """Leave a local optimum by exchanges of leaders that cost nothing, and keep what gains."""
-    tried = 0
+    left = min(_KICKS, _KICKED // len(best.asks))
     improved = True
     while improved and best.load.price()[1] > bound:
         improved = False
         for moves in _neutral_moves(best):
-            if tried == _KICKS:
+            if not left:
                 return best
-            tried += 1
+            left -= 1
             other = best.copy()
             for t, giver, taker in moves:
                 _move_leader(other, t, giver, taker)

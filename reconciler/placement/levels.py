@@ -4,46 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.placement.bounds import cluster_bounds
 from reconciler.placement.counts import topic_price
 from reconciler.placement.problem import Level, LevelResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from reconciler.placement.joint import Estate
+    from reconciler.placement.counts import Load, Sample
 
 
-def measure_levels(estate: Estate) -> tuple[LevelResult, ...]:
-    """Measure the four levels.
+def measure_levels(topics: Sequence[Sample], before: Load, after: Load) -> tuple[LevelResult, ...]:
+    """Measure the four levels of topics that are optimal by themselves and levelled together.
 
-    The topics' levels are optimal by construction, and so are the cluster's leaders where weights
-    are equal, and everything for a single topic.
+    Then the cluster's leaders are as even as they can be where weights are equal, and so are its
+    replicas for a single topic; all else is held against its bound.
     """
-    asks, load = estate.asks, estate.load
-    topics = [topic_price(ask, counts) for ask, counts in zip(asks, estate.placed, strict=True)]
-    leaders, replicas = estate.load.price()
-    least_leaders, least_replicas = estate.bounds()
-    if len({ask.weight for ask in asks}) <= 1:
+    own_leaders = own_replicas = led = held = 0
+    for ask, counts, times in topics:
+        leaders, replicas = topic_price(ask, counts)
+        own_leaders, own_replicas = own_leaders + times * leaders, own_replicas + times * replicas
+        led = max(led, _topic_skew(ask.leaders, counts.leaders))
+        held = max(held, _topic_skew(ask.replicas, counts.replicas))
+    leaders, replicas = after.price()
+    least_leaders, least_replicas = cluster_bounds(topics, before)
+    if len({ask.weight for ask, _, _ in topics}) <= 1:
         least_leaders = leaders
-    if len(asks) <= 1:
+    if sum(times for _, _, times in topics) <= 1:
         least_replicas = replicas
-    led = _topic_skew((ask.leaders, n.leaders) for ask, n in zip(asks, estate.placed, strict=True))
-    held = _topic_skew(
-        (ask.replicas, n.replicas) for ask, n in zip(asks, estate.placed, strict=True)
-    )
-    own_leaders, own_replicas = sum(t[0] for t in topics), sum(t[1] for t in topics)
     return (
         LevelResult(Level.TOPIC_LEADERS, own_leaders, own_leaders, led),
         LevelResult(Level.TOPIC_REPLICAS, own_replicas, own_replicas, held),
-        LevelResult(Level.CLUSTER_LEADERS, leaders, least_leaders, skew(load.leaders)),
-        LevelResult(Level.CLUSTER_REPLICAS, replicas, least_replicas, skew(load.replicas)),
+        LevelResult(Level.CLUSTER_LEADERS, leaders, least_leaders, _skew(after.leaders)),
+        LevelResult(Level.CLUSTER_REPLICAS, replicas, least_replicas, _skew(after.replicas)),
     )
 
 
-def skew(loads: Sequence[int]) -> int:
-    """Return max − min."""
+def _skew(loads: Sequence[int]) -> int:
     return max(loads, default=0) - min(loads, default=0)
 
 
-def _topic_skew(pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> int:
-    return max((skew([a + b for a, b in zip(*pair, strict=True)]) for pair in pairs), default=0)
+def _topic_skew(existing: Sequence[int], new: Sequence[int]) -> int:
+    return _skew([a + b for a, b in zip(existing, new, strict=True)])

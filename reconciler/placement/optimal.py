@@ -15,13 +15,13 @@ from reconciler.placement.counts import pose
 from reconciler.placement.joint import place_jointly
 from reconciler.placement.levels import measure_levels
 from reconciler.placement.problem import Placed
-from reconciler.placement.realise import realise
-from reconciler.placement.scatter import Heirs
+from reconciler.placement.realise import realise_all
 
 if TYPE_CHECKING:
-    from reconciler.model import Assignment
-    from reconciler.placement.joint import Estate
     from reconciler.placement.problem import Problem
+
+_BULK = 10_000
+"""New replicas of new topics from which on numpy pays, its import included."""
 
 
 def place_optimal(problem: Problem) -> Placed:
@@ -31,15 +31,13 @@ def place_optimal(problem: Problem) -> Placed:
     where its result says so. That holds for wishes of equal weight.
     """
     asks, before = pose(problem)
-    estate = place_jointly(asks, before)
-    rows = {wish.topic: () for wish in problem.wishes}
-    return Placed({**rows, **_realise_all(problem, estate)}, measure_levels(estate))
+    new = [ask for ask in asks if not ask.wish.existing]
+    if sum(ask.copies for ask in new) >= _BULK:
+        from reconciler.placement.bulk import place_in_bulk
 
-
-def _realise_all(problem: Problem, estate: Estate) -> dict[str, Assignment]:
-    index = {b: i for i, b in enumerate(sorted(broker.id for broker in problem.brokers))}
-    heirs = Heirs(len(index))
-    for ask in estate.asks:
-        heirs.count_existing(ask.wish.existing, index)
-    pairs = zip(estate.asks, estate.placed, strict=True)
-    return {ask.wish.topic: realise(ask, counts, heirs) for ask, counts in pairs}
+        rows, levels = place_in_bulk(asks, before)
+    else:
+        estate = place_jointly(asks, before)
+        rows = realise_all((ask, counts) for ask, counts, _ in estate.samples())
+        levels = measure_levels(estate.samples(), before, estate.load)
+    return Placed({wish.topic: rows.get(wish.topic, ()) for wish in problem.wishes}, levels)

@@ -17,10 +17,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.placement.scatter import Heirs
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reconciler.model import Assignment
     from reconciler.placement.counts import Ask, Counts
-    from reconciler.placement.scatter import Heirs
+
+
+def realise_all(placed: Iterable[tuple[Ask, Counts]]) -> dict[str, Assignment]:
+    """Return the rows of many topics, heirs spread over all of them."""
+    placed = list(placed)
+    index = {b: i for ask, _ in placed[:1] for i, b in enumerate(ask.ids)}
+    heirs = Heirs(len(index))
+    for ask, _ in placed:
+        heirs.count_existing(ask.wish.existing, index)
+    return {ask.wish.topic: realise(ask, counts, heirs) for ask, counts in placed}
 
 
 def realise(ask: Ask, counts: Counts, heirs: Heirs) -> Assignment:

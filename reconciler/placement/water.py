@@ -9,11 +9,11 @@ more than ten.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from collections.abc import Iterable, Sequence
 
 _UNBOUND = 2**62
 
@@ -29,76 +29,72 @@ class Region(NamedTuple):
 class Basin(NamedTuple):
     """Where units are poured: heights, room above them, and what a squared height costs.
 
-    Units: all lists run over brokers. `ranks` sorts brokers of equal height, lowest first.
+    All lists run over brokers. `ranks` sorts brokers of equal height, the first one first.
     """
 
     heights: Sequence[int]
     rooms: Sequence[int]
     ranks: Sequence[tuple[int, ...]] | Sequence[int]
-    scales: Sequence[int] | None = None
-
-    def poured(self, members: Sequence[int], price: int) -> list[int]:
-        """Return the units on each member, if all units cheaper than `price` are poured.
-
-        The unit that lifts broker b from height h to h + 1 costs scale[b] * (2 h + 1); without
-        scales its price is h itself, which is the same order in smaller numbers.
-        """
-        heights, rooms, scales = self.heights, self.rooms, self.scales
-        if scales is None:
-            return [min(max(price - heights[b], 0), rooms[b]) for b in members]
-        tops = [((price - 1) // scales[b] + 1) // 2 for b in members]
-        return [
-            min(max(top - heights[b], 0), rooms[b]) for b, top in zip(members, tops, strict=True)
-        ]
-
-    def dearest(self, members: Sequence[int]) -> int:
-        """Return a price above that of every unit that fits."""
-        tops = [self.heights[b] + self.rooms[b] for b in members]
-        if self.scales is None:
-            return max(tops, default=0) + 1
-        return (
-            max(
-                (self.scales[b] * (2 * top + 1) for b, top in zip(members, tops, strict=True)),
-                default=0,
-            )
-            + 1
-        )
+    scales: Sequence[int]
 
 
 def fill(basin: Basin, regions: Sequence[Region], units: int) -> list[int]:
     """Pour `units` and return how many each broker got.
 
     Regions are disjoint and cover all brokers; their bounds and the rooms admit `units`.
-    Cost: O(brokers) for each halving of the range of heights, and a sort of the ties.
+    Cost: O(brokers), O(kinds of brokers) for each halving of the range of prices, a sort of ties.
     """
     got = [0] * len(basin.heights)
-    price = _level(basin, regions, units)
+    shapes = [_Shape(basin, region.members) for region in regions]
+    price = _level(shapes, regions, units)
     free = []
-    for region in regions:
-        below = sum(basin.poured(region.members, price))
-        beyond = sum(basin.poured(region.members, price + 1))
-        if below < region.high and beyond >= region.low:
+    for shape, region in zip(shapes, regions, strict=True):
+        if shape.poured(price) < region.high and shape.poured(price + 1) >= region.low:
             free.append(region)
             continue
-        alone = region.high if below >= region.high else region.low
+        alone = region.high if shape.poured(price) >= region.high else region.low
         unbound = [Region(region.members, 0, _UNBOUND)]
-        _pour(basin, unbound, _level(basin, unbound, alone), alone, got)
+        _pour(basin, unbound, _level([shape], unbound, alone), alone, got)
         units -= alone
     if free:
         _pour(basin, free, price, units, got)
     return got
 
 
-def _level(basin: Basin, regions: Sequence[Region], units: int) -> int:
+class _Shape:
+    """A region's brokers by kind: how many there are of each height, room and scale."""
+
+    def __init__(self, basin: Basin, members: Iterable[int]) -> None:
+        heights, rooms, scales = basin.heights, basin.rooms, basin.scales
+        self._kinds = Counter((heights[b], rooms[b], scales[b]) for b in members).items()
+
+    def poured(self, price: int) -> int:
+        """Return how many units are cheaper than `price`."""
+        return sum(times * _below(price, *kind) for kind, times in self._kinds)
+
+    def dearest(self) -> int:
+        """Return a price above that of every unit that fits."""
+        return max((s * (2 * (h + r) + 1) for (h, r, s), _ in self._kinds), default=0)
+
+
+def _below(price: int, height: int, room: int, scale: int) -> int:
+    """Return how many units cheaper than `price` fit on a broker.
+
+    The unit that lifts a broker from height h to h + 1 costs scale * (2 h + 1).
+    """
+    units = ((price - 1) // scale + 1) // 2 - height
+    return 0 if units <= 0 else min(units, room)
+
+
+def _level(shapes: Sequence[_Shape], regions: Sequence[Region], units: int) -> int:
     """Return the highest price at which all cheaper units together are no more than `units`."""
-    low = min((basin.heights[b] for region in regions for b in region.members), default=0)
-    high = max((basin.dearest(region.members) for region in regions), default=0)
+    low, high = 0, max((shape.dearest() for shape in shapes), default=0) + 1
+    bounded = [
+        (shape, region.low, region.high) for shape, region in zip(shapes, regions, strict=True)
+    ]
     while high - low > 1:
         middle = (low + high) // 2
-        poured = sum(
-            min(max(sum(basin.poured(region.members, middle)), region.low), region.high)
-            for region in regions
-        )
+        poured = sum(min(max(shape.poured(middle), least), most) for shape, least, most in bounded)
         if poured <= units:
             low = middle
         else:
@@ -108,18 +104,19 @@ def _level(basin: Basin, regions: Sequence[Region], units: int) -> int:
 
 def _pour(basin: Basin, regions: Sequence[Region], price: int, units: int, got: list[int]) -> None:
     """Pour all units below `price`, then those at `price` to whoever stands first in line."""
-    needs, spare, ties = {}, {}, []
+    heights, rooms, scales = basin.heights, basin.rooms, basin.scales
+    needs, spare, ties = [], [], []
     for j, region in enumerate(regions):
-        below = basin.poured(region.members, price)
-        upto = basin.poured(region.members, price + 1)
-        for b, n, more in zip(region.members, below, upto, strict=True):
-            got[b] = n
-            if more > n:
+        below = 0
+        for b in region.members:
+            got[b] = n = _below(price, heights[b], rooms[b], scales[b])
+            below += n
+            if n < rooms[b] and scales[b] * (2 * (heights[b] + n) + 1) == price:
                 ties.append((basin.ranks[b], b, j))
-        units -= sum(below)
-        needs[j] = max(region.low - sum(below), 0)
-        spare[j] = region.high - sum(below)
-    free = units - sum(needs.values())
+        units -= below
+        needs.append(max(region.low - below, 0))
+        spare.append(region.high - below)
+    free = units - sum(needs)
     for _, b, j in sorted(ties):
         if spare[j] and (needs[j] or free):
             got[b] += 1
