@@ -14,8 +14,9 @@ import numpy as np
 
 from reconciler.placement.bounds import cluster_bounds
 from reconciler.placement.counts import Counts
-from reconciler.placement.crown import count_leads, even_cluster, even_topics, spread_heirs
+from reconciler.placement.crown import count_leads, even_cluster, even_topics
 from reconciler.placement.flow import place_topic
+from reconciler.placement.heirs import scatter_heirs
 from reconciler.placement.joint import Estate, improve, place_jointly
 from reconciler.placement.kinds import best_leaders, sort_kinds, total_replicas
 from reconciler.placement.levels import measure_levels
@@ -53,11 +54,11 @@ def place_in_bulk(
     rows = {ask.wish.topic: row for one in woven for ask, row in one.assignments()}
     if enough == bounds[: len(enough)]:
         rows |= realise_all(exact)
-        return rows, measure_levels(topics, before, load)
+        return rows, measure_levels(topics, bounds, load)
     known = {ask.wish.topic: counts for one in woven for ask, counts in one.counts()}
     known |= {ask.wish.topic: counts for ask, counts in exact}
-    estate = Estate(asks, [known[ask.wish.topic].copy() for ask in asks], before)
-    estate = improve(estate)
+    placed = [known[ask.wish.topic].copy() for ask in asks]
+    estate = improve(Estate(asks, placed, before, bounds))
     exact_topics = {ask.wish.topic for ask, _ in exact}
     changed = [
         (ask, counts)
@@ -65,7 +66,7 @@ def place_in_bulk(
         if ask.wish.topic in exact_topics or counts != known[ask.wish.topic]
     ]
     rows |= realise_all(changed)
-    return rows, measure_levels(estate.samples(), before, estate.load)
+    return rows, measure_levels(estate.samples(), bounds, estate.load)
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ def weave_all(asks: Sequence[Ask], load: Load) -> list[Woven]:
             even_cluster(one.kind, one.rows, np.array(best_leaders(one.kind, load)))
             _recount(one.kind, one.rows, load)
     for one in woven:
-        spread_heirs(one.rows, len(one.kind.ask.ids))
+        scatter_heirs(one.kind, one.rows)
     return woven
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 _ROUNDS = 64
-_HEIR_ROUNDS = 64
 
 
 def even_topics(kind: Kind, rows: Ints) -> Ints:
@@ -67,23 +66,6 @@ def even_cluster(kind: Kind, rows: Ints, wanted: Ints) -> None:
         moved = neutral.hand_over(excess, nearest)
         if not moved and not neutral.hand_over(excess, neutral.distances(excess)):
             return
-
-
-def spread_heirs(rows: Ints, brokers: int) -> None:
-    """Reorder followers in place so that a leader's rows have many different heirs."""
-    if rows.shape[1] < 3:
-        return
-    after = np.zeros(brokers * brokers, dtype=np.int64)
-    size = max(1, -(-len(rows) // _HEIR_ROUNDS))
-    for start in range(0, len(rows), size):
-        part = rows[start : start + size]
-        pairs = part[:, :1] * brokers + part[:, 1:]
-        least = after[pairs].argmin(axis=1)
-        line = np.arange(len(part))
-        heir = part[line, 1 + least]
-        part[line, 1 + least] = part[:, 1]
-        part[:, 1] = heir
-        after += np.bincount(part[:, 0] * brokers + heir, minlength=len(after))
 
 
 def count_leads(kind: Kind, rows: Ints) -> Ints:

@@ -37,24 +37,27 @@ _KICKED = 512
 
 
 class Estate:
-    """All topics of a problem with their counts, and the cluster's load with and without them."""
+    """All topics of a problem with their counts, and the cluster's load with and without them.
 
-    def __init__(self, asks: Sequence[Ask], placed: list[Counts], before: Load) -> None:
+    `bounds` are the least that the cluster's two levels could reach.
+    """
+
+    def __init__(
+        self, asks: Sequence[Ask], placed: list[Counts], before: Load, bounds: Price | None = None
+    ) -> None:
         self.asks, self.placed, self.before = asks, placed, before
+        self.bounds = bounds or cluster_bounds(self.samples(), before)
         self.load = before.copy()
         for ask, counts in zip(asks, placed, strict=True):
             self.load.add(ask, counts)
 
     def copy(self) -> Estate:
-        return Estate(self.asks, [counts.copy() for counts in self.placed], self.before)
+        placed = [counts.copy() for counts in self.placed]
+        return Estate(self.asks, placed, self.before, self.bounds)
 
     def samples(self) -> list[Sample]:
         """Return every topic by itself."""
         return [(ask, counts, 1) for ask, counts in zip(self.asks, self.placed, strict=True)]
-
-    def bounds(self) -> Price:
-        """Return the least that the cluster's two levels could reach."""
-        return cluster_bounds(self.samples(), self.before)
 
     def put(self, t: int, counts: Counts) -> None:
         """Give a topic other counts."""
@@ -72,38 +75,40 @@ def improve(estate: Estate) -> Estate:
     """Bring an estate whose topics are optimal by themselves to the best that can be found."""
     if len(estate.asks) <= 1:
         return estate
-    bounds = estate.bounds()
-    if estate.load.price() == bounds:
-        return estate
     _polish(estate)
-    if estate.load.price()[1] == bounds[1] or len(estate.asks) > _KICKED:
+    if estate.load.price()[1] == estate.bounds[1] or len(estate.asks) > _KICKED:
         return estate
-    backwards = _place_in_order(estate.asks, range(len(estate.asks))[::-1], estate.before)
+    order = range(len(estate.asks))[::-1]
+    backwards = _place_in_order(estate.asks, order, estate.before, estate.bounds)
     _polish(backwards)
-    best = min(estate, backwards, key=lambda e: e.load.price())
-    return _kick(best, bounds[1])
+    return _kick(min(estate, backwards, key=lambda e: e.load.price()))
 
 
-def _place_in_order(asks: Sequence[Ask], order: Sequence[int], before: Load) -> Estate:
+def _place_in_order(
+    asks: Sequence[Ask], order: Sequence[int], before: Load, bounds: Price | None = None
+) -> Estate:
     load = before.copy()
     placed: dict[int, Counts] = {}
     for t in order:
         placed[t] = place_topic(asks[t], load)
         load.add(asks[t], placed[t])
-    return Estate(asks, [placed[t] for t in range(len(asks))], before)
+    return Estate(asks, [placed[t] for t in range(len(asks))], before, bounds)
 
 
 def _polish(estate: Estate) -> None:
     """Level leaders (exact), then replicas, by paths and by placing single topics anew."""
-    level_leaders(estate.asks, estate.placed, estate.load)
-    level_replicas(estate.asks, estate.placed, estate.load)
-    for _ in range(min(_PASSES, _PASSED // len(estate.asks))):
+    least_leaders, least_replicas = estate.bounds
+    for number in range(1 + min(_PASSES, _PASSED // len(estate.asks))):
         price = estate.load.price()
-        for t, ask in enumerate(estate.asks):
-            _place_anew(estate, t, ask)
-        level_leaders(estate.asks, estate.placed, estate.load)
-        level_replicas(estate.asks, estate.placed, estate.load)
-        if estate.load.price() == price:
+        if number:
+            for t, ask in enumerate(estate.asks):
+                _place_anew(estate, t, ask)
+        if estate.load.price()[0] > least_leaders:
+            level_leaders(estate.asks, estate.placed, estate.load)
+        if estate.load.price()[1] > least_replicas:
+            level_replicas(estate.asks, estate.placed, estate.load)
+        at_best = estate.load.price()[1] == least_replicas
+        if at_best or (number and estate.load.price() == price):
             return
 
 
@@ -118,11 +123,11 @@ def _place_anew(estate: Estate, t: int, ask: Ask) -> None:
         estate.put(t, old)
 
 
-def _kick(best: Estate, bound: int) -> Estate:
+def _kick(best: Estate) -> Estate:
     """Leave a local optimum by exchanges of leaders that cost nothing, and keep what gains."""
     left = min(_KICKS, _KICKED // len(best.asks))
     improved = True
-    while improved and best.load.price()[1] > bound:
+    while improved and best.load.price()[1] > best.bounds[1]:
         improved = False
         for moves in _neutral_moves(best):
             if not left:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.placement.bounds import cluster_bounds
 from reconciler.placement.counts import topic_price
 from reconciler.placement.problem import Level, LevelResult
 
@@ -14,7 +13,9 @@ if TYPE_CHECKING:
     from reconciler.placement.counts import Load, Sample
 
 
-def measure_levels(topics: Sequence[Sample], before: Load, after: Load) -> tuple[LevelResult, ...]:
+def measure_levels(
+    topics: Sequence[Sample], bounds: tuple[int, int], after: Load
+) -> tuple[LevelResult, ...]:
     """Measure the four levels of topics that are optimal by themselves and levelled together.
 
     Then the cluster's leaders are as even as they can be where weights are equal, and so are its
@@ -27,7 +28,7 @@ def measure_levels(topics: Sequence[Sample], before: Load, after: Load) -> tuple
         led = max(led, _topic_skew(ask.leaders, counts.leaders))
         held = max(held, _topic_skew(ask.replicas, counts.replicas))
     leaders, replicas = after.price()
-    least_leaders, least_replicas = cluster_bounds(topics, before)
+    least_leaders, least_replicas = bounds
     if len({ask.weight for ask, _, _ in topics}) <= 1:
         least_leaders = leaders
     if sum(times for _, _, times in topics) <= 1:

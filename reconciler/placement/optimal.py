@@ -39,5 +39,5 @@ def place_optimal(problem: Problem) -> Placed:
     else:
         estate = place_jointly(asks, before)
         rows = realise_all((ask, counts) for ask, counts, _ in estate.samples())
-        levels = measure_levels(estate.samples(), before, estate.load)
+        levels = measure_levels(estate.samples(), estate.bounds, estate.load)
     return Placed({wish.topic: rows.get(wish.topic, ()) for wish in problem.wishes}, levels)

@@ -32,9 +32,9 @@ _ORDERS = 512
 
 def weave(kind: Kind) -> Ints:
     """Return rows of broker indices, leaders first: one line a partition, topic after topic."""
-    seeds = _seeds(kind)
+    seeds = hash_names(kind)
     replicas = _deal_extras(kind, seeds)
-    order = _orders(kind)[(_mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)]
+    order = _orders(kind)[(mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)]
     times = np.take_along_axis(replicas, order, axis=1)
     lines = np.repeat(order.ravel(), times.ravel())
     topics, (count, replication) = kind.topics, (kind.ask.count, kind.ask.wish.replication)
@@ -56,13 +56,13 @@ def _leading_line(count: int, replication: int) -> Ints:
     return places
 
 
-def _seeds(kind: Kind) -> Words:
+def hash_names(kind: Kind) -> Words:
     names = (ask.wish.topic.encode() for ask in kind.asks)
     digests = b"".join(blake2b(name, digest_size=8).digest() for name in names)
     return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
 
 
-def _mix(words: Words, salt: int) -> Words:
+def mix(words: Words, salt: int) -> Words:
     """Hash words once more (the finaliser of SplitMix64; Steele, Lea, Flood, OOPSLA 2014)."""
     words = words + np.uint64((salt * 0x9E3779B97F4A7C15) % 2**64)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -79,7 +79,7 @@ def _deal_extras(kind: Kind, seeds: Words) -> Ints:
     for j, rack in enumerate(kind.ask.rule.racks):
         members = np.array(sorted(rack, key=lambda b: (kind.ask.ranks[b], b)))
         units = np.repeat(members, extra[members])
-        turns = _shuffle(start, len(units), _mix(seeds, 6 + j))
+        turns = _shuffle(start, len(units), mix(seeds, 6 + j))
         replicas[turns[(start + np.arange(len(units))) % topics], units] += 1
         start += len(units)
     return replicas
@@ -100,9 +100,9 @@ def _shuffle(start: int, units: int, keys: Words) -> Ints:
 def _orders(kind: Kind) -> Ints:
     """Return orders of all brokers, racks kept together."""
     rack_of = np.array(kind.ask.rule.rack_of)
-    drawn = _mix(_numbers(_ORDERS) + np.uint64(kind.ask.ranks[0]), 3)[:, None]
-    racks = _mix(drawn + _numbers(int(rack_of.max()) + 1), 4)
-    brokers = _mix(drawn + _numbers(len(rack_of)), 5)
+    drawn = mix(_numbers(_ORDERS) + np.uint64(kind.ask.ranks[0]), 3)[:, None]
+    racks = mix(drawn + _numbers(int(rack_of.max()) + 1), 4)
+    brokers = mix(drawn + _numbers(len(rack_of)), 5)
     places = np.argsort(np.argsort(racks, axis=1, kind="stable"), axis=1).astype(np.uint64)
     keys = (places[:, rack_of] << np.uint64(40)) | (brokers >> np.uint64(24))
     return np.argsort(keys, axis=1, kind="stable")
