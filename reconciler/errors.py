@@ -40,6 +40,7 @@ class Severity(StrEnum):
 class Finding:
     """One thing that a check has to say: what, the way out, the rule, and where.
 
+    Characters that no screen should be sent, quoted from a file or a broker, are escaped.
     Errors: KeyError for a rule that the rulebook does not list, so no rule goes undocumented.
     """
 
@@ -51,11 +52,20 @@ class Finding:
 
     def __post_init__(self) -> None:
         RULES[self.rule]
+        for part in ("what", "way_out"):
+            text = getattr(self, part)
+            if not text.isprintable():
+                object.__setattr__(self, part, _escape(text))
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         way_out = f"; {self.way_out}" if self.way_out else ""
         return f"{place}{self.what}{way_out} [{self.rule}]"
+
+
+def _escape(text: str) -> str:
+    """Spell unprintable characters as Python does: \\t, \\x1b, \\u2028."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

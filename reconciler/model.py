@@ -95,13 +95,15 @@ class ClusterState:
     """A cluster as it was read: brokers by id, topics by name.
 
     `config_defaults` holds the value in force for each config key on topics without an override
-    of their own; a key on which the brokers disagree is left out.
+    of their own; a key on which the brokers disagree is left out. `notes` says what could not be
+    seen of the cluster, and what that means for a plan.
     """
 
     cluster_id: str | None
     brokers: tuple[Broker, ...]
     topics: Mapping[str, TopicState]
     config_defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    notes: tuple[Finding, ...] = ()
 
 
 class Risk(StrEnum):
@@ -243,7 +245,8 @@ class PlannedTopic:
 class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
-    `topics` holds changes and refusals by name; what needs no change is only counted.
+    `topics` holds changes, refusals and notes by name; what needs no change is counted in
+    `unchanged`, whether or not there is a note to it.
     """
 
     cluster: str

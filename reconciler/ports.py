@@ -27,7 +27,12 @@ class ClusterReader(Protocol):
         """Read brokers, topics and overrides: a handful of requests, however many topics.
 
         Overrides are read for the topics of `config_of` only; None reads them for all.
+        Topic ids are left out: they cost more than the rest together.
         """
+        ...
+
+    def read_topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
+        """Read the ids of topics that exist (KIP-516): a topic created again has another one."""
         ...
 
     def read_views(
@@ -70,10 +75,10 @@ class ClusterWriter(Protocol):
 
 
 class Clock(Protocol):
-    """Time, so that waiting can be tested without waiting. Units: seconds."""
+    """Time, so that the core reads none of its own; the module `time` is one. Units: seconds."""
 
-    def now(self) -> float:
-        """Return a monotonic time."""
+    def monotonic(self) -> float:
+        """Return a time that never goes back."""
         ...
 
     def sleep(self, seconds: float) -> None:

@@ -55,6 +55,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("estate-empty", "An estate without topics is nothing to do, and that is said."),
     Rule("cluster-unknown", "A topic names clusters that clusters.yaml has."),
     Rule("cluster-none", "A topic names at least one cluster, or leaves clusters out for all."),
+    Rule("key-form", "Clusters and profiles have names that fit into paths, URLs and terminals."),
     Rule("profile-unknown", "A topic names a profile that clusters.yaml has."),
     Rule("override-untargeted", "An override is for a cluster that the topic goes to."),
     Rule("topic-duplicate", "A topic is written once; overrides say what differs on a cluster."),
@@ -126,12 +127,36 @@ _DIFF: tuple[Rule, ...] = (
     Rule("broker-dead", "A dead broker takes nothing new."),
     Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
     Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
+    Rule("tiered-off-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
     Rule("deletion-not-done", "No topic is deleted."),
     Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
 )
 
 # What a run needs of a cluster: reach, identity, rights (kafka).
-_CLUSTER: tuple[Rule, ...] = ()
+_CLUSTER: tuple[Rule, ...] = (
+    Rule("secret-unresolved", "A secret that a client property refers to is there, and readable."),
+    Rule("client-property-value", "Client properties have values that the client takes."),
+    Rule("connect-address", "A run knows where the brokers of its cluster are."),
+    Rule("connect-host-unknown", "The names of brokers resolve."),
+    Rule("connect-refused", "A broker listens at its address."),
+    Rule("connect-not-kafka", "The port that a run talks to is a broker's."),
+    Rule("connect-controller", "Topics are read from brokers, not from the controllers' port."),
+    Rule("connect-tls-missing", "A listener with TLS is spoken to with TLS."),
+    Rule("connect-tls-unwanted", "A listener without TLS is spoken to without."),
+    Rule("connect-tls-untrusted", "A broker proves by its certificate that it is the one meant."),
+    Rule("connect-tls-client", "Where brokers ask for a client's certificate, they accept it."),
+    Rule("connect-sasl-missing", "A listener with SASL is spoken to with SASL."),
+    Rule("connect-sasl-unwanted", "A listener without SASL is spoken to without."),
+    Rule("connect-mechanism", "The SASL mechanism is one that the listener offers."),
+    Rule("connect-credentials", "The brokers know the user and accept the proof."),
+    Rule("connect-token", "An OAuth token can be had where the client fetches it."),
+    Rule("connect-timeout", "Brokers answer within ten seconds."),
+    Rule("connect-lost", "Brokers go on answering while a run needs them."),
+    Rule("cluster-id", "The cluster is the one that clusters.yaml expects."),
+    Rule("cluster-rights", "The account holds the rights that a run needs."),
+    Rule("cluster-answer", "A cluster answers what it is asked."),
+    Rule("reassignments-unseen", "A plan knows which replicas are on the move."),
+)
 
 # Plan files, stale plans and outcomes (plan, apply).
 _PLAN: tuple[Rule, ...] = (

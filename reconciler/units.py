@@ -144,7 +144,7 @@ def _parse(text: str, scale: Scale) -> int:
     match = _QUANTITY.fullmatch(text.strip(" \t"))
     if match and match[2] in scale.units:
         return int(match[1]) * scale.units[match[2]]
-    raise _explain(text.strip(" \t"), scale)
+    raise _explain(re.sub(r"[ \t]+", " ", text).strip(), scale)
 
 
 def _format(amount: int, scale: Scale) -> str:
@@ -172,9 +172,13 @@ def _explain(text: str, scale: Scale) -> UnitError:
     if amount is None:
         return UnitError(f"'{unit}' in '{text}' is not a unit of a {scale.noun}", otherwise)
     return UnitError(
-        f"'{text}' is not read: {why or 'only whole numbers are'}",
+        f"'{text}' is not read: {why or _fault(sign)}",
         _propose(Fraction(number) * amount, unit, Fraction(number), scale),
     )
+
+
+def _fault(sign: str) -> str:
+    return "numbers stand without a plus" if sign else "only whole numbers are"
 
 
 def _weigh(unit: str, scale: Scale) -> tuple[int | None, str]:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, assert_never
 from reconciler.model import AddPartitions, AlterConfig, CreateTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.model import Step
+    from reconciler.model import Answer, Step
+    from reconciler.ports import ClusterWriter
 
 MAX_RECORDS = 5_000  # well under the limit: a create adds its own and its configs' records
 MAX_TOPICS = 500
@@ -60,3 +61,21 @@ def split_step(step: Step) -> tuple[Step, Step | None]:
             return step, None
         case _:
             assert_never(step)
+
+
+def send_batch(
+    writer: ClusterWriter, batch: Sequence[Step], *, validate_only: bool = False
+) -> Mapping[str, Answer]:
+    """Send steps of one kind as one request."""
+    match batch[0]:
+        case CreateTopic():
+            creates = [step for step in batch if isinstance(step, CreateTopic)]
+            return writer.create_topics(creates, validate_only=validate_only)
+        case AddPartitions():
+            expansions = [step for step in batch if isinstance(step, AddPartitions)]
+            return writer.add_partitions(expansions, validate_only=validate_only)
+        case AlterConfig():
+            configs = [step for step in batch if isinstance(step, AlterConfig)]
+            return writer.alter_configs(configs, validate_only=validate_only)
+        case _:
+            assert_never(batch[0])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.apply.batches import make_batches, split_step
-from reconciler.apply.preconditions import find_moved
+from reconciler.apply.batches import make_batches, send_batch, split_step
+from reconciler.apply.preconditions import find_moved_brokers, find_other_cluster, find_recreated
 from reconciler.apply.progress import Progress, conclude
-from reconciler.apply.remaining import Remaining, find_in_views
-from reconciler.errors import RefusedPlanError, StalePlanError
+from reconciler.apply.side_by_side import run_side_by_side
+from reconciler.apply.sight import look, look_everywhere
+from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
 from reconciler.model import (
     AddPartitions,
     AlterConfig,
@@ -25,7 +27,8 @@ from reconciler.plan import steps_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.model import Plan, PlannedTopic, Step
+    from reconciler.apply.remaining import Remaining
+    from reconciler.model import ClusterState, Plan, Step
     from reconciler.ports import Clock, ClusterReader, ClusterWriter
 
 PHASES: tuple[tuple[str, type[Step]], ...] = (
@@ -35,6 +38,7 @@ PHASES: tuple[tuple[str, type[Step]], ...] = (
 )
 IN_FLIGHT = 3
 PAUSES_S = (0.5, 2.0, 8.0)
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +79,10 @@ def apply_plan(
     """Do the steps of a plan, and nothing else.
 
     `patience_s` bounds the wait for brokers to show what the controller accepted. An interrupt
-    ends the run with a report of what was done; a second one ends the report.
-    Errors: RefusedPlanError before anything is read, StalePlanError before anything is written,
-    ClusterError where the cluster cannot be read.
+    ends the run with a report of what was done; so does a cluster that no longer answers. One
+    more ends the wait for answers under way, a third the report.
+    Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError where the
+    cluster cannot be read, before anything is written.
     """
     refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
     if refusals and not skip_refused:
@@ -89,7 +94,11 @@ def apply_plan(
         run.execute()
         run.verify(patience_s)
     except KeyboardInterrupt:
-        run.interrupted = True
+        run.stopped = INTERRUPTED
+    except ClusterError as error:
+        if not run.has_sent:
+            raise
+        run.stopped = f"stopped, since {error.findings[0].what},"
     return run.report()
 
 
@@ -104,29 +113,41 @@ class _Run:
     observe: Callable[[StepAnswered], None]
     topics: dict[str, Progress] = field(default_factory=dict)
     already_done: list[str] = field(default_factory=list)
-    interrupted: bool = False
+    stopped: str = ""
+
+    @property
+    def has_sent(self) -> bool:
+        """Say whether anything may have been written."""
+        return any(topic.sent for topic in self.topics.values())
 
     def check_against_cluster(self) -> None:
         """Find what is left to do. Errors: StalePlanError with everything that moved."""
-        moved = list(find_moved(self.plan, self.reader.read_cluster(config_of=())))
         planned = {topic.name: topic for topic in self.plan.topics if steps_of(topic)}
-        found = self._look(planned) if not moved else {}
-        moved += [finding for remaining in found.values() for finding in remaining.moved]
-        if moved:
-            raise StalePlanError(moved)
-        self.already_done = [name for name, remaining in found.items() if remaining.is_done]
-        self.topics = {
-            name: Progress(planned[name], list(remaining.steps))
-            for name, remaining in found.items()
-            if not remaining.is_done
-        }
+        state = self.reader.read_cluster(config_of=())
+        if elsewhere := list(find_other_cluster(self.plan, state)):
+            raise StalePlanError(elsewhere)
+        ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
+        found = look(self.reader, planned)
+        self._refuse_stale(state, ids, found)
+        for name, remaining in found.items():
+            if remaining.is_done:
+                self.already_done.append(name)
+            else:
+                self.topics[name] = Progress(planned[name], list(remaining.steps))
 
     def validate(self) -> None:
-        """Ask the brokers about every step before any of them is done."""
-        steps = [split_step(step)[0] for topic in self.topics.values() for step in topic.todo]
-        for name, answer in self._ask("validate", steps, validate_only=True).items():
-            if answer.kind is not AnswerKind.ACCEPTED:
-                self.topics[name].failure = answer
+        """Ask the brokers about every step before any of them is done.
+
+        Errors: StalePlanError where an answer shows that a topic moved meanwhile.
+        """
+        waiting = list(self.topics)
+        for pause in (*PAUSES_S, None):
+            steps = [split_step(step)[0] for name in waiting for step in self.topics[name].todo]
+            self._ask_first(steps)
+            waiting = self._reconsider_validation(waiting, final=pause is None)
+            if not waiting or pause is None:
+                return
+            self.clock.sleep(pause)
 
     def execute(self) -> None:
         """Do creates, then expansions, then configs; a failed topic does not stop the others."""
@@ -138,10 +159,10 @@ class _Run:
         """Wait until every broker's view shows each change."""
         waiting = {n: t.planned for n, t in self.topics.items() if t.sent and not t.failure}
         total = len(waiting)
-        deadline = self.clock.now() + patience_s
+        deadline = self.clock.monotonic() + patience_s
         pause = 0.05
-        while waiting and self.clock.now() < deadline:
-            for name, remaining in self._see_everywhere(waiting).items():
+        while waiting and self.clock.monotonic() < deadline:
+            for name, remaining in look_everywhere(self.reader, waiting).items():
                 if remaining.is_done or remaining.moved:
                     del waiting[name]
                     self.topics[name].shown = remaining.is_done
@@ -154,26 +175,65 @@ class _Run:
     def report(self) -> Applied:
         """Say what became of every topic, by name; what was sent and not seen is looked at."""
         unseen = {n: t.planned for n, t in self.topics.items() if t.sent and not t.shown}
-        left = self._look(unseen) if unseen else {}
-        outcomes = [conclude(t, left.get(n, Remaining())) for n, t in self.topics.items()]
+        left: Mapping[str, Remaining] = {}
+        with suppress(ClusterError):  # said of every topic that nobody can say more about
+            left = look(self.reader, unseen)
+        outcomes = [conclude(t, left.get(n), self.stopped) for n, t in self.topics.items()]
         outcomes += [Outcome(name, OutcomeKind.ALREADY_DONE) for name in self.already_done]
         outcomes += [
             Outcome(topic.name, OutcomeKind.REFUSED, topic.refusals[0].what, topic.refusals[0].rule)
             for topic in self.plan.topics
             if topic.refusals
         ]
-        return Applied(tuple(sorted(outcomes, key=lambda o: o.topic)), self.interrupted)
+        return Applied(tuple(sorted(outcomes, key=lambda o: o.topic)), self.stopped == INTERRUPTED)
+
+    def _refuse_stale(
+        self, state: ClusterState, ids: Mapping[str, str], found: Mapping[str, Remaining]
+    ) -> None:
+        moved = [*find_recreated(self.plan, ids)]
+        moved += [finding for remaining in found.values() for finding in remaining.moved]
+        steps = [step for remaining in found.values() for step in remaining.steps]
+        moved += find_moved_brokers(steps, self.plan.brokers, state.brokers)
+        if moved:
+            raise StalePlanError(moved)
 
     def _next_steps(self, kind: type[Step]) -> list[Step]:
         """Take the next step of `kind` from every topic that has not failed."""
         ready = [t.todo for t in self.topics.values() if t.todo and not t.failure]
         return [todo[0] for todo in ready if isinstance(todo[0], kind)]
 
+    def _reconsider_validation(self, names: Sequence[str], *, final: bool) -> list[str]:
+        """Judge what was not accepted. Returns the topics worth asking about again.
+
+        A topic may be done by a run that was killed, and no broker shows it yet; where none does
+        in the end, the controller's word is taken.
+        """
+        doubtful = [self.topics[name] for name in names if self.topics[name].in_doubt]
+        contradicted = {t.planned.name: t.planned for t in doubtful if t.contradicted}
+        found = look(self.reader, contradicted)
+        if moved := [finding for left in found.values() for finding in left.moved]:
+            raise StalePlanError(moved)
+        again = []
+        for topic in doubtful:
+            name, answer = topic.planned.name, topic.answer
+            topic.answer = None
+            if name in found and found[name].is_done:
+                self.already_done.append(name)
+                del self.topics[name]
+            elif name in found and final:
+                topic.believe()
+            elif final or (answer and answer.kind is AnswerKind.REFUSED and name not in found):
+                topic.failure = answer
+            else:
+                topic.learn(found[name].steps if name in found else topic.todo)
+                again.append(name)
+        return again
+
     def _settle(self, phase: str, steps: Sequence[Step]) -> None:
         """Send one part of each step; send what was lost again until it is done or hopeless."""
         for pause in (*PAUSES_S, None):
             parts = [split_step(step)[0] for step in steps]
-            self._ask(phase, parts)
+            self._send(phase, parts)
             doubtful = [part.topic for part in parts if self.topics[part.topic].in_doubt]
             steps = self._look_again(doubtful, type(steps[0]), final=pause is None)
             if not steps or pause is None:
@@ -183,83 +243,54 @@ class _Run:
     def _look_again(self, names: Sequence[str], kind: type[Step], *, final: bool) -> list[Step]:
         """Look at the cluster for what was not accepted; return the steps worth sending again."""
         again: list[Step] = []
-        found = self._look({name: self.topics[name].planned for name in names}) if names else {}
+        found = look(self.reader, {name: self.topics[name].planned for name in names})
         for name, left in found.items():
             topic = self.topics[name]
-            same = [step for step in left.steps if isinstance(step, kind)]
-            topic.todo = list(left.steps)
-            if not left.moved and not same:
+            if left.moved:
+                topic.failure = topic.answer
+                continue
+            topic.learn(left.steps)
+            if not topic.todo or not isinstance(topic.todo[0], kind):
                 topic.answer = None
             elif final and topic.contradicted:
-                topic.todo = [step for step in left.steps if step not in same]
-            elif final or left.moved or not topic.worth_repeating:
+                topic.believe()
+            elif final or not topic.worth_repeating:
                 topic.failure = topic.answer
             else:
-                again += same
+                again.append(topic.todo[0])
         return again
 
-    def _ask(
-        self, phase: str, steps: Sequence[Step], *, validate_only: bool = False
-    ) -> dict[str, Answer]:
-        """Send steps in batches, several in flight. Returns each topic's worst answer."""
-        answers: dict[str, Answer] = {}
-        kinds = [[step for step in steps if isinstance(step, kind)] for _, kind in PHASES]
-        batches = [batch for same in kinds for batch in make_batches(same)]
-        with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            try:
-                for result in pool.map(lambda b: self._send(b, validate_only), batches):
-                    for name, answer in result.items():
-                        if answers.get(name, answer).kind is AnswerKind.ACCEPTED:
-                            answers[name] = answer
-                        text, kind = answer.text, answer.kind
-                        self.observe(StepAnswered(phase, name, len(steps), kind, text))
-            except KeyboardInterrupt:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-        return answers
+    def _ask_first(self, steps: Sequence[Step]) -> None:
+        """Have the brokers check steps, and keep each topic's worst answer."""
 
-    def _send(self, batch: Sequence[Step], validate_only: bool) -> Mapping[str, Answer]:  # noqa: FBT001
-        """Send one request and record its answers, in the thread that got them."""
-        if not validate_only:
+        def take(answers: Mapping[str, Answer]) -> None:
+            for name, answer in answers.items():
+                if not self.topics[name].in_doubt:
+                    self.topics[name].answer = answer
+            self._tell("validate", len(steps), answers)
+
+        batches = [batch for _, kind in PHASES for batch in make_batches(_of(kind, steps))]
+        send = partial(send_batch, self.writer, validate_only=True)
+        run_side_by_side(send, batches, IN_FLIGHT, take)
+
+    def _send(self, phase: str, steps: Sequence[Step]) -> None:
+        """Send steps of one kind; answers are kept by the thread that gets them."""
+
+        def send(batch: Sequence[Step]) -> Mapping[str, Answer]:
             for step in batch:
                 self.topics[step.topic].sent = True
-        answers = self._request(batch, validate_only=validate_only)
-        if not validate_only:
+            answers = send_batch(self.writer, batch)
             for name, answer in answers.items():
                 self.topics[name].take(answer)
-        return answers
+            return answers
 
-    def _request(self, batch: Sequence[Step], *, validate_only: bool) -> Mapping[str, Answer]:
-        if creates := [step for step in batch if isinstance(step, CreateTopic)]:
-            return self.writer.create_topics(creates, validate_only=validate_only)
-        if expansions := [step for step in batch if isinstance(step, AddPartitions)]:
-            return self.writer.add_partitions(expansions, validate_only=validate_only)
-        configs = [step for step in batch if isinstance(step, AlterConfig)]
-        return self.writer.alter_configs(configs, validate_only=validate_only)
+        tell = partial(self._tell, phase, len(steps))
+        run_side_by_side(send, make_batches(steps), IN_FLIGHT, tell)
 
-    def _look(self, topics: Mapping[str, PlannedTopic]) -> dict[str, Remaining]:
-        """Ask all brokers what is left to do; the most advanced view counts."""
-        views = self.reader.read_views(topics, topics).values()
-        return {
-            name: find_in_views(topic, [view.get(name) for view in views])
-            for name, topic in topics.items()
-        }
-
-    def _see_everywhere(self, topics: Mapping[str, PlannedTopic]) -> dict[str, Remaining]:
-        """Ask all brokers what is left to do; the least advanced view counts.
-
-        A topic that is created carries its configs with it, so only altered ones are asked for.
-        """
-        configured = {name for name, topic in topics.items() if _alters_config(topic)}
-        views = self.reader.read_views(topics, configured).values()
-        found = {}
-        for name, topic in topics.items():
-            asked = name in configured
-            each = [find_in_views(topic, [v.get(name)], with_config=asked) for v in views]
-            waiting = Remaining(steps=steps_of(topic))
-            found[name] = max(each, key=lambda r: (bool(r.steps), len(r.moved)), default=waiting)
-        return found
+    def _tell(self, phase: str, total: int, answers: Mapping[str, Answer]) -> None:
+        for name, answer in answers.items():
+            self.observe(StepAnswered(phase, name, total, answer.kind, answer.text))
 
 
-def _alters_config(topic: PlannedTopic) -> bool:
-    return any(isinstance(step, AlterConfig) for step in steps_of(topic))
+def _of(kind: type[Step], steps: Sequence[Step]) -> list[Step]:
+    return [step for step in steps if isinstance(step, kind)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
@@ -9,42 +10,62 @@ from reconciler.model import AddPartitions, CreateTopic
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import ClusterState, Plan
+    from reconciler.model import Broker, ClusterState, Plan, Step
+
+NAMED = 3
 
 
-def find_moved(plan: Plan, state: ClusterState) -> Iterator[Finding]:
-    """Name what of the cluster itself the plan rests on and is no more: id, brokers, racks."""
+def find_other_cluster(plan: Plan, state: ClusterState) -> Iterator[Finding]:
+    """Say so where the plan was made for another cluster: nothing else matters then."""
     if plan.cluster_id and state.cluster_id != plan.cluster_id:
         what = f"the plan is for cluster {plan.cluster_id}, this one is {state.cluster_id}"
         way_out = f"apply it to {plan.cluster}, or plan for this cluster"
         yield Finding("plan-cluster", what, way_out)
-        return
-    yield from _moved_brokers(plan, state)
 
 
-def _moved_brokers(plan: Plan, state: ClusterState) -> Iterator[Finding]:
-    now = {broker.id: broker for broker in state.brokers}
-    then = {broker.id: broker for broker in plan.brokers}
-    for broker_id in sorted(_used_brokers(plan)):
-        broker = now.get(broker_id)
+def find_recreated(plan: Plan, ids: Mapping[str, str]) -> Iterator[Finding]:
+    """Name the topics that are others than those planned on; an id that is not told is no sign."""
+    for topic in plan.topics:
+        then = topic.before.topic_id if topic.before else None
+        if then and steps_of(topic) and ids.get(topic.name, then) != then:
+            what = f"{topic.name}: it was deleted and created again since the plan was made"
+            yield Finding("plan-stale", what, "plan again", topic.location)
+
+
+def find_moved_brokers(
+    steps: Iterable[Step], then: Iterable[Broker], now: Iterable[Broker]
+) -> Iterator[Finding]:
+    """Name the brokers that are to take replicas and cannot, or not where they were planned."""
+    living = {broker.id: broker for broker in now}
+    planned = {broker.id: broker for broker in then}
+    for broker_id, topics in sorted(_list_takers(steps).items()):
+        broker = living.get(broker_id)
+        role = f"broker {broker_id} is to take replicas of {_list_some(topics)}"
         if broker is None or not broker.alive or broker.cordoned:
             trouble = "cordoned" if broker and broker.cordoned else "not alive"
-            what = f"broker {broker_id} is to take replicas and is {trouble}"
-            yield Finding("plan-stale", what, "bring it back, or plan again")
-        elif broker_id in then and broker.rack != then[broker_id].rack:
-            what = f"broker {broker_id} is in rack {broker.rack}, not {then[broker_id].rack}"
+            yield Finding("plan-stale", f"{role} and is {trouble}", "bring it back, or plan again")
+        elif broker_id in planned and broker.rack != planned[broker_id].rack:
+            what = f"{role} and is in rack {broker.rack}, not {planned[broker_id].rack}"
             yield Finding("plan-stale", what, "plan again")
 
 
-def _used_brokers(plan: Plan) -> set[int]:
-    used: set[int] = set()
-    for topic in plan.topics:
-        for step in steps_of(topic):
-            match step:
-                case CreateTopic(assignment=rows) | AddPartitions(added=rows):
-                    used.update(broker for row in rows for broker in row)
-                case _:
-                    pass
-    return used
+def _list_takers(steps: Iterable[Step]) -> Mapping[int, list[str]]:
+    """Return the topics of which each broker is to take replicas."""
+    takers: dict[int, list[str]] = defaultdict(list)
+    for step in steps:
+        match step:
+            case CreateTopic(topic=topic, assignment=rows) | AddPartitions(topic=topic, added=rows):
+                for broker in {broker for row in rows for broker in row}:
+                    takers[broker].append(topic)
+            case _:
+                pass
+    return takers
+
+
+def _list_some(topics: Sequence[str]) -> str:
+    """List topics by name: a few, and how many more."""
+    named = sorted(topics)[:NAMED]
+    more = len(topics) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")

@@ -15,13 +15,18 @@ from reconciler.model import (
     Outcome,
     OutcomeKind,
 )
+from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reconciler.apply.remaining import Remaining
     from reconciler.model import PlannedTopic, Step
 
 CONTRADICTIONS = ("TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS")
 """Refusals that say a step is done already, by a request whose answer was lost."""
+
+UNSEEN = "accepted; not every broker was seen to show it"
 
 
 @dataclass(slots=True)
@@ -42,6 +47,17 @@ class Progress:
             rest = split_step(self.todo[0])[1]
             self.todo[:1] = [rest] if rest else []
 
+    def believe(self) -> None:
+        """Take a contradiction for what it says: the first step, or its part, is done."""
+        self.sent = True
+        self.take(Answer(AnswerKind.ACCEPTED))
+
+    def learn(self, steps: Iterable[Step]) -> None:
+        """Take over what the brokers show to be left, unless they lag behind what they accepted."""
+        left = list(steps)
+        if not self.todo or not any(_comes_before(step, self.todo[0]) for step in left):
+            self.todo = left
+
     @property
     def in_doubt(self) -> bool:
         """Say whether the last answer was anything but yes."""
@@ -59,37 +75,65 @@ class Progress:
         return self.answer is not None and self.answer.error in CONTRADICTIONS
 
 
-def conclude(topic: Progress, left: Remaining) -> Outcome:
-    """Say what became of a topic, given what the cluster shows to be left."""
+def _comes_before(step: Step, other: Step) -> bool:
+    """Say whether a step is done before another, or is an earlier part of it."""
+    return _order(step) < _order(other)
+
+
+def _order(step: Step) -> tuple[int, int]:
+    match step:
+        case CreateTopic():
+            return (0, 0)
+        case AddPartitions(first=first):
+            return (1, first)
+        case AlterConfig():
+            return (2, 0)
+        case _:
+            assert_never(step)
+
+
+def conclude(topic: Progress, left: Remaining | None, stopped: str) -> Outcome:
+    """Say what became of a topic, given what the cluster shows to be left.
+
+    `left` is None where the cluster cannot be asked; `stopped` says what ended the run early.
+    """
     name = topic.planned.name
     if topic.shown:
         return Outcome(name, OutcomeKind.DONE)
     if not topic.sent:
-        return _conclude_unsent(topic)
-    if left.moved:
+        return _conclude_unsent(topic, stopped)
+    if left and left.moved:
         return Outcome(name, OutcomeKind.FAILED, left.moved[0].what, left.moved[0].rule)
     if not topic.failure and not topic.todo:
-        return Outcome(name, OutcomeKind.DONE, "accepted; not every broker was seen to show it")
+        return Outcome(name, OutcomeKind.DONE, UNSEEN)
+    reason = _reason(topic, stopped)
+    if left is None:
+        unknown = "nobody can say how much of it is done; apply it again when brokers answer"
+        return Outcome(name, OutcomeKind.FAILED, f"{reason}; {unknown}")
+    return _conclude_seen(topic, left, reason)
+
+
+def _conclude_seen(topic: Progress, left: Remaining, reason: str) -> Outcome:
+    name = topic.planned.name
     if left.is_done:
         return Outcome(name, OutcomeKind.DONE)
-    reason = _reason(topic)
-    missing = "; ".join(map(describe_step, left.steps))
-    if topic.planned.before is None and isinstance(left.steps[0], CreateTopic):
+    if left.steps == steps_of(topic.planned):
         return Outcome(name, OutcomeKind.FAILED, reason)
+    missing = "; ".join(map(describe_step, left.steps))
     return Outcome(name, OutcomeKind.HALF_DONE, f"{reason}; missing: {missing}")
 
 
-def _conclude_unsent(topic: Progress) -> Outcome:
+def _conclude_unsent(topic: Progress, stopped: str) -> Outcome:
     name = topic.planned.name
     if topic.failure is None:
-        return Outcome(name, OutcomeKind.NOT_ATTEMPTED, "interrupted before its turn")
-    return Outcome(name, OutcomeKind.FAILED, _reason(topic))
+        return Outcome(name, OutcomeKind.NOT_ATTEMPTED, f"{stopped} before its turn")
+    return Outcome(name, OutcomeKind.FAILED, _reason(topic, stopped))
 
 
-def _reason(topic: Progress) -> str:
+def _reason(topic: Progress, stopped: str) -> str:
     failure = topic.failure
     if failure is None:
-        return "interrupted"
+        return stopped if topic.answer else f"{stopped} before an answer came"
     if failure.kind is AnswerKind.LOST:
         return f"no answer came: {failure.text}"
     return f"the brokers refuse it: {failure.text}"
@@ -101,7 +145,8 @@ def describe_step(step: Step) -> str:
         case CreateTopic():
             return "the topic"
         case AddPartitions(first=first, added=rows):
-            return f"partitions {first} to {first + len(rows) - 1}"
+            last = first + len(rows) - 1
+            return f"partitions {first} to {last}" if last > first else f"partition {first}"
         case AlterConfig():
             return ", ".join(sorted({*step.set, *step.unset}))
         case _:

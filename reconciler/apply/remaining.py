@@ -45,8 +45,6 @@ def find_remaining(
     if live is None:
         return _missing(topic, topic.after)
     before = topic.before
-    if before and before.topic_id and live.topic_id and before.topic_id != live.topic_id:
-        return _moved(topic, "it was deleted and created again since the plan was made")
     steps: list[Step] = []
     moved: list[Finding] = []
     if len(topic.after.assignment) > (len(before.assignment) if before else 0):
@@ -91,9 +89,9 @@ def _moved_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
     rested_on = len(topic.before.assignment) if topic.before else 0
     planned, found = len(after.assignment), len(live.assignment)
     if topic.before is None and live.assignment != after.assignment[:found]:
-        yield _finding(topic, f"it was created otherwise, with {found} partitions")
+        yield _finding(topic, f"it was created otherwise, with {_count(found)}")
     elif not rested_on <= found <= planned:
-        yield _finding(topic, f"it has {found} partitions, not {rested_on} as planned on")
+        yield _finding(topic, f"it has {_count(found)}, not {rested_on} as planned on")
     else:
         for number, (wanted, row) in enumerate(
             zip(after.assignment, live.assignment, strict=False)
@@ -101,6 +99,10 @@ def _moved_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
             if wanted != row:
                 what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
                 yield _finding(topic, what)
+
+
+def _count(partitions: int) -> str:
+    return f"{partitions} partition" if partitions == 1 else f"{partitions} partitions"
 
 
 def _missing_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Step]:
@@ -114,9 +116,9 @@ def _moved_keys(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
     now = managed_overrides(live)
     for key in sorted(_touched(topic, after)):
         if now.get(key) not in (before.get(key), after.config.get(key)):
-            said = {"now": now.get(key, "not set"), "then": before.get(key, "not set")}
-            what = f"{key} is {said['now']}, not {said['then']} as planned on"
-            yield _finding(topic, what)
+            found, then = now.get(key, "not set"), before.get(key, "not set")
+            past = f"and was {then} when the plan was made" if topic.before else f"not {then}"
+            yield _finding(topic, f"{key} is {found}, {past}")
 
 
 def _missing_keys(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Step]:

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -19,6 +23,26 @@ def wants_colour(stream: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint(colour: str, text: str) -> str:
+    """Paint what goes to stdout, where colours are wanted."""
+    return click.style(text, fg=colour) if wants_colour(sys.stdout) else text
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say what is going on while it lasts, where a person is looking."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    sys.stderr.write(f"{what} …")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 def print_error(message: str) -> None:

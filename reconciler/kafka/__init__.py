@@ -3,3 +3,9 @@
 Belongs here: client configuration, requests, and the translation of client errors. Forbidden
 here: deciding what should change.
 """
+
+from reconciler.kafka.connection import Connection, connect
+from reconciler.kafka.reader import KafkaReader
+from reconciler.kafka.writer import KafkaWriter
+
+__all__ = ["Connection", "KafkaReader", "KafkaWriter", "connect"]

@@ -55,10 +55,10 @@ class _Stripe:
             first = wish.existing[0][0]
             if first in self.brokers:
                 return self.brokers.index(first)
-        return self._least_loaded_start(wish, leaders)
+        return (self._least_loaded(wish, leaders) - len(wish.existing)) % len(self.brokers)
 
-    def _least_loaded_start(self, wish: Wish, leaders: Mapping[int, int]) -> int:
-        """Return the start whose leaders meet the fewest leaders; ties by a hash of the name."""
+    def _least_loaded(self, wish: Wish, leaders: Mapping[int, int]) -> int:
+        """Return the index from which new leaders meet the fewest; ties by a hash of the name."""
         n = len(self.brokers)
         window = wish.count % n
         loads = [leaders.get(broker, 0) for broker in self.brokers]

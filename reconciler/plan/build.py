@@ -33,7 +33,9 @@ def build_plan(
     Only what is not refused is placed, so that a refused topic takes no room from the others.
     """
     risks = {diff.spec.name: _risks(diff, state) for diff in diffs}
-    judged = [replace(diff, refusals=_refusals(diff, risks[diff.spec.name])) for diff in diffs]
+    judged = [
+        replace(diff, refusals=_refusals(diff, risks[diff.spec.name], state)) for diff in diffs
+    ]
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     rows = place_replicas(_problem(judged, state, brokers)).rows if brokers else {}
@@ -52,7 +54,7 @@ def build_plan(
         cluster_id=state.cluster_id,
         brokers=tuple(sorted(state.brokers)),
         topics=tuple(planned),
-        unchanged=len(diffs) - len(planned),
+        unchanged=sum(not (diff.changes or diff.refusals) for diff in judged),
         files=files,
         live_topics=len(live),
         unmanaged=tuple(sorted(set(live) - wanted)),
@@ -67,8 +69,10 @@ def _risks(diff: TopicDiff, state: ClusterState) -> tuple[RiskNote, ...]:
     return assess_risks(diff, overrides, state.config_defaults)
 
 
-def _refusals(diff: TopicDiff, risks: Iterable[RiskNote]) -> tuple[Finding, ...]:
-    return (*diff.refusals, *refuse_unaccepted(diff, risks))
+def _refusals(
+    diff: TopicDiff, risks: Iterable[RiskNote], state: ClusterState
+) -> tuple[Finding, ...]:
+    return (*diff.refusals, *refuse_unaccepted(diff, risks, state.config_defaults))
 
 
 def _problem(

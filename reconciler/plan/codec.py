@@ -1,7 +1,8 @@
 """A plan as canonical JSON, sealed by a fingerprint, and back.
 
-The fingerprint covers what the plan does and rests on: the cluster, and each topic's images, risks
-and refusals; not the rest of the cluster, nor how balanced it is.
+The fingerprint covers what the plan does and rests on: the cluster, the racks of the brokers that
+take something, and each topic's images, risks and refusals; not the rest of the cluster, nor how
+balanced it is.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from reconciler.plan.document import (
     StepName,
     SummaryDocument,
 )
-from reconciler.plan.steps import steps_of
+from reconciler.plan.steps import brokers_of, steps_of
 
 _STEP_NAMES: dict[type[Step], StepName] = {
     CreateTopic: "create_topic",
@@ -51,7 +52,7 @@ def decode_plan(text: str, source: str = "plan") -> Plan:
     """Decode a plan file. Errors: PlanFileError if it is malformed, too new, or tampered with."""
     document = _parse(text, source)
     plan = _plan(document)
-    if fingerprint_plan(plan) != document.fingerprint:
+    if fingerprint_plan(plan) != document.fingerprint or not _is_derived(document, plan):
         raise _refuse(
             "plan-tampered",
             f"{source} does not match its own fingerprint: it was changed after it was made",
@@ -59,17 +60,31 @@ def decode_plan(text: str, source: str = "plan") -> Plan:
     return plan
 
 
+def _is_derived(document: PlanDocument, plan: Plan) -> bool:
+    """Say whether actions, steps and counts are what follows from the images.
+
+    Apply does not read them; policies and people do.
+    """
+    derived = _document(plan)
+    found = (document.resource_changes, document.summary)
+    return found == (derived.resource_changes, derived.summary)
+
+
 def fingerprint_plan(plan: Plan) -> str:
     """Return the SHA-256, in hex, of what the plan does and rests on."""
+    used = {b for topic in plan.topics for step in steps_of(topic) for b in brokers_of(step)}
     essence = {
         "format": FORMAT_VERSION.partition(".")[0],
         "cluster": [plan.cluster, plan.cluster_id],
+        "brokers": [[broker.id, broker.rack] for broker in plan.brokers if broker.id in used],
         "topics": [
             [resource.name, resource.change, resource.risks, [f.rule for f in resource.refusals]]
             for resource in map(_resource, plan.topics)
         ],
     }
-    return sha256(_canonical(_plain(essence)).encode()).hexdigest()
+    # Half characters come from files that are no plans of ours: they are to fail as tampered with.
+    text = _canonical(_plain(essence)).encode(errors="surrogatepass")
+    return sha256(text).hexdigest()
 
 
 def summarise(plan: Plan) -> SummaryDocument:
@@ -124,6 +139,7 @@ def _parse(text: str, source: str) -> PlanDocument:
 
 def _document(plan: Plan) -> PlanDocument:
     return PlanDocument(
+        format_version=FORMAT_VERSION,
         fingerprint="0" * 64,
         cluster=ClusterDocument(
             name=plan.cluster,

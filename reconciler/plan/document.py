@@ -21,7 +21,7 @@ StepName = Literal["create_topic", "add_partitions", "alter_config"]
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class ImageDocument(_Document):
@@ -37,7 +37,7 @@ class ImageDocument(_Document):
 class ChangeDocument(_Document):
     """Terraform's change representation; a refused topic has the action `no-op`."""
 
-    actions: tuple[Action]
+    actions: Annotated[tuple[Action, ...], Field(min_length=1, max_length=1)]
     before: ImageDocument | None
     after: ImageDocument | None
 
@@ -83,7 +83,7 @@ class SummaryDocument(_Document):
 class PlanDocument(_Document):
     """A plan of reconciler: what would change on one Kafka cluster, and nothing else."""
 
-    format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")] = FORMAT_VERSION
+    format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     cluster: ClusterDocument
     resource_changes: tuple[ResourceDocument, ...]

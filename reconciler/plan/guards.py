@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.diff import managed_overrides
 from reconciler.errors import Finding
 from reconciler.model import Risk, RiskNote
 from reconciler.units import describe_value
@@ -20,7 +21,7 @@ def assess_risks(
     diff: TopicDiff, overrides: Mapping[str, str], defaults: Mapping[str, str]
 ) -> tuple[RiskNote, ...]:
     """Name the risks of altering a topic whose managed overrides are `overrides` now."""
-    if diff.state is None:
+    if diff.state is None or diff.spec.absent:
         return ()
     before, after = {**defaults, **overrides}, {**defaults, **diff.config}
     notes = [*_lost_records(before, after)]
@@ -32,10 +33,12 @@ def assess_risks(
     )
 
 
-def refuse_unaccepted(diff: TopicDiff, risks: Iterable[RiskNote]) -> Iterator[Finding]:
+def refuse_unaccepted(
+    diff: TopicDiff, risks: Iterable[RiskNote], defaults: Mapping[str, str]
+) -> Iterator[Finding]:
     """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it."""
     for note in risks:
-        if note.acknowledged or not _needs_acknowledging(diff, note.risk):
+        if note.acknowledged or not _needs_acknowledging(diff, note.risk, defaults):
             continue
         yield Finding(
             "risk-not-acknowledged",
@@ -45,19 +48,17 @@ def refuse_unaccepted(diff: TopicDiff, risks: Iterable[RiskNote]) -> Iterator[Fi
         )
 
 
-def _needs_acknowledging(diff: TopicDiff, risk: Risk) -> bool:
+def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str]) -> bool:
     if risk is Risk.ORDERING:
-        live = diff.state.config.get("cleanup.policy") if diff.state else None
-        return "compact" in f"{live} {diff.config.get('cleanup.policy')}"
+        live = managed_overrides(diff.state) if diff.state else {}
+        return any("compact" in _policies({**defaults, **config}) for config in (live, diff.config))
     return risk is Risk.DATA_LOSS
 
 
 def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:
-    for key in _RETENTION:
-        if key in before and key in after and _limit(after[key]) < _limit(before[key]):
-            kept = describe_value(key, after[key])
-            beyond = "older than" if key.endswith(".ms") else "beyond"
-            yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
+    deleting = "cleanup.policy" not in after or "delete" in _policies(after)
+    for key in _RETENTION if deleting else ():  # what is only compacted has no retention
+        yield from _lowered(key, before.get(key), after.get(key))
     for policy in (
         sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
     ):
@@ -65,6 +66,17 @@ def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterat
     for key, consequence in _SWITCHES.items():
         if before.get(key) not in (None, after.get(key)) and after.get(key) == consequence[0]:
             yield RiskNote(Risk.DATA_LOSS, consequence[1])
+
+
+def _lowered(key: str, before: str | None, after: str | None) -> Iterator[RiskNote]:
+    """Name what a lower limit deletes; a limit that nobody knows may be higher or lower."""
+    beyond = "older than" if key.endswith(".ms") else "beyond"
+    if after is None and before is not None:
+        what = f"records {beyond} the brokers' own {key}, not known here, are deleted"
+        yield RiskNote(Risk.DATA_LOSS, what)
+    elif after is not None and (before is None or _limit(after) < _limit(before)):
+        kept = describe_value(key, after)
+        yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
 
 
 _POLICY_CONSEQUENCE = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.model import AddPartitions, AlterConfig, CreateTopic
 
@@ -27,6 +27,17 @@ def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
     if change.set or change.unset:
         steps.append(change)
     return tuple(steps)
+
+
+def brokers_of(step: Step) -> frozenset[int]:
+    """Return the brokers that a step puts replicas on."""
+    match step:
+        case CreateTopic(assignment=rows) | AddPartitions(added=rows):
+            return frozenset(broker for row in rows for broker in row)
+        case AlterConfig():
+            return frozenset()
+        case _:
+            assert_never(step)
 
 
 def alter_config(topic: str, before: Mapping[str, str], after: Mapping[str, str]) -> AlterConfig:

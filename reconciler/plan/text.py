@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 34
 DETAIL = " " * 12
-LABEL_WIDTH = 28
+LABEL_WIDTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Paint:
     def __call__(self, colour: str, text: str) -> str:
         """Paint `text`, one of green, yellow, red, cyan, bold, dim."""
         codes = {"green": 32, "yellow": 33, "red": 31, "cyan": 36, "bold": 1, "dim": 2}
-        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self.wanted else text
+        return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self.wanted and text else text
 
 
 def render_text(plan: Plan, *, colour: bool = False) -> str:
@@ -53,7 +53,7 @@ def _headline(plan: Plan) -> str:
     racks = {broker.rack for broker in plan.brokers if broker.rack is not None}
     brokers = count(len(plan.brokers), "broker")
     where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
-    topics = len(plan.topics) + plan.unchanged
+    topics = plan.unchanged + sum(bool(steps_of(t) or t.refusals) for t in plan.topics)
     specs = f"{count(topics, 'topic')} from {count(plan.files, 'file')}"
     return " · ".join(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
 
@@ -130,13 +130,12 @@ def _placement(topic: PlannedTopic) -> Iterator[str]:
     after, before = topic.balance_after, topic.balance_before
     if after is None:
         return
-    leaders = f"leaders {_spread(after.leaders)}, replicas {_spread(after.replicas)} a broker"
     beside = f" (before: {_pair(before)})" if before is not None else ""
-    yield _detail("placement", leaders + beside)
+    yield _detail("placement", f"{_pair(after)} a broker{beside}")
 
 
 def _pair(balance: Balance) -> str:
-    return f"{_spread(balance.leaders)} and {_spread(balance.replicas)}"
+    return f"leaders {_spread(balance.leaders)}, replicas {_spread(balance.replicas)}"
 
 
 def _spread(spread: Spread) -> str:
@@ -170,7 +169,7 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
     said = [f"{number:,} {what}" for what, number in counts.items() if number]
     unmanaged = f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
     if not said:
-        line = f"No changes. {count(plan.unchanged + len(plan.topics), 'topic')} as specified"
+        line = f"No changes. {count(plan.unchanged, 'topic')} as specified"
         yield " · ".join(filter(None, [paint("green", line), unmanaged]))
         return
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))

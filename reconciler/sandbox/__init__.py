@@ -4,6 +4,7 @@ Belongs here: jars, a Java runtime, the engines, and the record of what runs. Fo
 anything that could reach a cluster that this package did not start.
 """
 
-from reconciler.sandbox.cluster import BrokerState, BrokerStatus, Cluster, start_cluster
+from reconciler.sandbox.cluster import Cluster, start_cluster
+from reconciler.sandbox.status import BrokerState, BrokerStatus
 
 __all__ = ["BrokerState", "BrokerStatus", "Cluster", "start_cluster"]

@@ -3,73 +3,22 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from reconciler.errors import SandboxError
 from reconciler.sandbox.jars import find_release
 from reconciler.sandbox.progress import Progress, Silence
+from reconciler.sandbox.request import NOTHING, ClusterRequest, EngineName
 from reconciler.sandbox.runs import open_run
-from reconciler.sandbox.shape import spread_brokers
+from reconciler.sandbox.shape import describe_shape, spread_brokers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from reconciler.model import Broker
-
-NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
-class EngineName(StrEnum):
-    """What the brokers run in."""
-
-    EMBEDDED = "embedded"
-    CONTAINER = "container"
-
-
-class BrokerState(StrEnum):
-    """What has become of a broker, seen from outside Kafka."""
-
-    RUNNING = "running"
-    STOPPED = "stopped"
-    FROZEN = "frozen"
-    DEAD = "dead"
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerStatus:
-    """A broker, where it answers, and how it is; `reason` says why it died."""
-
-    id: int
-    rack: str | None
-    address: str
-    state: BrokerState
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterRequest:
-    """What to start.
-
-    `listeners`: further listeners of every broker, name to security protocol. `properties`: for
-    every node, over the sandbox's own; `broker_properties`: for single brokers. `scram_users`: as
-    `kafka-storage format --add-scram` takes them. `image`: for the container engine.
-    """
-
-    brokers: tuple[Broker, ...]
-    kafka_version: str
-    isolate: bool
-    image: str | None
-    listeners: Mapping[str, str]
-    properties: Mapping[str, str]
-    broker_properties: Mapping[int, Mapping[str, str]]
-    scram_users: Sequence[str]
-    jvm_options: Sequence[str]
-    log_directories: int
-    timeout_s: float
+    from reconciler.sandbox.container import ContainerCluster
+    from reconciler.sandbox.embedded import EmbeddedCluster
+    from reconciler.sandbox.status import BrokerStatus
 
 
 class Cluster(Protocol):
@@ -88,8 +37,17 @@ class Cluster(Protocol):
         """Return host:port of a listener, by broker id."""
         ...
 
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The processes that make up the cluster, as the system knows them."""
+        ...
+
     def statuses(self) -> tuple[BrokerStatus, ...]:
         """Look after every broker."""
+        ...
+
+    def controller_failure(self) -> str:
+        """Return why the controller died, or nothing while it lives."""
         ...
 
     def stop_broker(self, broker_id: int) -> None:
@@ -162,14 +120,29 @@ def run_cluster(
     engine: EngineName, request: ClusterRequest, progress: Progress
 ) -> Iterator[Cluster]:
     """Start what was asked for and keep it for the length of the block."""
-    if engine is EngineName.CONTAINER:
-        raise SandboxError("the container engine is not there yet")
-    from reconciler.sandbox.embedded import EmbeddedCluster
-
     with open_run() as directory:
-        cluster = EmbeddedCluster(request, directory, progress)
+        cluster = _prepare(engine, request, directory, progress)
+        shape = describe_shape(request.brokers)
+        progress.enter(f"starting Kafka {request.kafka_version}: {shape}")
         try:
-            cluster.start(progress)
+            cluster.start()
             yield cluster
         finally:
             cluster.close()
+
+
+def _prepare(
+    engine: EngineName, request: ClusterRequest, directory: Path, progress: Progress
+) -> EmbeddedCluster | ContainerCluster:
+    """Bring together all that a cluster needs before its first process starts."""
+    if engine is EngineName.CONTAINER:
+        from reconciler.sandbox.container import ContainerCluster
+
+        return ContainerCluster(request, directory)
+    from reconciler.sandbox.archive import use_archive
+    from reconciler.sandbox.embedded import EmbeddedCluster
+    from reconciler.sandbox.launch import prepare_launch
+
+    launch = prepare_launch(request, progress)
+    launch = use_archive(launch, request, directory, progress)
+    return EmbeddedCluster(request, launch.adding(*request.jvm_options), directory)

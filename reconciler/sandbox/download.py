@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CONNECTIONS = 8
 ATTEMPTS = 3
 TIMEOUT_S = 30
+PAUSE_S = 1.0
 CHUNK_BYTES = 1 << 16
 
 
@@ -52,9 +53,13 @@ def download_jars(jars: Sequence[Jar], directory: Path, progress: Progress) -> N
 
 def _repositories() -> tuple[str, ...]:
     """Return the addresses of the repositories to ask, in order."""
-    from jgo.config import GlobalSettings
-    from jgo.maven import MavenContext
-
+    try:
+        from jgo.config import GlobalSettings
+        from jgo.maven import MavenContext
+    except ImportError as error:
+        raise SandboxError(
+            "downloading Kafka needs jgo, which is not installed; pip install 'reconciler[sandbox]'"
+        ) from error
     addresses = (
         *GlobalSettings.load().repositories.values(),
         *MavenContext().remote_repos.values(),
@@ -81,7 +86,7 @@ class _Transfer:
                     return self._receive(jar, f"{repository}/{jar.path}")
                 except (OSError, http.client.HTTPException, _BadJarError) as error:
                     reasons[repository] = str(error) or type(error).__name__
-            if self.halt.wait(attempt):
+            if self.halt.wait(attempt * PAUSE_S):
                 return None
         tried = "; ".join(f"{repository}: {reason}" for repository, reason in reasons.items())
         raise SandboxError(

@@ -102,9 +102,10 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def answer(control: socket.socket, error: BaseException | None = None) -> None:
+def answer(control: socket.socket, number: int, error: BaseException | None = None) -> None:
     """Say that a command is done, or why not."""
-    control.sendall(json.dumps({"error": str(error) if error else None}).encode() + b"\n")
+    line = json.dumps({"number": number, "error": str(error) if error else None})
+    control.sendall(line.encode() + b"\n")
 
 
 def main(descriptor: int) -> None:
@@ -121,11 +122,11 @@ def main(descriptor: int) -> None:
         try:
             obey(brokers, command)
         except Exception as error:  # noqa: BLE001 - a Java exception of any kind is the answer
-            answer(control, error)
+            answer(control, command["number"], error)
         else:
-            answer(control)
+            answer(control, command["number"])
     finish()
-    answer(control)
+    answer(control, command["number"])
 
 
 def finish() -> None:

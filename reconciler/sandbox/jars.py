@@ -5,6 +5,7 @@ A jar enters the cache by a rename after its hash was checked, so a jar that is 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -18,6 +19,8 @@ from reconciler.errors import SandboxError
 from reconciler.sandbox.places import appearing, cache_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reconciler.sandbox.progress import Progress
 
 LOCK_FILE = Path(__file__).with_name("jars.json")
@@ -77,14 +80,22 @@ def fetch_jars(release: str, progress: Progress) -> tuple[Path, ...]:
     """
     jars = locked_jars(release)
     directory = cache_directory("jars")
+    if not all(_is_cached(jar, directory) for jar in jars):
+        progress.enter(f"downloading Kafka {release} (once)")
+        # One at a time: a jar that came twice would have a new date, and no archive would fit it.
+        with (directory / "lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _fetch_missing(jars, directory, progress)
+    return tuple(directory / jar.path for jar in jars)
+
+
+def _fetch_missing(jars: Sequence[Jar], directory: Path, progress: Progress) -> None:
     missing = [jar for jar in jars if not _is_cached(jar, directory)]
     missing = [jar for jar in missing if not _take_from_maven(jar, directory)]
     if missing:
         from reconciler.sandbox.download import download_jars
 
-        progress.enter(f"downloading Kafka {release} (once)")
         download_jars(missing, directory, progress)
-    return tuple(directory / jar.path for jar in jars)
 
 
 def _is_cached(jar: Jar, directory: Path) -> bool:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.errors import SandboxError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,7 +33,12 @@ def _directory(variable: str, fallback: str, name: str) -> Path:
     # The specification asks for absolute paths; a relative one counts as unset.
     base = Path(chosen) if chosen.startswith("/") else Path.home() / fallback
     directory = base / "reconciler" / name
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise SandboxError(
+            f"cannot make {directory}: {error.strerror}; {variable} names another place for it"
+        ) from error
     return directory
 
 

@@ -33,6 +33,7 @@ class HostProcess:
         self.frozen = False
         self._control, other_end = socket.socketpair()
         self._received = b""
+        self._asked = 0
         with other_end, log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - this very Python, our own program
                 [sys.executable, "-P", str(PROGRAM), str(other_end.fileno())],
@@ -58,8 +59,9 @@ class HostProcess:
 
     def send(self, command: Mapping[str, Any]) -> None:
         """Ask for something; its answer comes through `wait_for_answers`."""
+        self._asked += 1
         try:
-            self._control.sendall(json.dumps(command).encode() + b"\n")
+            self._control.sendall(json.dumps({**command, "number": self._asked}).encode() + b"\n")
         except OSError as error:
             raise SandboxError(self.describe_death()) from error
 
@@ -68,7 +70,7 @@ class HostProcess:
         return self._control.fileno()
 
     def receive(self) -> Mapping[str, Any] | None:
-        """Take what has come: an answer, or None while it is incomplete. Blocks for one read.
+        """Read once; return the answer to the last question, or None while there is none.
 
         Errors: SandboxError when the process has died.
         """
@@ -78,13 +80,12 @@ class HostProcess:
             chunk = b""
         if not chunk:
             raise SandboxError(self.describe_death())
-        self._received += chunk
-        line, complete, rest = self._received.partition(b"\n")
-        if not complete:
-            return None
-        self._received = rest
-        answer: Mapping[str, Any] = json.loads(line)
-        return answer
+        *lines, self._received = (self._received + chunk).split(b"\n")
+        for answer in map(json.loads, lines):
+            # An answer to a question that was given up is of no interest any more.
+            if answer["number"] == self._asked:
+                return dict(answer)
+        return None
 
     def freeze(self) -> None:
         """Stop the process in its tracks (SIGSTOP)."""
@@ -95,6 +96,11 @@ class HostProcess:
         """Let a frozen process go on (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
         self.frozen = False
+
+    def finish(self, timeout_s: float) -> None:
+        """Let the process end by itself, its brokers being shut down. Errors: SandboxError."""
+        self.send({"do": "finish"})
+        wait_for_answers([self], timeout_s)
 
     def kill(self) -> None:
         """End the process at once (SIGKILL) and wait until it is gone."""
@@ -109,17 +115,26 @@ class HostProcess:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return f"{self.name} stopped answering; its log: {self.log}"
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        reason = last_trouble(self.log)
-        return f"{self.name} {how}{f': {reason}' if reason else ''}; its log: {self.log}"
+        return tell_death(self.name, code, self.log)
+
+
+def tell_death(name: str, code: int, log: Path) -> str:
+    """Say how a process ended: by a signal (its number, negated), or by itself with a code."""
+    if code in {-signal.SIGKILL, -signal.SIGTERM}:  # from outside: its log knows nothing
+        return f"{name} was ended by {signal.Signals(-code).name}; its log: {log}"
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    reason = last_trouble(log)
+    return f"{name} {how}{f': {reason}' if reason else ''}; its log: {log}"
 
 
 def last_trouble(log: Path) -> str:
-    """Return the last line of a log that tells of trouble, or nothing."""
+    """Return the last line of a log that tells of trouble, or just the last one."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         lines = file.read().decode(errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if _is_trouble(line)), "")
+    spoken = [line.strip() for line in lines if line.strip()]
+    troubles = [line.strip() for line in lines if _is_trouble(line)]
+    return (troubles or spoken or [""])[-1]
 
 
 def _is_trouble(line: str) -> bool:

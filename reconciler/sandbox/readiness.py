@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING
 from reconciler.errors import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 PAUSE_S = 0.05
 REQUEST_TIMEOUT_S = 2
 
 
-def await_metadata(addresses: Mapping[int, str], timeout_s: float) -> None:
+def await_metadata(
+    addresses: Mapping[int, str], timeout_s: float, refuse_death: Callable[[], None]
+) -> None:
     """Wait until each broker's metadata shows exactly these brokers.
 
-    Errors: SandboxError naming the brokers that still see others.
+    Errors: SandboxError naming the brokers that still see others, or what `refuse_death` raises.
     """
     deadline = time.monotonic() + timeout_s
     lagging = set(addresses)
     while lagging := {i for i in lagging if _ask_brokers(addresses[i]) != set(addresses)}:
+        refuse_death()
         if time.monotonic() > deadline:
             names = ", ".join(map(str, sorted(lagging)))
             raise SandboxError(

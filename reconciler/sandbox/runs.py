@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KEPT_RUNS = 20
+BEING_MADE_S = 60
 LOCK = "lock"
 DATA = "data"
 
@@ -61,5 +62,8 @@ def has_ended(directory: Path) -> bool:
 
 
 def _is_abandoned(directory: Path) -> bool:
-    """Tell a directory without a lock from one that is just being made."""
-    return time.time() - directory.stat().st_mtime > 60
+    """Tell a directory without a lock, or none at all, from one that is just being made."""
+    try:
+        return time.time() - directory.stat().st_mtime > BEING_MADE_S
+    except FileNotFoundError:
+        return True

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
+    from pathlib import PurePath
 
 HOST = "127.0.0.1"
 CONTROLLER = "CONTROLLER"
@@ -42,16 +42,18 @@ SMALL = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A broker's listener. `protocol`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+    """A node's listener: its protocol (PLAINTEXT, SSL, …), and where it is found and bound."""
 
     name: str
     protocol: str
     port: int
+    host: str = HOST
+    bind_host: str = HOST
 
     @property
     def address(self) -> str:
         """Where clients find it."""
-        return f"{HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,12 @@ class ClusterSettings:
 
     controller: Listener
     controller_id: int
+    inter_broker: str = PLAINTEXT
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def node_properties(
-    node: Node, cluster: ClusterSettings, log_directories: tuple[Path, ...]
+    node: Node, cluster: ClusterSettings, log_directories: Sequence[PurePath]
 ) -> dict[str, str]:
     """Return the whole configuration of a node."""
     listeners = (cluster.controller,) if node.is_controller else node.listeners
@@ -88,7 +91,7 @@ def node_properties(
         "node.id": str(node.id),
         "controller.quorum.voters": f"{cluster.controller_id}@{cluster.controller.address}",
         "controller.listener.names": CONTROLLER,
-        "listeners": _join_listeners(listeners),
+        "listeners": ",".join(f"{each.name}://{each.bind_host}:{each.port}" for each in listeners),
         "listener.security.protocol.map": ",".join(
             f"{listener.name}:{listener.protocol}"
             for listener in (cluster.controller, *node.listeners)
@@ -96,15 +99,13 @@ def node_properties(
         "log.dirs": ",".join(str(directory) for directory in log_directories),
     }
     if not node.is_controller:
-        properties["advertised.listeners"] = properties["listeners"]
-        properties["inter.broker.listener.name"] = PLAINTEXT
+        properties["advertised.listeners"] = ",".join(
+            f"{each.name}://{each.address}" for each in listeners
+        )
+        properties["inter.broker.listener.name"] = cluster.inter_broker
     if node.rack is not None:
         properties["broker.rack"] = node.rack
     return {**properties, **cluster.properties}
-
-
-def _join_listeners(listeners: tuple[Listener, ...]) -> str:
-    return ",".join(f"{listener.name}://{listener.address}" for listener in listeners)
 
 
 def render_properties(properties: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from reconciler.errors import SandboxError
 from reconciler.model import Broker
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 LARGEST_ID = 2**31 - 1
@@ -70,7 +71,18 @@ def _refuse_duplicates(brokers: tuple[Broker, ...], file: Path) -> None:
         seen.add(broker.id)
 
 
-def choose_controller_id(brokers: tuple[Broker, ...]) -> int:
+def describe_shape(brokers: Sequence[Broker]) -> str:
+    """Say in words how large a cluster is, such as "6 brokers in 3 racks"."""
+    racks = len({broker.rack for broker in brokers} - {None})
+    where = f"in {_count(racks, 'rack')}" if racks else "without racks"
+    return f"{_count(len(brokers), 'broker')} {where}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def choose_controller_id(brokers: Sequence[Broker]) -> int:
     """Return an id that no broker has, for the controller that stands apart from them."""
     taken = {broker.id for broker in brokers}
     return next(n for n in range(FIRST_CONTROLLER_ID, LARGEST_ID) if n not in taken)

@@ -30,6 +30,7 @@ def read_assignment(value: Value) -> Assignment:
     if isinstance(value, Text):
         raise _refuse_text(value)
     if isinstance(value, Sequence):
+        _refuse_flat(value)
         rows = dict(enumerate(value))
         findings: list[Finding] = []
     else:
@@ -41,6 +42,10 @@ def read_assignment(value: Value) -> Assignment:
             "assignment has no rows",
             "write one row of broker ids for each partition, or leave assignment out",
         )
+    if len(rows) > MOST_PARTITIONS:
+        what = f"assignment has {len(rows):,} rows"
+        way_out = f"a topic has at most {MOST_PARTITIONS:,} partitions"
+        raise field_error("value-range", value.where, what, way_out)
     read = {partition: _read_row(partition, row, findings) for partition, row in rows.items()}
     findings.extend(_compare_lengths(read, rows))
     if findings:
@@ -65,13 +70,23 @@ def _refuse_text(value: Text) -> FieldError:
     return field_error("assignment-form", value.where, what, way_out)
 
 
+def _refuse_flat(value: Sequence) -> None:
+    """Refuse broker ids without rows around them. Errors: FieldError."""
+    if value and all(isinstance(item, Text) and item.tag == "int" for item in value):
+        one_row = f"[[{', '.join(value[:9])}]] for one partition"
+        rows = f"[{', '.join(f'[{item}]' for item in value[:9])}] for {len(value)}"
+        way_out = f"write {one_row}, {rows}" if len(value) < 10 else "write lists in the list"
+        what = "assignment is a list of numbers, not of rows"
+        raise field_error("assignment-form", value.where, what, way_out)
+
+
 def _read_partitions(table: Table) -> tuple[dict[int, Value], list[Finding]]:
     """Read the keys of the map form: 0, 1, 2 … without a gap."""
     rows: dict[int, Value] = {}
     findings: list[Finding] = []
     for key, row in table.entries():
         try:
-            number = read_count(key, "a partition of assignment", 0, MOST_PARTITIONS - 1)
+            number = read_count(key, "assignment: partition", 0, MOST_PARTITIONS - 1)
         except FieldError as error:
             findings.extend(error.findings)
             continue
@@ -87,17 +102,19 @@ def _read_partitions(table: Table) -> tuple[dict[int, Value], list[Finding]]:
 
 def _read_row(partition: int, row: Value, findings: list[Finding]) -> Replicas:
     """Read one row; what is wrong with it goes to `findings`."""
-    name = f"the row of partition {partition}"
+    name = f"row of partition {partition}"
+    if isinstance(row, Text) and row.tag == "null":
+        findings.append(_refuse_empty(name, row))
+        return ()
     if not isinstance(row, Sequence):
         findings.append(_refuse_row(name, row))
         return ()
     if not row:
-        way_out = "name at least one broker, the preferred leader first"
-        findings.append(Finding("assignment-row-empty", f"{name} is empty", way_out, row.where))
+        findings.append(_refuse_empty(name, row))
     brokers: list[int] = []
     for item in row:
         try:
-            brokers.append(read_count(item, f"a broker id in {name}", 0, MOST_BROKER_ID))
+            brokers.append(read_count(item, f"{name}: broker id", 0, MOST_BROKER_ID))
         except FieldError as error:
             findings.extend(error.findings)
     for broker, times in Counter(brokers).items():
@@ -106,6 +123,11 @@ def _read_row(partition: int, row: Value, findings: list[Finding]) -> Replicas:
             way_out = "a broker holds one replica of a partition: name another"
             findings.append(Finding("assignment-broker-twice", what, way_out, row.where))
     return tuple(brokers)
+
+
+def _refuse_empty(name: str, row: Value) -> Finding:
+    way_out = "name at least one broker, the preferred leader first"
+    return Finding("assignment-row-empty", f"{name} is empty", way_out, row.where)
 
 
 def _refuse_row(name: str, row: Value) -> Finding:
@@ -125,7 +147,7 @@ def _compare_lengths(read: Mapping[int, Replicas], rows: Mapping[int, Value]) ->
     return [
         Finding(
             "assignment-lengths",
-            f"the row of partition {partition} has {_count(len(brokers), 'broker')}, "
+            f"row of partition {partition} has {_count(len(brokers), 'broker')}, "
             f"where other rows have {usual}",
             f"give every partition {_count(usual, 'broker')}",
             rows[partition].where,

@@ -172,9 +172,16 @@ def _check_property(key: Text, value: Value) -> list[Finding]:
         return [_refuse_unknown(key)]
     if not isinstance(value, Text):
         what = f"{key} is {describe(value)}, not one value"
-        return [Finding("value-form", what, "write one value, its parts with commas", value.where)]
+        way_out = "write one value, its parts with commas"
+        if key in SECRETS:
+            way_out = "write ${env:NAME} or ${file:/absolute/path}"
+        return [Finding("value-form", what, way_out, value.where)]
     if value.tag == "null" or value == "":
-        return [Finding("value-missing", f"{key} has no value", "leave it out", value.where)]
+        return [
+            Finding(
+                "value-missing", f"{key} has no value", "write one, or leave it out", value.where
+            )
+        ]
     try:
         parts = parse_references(value)
     except MalformedReferenceError as error:
@@ -183,8 +190,8 @@ def _check_property(key: Text, value: Value) -> list[Finding]:
     if key in SECRETS and any(isinstance(part, str) for part in parts):
         what = f"{key} is written out (not shown here)"
         way_out = (
-            "put it in an environment variable or a file, write ${env:NAME} or "
-            "${file:/path}, and change the secret: it has been in a file"
+            "keep it in an environment variable or a file, write ${env:NAME} or "
+            "${file:/absolute/path}, and change it: others may have read it here"
         )
         return [Finding("secret-literal", what, way_out, value.where)]
     return []

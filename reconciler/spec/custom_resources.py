@@ -51,7 +51,9 @@ def read_resource(
         items = document.get("items")
         if not isinstance(items, Sequence):
             what = f"a {kind} holds a list of items"
-            findings.append(Finding("document-form", what, "write items: [...]", document.where))
+            findings.append(
+                Finding("document-form", what, "write its topics below items:", document.where)
+            )
             return []
         topics = [item for item in items if isinstance(item, Table)]
         return [
@@ -73,7 +75,9 @@ def _read_item(
     metadata = document.get("metadata")
     if not isinstance(metadata, Table) or not isinstance(metadata.get("name"), Text):
         what = "a KafkaTopic has no metadata.name"
-        findings.append(Finding("key-missing", what, "write metadata: {name: …}", document.where))
+        findings.append(
+            Finding("key-missing", what, "write metadata: {name: orders.events}", document.where)
+        )
         return []
     if marker := _find_marker(metadata):
         what = f"the topic {quote(metadata['name'])} is not managed: {marker} says so"

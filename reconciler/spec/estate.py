@@ -18,7 +18,7 @@ from reconciler.spec.shape import ClusterForm, ClustersDocument, TopicDocument
 from reconciler.spec.values import Table, Value, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from reconciler.model import TopicSpec
@@ -29,6 +29,10 @@ SANDBOX = "sandbox"
 It is not part of 'every cluster': unless some document names it, nothing is checked for it until
 somebody asks. Then topics that name no clusters go to it as they go to any other.
 """
+
+
+MOST_FINDINGS = 200
+"""As many mistakes of one file's form are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +88,23 @@ def load_estate(path: Path) -> Estate:
         findings += check_topics(
             documents.topics, documents.list_entries(), documents.clusters.profiles
         )
-        for cluster in documents.list_checked():
-            findings += documents.resolve(cluster)[1]
+        findings += _check_clusters(documents)
     if not documents.topics and not findings:
         what, way_out = "the estate has no topics", "there is nothing to do"
         where = Location(show_path(path), 1)
         findings.append(Finding("estate-empty", what, way_out, where, Severity.NOTE))
     _raise_errors(findings)
     return Estate(documents, findings)
+
+
+def _check_clusters(documents: _Documents) -> Iterator[Finding]:
+    """Check each cluster, and tell what is wrong on several of them once."""
+    told: set[tuple[Location | None, str]] = set()
+    for cluster in documents.list_checked():
+        findings = documents.resolve(cluster)[1]
+        yield from (finding for finding in findings if (finding.where, finding.rule) not in told)
+        told.update((finding.where, finding.rule) for finding in findings)
+    yield from documents.check_unused_configs()
 
 
 def _raise_errors(findings: Collection[Finding]) -> None:
@@ -119,10 +132,11 @@ class _Documents:
     def list_entries(self) -> dict[str, ClusterEntry]:
         """List the clusters by name, the sandbox always among them."""
         entries = {SANDBOX: ClusterEntry(SANDBOX, Location(self.clusters_file, 1))}
+        places = self.table["clusters"].places() if self.clusters.clusters else {}
         for name, form in sorted(self.clusters.clusters.items()):
             entries[name] = ClusterEntry(
                 name=name,
-                location=self.table["clusters"].key(name).where,
+                location=places[name],
                 cluster_id=None if form.cluster_id is None else str(form.cluster_id),
                 kafka_version=None if form.kafka_version is None else str(form.kafka_version),
                 client=form.client,
@@ -156,18 +170,30 @@ class _Documents:
         }
         for layer in (*inherited, *profiles.values()):
             configs.read(layer.model.config)
-        specs = []
+        specs, findings = [], []
         for topic in self.topics:
             if topic.targets(cluster):
                 profile = profiles.get(str(topic.document.profile))
                 layers = inherited if profile is None else [*inherited, profile]
-                specs.append(resolve_topic(topic, layers, cluster, configs))
+                spec = resolve_topic(topic, layers, cluster, configs)
+                specs.append(spec)
+                if not topic.partial:
+                    findings += [*check_spec(spec, cluster), *configs.check_together(spec)]
         specs.sort(key=lambda spec: spec.name)
-        findings = [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
-        for spec in specs:
-            findings += check_spec(spec, cluster)
-            findings += configs.check_together(spec)
+        findings += [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
         return tuple(specs), findings
+
+    def check_unused_configs(self) -> list[Finding]:
+        """Check the configs that no cluster has resolved, by the newest catalogue."""
+        configs = ConfigReader(catalogue(None))
+        checked = self.list_checked()
+        for topic in self.topics:
+            if not any(topic.targets(cluster) for cluster in checked):
+                configs.read(topic.document.config)
+            for cluster, override in topic.overrides.items():
+                if cluster not in checked or not topic.targets(cluster):
+                    configs.read(override.model.config)
+        return configs.findings
 
     def _read_configs(self, form: ClusterForm) -> ConfigReader:
         """Return the reader of a cluster's Kafka version, with a note where it is approximate."""
@@ -203,9 +229,20 @@ def _read_documents(path: Path) -> _Documents:
         _read_clusters(files.clusters, documents)
     names = documents.list_entries()
     for file in files.topics:
+        before = len(documents.findings)
         for document in _read_file(file, documents.findings):
             _read_topics(document, names, documents)
+        _shorten(documents.findings, before)
     return documents
+
+
+def _shorten(findings: list[Finding], before: int) -> None:
+    """Keep the first findings of a file that is wrong from end to end."""
+    more = len(findings) - before - MOST_FINDINGS
+    if more > 0:
+        del findings[before + MOST_FINDINGS :]
+        what, way_out = f"{more:,} more mistakes of this file are not shown", "mend these first"
+        findings.append(Finding("document-form", what, way_out, findings[-1].where))
 
 
 def _read_file(path: Path, findings: list[Finding]) -> tuple[Value, ...]:
@@ -228,11 +265,10 @@ def _read_clusters(path: Path, documents: _Documents) -> None:
     if read and not isinstance(read[0], Table):
         documents.findings.append(_refuse_document(read[0], "version: 1"))
     elif read and isinstance(read[0], Table):
-        checked = check_form(ClustersDocument, read[0])
-        if isinstance(checked, ClustersDocument):
+        checked, findings = check_form(ClustersDocument, read[0])
+        documents.findings.extend(findings)
+        if checked is not None:
             documents.clusters, documents.table = checked, read[0]
-        else:
-            documents.findings.extend(checked)
     documents.complete = len(documents.findings) == before
 
 
@@ -245,11 +281,10 @@ def _read_topics(value: Value, clusters: Collection[str], documents: _Documents)
     if is_resource(value):
         tables = read_resource(value, clusters, documents.findings)
     for table in tables:
-        checked = check_form(TopicDocument, table)
-        if isinstance(checked, TopicDocument):
-            documents.topics.append(pair_topic(checked, table))
-        else:
-            documents.findings.extend(checked)
+        checked, findings = check_form(TopicDocument, table)
+        documents.findings.extend(findings)
+        if checked is not None:
+            documents.topics.append(pair_topic(checked, table, partial=bool(findings)))
 
 
 def _refuse_document(value: Value, example: str) -> Finding:

@@ -8,10 +8,11 @@ with the one way to write it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.errors import Finding
-from reconciler.spec.values import Sequence, Text, Value, describe, quote
+from reconciler.spec.values import Sequence, Text, Value, describe, quote, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ T = TypeVar("T")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _GROUPED = re.compile(r"[0-9]{1,3}(?:[_, ' ][0-9]{3})+")
 _LEADING_ZERO = re.compile(r"[-+]?0+[0-9]+")
+_REQUIRED = {"topic", "version"}
 _YES = {"yes", "on", "y", "true", "1"}
 _NO = {"no", "off", "n", "false", "0"}
 
@@ -44,9 +46,8 @@ def require_value(value: Value, name: str) -> None:
     """Refuse `key:` with nothing behind it. Errors: FieldError."""
     if isinstance(value, Text) and value.tag == "null":
         stands = "no value" if value.is_missing else f"the value {value}"
-        raise field_error(
-            "value-missing", value.where, f"{name} has {stands}", "write one, or leave the key out"
-        )
+        way_out = "write one" if name in _REQUIRED else "write one, or leave the key out"
+        raise field_error("value-missing", value.where, f"{name} has {stands}", way_out)
 
 
 def read_count(value: Value, name: str, least: int, most: int) -> int:
@@ -104,8 +105,8 @@ def _round_float(value: str, example: int) -> str:
     return f"write {int(number)}" if whole else f"write a whole number such as {example}"
 
 
-def read_text(value: Value, name: str) -> Text:
-    """Read text that is not empty. Errors: FieldError."""
+def read_text(value: Value, name: str, *, empty: bool = False) -> Text:
+    """Read text, which may be empty only where told. Errors: FieldError."""
     require_value(value, name)
     if not isinstance(value, Text):
         what = f"{name} is {describe(value)}, not text"
@@ -114,6 +115,9 @@ def read_text(value: Value, name: str) -> Text:
         kind = "a flag" if value.tag == "bool" else "a number"
         what = f"{name} {quote(value)} without quotes is {kind} to YAML"
         raise field_error("value-text", value.where, what, f'write "{value[:40]}" in quotes')
+    if not value.strip() and not empty:
+        what = f"{name} is empty"
+        raise field_error("value-missing", value.where, what, "write one, or leave the key out")
     return value
 
 
@@ -125,9 +129,12 @@ def read_flag(value: Value, name: str) -> bool:
     where, shown = value.where, describe(value)
     if isinstance(value, Text) and value.lower() in _YES | _NO:
         word = "true" if value.lower() in _YES else "false"
-        way_out = f"write {word} without quotes" if value.quoted else f"write {word}"
-        raise field_error("value-flag", where, f"{name} {shown} is no flag in YAML 1.2", way_out)
-    raise field_error("value-flag", where, f"{name} is {shown}", "write true or false")
+        if value.quoted:
+            what, way_out = f"{name} {shown} is quoted, which makes it text", "without quotes"
+            raise field_error("value-flag", where, what, f"write {word} {way_out}")
+        what = f"{name} {shown} is no flag in YAML 1.2"
+        raise field_error("value-flag", where, what, f"write {word}")
+    raise field_error("value-flag", where, f"{name} {shown} is no flag", "write true or false")
 
 
 def read_choice(value: Value, name: str, choices: tuple[str, ...]) -> str:
@@ -144,11 +151,11 @@ def read_texts(value: Value, name: str) -> tuple[Text, ...]:
     require_value(value, name)
     if isinstance(value, Text):
         what = f"{name} is {describe(value)}, not a list"
-        raise field_error("value-form", value.where, what, f"write {name}: [{value[:60]}]")
+        raise field_error("value-form", value.where, what, f"write {name}: [{show(value)}]")
     if not isinstance(value, Sequence):
         what = f"{name} is {describe(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [one, two]")
-    read = _read_each(value, lambda item: read_text(item, f"an item of {name}"))
+    read = _read_each(value, lambda item: read_text(item, f"{name}: item"))
     _refuse_repeats(read, name)
     return tuple(read)
 
@@ -159,7 +166,7 @@ def read_counts(value: Value, name: str, least: int, most: int) -> tuple[int, ..
     if not isinstance(value, Sequence):
         what = f"{name} is {describe(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [1, 2]")
-    read = _read_each(value, lambda item: read_count(item, f"an item of {name}", least, most))
+    read = _read_each(value, lambda item: read_count(item, f"{name}: item", least, most))
     _refuse_repeats([item for item in value if isinstance(item, Text)], name)
     return tuple(read)
 
@@ -192,13 +199,17 @@ def _refuse_repeats(items: Iterable[Text], name: str) -> None:
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return the way out that names the nearest known word, or "" where none is near."""
+    return _suggest(word[:100], tuple(known))
+
+
+@lru_cache(maxsize=1_000)
+def _suggest(word: str, candidates: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
-    candidates = list(known)
     by_folded = {fold(name): name for name in candidates}
     if fold(word) in by_folded:
         return f"did you mean {by_folded[fold(word)]}?"
-    near = get_close_matches(word[:100], candidates, n=1, cutoff=0.6)
+    near = get_close_matches(word, candidates, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else ""
 
 

@@ -58,6 +58,8 @@ def read_file(path: Path) -> bytes | Finding:
 def show_path(path: Path) -> str:
     """Return a path that can be printed, whatever bytes it is made of."""
     shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+    if shown.isprintable():
+        return shown
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
@@ -79,11 +81,19 @@ def _walk(directory: Path, seen: set[tuple[int, int]], findings: list[Finding]) 
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if entry.is_dir():
+        if _is_directory(entry):
             found.extend(_walk(directory / entry.name, seen, findings))
         elif entry.name.lower().endswith(_SUFFIXES):
             found.append(directory / entry.name)
     return found
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a directory; a link that cannot be followed is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _reason(error: OSError) -> str:

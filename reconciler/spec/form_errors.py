@@ -9,12 +9,15 @@ from pydantic import BaseModel, ValidationError
 
 from reconciler.errors import Finding
 from reconciler.spec.fields import FieldError, fold, suggest
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 M = TypeVar("M", bound=BaseModel)
+
+MOST_PROBLEMS = 100
+"""A document with more mistakes than that is no specification; the rest would teach nothing."""
 
 # What people write, and what this format calls it.
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
@@ -38,7 +41,6 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "team": "owner",
         "doc": "description",
         "ensure": "state",
-        "bootstrapservers": "client",
         "connection": "client",
         "id": "cluster_id",
         "clusterid": "cluster_id",
@@ -46,15 +48,33 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check_form(model: type[M], document: Table) -> M | tuple[Finding, ...]:
-    """Return the document as a model, or every finding about its form."""
+def check_form(model: type[M], document: Table) -> tuple[M | None, list[Finding]]:
+    """Return the document as a model, and every finding about its form.
+
+    Where there are findings, the values they are about are left out of the model, and of the
+    document; None where no model is left.
+    """
     try:
-        return model.model_validate(document)
+        return model.model_validate(document), []
     except ValidationError as error:
-        found: list[Finding] = []
-        for problem in error.errors(include_url=False):
-            found.extend(_translate(model, document, problem))
-        return tuple(found)
+        problems = error.errors(include_url=False)
+    findings = [
+        finding
+        for problem in problems[:MOST_PROBLEMS]
+        for finding in _translate(model, document, problem)
+    ]
+    for problem in problems:
+        _leave_out(document, tuple(problem["loc"]))
+    try:
+        return model.model_validate(document), findings
+    except ValidationError:
+        return None, findings
+
+
+def _leave_out(document: Table, path: tuple[int | str, ...]) -> None:
+    parent = _walk(document, path[:-1])
+    if isinstance(parent, Table):
+        parent.pop(str(path[-1]), None)
 
 
 def _translate(model: type[BaseModel], document: Table, problem: Any) -> list[Finding]:
@@ -66,7 +86,7 @@ def _translate(model: type[BaseModel], document: Table, problem: Any) -> list[Fi
     if problem["type"] == "extra_forbidden":
         return [_refuse_unknown(model, document, path)]
     if problem["type"] == "missing":
-        return [_ask_for(document, path)]
+        return _ask_for(document, path)
     return [_refuse_form(_walk(document, path), path)]
 
 
@@ -89,23 +109,27 @@ def _refuse_unknown(
     parent = _walk(document, path[:-1])
     key = parent.key(str(path[-1]))
     known = _keys_at(model, path[:-1])
-    below = f" under {'.'.join(str(step) for step in path[:-1])}" if path[:-1] else ""
+    below = f" under {_spell_path(path[:-1])}" if path[:-1] else ""
     way_out = _find_meant(key, known)
     return Finding("key-unknown", f"unknown key {quote(key)}{below}", way_out, key.where)
 
 
 def _find_meant(key: Text, known: tuple[str, ...]) -> str:
     """Return the way out for an unknown key."""
-    other = _OTHER_NAMES.get(fold(key))
-    if other in known and fold(key) != fold(other):
-        return f"did you mean {other}?"
     if "." in key and "config" in known:
         return "topic configs stand below config:"
     if "." in key and "client" in known:
         return "properties of the client stand below client:"
+    other = _OTHER_NAMES.get(fold(key))
+    if other in known and fold(key) != fold(other):
+        return f"did you mean {other}?"
     if near := suggest(key, known):
         return near
     return f"the keys here are {', '.join(known)}"
+
+
+def _spell_path(path: tuple[int | str, ...]) -> str:
+    return ".".join(show(str(step)) for step in path)
 
 
 def _keys_at(model: type[BaseModel], path: tuple[int | str, ...]) -> tuple[str, ...]:
@@ -121,19 +145,22 @@ def _value_type(annotation: Any) -> Any:
     return get_args(annotation)[1]
 
 
-def _ask_for(document: Table, path: tuple[int | str, ...]) -> Finding:
+def _ask_for(document: Table, path: tuple[int | str, ...]) -> list[Finding]:
+    """Ask for a missing key, unless it stands there by another name and is found as unknown."""
     parent: Table = _walk(document, path[:-1])
     key = str(path[-1])
     examples = {"topic": "topic: orders.events", "version": "version: 1"}
-    near = [written for written in parent if _OTHER_NAMES.get(fold(written)) == key]
-    way_out = f"write {key} instead of {near[0]}" if near else f"write {examples.get(key, key)}"
-    return Finding("key-missing", f"the key {key} is missing", way_out, parent.where)
+    if any(_OTHER_NAMES.get(fold(written)) == key for written in parent):
+        return []
+    way_out = f"write {examples[key]}"
+    return [Finding("key-missing", f"the key {key} is missing", way_out, parent.where)]
 
 
 def _refuse_form(value: Value, path: tuple[int | str, ...]) -> Finding:
-    name = ".".join(str(step) for step in path)
+    name = _spell_path(path)
     if isinstance(value, Text) and value.tag == "null":
-        what, way_out = f"{name} has no value", "write keys below it, or leave it out"
+        none = ", {} for none," if path[0] == "clusters" else ","
+        what, way_out = f"{name} has no value", f"write keys below it{none} or leave it out"
         return Finding("value-missing", what, way_out, value.where)
     what = f"{name} is {describe(value)}, not a map"
     dashes = ", without dashes" if isinstance(value, Sequence) else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -26,10 +27,7 @@ FILE_BYTES = 5_000_000
 DEPTH = 40
 ALIASED_VALUES = 10_000
 
-_UNPRINTABLE = re.compile(
-    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
-_ODD_LINE_END = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+_ODD_LINE_ENDS = "\r\x85\u2028\u2029"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")} | {"!"}
 
@@ -62,6 +60,9 @@ def load_text(content: bytes, file: str) -> LoadedFile:
         documents.extend(reading.read_documents())
     except _UnreadableError as error:
         reading.findings.append(error.finding)
+    except yaml.reader.ReaderError:
+        index = next(i for i, character in enumerate(text) if not _is_allowed(character))
+        reading.findings.append(_refuse_character(text, index, file))
     except yaml.MarkedYAMLError as error:
         reading.findings.append(explain_syntax_error(error, text, reading.place))
     if odd := reading.find_odd_line_end():
@@ -88,22 +89,51 @@ def _decode(content: bytes, file: str) -> str:
         where = Location(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
         what = f"byte 0x{content[error.start]:02x} is not UTF-8"
         raise _UnreadableError(_encoding(file, where, what)) from None
-    if odd := _UNPRINTABLE.search(text):
-        before = text[: odd.start()]
-        raise _UnreadableError(
-            Finding(
-                "file-encoding",
-                f"the character U+{ord(odd.group()):04X} is not allowed in YAML",
-                "take it out, or write it as an escape inside double quotes",
-                Location(file, before.count("\n") + 1, len(before) - before.rfind("\n")),
-            )
-        )
+    if "\ufeff" in text:
+        raise _UnreadableError(_refuse_character(text, text.index("\ufeff"), file))
     return text
+
+
+def _refuse_character(text: str, index: int, file: str) -> Finding:
+    before = text[:index]
+    return Finding(
+        "file-encoding",
+        f"the character U+{ord(text[index]):04X} is not allowed in YAML",
+        "take it out, or write it as an escape inside double quotes",
+        Location(file, before.count("\n") + 1, len(before) - before.rfind("\n")),
+    )
+
+
+def _is_allowed(character: str) -> bool:
+    """Tell whether libyaml takes a character: everything but controls and what is no character."""
+    return character in "\t\n\r\x85" or not (
+        character < " " or "\x7f" <= character < "\xa0" or character in "\ufffe\uffff"
+    )
+
+
+def _find_odd_line_ends(text: str) -> list[int]:
+    """List the places of line ends that YAML counts and git does not. Rare, so cheap if none."""
+    if text.count("\r") == text.count("\r\n") and not any(c in text for c in _ODD_LINE_ENDS[1:]):
+        return []
+    return [
+        index
+        for index, character in enumerate(text)
+        if character in _ODD_LINE_ENDS and not text.startswith("\r\n", index)
+    ]
 
 
 def _encoding(file: str, where: Location, what: str) -> Finding:
     way_out = f"save {file.rpartition('/')[2]} as UTF-8"
     return Finding("file-encoding", what, way_out, where)
+
+
+@lru_cache(maxsize=10_000)
+def _resolve_plain(text: str) -> str:
+    """Name what YAML 1.2 core takes a plain scalar for."""
+    for tag, pattern in CCoreLoader.yaml_implicit_resolvers.get(text[:1], ()):
+        if pattern.match(text):
+            return str(tag.rpartition(":")[2])
+    return "str"
 
 
 class _Reading:
@@ -114,12 +144,11 @@ class _Reading:
         self.file = file
         self.findings: list[Finding] = []
         self._events = CParser(text)
-        self._tags: dict[str, str] = {}
         self._anchors: dict[str, tuple[Value, int]] = {}
         self._values = 0
         self._aliased = 0
         self._quoted: list[tuple[int, int]] = []
-        self._odd = [match.start() for match in _ODD_LINE_END.finditer(text)]
+        self._odd = _find_odd_line_ends(text)
         self._starts: list[int] = []
         if self._odd:
             self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -195,27 +224,18 @@ class _Reading:
         text.quoted = bool(event.style)
         text.tag = "str"
         if event.implicit[0]:
-            text.tag = self._tags.get(event.value) or self._resolve(event.value)
+            text.tag = _resolve_plain(event.value)
         elif event.tag:
             self._check_tag(event)
         if event.anchor:
             self._anchors[event.anchor] = (text, 1)
         return text
 
-    def _resolve(self, text: str) -> str:
-        """Name what YAML 1.2 core takes a plain scalar for."""
-        found = "str"
-        for tag, pattern in CCoreLoader.yaml_implicit_resolvers.get(text[:1], ()):
-            if pattern.match(text):
-                found = tag.rpartition(":")[2]
-                break
-        self._tags[text] = found
-        return found
-
     def _compose_table(self, event: Any, depth: int) -> Table:
         table = Table()
         where = self.place(event.start_mark)
         table.file, table.line, table.column = where.file, where.line, where.column
+        repeated: list[tuple[Text, Location]] = []
         next_event = self._events.get_event
         while type(event := next_event()) is not yaml.MappingEndEvent:
             key = self._compose(event, depth + 1)
@@ -232,13 +252,19 @@ class _Reading:
                     key.where,
                 )
             elif key in table:
-                first = table.key(key)
-                what = f"the key {quote(key)} stands here for the second time"
-                way_out = f"keep one of the two; the first is in line {first.line}"
-                self._report("yaml-duplicate-key", what, way_out, self.place(start))
+                repeated.append((key, self.place(start)))
             else:
                 table[key] = value
+        if repeated:
+            self._report_repeated(table, repeated)
         return table
+
+    def _report_repeated(self, table: Table, repeated: list[tuple[Text, Location]]) -> None:
+        first = {str(key): key.line for key, _ in table.entries()}
+        for key, where in repeated:
+            what = f"the key {quote(key)} stands here for the second time"
+            way_out = f"keep one of the two; the first is in line {first[key]}"
+            self._report("yaml-duplicate-key", what, way_out, where)
 
     def _compose_sequence(self, event: Any, depth: int) -> Sequence:
         sequence = Sequence()

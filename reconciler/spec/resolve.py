@@ -42,11 +42,15 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class WrittenTopic:
-    """A topic document, with a layer for each of its overrides."""
+    """A topic document, with a layer for each of its overrides.
+
+    `partial`: values whose form was wrong are left out, so nothing can be said of the whole.
+    """
 
     document: TopicDocument
     layer: Written
     overrides: Mapping[str, Written]
+    partial: bool = False
 
     @property
     def name(self) -> str:
@@ -63,12 +67,12 @@ class WrittenTopic:
         return self.document.clusters is None or cluster in self.document.clusters
 
 
-def pair_topic(document: TopicDocument, table: Table) -> WrittenTopic:
+def pair_topic(document: TopicDocument, table: Table, *, partial: bool = False) -> WrittenTopic:
     """Pair a topic's models with the maps they were read from."""
     overrides = {
         name: Written(model, table["overrides"][name]) for name, model in document.overrides.items()
     }
-    return WrittenTopic(document, Written(document, table), overrides)
+    return WrittenTopic(document, Written(document, table), overrides, partial)
 
 
 class ConfigReader:

@@ -65,15 +65,18 @@ def refuse_cluster(cluster: str, clusters: Collection[str], where: Location | No
 
 
 def _check_overrides(topic: WrittenTopic, clusters: Collection[str]) -> Iterator[Finding]:
+    if not topic.overrides:
+        return
+    keys = topic.layer.table["overrides"].places()
     for name, override in topic.overrides.items():
-        where = topic.layer.table["overrides"].key(name).where
+        where = keys[name]
         if name not in clusters:
             yield refuse_cluster(name, clusters, where)
         elif not topic.targets(name):
             what = f"the override for {quote(name)} changes nothing: the topic does not go there"
             way_out = f"add {name} to clusters, or take the override out"
             yield Finding("override-untargeted", what, way_out, where)
-        elif not override.model.model_fields_set:
+        elif not override.model.model_fields_set and not topic.partial:
             what = f"the override for {quote(name)} is empty"
             yield Finding("value-missing", what, "write what differs, or take it out", where)
 
@@ -93,7 +96,8 @@ def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
     rows, replicas = len(spec.assignment), len(spec.assignment[0])
     way_out = "leave the count out, or make both say the same"
     if spec.partitions != rows:
-        what = f"partitions {spec.partitions} does not agree with the assignment's {rows} rows"
+        shown = "1 row" if rows == 1 else f"{rows} rows"
+        what = f"partitions {spec.partitions} does not agree with the assignment's {shown}"
         yield Finding("assignment-partitions", what, way_out, spec.where("partitions"))
     if spec.replication_factor != replicas:
         what = (
@@ -131,7 +135,7 @@ def check_cluster_topics(
                 "their metrics have one name"
             )
             way_out = f"rename one; the other is at {by_name[group[0]].location}"
-            yield Finding("name-collision", what, way_out, by_name[name].location)
+            yield Finding("name-collides", what, way_out, by_name[name].location)
     patterns = tuple(ignore)
     for spec in specs:
         for pattern in patterns:

@@ -32,7 +32,7 @@ _BOUNDS = {
 }
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+_AROUND_COMMAS = " \t\n\x0b\f\r"
 _DIGITS_AT_MOST = 20
 
 # Numbers that are not plainly written. Brokers take the first two forms; YAML, shells and people
@@ -83,7 +83,7 @@ def spell_value(key: ConfigKey, dimension: Dimension | None, text: str) -> str:
 def split_list(text: str) -> tuple[str, ...]:
     """Split a LIST value as the broker does; the empty text is the empty list."""
     trimmed = text.strip(TRIMMED)
-    return tuple(_COMMA.split(trimmed)) if trimmed else ()
+    return tuple(item.strip(_AROUND_COMMAS) for item in trimmed.split(",")) if trimmed else ()
 
 
 def spell_double(number: float) -> str:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from reconciler.errors import Finding, Location
 from reconciler.spec.fields import FieldError, field_error, require_value
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
+
+MOST_KEYS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ def read_settings(value: Value) -> Settings:
         what = f"config is {describe(value)}, not a map"
         way_out = "write keys below it, one a line, without dashes: retention.ms: 7d"
         raise field_error("value-form", value.where, what, way_out)
+    if len(value) > MOST_KEYS:
+        what = f"config has {len(value):,} keys, and Kafka knows a few dozen"
+        raise field_error("value-form", value.where, what, "keep those that the topic needs")
     findings: list[Finding] = []
     items = tuple(_read_setting(key, item, findings) for key, item in value.entries())
     if findings:
@@ -46,7 +51,7 @@ def _read_setting(key: Text, value: Value, findings: list[Finding]) -> Setting:
     if isinstance(value, Table):
         inner = next(iter(value), "…")
         what = f"{quote(key)} is a map, and no config takes one"
-        way_out = f"write dotted keys, each on a line: {key}.{inner}: …"
+        way_out = f"write dotted keys, each on a line: {show(key)}.{show(inner)}: …"
         findings.append(Finding("value-form", what, way_out, value.where))
     elif isinstance(value, Sequence):
         if all(isinstance(item, Text) and item.tag != "null" for item in value):

@@ -17,10 +17,12 @@ from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
 from reconciler.spec.fields import field_error, suggest
+from reconciler.spec.names import NAME_PATTERN
 from reconciler.spec.settings import Settings, read_settings
 from reconciler.spec.values import Text, Value, describe, quote
 
 MOST_REPLICAS = 32_767
+KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 
@@ -51,6 +53,10 @@ def _is_null(value: Value) -> bool:
 
 def _read_text(value: Value, info: ValidationInfo) -> Text:
     return fields.read_text(value, _name(info))
+
+
+def _read_topic(value: Value) -> Text:
+    return fields.read_text(value, "topic", empty=True)
 
 
 def _read_flag(value: Value, info: ValidationInfo) -> bool:
@@ -88,7 +94,19 @@ def _read_brokers(value: Value, info: ValidationInfo) -> tuple[int, ...]:
 
 
 def _read_format(value: Value) -> int:
-    return fields.read_count(value, "version", 1, 1)
+    version = fields.read_count(value, "version", 1, 1_000)
+    if version != 1:
+        what = f"version {version} is of a newer reconciler than this one"
+        raise field_error("value-range", value.where, what, "write version: 1, or update it")
+    return version
+
+
+def _read_key(value: Value) -> str:
+    """Read the name of a cluster or a profile, which is a key."""
+    if isinstance(value, Text) and not re.fullmatch(KEY_PATTERN, value):
+        what = f"the name {quote(value)} is more than letters, digits, '.', '_' and '-'"
+        raise field_error("key-form", value.where, what, "choose another name")
+    return str(value)
 
 
 def _read_cluster_id(value: Value) -> Text:
@@ -127,8 +145,10 @@ _ROWS = {
         {"type": "null"},
     ]
 }
-_CONFIG: dict[str, Any] = {"$ref": "#/$defs/Config"}
-_CLIENT: dict[str, Any] = {"$ref": "#/$defs/Client"}
+# Filled in by json_schema, from what is known beside the models.
+DEFINED_ELSEWHERE = "defined-elsewhere"
+_CONFIG: dict[str, Any] = {DEFINED_ELSEWHERE: "Config"}
+_CLIENT: dict[str, Any] = {DEFINED_ELSEWHERE: "Client"}
 
 Partitions = Annotated[
     int | None,
@@ -141,6 +161,11 @@ Replication = Annotated[
     WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_REPLICAS}),
 ]
 Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSchema(_ROWS)]
+TopicName = Annotated[
+    Text,
+    PlainValidator(_read_topic),
+    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN, "not": {"enum": [".", ".."]}}),
+]
 Words = Annotated[
     Text, PlainValidator(_read_text), WithJsonSchema({"type": "string", "minLength": 1})
 ]
@@ -170,6 +195,9 @@ BrokerIds = Annotated[
 ]
 ConfigMap = Annotated[Settings, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
 ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
+Key = Annotated[
+    str, PlainValidator(_read_key), WithJsonSchema({"type": "string", "pattern": KEY_PATTERN})
+]
 FormatVersion = Annotated[
     int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})
 ]
@@ -186,7 +214,7 @@ KafkaVersion = Annotated[
 class Form(BaseModel):
     """What every model shares: no unknown keys, nothing converted silently."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Layer(Form):
@@ -221,7 +249,7 @@ class Override(Layer):
 class TopicDocument(Override):
     """A topic, as a team writes it."""
 
-    topic: Words = Field(description="The topic's name.")
+    topic: TopicName = Field(description="The topic's name.")
     owner: Words | None = Field(default=None, description="Who answers for the topic.")
     description: Words | None = Field(default=None, description="What a record of it says.")
     profile: Words | None = Field(
@@ -230,7 +258,7 @@ class TopicDocument(Override):
     clusters: ClusterNames | None = Field(
         default=None, description="The clusters it belongs on; every cluster where left out."
     )
-    overrides: dict[str, Override] = Field(default={}, description="What differs, by cluster.")
+    overrides: dict[Key, Override] = Field(default={}, description="What differs, by cluster.")
 
 
 class Profile(Layer):
@@ -255,7 +283,7 @@ class ClusterForm(Form):
         default={},
         description="Properties of the client, by librdkafka's names; secrets by reference.",
     )
-    defaults: Layer = Field(default=Layer(), description="What its topics inherit.")
+    defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
     ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
@@ -266,6 +294,6 @@ class ClustersDocument(Form):
     """clusters.yaml: the clusters of the estate, and what their topics inherit."""
 
     version: FormatVersion = Field(description="The version of this file's format: 1.")
-    defaults: Layer = Field(default=Layer(), description="What every topic inherits.")
-    profiles: dict[str, Profile] = Field(default={}, description="Presets that topics start from.")
-    clusters: dict[str, ClusterForm] = Field(default={}, description="The clusters, by name.")
+    defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
+    profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")

@@ -65,6 +65,10 @@ class Table(dict[str, Any]):
                 return key
         raise KeyError(name)
 
+    def places(self) -> dict[str, Location]:
+        """Tell where each key is written."""
+        return {str(key): key.where for key, _ in self.entries()}
+
     def entries(self) -> Iterator[tuple[Text, Value]]:
         """Yield keys and values in the order of the file."""
         return iter(self.items())  # type: ignore[arg-type]
@@ -90,10 +94,14 @@ Value = Text | Table | Sequence
 
 def quote(text: str) -> str:
     """Show text in a message: one line, nothing a terminal would act on, and not too long."""
+    return f"'{show(text)}'"
+
+
+def show(text: str) -> str:
+    """Show text like `quote`, without the quotes: for what a message tells people to write."""
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return f"'{shown}'"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def describe(value: Value) -> str:

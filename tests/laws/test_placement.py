@@ -1,216 +1,136 @@
-"""What holds of placement whatever the problem: one answer, sound rows, steady growth."""
+"""Laws of the striped strategy: sound rows, and growth in steps is growth at once."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections import Counter
 from dataclasses import replace
-from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
-import pytest
-from instances import draw_problem
+from hypothesis import given
+from hypothesis import strategies as st
+from worlds import broker_lists, rows_on
 
-import reconciler
-from reconciler.model import Broker
-from reconciler.placement import (
-    Level,
-    Problem,
-    Wish,
-    check_placement,
-    count_load,
-    measure_balance,
-    optimal,
-    place_replicas,
-)
+from reconciler.placement import Problem, Wish, check_placement, count_load
+from reconciler.placement.striped import place_striped
 
 if TYPE_CHECKING:
-    from reconciler.model import Assignment
+    from random import Random
 
-HERE = Path(__file__).parent
-SEED = int(os.environ.get("RECONCILER_SEED", "20261121"))
+    from reconciler.model import Broker, Replicas
 
 
-def mixed_problem(seed: int, topics: int) -> Problem:
-    """Unequal racks, load that is not flat, expansions among the new topics."""
-    rng = Random(seed)
-    brokers = tuple(Broker(b, f"r{min(b % 5, 3)}") for b in range(11))
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """Draw wishes, new and continued, over any racks; existing rows also on brokers that left."""
+    nodes = draw(broker_lists())
+    ids = sorted(node.id for node in nodes)
     wishes = []
-    for t in range(topics):
-        grown = t % 7 == 0
-        rows = tuple(tuple(rng.sample(range(11), 3)) for _ in range(4 if grown else 0))
-        wishes.append(Wish(f"topic-{t}", rows, rng.choice((1, 3, 8)), 3))
-    leaders, replicas = count_load([wish.existing for wish in wishes])
-    return Problem(brokers, leaders, replicas, tuple(wishes))
+    for number in range(draw(st.integers(1, 4))):
+        replication = draw(st.integers(1, len(nodes)))
+        existing = draw(st.just(()) | rows_on([*ids, 98, 99], replication))
+        count = draw(st.integers(1, 25))
+        wishes.append(Wish(f"t{number}", existing, count, replication, draw(st.booleans())))
+    leaders, replicas = count_load(wish.existing for wish in wishes)
+    return Problem(nodes, leaders, replicas, tuple(wishes))
 
 
-@pytest.fixture(params=["exact", "bulk"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to place new topics, whatever their number."""
-    monkeypatch.setattr(optimal, "_BULK", 0 if request.param == "bulk" else 10**9)
-    return str(request.param)
+@given(problems())
+def test_the_checker_takes_every_answer(problem: Problem) -> None:
+    assert check_placement(problem, place_striped(problem)) == ()
 
 
-def test_the_order_of_wishes_and_brokers_changes_nothing(way: str) -> None:
-    rng = Random(SEED)
-    problem = mixed_problem(SEED, 40)
-    placed = place_replicas(problem)
-    for _ in range(5):
-        wishes, brokers = list(problem.wishes), list(problem.brokers)
-        rng.shuffle(wishes)
-        rng.shuffle(brokers)
-        again = place_replicas(replace(problem, wishes=tuple(wishes), brokers=tuple(brokers)))
-        assert dict(again.rows) == dict(placed.rows)
-        assert again.levels == placed.levels
+@given(problems())
+def test_racks_are_as_even_as_they_can_be(problem: Problem) -> None:
+    """Dealt one by one to the least filled rack with room: the checker's rule, said otherwise."""
+    placed = place_striped(problem)
+    for wish in problem.wishes:
+        if wish.rack_aware:
+            even = deal(problem.brokers, wish.replication)
+            assert all(per_rack(problem.brokers, row) == even for row in placed[wish.topic])
 
 
-DIGEST = """
-import hashlib, sys
-sys.path.insert(0, {here!r})
-from test_placement import mixed_problem
-from reconciler.placement import optimal, place_replicas
-for optimal._BULK in (0, 10**9):
-    placed = place_replicas(mixed_problem(3, 40))
-    print(hashlib.sha256(repr((sorted(placed.rows.items()), placed.levels)).encode()).hexdigest())
-"""
+def deal(nodes: tuple[Broker, ...], replication: int) -> list[int]:
+    room = Counter(node.rack for node in nodes)
+    held = dict.fromkeys(room, 0)
+    for _ in range(replication):
+        least = min((rack for rack in room if held[rack] < room[rack]), key=lambda r: held[r])
+        held[least] += 1
+    return sorted(count for count in held.values() if count)
 
 
-def test_the_hash_seed_changes_nothing() -> None:
-    answers = {_digest(seed) for seed in ("0", "1", "4711")}
-    assert len(answers) == 1
+def per_rack(nodes: tuple[Broker, ...], row: Replicas) -> list[int]:
+    rack_of = {node.id: node.rack for node in nodes}
+    return sorted(Counter(rack_of[broker] for broker in row).values())
 
 
-def _digest(hash_seed: str) -> str:
-    root = str(Path(reconciler.__file__).parents[1])
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": root}
-    command = [sys.executable, "-c", DIGEST.format(here=str(HERE))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert len(done.stdout.split()) == 2
-    return done.stdout
+@given(problems())
+def test_new_leaders_go_round(problem: Problem) -> None:
+    """Each topic's new leaders differ by at most one between any two brokers."""
+    placed = place_striped(problem)
+    for wish in problem.wishes:
+        led = Counter(row[0] for row in placed[wish.topic])
+        counts = [led[node.id] for node in problem.brokers]
+        assert max(counts) - min(counts) <= 1
 
 
-@pytest.mark.parametrize("strategy", ["optimal", "striped"])
-def test_the_checker_accepts_every_answer(strategy: str, way: str) -> None:
-    rng = Random(SEED)
-    for _ in range(150):
-        problem = draw_problem(rng, rng.randint(1, 5), brokers=9, partitions=14)
-        placed = place_replicas(problem, strategy)
-        assert check_placement(problem, placed.rows) == (), problem
+@given(problems())
+def test_every_wish_gets_its_rows_of_distinct_brokers(problem: Problem) -> None:
+    placed = place_striped(problem)
+    ids = {node.id for node in problem.brokers}
+    assert set(placed) == {wish.topic for wish in problem.wishes}
+    for wish in problem.wishes:
+        rows = placed[wish.topic]
+        assert len(rows) == wish.count
+        assert {len(set(row) & ids) for row in rows} == {wish.replication}
 
 
-def test_both_ways_reach_the_same_on_the_first_three_levels(
-    monkeypatch: pytest.MonkeyPatch,
+@given(
+    broker_lists(),
+    st.integers(1, 30),
+    st.integers(1, 30),
+    st.data(),
+    st.booleans(),
+)
+def test_growing_one_by_one_is_placing_at_once(
+    nodes: tuple[Broker, ...], first: int, more: int, data: st.DataObject, rack_aware: bool
 ) -> None:
-    rng = Random(SEED)
-    for _ in range(60):
-        problem = draw_problem(rng, rng.randint(3, 12), brokers=8, partitions=9)
-        reached = []
-        for limit in (0, 10**9):
-            monkeypatch.setattr(optimal, "_BULK", limit)
-            reached.append([level.reached for level in place_replicas(problem).levels][:3])
-        assert reached[0] == reached[1], problem
+    replication = data.draw(st.integers(1, len(nodes)))
+    whole = Wish("t", (), first, replication, rack_aware)
+    problem = Problem(nodes, {}, {}, (whole,))
+    grown = place_striped(problem)["t"]
+    at_once = replace(whole, existing=grown, count=more)
+    for _ in range(more):
+        step = replace(whole, existing=grown, count=1)
+        grown += place_striped(replace(problem, wishes=(step,)))["t"]
+    added = place_striped(replace(problem, wishes=(at_once,)))["t"]
+    assert grown[first:] == added
 
 
-def test_rows_are_tuples_of_plain_integers(way: str) -> None:
-    for rows in place_replicas(mixed_problem(5, 10)).rows.values():
-        assert type(rows) is tuple
-        assert {type(row) for row in rows} == {tuple}
-        assert {type(broker) for row in rows for broker in row} == {int}
+@given(broker_lists(), st.integers(1, 40), st.integers(1, 40), st.data())
+def test_a_topic_that_grew_is_the_topic_that_was_large_from_the_start(
+    nodes: tuple[Broker, ...], first: int, more: int, data: st.DataObject
+) -> None:
+    """Whatever the first count, the same start gives the same stripe."""
+    replication = data.draw(st.integers(1, len(nodes)))
+    large = Wish("t", (), first + more, replication)
+    rows = place_striped(Problem(nodes, {}, {}, (large,)))["t"]
+    small = replace(large, existing=rows[:first], count=more)
+    assert place_striped(Problem(nodes, {}, {}, (small,)))["t"] == rows[first:]
 
 
-def test_a_small_plan_does_not_import_numpy() -> None:
-    code = (
-        "import sys\n"
-        "from reconciler.model import Broker\n"
-        "from reconciler.placement import Problem, Wish, place_replicas\n"
-        "brokers = tuple(Broker(b) for b in range(6))\n"
-        "wishes = tuple(Wish(f't{t}', (), 12, 3) for t in range(10))\n"
-        "place_replicas(Problem(brokers, {}, {}, wishes))\n"
-        "assert 'numpy' not in sys.modules\n"
-    )
-    root = str(Path(reconciler.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": root}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+@given(problems(), st.randoms(use_true_random=False))
+def test_the_order_of_brokers_and_wishes_means_nothing(problem: Problem, random: Random) -> None:
+    nodes, wishes = list(problem.brokers), list(problem.wishes)
+    random.shuffle(nodes)
+    random.shuffle(wishes)
+    other = replace(problem, brokers=tuple(nodes), wishes=tuple(wishes))
+    assert place_striped(other) == place_striped(problem)
 
 
-def test_grown_one_at_a_time_a_topic_stays_within_one() -> None:
-    """Six brokers in three racks, to 24 partitions: no step is ever above one."""
-    brokers = tuple(Broker(b, f"r{b % 3}") for b in range(6))
-    rows: tuple[tuple[int, ...], ...] = ()
-    for _ in range(24):
-        leaders, replicas = count_load([rows])
-        problem = Problem(brokers, leaders, replicas, (Wish("orders", rows, 1, 3),))
-        rows += place_replicas(problem).rows["orders"]
-        balance = measure_balance([rows], range(6))
-        assert balance.leaders.skew <= 1
-        assert balance.replicas.skew <= 1
-
-
-def test_growing_step_by_step_is_never_better_than_at_once_and_seldom_worse() -> None:
-    rng = Random(SEED)
-    steps = same = 0
-    for _ in range(25):
-        problem = draw_problem(rng, 1, brokers=6, partitions=1)
-        wish = problem.wishes[0]
-        rows = wish.existing
-        for total in range(1, 13):
-            leaders, replicas = _load_beside(problem, wish, rows)
-            step = replace(wish, existing=rows, count=1)
-            grown = place_replicas(Problem(problem.brokers, leaders, replicas, (step,)))
-            rows += grown.rows[wish.topic]
-            whole = place_replicas(replace(problem, wishes=(replace(wish, count=total),)))
-            one_by_one = [level.reached for level in grown.levels[:2]]
-            at_once = [level.reached for level in whole.levels[:2]]
-            assert one_by_one >= at_once
-            steps += 1
-            same += one_by_one == at_once
-    assert same >= 0.9 * steps
-
-
-def _load_beside(
-    problem: Problem, wish: Wish, rows: Assignment
-) -> tuple[dict[int, int], dict[int, int]]:
-    new_leaders, new_replicas = count_load([rows[len(wish.existing) :]])
-    leaders = {b.id: problem.leaders.get(b.id, 0) + new_leaders[b.id] for b in problem.brokers}
-    replicas = {b.id: problem.replicas.get(b.id, 0) + new_replicas[b.id] for b in problem.brokers}
-    return leaders, replicas
-
-
-def test_one_death_never_leaves_its_leaders_to_few_heirs() -> None:
-    """Nine brokers in three racks: each has six possible heirs, and uses most of them."""
-    brokers = tuple(Broker(b, f"r{b % 3}") for b in range(9))
-    placed = place_replicas(Problem(brokers, {}, {}, (Wish("orders", (), 90, 3),)))
-    for leader in range(9):
-        heirs = [row[1] for row in placed.rows["orders"] if row[0] == leader]
-        assert max(map(heirs.count, heirs)) <= 0.5 * len(heirs)
-
-
-def test_capacity_draws_the_cluster_after_it_and_leaves_topics_even() -> None:
-    brokers = tuple(Broker(b) for b in range(4))
-    wishes = tuple(Wish(f"t{t}", (), 1, 1) for t in range(60))
-    placed = place_replicas(Problem(brokers, {}, {}, wishes, capacity={0: 3}))
-    leaders, _ = count_load(placed.rows.values())
-    assert dict(leaders) == {0: 30, 1: 10, 2: 10, 3: 10}
-
-
-def test_weights_level_what_partitions_weigh_and_not_their_number() -> None:
-    brokers = tuple(Broker(b) for b in range(3))
-    heavy = Wish("heavy", (), 1, 1, weight=10)
-    light = tuple(Wish(f"light-{t:02}", (), 1, 1, weight=1) for t in range(20))
-    placed = place_replicas(Problem(brokers, {}, {}, (heavy, *light)))
-    on_heavy = placed.rows["heavy"][0][0]
-    lights = [placed.rows[wish.topic][0][0] for wish in light]
-    assert sorted([lights.count(b) + 10 * (b == on_heavy) for b in range(3)]) == [10, 10, 10]
-
-
-def test_a_bound_that_is_not_met_is_said_to_be_unproven() -> None:
-    rng = Random(SEED)
-    results = [place_replicas(draw_problem(rng, 3)).levels for _ in range(200)]
-    by_level = {level: [result[i] for result in results] for i, level in enumerate(Level)}
-    for level in (Level.TOPIC_LEADERS, Level.TOPIC_REPLICAS, Level.CLUSTER_LEADERS):
-        assert all(result.proven for result in by_level[level])
-    fourth = [result.proven for result in by_level[Level.CLUSTER_REPLICAS]]
-    assert any(fourth)
-    assert not all(fourth)
+@given(problems())
+def test_more_wishes_do_not_change_what_comes_before_them(problem: Problem) -> None:
+    """A new topic is placed after all expansions, so it never moves one."""
+    wishes = tuple(wish for wish in problem.wishes if wish.existing)
+    alone = place_striped(replace(problem, wishes=wishes))
+    beside = place_striped(problem)
+    assert {topic: beside[topic] for topic in alone} == alone

@@ -67,12 +67,21 @@ def test_a_size_is_read_in_bytes(text: str, size_bytes: int) -> None:
         ("7D", "'7D' is not read: the unit is written 'd'; write 7d"),
         ("5MIN", "'5MIN' is not read: the unit is written 'min'; write 5min"),
         ("7days", "'7days' is not read: 'days' is not a unit here; write 7d"),
-        ("+7d", "'+7d' is not read: only whole numbers are; write 7d"),
+        ("+7d", "'+7d' is not read: numbers stand without a plus; write 7d"),
         ("1d12h", "'1d12h' is more than one duration; write 36h"),
         (
             "1d 3q",
             "'1d 3q' is more than one duration; write a whole number and one of "
             "ms, s, m, min, h, d, w",
+        ),
+        (
+            f"1{' ' * 500}q",
+            "'q' in '1 q' is not a unit of a duration; write a whole number and one "
+            "of ms, s, m, min, h, d, w",
+        ),
+        (
+            "1\u00a0d",
+            "'1\\xa0d' is not a duration; write a whole number and one of ms, s, m, min, h, d, w",
         ),
         ("-1d", "'-1d' is a duration below zero; write a limit such as -1 plainly"),
         (

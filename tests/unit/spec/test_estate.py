@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.errors import Location, SpecError, UsageError
+from reconciler.errors import Location, Severity, SpecError, UsageError
 from reconciler.spec import load_estate
+from reconciler.spec.estate import MOST_FINDINGS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from reconciler.model import TopicSpec
     from reconciler.spec import Estate
 
@@ -150,3 +150,36 @@ def test_a_path_that_is_no_directory_is_a_usage_error(tmp_path: Path, name: str)
     (tmp_path / "file.yaml").write_text("topic: a")
     with pytest.raises(UsageError):
         load_estate(tmp_path / name)
+
+
+def test_the_example_estate_runs_on_the_sandbox() -> None:
+    estate = load_estate(Path(__file__).parents[3] / "topics")
+    specs = estate.topics_for("sandbox")
+    assert len(specs) == 12
+    assert all(spec.partitions and spec.replication_factor for spec in specs)
+    brokers = {b for spec in specs for row in spec.assignment or () for b in row}
+    assert brokers <= set(range(1, 7))
+
+
+@pytest.mark.parametrize(
+    ("unit", "rule"),
+    [
+        ("k{n}: 1\n", "key-unknown"),
+        ("---\n- x\n", "document-form"),
+        ("a: 1\n", "yaml-duplicate-key"),
+    ],
+)
+def test_a_file_that_is_wrong_from_end_to_end_is_not_told_from_end_to_end(
+    tmp_path: Path, unit: str, rule: str
+) -> None:
+    write(tmp_path, topics="topic: a\n" + "".join(unit.format(n=n) for n in range(1_000)))
+    with pytest.raises(SpecError) as refused:
+        load_estate(tmp_path)
+    assert rule in {finding.rule for finding in refused.value.findings}
+    assert len(refused.value.findings) <= MOST_FINDINGS + 1
+
+
+def test_a_newer_kafka_is_noted(tmp_path: Path) -> None:
+    clusters = 'version: 1\nclusters: {prod: {kafka_version: "99.0"}}'
+    (note,) = load(tmp_path, "topic: a", clusters).findings
+    assert (note.rule, note.severity) == ("kafka-version-newer", Severity.NOTE)

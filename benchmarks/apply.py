@@ -1,0 +1,47 @@
+"""Creating topics beside the smallest script, until they are visible. `make bench-apply` runs it.
+
+The script waits until one client sees all topics; reconciler plans, asks the brokers first, and
+waits until every broker shows them. A fresh cluster for every run, a process a broker.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from timing import LIMIT, RECONCILER, Timing, describe, ratio, time_process, write_estate
+
+from reconciler.sandbox import start_cluster
+
+ROUNDS = 3
+
+
+def compare(count: int) -> None:
+    """Time both, in turn, each on a cluster of its own."""
+    pairs = [(_time_ours(count), _time_limit(count)) for _ in range(ROUNDS)]
+    ours, limit = zip(*pairs, strict=True)
+    print(f"create {count:,} topics of 4 partitions, 3 brokers, until visible")
+    print(describe("smallest script", limit))
+    print(describe("reconciler apply", ours))
+    print(f"  ratio {ratio(ours, limit):.2f}")
+
+
+def _time_limit(count: int) -> Timing:
+    with start_cluster(brokers=3, racks=3, isolate=True) as cluster:
+        return time_process([*LIMIT, "create", cluster.bootstrap_servers, str(count)])
+
+
+def _time_ours(count: int) -> Timing:
+    with (
+        start_cluster(brokers=3, racks=3, isolate=True) as cluster,
+        tempfile.TemporaryDirectory() as d,
+    ):
+        write_estate(Path(d), count)
+        servers = ["--bootstrap-servers", cluster.bootstrap_servers]
+        apply = [*RECONCILER, "apply", d, "--cluster", "sandbox", *servers, "--auto-approve"]
+        return time_process(apply)
+
+
+if __name__ == "__main__":
+    for topics in (1_000, 5_000):
+        compare(topics)

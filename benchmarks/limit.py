@@ -1,0 +1,48 @@
+"""The smallest script that does the same with confluent-kafka alone: what nobody can be far below.
+
+limit.py read SERVERS             list, describe brokers, describe every topic's configs
+limit.py create SERVERS COUNT     create in batches of 500, placed round robin, until visible
+"""
+
+import sys
+
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+PARTITIONS = 4
+BATCH = 500
+
+
+def read(admin: AdminClient) -> None:
+    """Read what an empty plan needs."""
+    names = list(admin.list_topics(timeout=60).topics)
+    admin.describe_cluster().result()
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    for future in admin.describe_configs(resources, request_timeout=60).values():
+        future.result()
+
+
+def create(admin: AdminClient, count: int) -> None:
+    """Create topics of four partitions and wait until one client sees them all."""
+    brokers = sorted(admin.list_topics(timeout=60).brokers)
+    rows = [[brokers[p % len(brokers)]] for p in range(PARTITIONS)]
+    names = [f"bench.topic-{number:05}" for number in range(count)]
+    for start in range(0, count, BATCH):
+        topics = [
+            NewTopic(name, num_partitions=PARTITIONS, replica_assignment=rows)
+            for name in names[start : start + BATCH]
+        ]
+        for future in admin.create_topics(topics, request_timeout=120).values():
+            future.result()
+    wanted = set(names)
+    while True:
+        seen = admin.list_topics(timeout=60).topics
+        if all(name in seen and len(seen[name].partitions) == PARTITIONS for name in wanted):
+            return
+
+
+if __name__ == "__main__":
+    client = AdminClient({"bootstrap.servers": sys.argv[2]})
+    if sys.argv[1] == "read":
+        read(client)
+    else:
+        create(client, int(sys.argv[3]))

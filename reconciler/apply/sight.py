@@ -1,0 +1,74 @@
+"""What the brokers show of planned topics: brokers answer before the others know, and disagree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.apply.remaining import Remaining, find_in_views, find_remaining
+from reconciler.errors import ClusterError, Finding
+from reconciler.model import AlterConfig
+from reconciler.plan import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from reconciler.model import PlannedTopic, TopicState
+    from reconciler.ports import ClusterReader
+
+
+def look(reader: ClusterReader, topics: Mapping[str, PlannedTopic]) -> dict[str, Remaining]:
+    """Ask all brokers what is left to do; the most advanced view counts.
+
+    Errors: ClusterError where no broker answers.
+    """
+    if not topics:
+        return {}
+    views = _read_views(reader, topics, topics)
+    return {
+        name: find_in_views(topic, [view.get(name) for view in views])
+        for name, topic in topics.items()
+    }
+
+
+def look_everywhere(
+    reader: ClusterReader, topics: Mapping[str, PlannedTopic]
+) -> dict[str, Remaining]:
+    """Ask all brokers again; the least advanced view counts.
+
+    One that shows something foreign may be one that lags, so a topic has moved only where all of
+    them say so. A topic that is created carries its configs with it, so only altered ones are
+    asked for. Errors: ClusterError where no broker answers.
+    """
+    configured = {name for name, topic in topics.items() if _alters_config(topic)}
+    views = _read_views(reader, topics, configured)
+    return {
+        name: _least_advanced(
+            topic,
+            [find_remaining(topic, v.get(name), with_config=name in configured) for v in views],
+        )
+        for name, topic in topics.items()
+    }
+
+
+def _read_views(
+    reader: ClusterReader, names: Collection[str], with_config: Collection[str]
+) -> Sequence[Mapping[str, TopicState]]:
+    """Return what each broker shows. Errors: ClusterError, lest silence be taken for absence."""
+    views = reader.read_views(names, with_config)
+    if not views:
+        what = "no broker answers when asked what it shows of the plan's topics"
+        raise ClusterError([Finding("connect-lost", what, "check that the brokers are well")])
+    return tuple(views.values())
+
+
+def _least_advanced(topic: PlannedTopic, found: Sequence[Remaining]) -> Remaining:
+    if all(remaining.is_done for remaining in found):
+        return Remaining()
+    if all(remaining.moved for remaining in found):
+        return found[0]
+    on_the_way = (remaining for remaining in found if remaining.steps)
+    return next(on_the_way, Remaining(steps_of(topic)))
+
+
+def _alters_config(topic: PlannedTopic) -> bool:
+    return any(isinstance(step, AlterConfig) for step in steps_of(topic))

@@ -1,0 +1,157 @@
+"""`reconciler apply`: make the changes of a plan, and nothing else."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler import api
+from reconciler.cli import options
+from reconciler.cli.journal import Journal
+from reconciler.cli.plan import make_plan
+from reconciler.cli.show import read_plan
+from reconciler.cli.terminal import paint, print_note, wants_colour
+from reconciler.errors import FindingsError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.apply import Applied
+    from reconciler.model import Outcome, Plan
+    from reconciler.spec import Estate
+
+INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("source", default="topics", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--estate",
+    type=click.Path(path_type=Path),
+    default=Path("topics"),
+    show_default=True,
+    help="Where clusters.yaml is, beside a saved plan.",
+)
+@click.option("--cluster", metavar="NAME", help="Which cluster; a saved plan names its own.")
+@options.bootstrap_option
+@options.topic_option
+@click.option("--auto-approve", is_flag=True, help="Do not ask; for CI.")
+@click.option("--skip-refused", is_flag=True, help="Do the rest where topics are refused.")
+@click.option("--expect", metavar="FINGERPRINT", help="Go on only if this is the plan.")
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append progress and outcomes to FILE, as JSON lines.",
+)
+def command(
+    source: Path,
+    estate: Path,
+    cluster: str | None,
+    bootstrap_servers: str | None,
+    topic: str,
+    auto_approve: bool,
+    skip_refused: bool,
+    expect: str | None,
+    journal: Path | None,
+) -> int:
+    """Apply a saved PLAN, or plan SOURCE, an estate, afresh for --cluster and apply that.
+
+    Exits 0 when everything is as planned, 1 when something was refused or failed.
+    """
+    loaded, plan = _obtain(source, estate, cluster, bootstrap_servers, topic)
+    _expect(plan, expect)
+    if not _has_work(plan, skip_refused=skip_refused):
+        return 0
+    if not auto_approve and not _approve():
+        print_note("nothing was changed")
+        return 1
+    with Journal(journal) as log, _ending_gently():
+        applied = api.apply_plan(
+            plan,
+            loaded,
+            bootstrap_servers=bootstrap_servers,
+            skip_refused=skip_refused,
+            observe=log.observe,
+        )
+        log.conclude(applied)
+    _print_outcomes(applied)
+    return INTERRUPTED if applied.interrupted else 0 if applied.succeeded else 1
+
+
+def _obtain(
+    source: Path, estate: Path, cluster: str | None, servers: str | None, topic: str
+) -> tuple[Estate, Plan]:
+    """Read the saved plan, or make one, and show it."""
+    if source.is_file() and source.suffix not in (".yaml", ".yml"):
+        plan = read_plan(source)
+        if cluster not in (None, plan.cluster):
+            raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
+        loaded = api.load_estate(estate)
+    else:
+        if cluster is None:
+            raise UsageError("name the cluster: --cluster NAME")
+        loaded, plan = make_plan(source, cluster, servers, topic)
+    colour = wants_colour(sys.stdout)
+    click.echo(api.render_plan(plan, colour=colour), color=True)
+    return loaded, plan
+
+
+def _expect(plan: Plan, expected: str | None) -> None:
+    """Go on only with the plan that was approved."""
+    from reconciler.errors import Finding
+    from reconciler.plan import fingerprint_plan
+
+    found = fingerprint_plan(plan)
+    if expected is not None and found != expected:
+        what = f"the plan's fingerprint is {found}, not the approved {expected}"
+        way_out = "read the plan above, and approve that one"
+        raise FindingsError([Finding("plan-unexpected", what, way_out)])
+
+
+def _has_work(plan: Plan, *, skip_refused: bool) -> bool:
+    """Tell whether there is something to do. Errors: RefusedPlanError, the plan being shown."""
+    from reconciler.errors import RefusedPlanError
+    from reconciler.plan import steps_of
+
+    refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
+    if refusals and not skip_refused:
+        raise RefusedPlanError(refusals)
+    return any(steps_of(topic) for topic in plan.topics)
+
+
+def _approve() -> bool:
+    """Ask the person; where there is none, say how to go on without."""
+    if not sys.stdin.isatty():
+        raise UsageError("nobody is here to approve the plan; pass --auto-approve")
+    return click.confirm("Apply this?", err=True)
+
+
+@contextmanager
+def _ending_gently() -> Iterator[None]:
+    """Take SIGTERM, by which CI ends its jobs, as Ctrl-C is taken: with a report."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_outcomes(applied: Applied) -> None:
+    for outcome in applied.outcomes:
+        click.echo(_line(outcome), color=True)
+    counts = Counter(str(outcome.kind) for outcome in applied.outcomes)
+    said = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
+    click.echo(f"\n{'Interrupted. ' if applied.interrupted else ''}Applied: {said}")
+
+
+def _line(outcome: Outcome) -> str:
+    tones = {"done": "green", "already done": "green", "half done": "yellow", "failed": "red"}
+    tone = tones.get(str(outcome.kind), "yellow")
+    said = f"  {outcome.text}" if outcome.text else ""
+    return f"{paint(tone, f'{outcome.kind:<13}')} {outcome.topic}{said}"

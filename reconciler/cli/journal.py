@@ -1,0 +1,99 @@
+"""What an apply tells while it runs: a bar for people, JSON lines for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from reconciler.cli.terminal import print_note
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from rich.progress import Progress, TaskID
+
+    from reconciler.apply import Applied, StepAnswered
+
+TITLES = {
+    "validate": "asking the brokers",
+    "create": "creating topics",
+    "expand": "adding partitions",
+    "configure": "altering configs",
+    "verify": "seen on every broker",
+}
+
+
+class Journal:
+    """Observes an apply: moves a bar where a person is looking, and writes FILE where asked.
+
+    A file that cannot be opened is a UsageError, before anything is done; one that can no longer
+    be written to is given up with a note, since the cluster matters more.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self._path = file
+        self._exits = ExitStack()
+        self._file: BinaryIO | None = None
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            self._file = self._exits.enter_context(_open(self._path))
+        if sys.stderr.isatty():
+            self._bars = self._exits.enter_context(_make_bars())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exits.close()
+
+    def observe(self, answered: StepAnswered) -> None:
+        """Take note of one step's answer."""
+        self._write("step", asdict(answered))
+        if self._bars is not None:
+            if answered.phase not in self._tasks:
+                title = TITLES[answered.phase]
+                self._tasks[answered.phase] = self._bars.add_task(title, total=answered.total)
+            self._bars.advance(self._tasks[answered.phase])
+
+    def conclude(self, applied: Applied) -> None:
+        """Take note of every outcome."""
+        for outcome in applied.outcomes:
+            self._write("outcome", asdict(outcome))
+
+    def _write(self, kind: str, fields: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        line = {"at": datetime.now(UTC).isoformat(), "type": kind, **fields}
+        try:
+            self._file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+        except OSError as error:
+            self._file = None
+            print_note(f"the journal {self._path} ends here: {error.strerror}")
+
+
+def _open(path: Path) -> BinaryIO:
+    """Open a file so that each line reaches it at once and whole, whatever ends this process."""
+    try:
+        return path.open("ab", buffering=0)
+    except OSError as error:
+        raise UsageError(f"cannot write the journal {path}: {error.strerror}") from error
+
+
+def _make_bars() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)

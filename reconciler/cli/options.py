@@ -1,0 +1,16 @@
+"""Options that several verbs share, spelled and explained once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+estate_argument = click.argument(
+    "estate", default="topics", type=click.Path(exists=True, path_type=Path)
+)
+cluster_option = click.option("--cluster", required=True, metavar="NAME", help="Which cluster.")
+bootstrap_option = click.option(
+    "--bootstrap-servers", metavar="HOST:PORT,…", help="Goes before what clusters.yaml says."
+)
+topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only these topics.")

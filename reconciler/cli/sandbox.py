@@ -1,0 +1,203 @@
+"""`reconciler sandbox`: a throwaway Kafka cluster on this machine, from up to down."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.terminal import paint, print_note, wants_colour
+from reconciler.errors import UsageError
+from reconciler.sandbox import control
+from reconciler.sandbox.jars import find_release, known_releases
+from reconciler.sandbox.request import EngineName
+from reconciler.sandbox.shape import describe_shape, read_shape, spread_brokers
+from reconciler.sandbox.status import BrokerState
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from reconciler.model import Broker
+    from reconciler.sandbox.record import SandboxRecord
+    from reconciler.sandbox.status import SandboxHealth
+
+DEFAULT_BROKERS = 3
+COLOURS = {
+    BrokerState.RUNNING: "green",
+    BrokerState.STOPPED: "yellow",
+    BrokerState.FROZEN: "yellow",
+    BrokerState.DEAD: "red",
+}
+
+
+@click.group(name="sandbox", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Run a throwaway Kafka cluster on this machine: real brokers, reachable from here only."""
+
+
+@command.command()
+@click.option("--brokers", type=click.IntRange(1, 100), help="How many.  [default: 3]")
+@click.option("--racks", type=click.IntRange(1, 100), help="How many.  [default: 3, or fewer]")
+@click.option(
+    "--like",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Take broker ids and racks from a snapshot of a cluster.",
+)
+@click.option("--kafka", metavar="VERSION", help=f"One of {', '.join(known_releases())}.")
+@click.option(
+    "--engine",
+    type=click.Choice([name.value for name in EngineName]),
+    default=EngineName.EMBEDDED.value,
+    show_default=True,
+    help="Brokers in a process of ours, or the official image.",
+)
+@click.option("--isolate", is_flag=True, help="A process for each broker (embedded engine).")
+@click.option("--image", metavar="NAME", help="Which image (container engine).")
+def up(
+    brokers: int | None,
+    racks: int | None,
+    like: Path | None,
+    kafka: str | None,
+    engine: str,
+    isolate: bool,
+    image: str | None,
+) -> None:
+    """Start the sandbox and leave it running."""
+    shape = _choose_shape(brokers, racks, like)
+    if image is not None and engine != EngineName.CONTAINER:
+        raise UsageError("--image is for --engine container")
+    if isolate and engine == EngineName.CONTAINER:
+        raise UsageError("--isolate is for --engine embedded; containers are isolated anyway")
+    began = time.monotonic()
+    with StartProgress() as progress:
+        record = control.bring_up_sandbox(
+            shape,
+            engine=engine,
+            isolate=isolate,
+            kafka_version=find_release(kafka),
+            image=image,
+            progress=progress,
+        )
+    _print_record(record, f"ready in {time.monotonic() - began:.1f} s")
+    print_note("`reconciler plan --cluster sandbox` plans on it, `reconciler sandbox down` ends it")
+
+
+@command.command()
+def status() -> None:
+    """Show what runs, and how each broker is."""
+    record = control.require_sandbox()
+    health = control.look_after(record)
+    well = sum(status.state is BrokerState.RUNNING for status in health.brokers)
+    _print_record(record, f"{well} of {len(health.brokers)} brokers running")
+    _print_health(health)
+
+
+@command.command()
+def down() -> None:
+    """End the sandbox and remove what it stored. There may be none."""
+    click.echo("The sandbox is gone." if control.take_down_sandbox() else "No sandbox runs.")
+
+
+@command.command("stop-broker")
+@click.argument("broker_id", metavar="ID", type=int)
+def stop_broker(broker_id: int) -> None:
+    """Shut one broker down, as an operator would."""
+    _print_health(control.stop_broker(control.require_sandbox(), broker_id))
+
+
+@command.command("start-broker")
+@click.argument("broker_id", metavar="ID", type=int)
+def start_broker(broker_id: int) -> None:
+    """Start a broker again that is stopped or dead."""
+    _print_health(control.start_broker(control.require_sandbox(), broker_id))
+
+
+def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> tuple[Broker, ...]:
+    if like is None:
+        count = DEFAULT_BROKERS if brokers is None else brokers
+        return spread_brokers(count, min(3, count) if racks is None else racks)
+    if brokers is not None or racks is not None:
+        raise UsageError("--like says how many brokers and racks; leave --brokers and --racks out")
+    return read_shape(like)
+
+
+def _print_record(record: SandboxRecord, state: str) -> None:
+    click.echo(
+        f"sandbox · Kafka {record.kafka_version} · {describe_shape(record.brokers)}"
+        f" · {record.engine} · {state}"
+    )
+    click.echo(f"  cluster id         {record.cluster_id}")
+    click.echo(f"  bootstrap servers  {record.bootstrap_servers}")
+    click.echo(f"  logs               {record.directory}")
+
+
+def _print_health(health: SandboxHealth) -> None:
+    """Print a table, its columns as wide as they must be."""
+    statuses = health.brokers
+    rows = [("broker", "rack", "address", "state")]
+    rows += [(str(s.id), s.rack or "–", s.address, s.state.value) for s in statuses]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row, status in zip(rows, (None, *statuses), strict=True):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        if status is not None:
+            cells[3] = paint(COLOURS[status.state], cells[3])
+        reason = f"  {status.reason}" if status is not None and status.reason else ""
+        click.echo(f"  {'  '.join(cells)}{reason}".rstrip())
+    if health.controller_failure:
+        click.echo(f"  {paint('red', 'no controller')}: {health.controller_failure}")
+
+
+class StartProgress:
+    """A start as a person sees it on stderr: the stage, and a bar while something downloads."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn
+
+        console = Console(stderr=True, no_color=not wants_colour(sys.stderr))
+        stage = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
+        self._visible = console.is_terminal
+        self._stages = Progress(*stage, console=console, transient=True)
+        self._downloads = Progress(
+            *stage, BarColumn(30), DownloadColumn(), console=console, transient=True
+        )
+        self._stage = "looking for Java and Kafka"
+        self._shown: Progress | None = None
+
+    def __enter__(self) -> StartProgress:
+        self._show(self._stages)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown is not None:
+            self._shown.stop()
+
+    def enter(self, stage: str) -> None:
+        """Show what begins now."""
+        self._stage = stage
+        if not self._visible:
+            print_note(f"{stage} …")
+        self._show(self._stages)
+
+    def count(self, done: int, total: int) -> None:
+        """Show how far it is."""
+        if self._shown is not self._downloads:
+            self._show(self._downloads)
+        for task in self._downloads.task_ids:
+            self._downloads.update(task, completed=done, total=total)
+
+    def _show(self, form: Progress) -> None:
+        """Show the current stage in this form instead of what was shown before."""
+        if not self._visible:
+            return
+        if self._shown is not None:
+            self._shown.stop()
+        for task in form.task_ids:
+            form.remove_task(task)
+        form.add_task(self._stage, total=None)
+        form.start()
+        self._shown = form

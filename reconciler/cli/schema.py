@@ -1,0 +1,52 @@
+"""`reconciler schema`: print the JSON Schemas of the file formats."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def _topic() -> dict[str, Any]:
+    from reconciler.spec.json_schema import build_topic_schema
+
+    return build_topic_schema()
+
+
+def _clusters() -> dict[str, Any]:
+    from reconciler.spec.json_schema import build_clusters_schema
+
+    return build_clusters_schema()
+
+
+def _plan() -> dict[str, Any]:
+    from reconciler.plan.document import PlanDocument
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **PlanDocument.model_json_schema(mode="serialization"),
+        "title": "A plan of reconciler",
+    }
+
+
+SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
+    {"topic": _topic, "clusters": _clusters, "plan": _plan}
+)
+"""Every format by name. schemas/ holds each as `<name>.schema.json`."""
+
+
+@click.command()
+@click.argument("name", type=click.Choice(list(SCHEMAS)))
+def command(name: str) -> None:
+    """Print the JSON Schema of a file format, for editors and other tools."""
+    click.echo(render_schema(name), nl=False)
+
+
+def render_schema(name: str) -> str:
+    """Return a schema as the text of its file."""
+    return json.dumps(SCHEMAS[name](), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,91 @@
+"""`reconciler validate`: check every spec, without a cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.findings import (
+    count,
+    count_findings,
+    list_findings,
+    render_github,
+    render_sarif,
+    render_text,
+)
+from reconciler.cli.options import estate_argument
+from reconciler.cli.terminal import wants_colour
+from reconciler.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from reconciler.errors import Finding
+    from reconciler.spec import Estate
+
+
+@click.command()
+@estate_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How findings are shown.",
+)
+def command(estate: Path, form: str) -> int:
+    """Check every spec of ESTATE, a directory, without a cluster.
+
+    Every mistake is shown at once, with its place and the way out. Exits 1 if there is an error.
+    """
+    from reconciler.spec import load_estate
+
+    loaded: Estate | None = None
+    try:
+        loaded = load_estate(estate)
+        findings = loaded.findings
+    except SpecError as error:
+        findings = error.findings
+    click.echo(_render(form, findings, loaded), color=wants_colour(sys.stdout))
+    return 0 if loaded else 1
+
+
+def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> str:
+    match form:
+        case "json":
+            return _render_json(findings, estate)
+        case "sarif":
+            return render_sarif(findings)
+        case "github":
+            return "\n".join(filter(None, [render_github(findings), _conclude(findings, estate)]))
+        case _:
+            conclusion = _conclude(findings, estate)
+            return "\n\n".join(filter(None, [render_text(findings), conclusion]))
+
+
+def _conclude(findings: Sequence[Finding], estate: Estate | None) -> str:
+    """Return the last line: what is wrong in numbers, or that all is good."""
+    if estate is None:
+        return f"{count_findings(findings)}; no cluster was touched"
+    if not estate.topics:
+        return "no topics: nothing to do"
+    topics, files = count(len(estate.topics), "topic"), count(estate.files, "file")
+    clusters = count(len(estate.declared), "cluster") if estate.declared else "the sandbox alone"
+    return f"{topics} in {files}, {clusters}: {click.style('all good', fg='green')}"
+
+
+def _render_json(findings: Sequence[Finding], estate: Estate | None) -> str:
+    answer = {
+        "format_version": "1.0",
+        "valid": estate is not None,
+        "topics": len(estate.topics) if estate else None,
+        "files": estate.files if estate else None,
+        "clusters": list(estate.declared) if estate else None,
+        "findings": list_findings(findings),
+    }
+    return json.dumps(answer, indent=2)

@@ -1,0 +1,19 @@
+"""Stage 2: what each spec asks for that its cluster does not have yet, or must not be given.
+
+Belongs here: comparing fields, and refusing what cannot or must not be done. Nothing that differs
+is silent. Forbidden here: deciding where replicas go, and anything that reads the world.
+"""
+
+from reconciler.diff.brokers import eligible_brokers
+from reconciler.diff.fields import NOT_MANAGED_KEYS, FieldChange, managed_overrides
+from reconciler.diff.topics import ConfigEquality, TopicDiff, diff_topics
+
+__all__ = [
+    "NOT_MANAGED_KEYS",
+    "ConfigEquality",
+    "FieldChange",
+    "TopicDiff",
+    "diff_topics",
+    "eligible_brokers",
+    "managed_overrides",
+]

@@ -1,0 +1,97 @@
+"""Which brokers may take something new, and what is refused because of those that may not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from reconciler.model import Assignment, Broker, TopicSpec
+
+
+def eligible_brokers(
+    brokers: Iterable[Broker], excluded: Collection[int] = ()
+) -> tuple[Broker, ...]:
+    """Return the brokers that may take something new: alive, not cordoned, not excluded; by id."""
+    return tuple(sorted(b for b in brokers if b.alive and not b.cordoned and b.id not in excluded))
+
+
+class Brokers:
+    """The brokers of one cluster, held against what specs want placed on them."""
+
+    def __init__(self, brokers: Iterable[Broker], excluded: Collection[int]) -> None:
+        self.brokers = {broker.id: broker for broker in brokers}
+        self.eligible = eligible_brokers(self.brokers.values(), excluded)
+        self.excluded = excluded
+
+    def refuse_placement(
+        self,
+        spec: TopicSpec,
+        manual: Assignment | None,
+        replication: int,
+        *,
+        fixed: bool = False,
+    ) -> Iterator[Finding]:
+        """Refuse new partitions that no placement, or not the manual one, can put anywhere.
+
+        `fixed`: the topic exists, so its replication is what it is.
+        """
+        if manual is not None:
+            yield from self._refuse_rows(spec, manual)
+        elif replication > len(self.eligible):
+            yield self._too_few_brokers(spec, replication, fixed=fixed)
+        elif spec.rack_aware:
+            yield from self._refuse_partial_racks(spec)
+
+    def _too_few_brokers(self, spec: TopicSpec, replication: int, *, fixed: bool) -> Finding:
+        able = len(self.eligible)
+        idle = len(self.brokers) - able
+        beside = f" ({idle} more take nothing new)" if idle else ""
+        lower = "" if fixed or not able else f"use at most {able}, or "
+        return Finding(
+            "rf-le-brokers",
+            f"replication_factor {replication} exceeds the {able} brokers "
+            f"that can take replicas{beside}",
+            f"{lower}bring up more brokers",
+            spec.where("replication_factor"),
+        )
+
+    def _refuse_partial_racks(self, spec: TopicSpec) -> Iterator[Finding]:
+        without = [broker.id for broker in self.eligible if broker.rack is None]
+        if without and len(without) < len(self.eligible):
+            listed = ", ".join(map(str, without))
+            yield Finding(
+                "racks-known",
+                f"brokers {listed} tell no rack while others do, so spreading over racks "
+                "cannot be promised",
+                "set broker.rack on them, or write rack_aware: false in the spec",
+                spec.location,
+            )
+
+    def _refuse_rows(self, spec: TopicSpec, rows: Assignment) -> Iterator[Finding]:
+        start = len(spec.assignment or ()) - len(rows)
+        for partition, replicas in enumerate(rows, start):
+            for broker_id in replicas:
+                trouble = self._trouble_with(broker_id)
+                if trouble:
+                    rule, what, way_out = trouble
+                    where = spec.where(f"assignment.{partition}")
+                    said = f"partition {partition} is assigned to broker {broker_id}, {what}"
+                    yield Finding(rule, said, way_out, where)
+
+    def _trouble_with(self, broker_id: int) -> tuple[str, str, str] | None:
+        broker = self.brokers.get(broker_id)
+        others = ", ".join(str(b.id) for b in self.eligible) or "none"
+        way_out = f"brokers that can take replicas: {others}"
+        if broker is None:
+            return ("broker-unknown", "which the cluster does not have", way_out)
+        if not broker.alive:
+            return ("broker-dead", "which is not alive", f"start it first; {way_out}")
+        if broker.cordoned:
+            return ("broker-cordoned", "whose log directories are all cordoned", way_out)
+        if broker_id in self.excluded:
+            return ("broker-excluded", "which exclude_brokers keeps out", way_out)
+        return None

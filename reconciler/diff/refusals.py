@@ -1,0 +1,154 @@
+"""What is refused of one topic, whatever the brokers: each refusal says the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.diff.fields import NOT_MANAGED_KEYS
+from reconciler.errors import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reconciler.diff.fields import FieldChange
+    from reconciler.model import TopicSpec, TopicState
+
+
+def refuse_look_alikes(spec: TopicSpec, look_alikes: Iterable[str]) -> Iterator[Finding]:
+    """Refuse a new name that a live topic's metrics would be mixed up with."""
+    for live in sorted(look_alikes):
+        yield Finding(
+            "name-collides-with-live",
+            f"topic {spec.name} would collide with the live topic {live}: "
+            "metrics spell '.' and '_' alike, so Kafka refuses it",
+            f"name it otherwise, or put {live} into the spec instead",
+            spec.location,
+        )
+
+
+def refuse_change(spec: TopicSpec, change: FieldChange) -> Iterator[Finding]:
+    """Refuse what cannot be done; config changes and more partitions can."""
+    field_name = change.path.partition(".")[0]
+    if field_name == "config":
+        return
+    where = spec.where(change.path)
+    found, wished = change.found, change.wished
+    if field_name == "partitions":
+        if isinstance(found, int) and isinstance(wished, int) and wished < found:
+            yield Finding(
+                "partitions-never-shrink",
+                f"{found} → {wished} partitions: Kafka cannot remove partitions",
+                f"put {found} back, or create a new topic and move its producers and consumers",
+                where,
+            )
+    elif field_name == "replication_factor":
+        yield Finding(
+            "replication-stays",
+            f"replication_factor {found} → {wished}: changing it moves replicas, "
+            "which reconciler does not do",
+            f"put {found} back, or reassign with kafka-reassign-partitions and plan again",
+            where,
+        )
+    else:
+        yield Finding(
+            "replicas-stay",
+            f"{change.path.replace('.', ' of partition ')}: {found} → {wished}: existing "
+            "replicas are never moved",
+            f"write {found}, or reassign with kafka-reassign-partitions and plan again",
+            where,
+        )
+
+
+def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
+    """Refuse new partitions where Kafka cannot tell the replication factor."""
+    if state.reassigning:
+        listed = ", ".join(map(str, sorted(state.reassigning)))
+        yield Finding(
+            "expand-after-reassignment",
+            f"partitions {listed} are being reassigned; Kafka may take their inflated replica "
+            "lists for the replication factor",
+            "wait until the reassignment has ended, or cancel it, and plan again",
+            spec.where("partitions"),
+        )
+    factors = sorted(state.replication_factors)
+    if len(factors) > 1:
+        yield Finding(
+            "expand-uniform-replication",
+            f"its partitions have {' and '.join(map(str, factors))} replicas; Kafka holds new "
+            "partitions against an arbitrary one of them",
+            "give all of them the same number with kafka-reassign-partitions and plan again",
+            spec.where("partitions"),
+        )
+
+
+def refuse_unknown_counts(
+    spec: TopicSpec, partitions: int | None, replication: int | None
+) -> Iterator[Finding]:
+    """Refuse to create a topic whose size nobody wrote down."""
+    wanted = {"partitions": partitions, "replication_factor": replication}
+    missing = " and ".join(name for name, count in wanted.items() if count is None)
+    yield Finding(
+        "create-needs-counts",
+        f"topic {spec.name} does not exist, and its spec leaves out {missing}",
+        f"write {missing} in the topic, its profile or the defaults",
+        spec.location,
+    )
+
+
+def refuse_min_insync(
+    spec: TopicSpec, config: Mapping[str, str], replication: int
+) -> Iterator[Finding]:
+    """Refuse more in-sync replicas than there are replicas; Kafka would take them."""
+    wished = config.get("min.insync.replicas")
+    if wished is not None and int(wished) > replication > 0:
+        yield Finding(
+            "min-insync-le-replication",
+            f"min.insync.replicas {wished} exceeds the {replication} replicas of {spec.name}: "
+            "no producer with acks=all could write",
+            f"use at most {replication}",
+            spec.where("config.min.insync.replicas"),
+        )
+
+
+def refuse_untiering(
+    spec: TopicSpec, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Refuse to take a topic off the remote tier without saying that its records there go.
+
+    In: the configs in force. Source: KIP-950; the broker refuses it only when it is done.
+    """
+    tiered, key = "remote.storage.enable", "remote.log.delete.on.disable"
+    turned_off = before.get(tiered) == "true" and after.get(tiered) == "false"
+    if turned_off and after.get(key) != "true":
+        yield Finding(
+            "tiered-off-deletes",
+            f"{tiered} true → false deletes what the remote tier holds, and Kafka wants that said",
+            f"write {key}: true beside it, or keep the tier and stop copying with "
+            "remote.log.copy.disable: true",
+            spec.where(f"config.{tiered}"),
+        )
+
+
+def refuse_deletion(spec: TopicSpec, state: TopicState | None) -> Iterator[Finding]:
+    """Refuse to delete."""
+    if state is not None:
+        yield Finding(
+            "deletion-not-done",
+            f"state: absent asks to delete {spec.name}, which reconciler does not do",
+            "delete it by hand once nothing uses it, or take the document out of the estate",
+            spec.where("state"),
+        )
+
+
+def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
+    """Name the overrides that no spec can speak of."""
+    for key, value in sorted(state.config.items()):
+        if key in NOT_MANAGED_KEYS:
+            what = f"{key} is set on the topic: a reassignment is throttled, or left it behind"
+            way_out = "kafka-reassign-partitions --verify clears it once the moves have ended"
+        elif value is None:
+            what = f"{key} is set on the topic, though the brokers do not know that key"
+            way_out = "kafka-configs --delete-config takes it away"
+        else:
+            continue
+        yield Finding("not-managed", what, way_out, spec.location, Severity.NOTE)

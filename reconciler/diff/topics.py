@@ -1,0 +1,166 @@
+"""Each spec against its topic: what differs, what has to be placed, and what is refused.
+
+Every field that differs becomes work, a refusal, or a note that it is not managed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+from reconciler.diff.brokers import Brokers
+from reconciler.diff.fields import (
+    FieldChange,
+    compare_fields,
+    list_found,
+    list_wished,
+    managed_overrides,
+    wished_partitions,
+    wished_replication,
+)
+from reconciler.diff.refusals import (
+    note_not_managed,
+    refuse_change,
+    refuse_deletion,
+    refuse_expansion,
+    refuse_look_alikes,
+    refuse_min_insync,
+    refuse_unknown_counts,
+    refuse_untiering,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from reconciler.errors import Finding
+    from reconciler.model import Assignment, ClusterState, TopicSpec, TopicState
+
+
+class ConfigEquality(Protocol):
+    """Whether two values of a config key mean the same to the broker (lists have no order)."""
+
+    def same(self, key: str, a: str, b: str) -> bool:
+        """Compare two values in the broker's spelling."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDiff:
+    """One topic's spec against its state.
+
+    `new_partitions` counts the partitions to place, of `replication_factor` replicas each;
+    `manual` holds their rows where the spec lists them. `config` holds the managed overrides as
+    they would be afterwards. With `refusals` nothing of the topic is done.
+    """
+
+    spec: TopicSpec
+    state: TopicState | None
+    changes: tuple[FieldChange, ...] = ()
+    new_partitions: int = 0
+    replication_factor: int = 0
+    manual: Assignment | None = None
+    config: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    refusals: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+
+
+def diff_topics(
+    specs: Iterable[TopicSpec],
+    cluster: ClusterState,
+    equality: ConfigEquality,
+    excluded: Collection[int] = (),
+) -> tuple[TopicDiff, ...]:
+    """Compare every spec with the cluster.
+
+    `excluded` names brokers that take nothing new. Returns one diff a spec, by topic name.
+    """
+    judge = _Judge(cluster, equality, frozenset(excluded))
+    return tuple(judge.diff(spec) for spec in sorted(specs, key=lambda spec: spec.name))
+
+
+class _Judge:
+    """Holds what all topics of one comparison share."""
+
+    def __init__(
+        self, cluster: ClusterState, equality: ConfigEquality, excluded: frozenset[int]
+    ) -> None:
+        self.cluster = cluster
+        self.equality = equality
+        self.brokers = Brokers(cluster.brokers, excluded)
+        self.look_alikes: dict[str, list[str]] = defaultdict(list)
+        for name in cluster.topics:
+            self.look_alikes[name.replace(".", "_")].append(name)
+
+    def diff(self, spec: TopicSpec) -> TopicDiff:
+        state = self.cluster.topics.get(spec.name)
+        if spec.absent:
+            return TopicDiff(spec, state, refusals=tuple(refuse_deletion(spec, state)))
+        return self._create(spec) if state is None else self._alter(spec, state)
+
+    def _create(self, spec: TopicSpec) -> TopicDiff:
+        partitions = wished_partitions(spec)
+        replication = wished_replication(spec)
+        refusals = [
+            *refuse_look_alikes(spec, self.look_alikes.get(spec.name.replace(".", "_"), ()))
+        ]
+        if partitions is None or replication is None:
+            refusals += refuse_unknown_counts(spec, partitions, replication)
+        else:
+            refusals += self.brokers.refuse_placement(spec, spec.assignment, replication)
+            refusals += refuse_min_insync(spec, spec.config, replication)
+        return TopicDiff(
+            spec,
+            None,
+            changes=(FieldChange("topic", None, spec.name),),
+            new_partitions=partitions or 0,
+            replication_factor=replication or 0,
+            manual=spec.assignment,
+            config=dict(sorted(spec.config.items())),
+            refusals=tuple(refusals),
+        )
+
+    def _alter(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
+        overrides = managed_overrides(state)
+        config = self._wished_config(spec, overrides)
+        changes = tuple(
+            compare_fields(list_found(spec, state, overrides), list_wished(spec, config))
+        )
+        replication = max(state.replication_factors, default=0)
+        new = max((wished_partitions(spec) or 0) - len(state.assignment), 0)
+        manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
+        refusals = [finding for change in changes for finding in refuse_change(spec, change)]
+        if new:
+            refusals += refuse_expansion(spec, state)
+            refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
+        if any(change.path.startswith("config.min.insync") for change in changes):
+            fewest = min(state.replication_factors, default=0)
+            refusals += refuse_min_insync(spec, config, fewest)
+        defaults = self.cluster.config_defaults
+        refusals += refuse_untiering(spec, {**defaults, **overrides}, {**defaults, **config})
+        return TopicDiff(
+            spec,
+            state,
+            changes=changes,
+            new_partitions=new,
+            replication_factor=replication,
+            manual=manual if new else None,
+            config=config,
+            refusals=tuple(refusals),
+            notes=tuple(note_not_managed(spec, state)),
+        )
+
+    def _wished_config(self, spec: TopicSpec, overrides: Mapping[str, str]) -> dict[str, str]:
+        """Return the overrides as they should be, in the live spelling where that means the same.
+
+        A key that is not overridden and whose default says what the spec says is no difference.
+        """
+        wished = {}
+        for key, value in sorted(spec.config.items()):
+            live = overrides.get(key, self.cluster.config_defaults.get(key))
+            if live is None or not self.equality.same(key, live, value):
+                wished[key] = value
+            elif key in overrides:
+                wished[key] = live
+        return wished

@@ -1,0 +1,229 @@
+"""A connection to one cluster: open, or a reason why not; opened anew where it is lost."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from reconciler.errors import ClusterError, Finding
+from reconciler.kafka.diagnosis import explain, read_trouble
+from reconciler.kafka.errors import error_of, leaves_open, name_error, refuse_request
+from reconciler.kafka.probe import Reach, Trust, probe_all
+from reconciler.kafka.settings import resolve_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from confluent_kafka.admin import AdminClient
+
+    from reconciler.kafka.diagnosis import Trouble
+    from reconciler.kafka.probe import Listener
+    from reconciler.kafka.settings import Settings
+    from reconciler.spec import ClusterEntry
+
+T = TypeVar("T")
+
+PATIENCE_S = 10.0  # for the first answer
+REQUEST_S = 10.0  # for one answer to a question
+PAUSES_S = (0.2, 1.0, 3.0)  # before a question is asked again
+
+_POLL_S = 0.005
+_SETTLE_S = 0.3  # after every server is known to be down, for one that comes up late
+_DOUBT_S = 1.0  # without an answer or an error, before the servers are probed
+
+
+def connect(
+    entry: ClusterEntry,
+    *,
+    bootstrap_servers: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Connection:
+    """Prepare a connection to a cluster of the estate; the first question opens it.
+
+    `bootstrap_servers` goes before what clusters.yaml says. Secrets are resolved here and nowhere
+    else. Errors: ClusterError naming each reference that cannot be resolved.
+    """
+    return Connection(entry, resolve_settings(entry, bootstrap_servers, environment))
+
+
+class Connection:
+    """One cluster and how it is reached. Safe to share between threads; printing it is harmless."""
+
+    def __init__(self, entry: ClusterEntry, settings: Settings) -> None:
+        self.entry = entry
+        self.settings = settings
+        self._client: AdminClient | None = None
+        self._was_open = False
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Connection({self.entry.name}, {', '.join(self.settings.servers)})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the client go; a further question opens another."""
+        with self._lock:
+            self._client = None
+
+    def client(self) -> AdminClient:
+        """Return the open client. Errors: ClusterError with every reason why there is none."""
+        with self._lock:
+            if self._client is None:
+                self._client = open_client(self.settings, self.entry)
+                self._was_open = True
+            return self._client
+
+    def forget(self, client: AdminClient) -> None:
+        """Give up a client that lost its brokers: it may not find others, a fresh one does."""
+        with self._lock:
+            if self._client is client:
+                self._client = None
+
+    def ask(self, question: Callable[[AdminClient], T], what: str) -> T:
+        """Ask a question that changes nothing, again with a fresh client where the answer is lost.
+
+        `what` names the question for the error. Errors: ClusterError where no answer comes, or
+        one that waiting does not mend.
+        """
+        lost: Exception | None = None
+        for pause in (*PAUSES_S, None):
+            try:
+                client = self.client()
+            except ClusterError as error:
+                if not self._was_open:
+                    raise
+                lost = error
+            else:
+                try:
+                    return question(client)
+                except KafkaException as error:
+                    if not leaves_open(error_of(error)):
+                        raise refuse_request(error_of(error), what) from error
+                    lost = error
+                    self.forget(client)
+            if pause is not None:
+                time.sleep(pause)
+        if isinstance(lost, ClusterError):
+            raise lost
+        raise self._lose(lost, what) from lost
+
+    def _lose(self, lost: Exception | None, what: str) -> ClusterError:
+        error = error_of(lost or KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+        tries = len(PAUSES_S) + 1
+        text = f"{what}: no answer in {tries} tries ({name_error(error)}: {error.str()})"
+        way_out = "check that the brokers are well, then run it again"
+        return ClusterError([Finding("connect-lost", self.settings.redact(text), way_out)])
+
+
+def open_client(settings: Settings, entry: ClusterEntry) -> AdminClient:
+    """Return a client that has had one answer, from the cluster that is expected.
+
+    Errors: ClusterError with every reason that can be found out, most within a second.
+    """
+    opening = _Opening(settings, entry)
+    try:
+        opening.wait()
+    except _SilentServersError as error:
+        opening = _Opening(settings.start_at(",".join(error.well)), entry)
+        opening.wait()
+    return opening.client
+
+
+class _Opening:
+    """The first request of a client, and what goes wrong meanwhile."""
+
+    def __init__(self, settings: Settings, entry: ClusterEntry) -> None:
+        self.settings = settings
+        self.entry = entry
+        self.troubles: list[Trouble] = []
+        self.probed: Mapping[str, Listener] | None = None
+        self.client = self._create()
+
+    def wait(self) -> None:
+        """Wait for the first answer, or for a reason why none comes."""
+        answer = self.client.describe_cluster(request_timeout=PATIENCE_S)
+        started = time.monotonic()
+        while not answer.done():
+            self.client.poll(_POLL_S)
+            elapsed = time.monotonic() - started
+            if self._is_hopeless() and elapsed > _SETTLE_S:
+                self._give_up()
+            if self.probed is None and elapsed > _DOUBT_S:
+                self._look_around()
+        if error := answer.exception():
+            self._give_up()
+            raise self._time_out() from error
+        self._check_id(answer.result().cluster_id)
+
+    def _create(self) -> AdminClient:
+        try:
+            return self.settings.build_client(self._take)
+        except KafkaException as error:
+            text = error_of(error).str().removeprefix("Failed to create admin client: ")
+            what = f"the client does not take its settings: {self.settings.redact(text)}"
+            way_out = "correct that property in clusters.yaml"
+            finding = Finding("client-property-value", what, way_out, self.entry.location)
+        raise ClusterError([finding])  # not `from`: the client's error may quote a value
+
+    def _take(self, error: KafkaError) -> None:
+        self.troubles.append(read_trouble(error))
+
+    def _is_hopeless(self) -> bool:
+        """Every server is down, or what all of them need cannot be had."""
+        return any(t.tells_nothing or not t.server for t in self.troubles)
+
+    def _give_up(self) -> None:
+        """Raise what explains the failure; return where nothing does."""
+        told = [trouble for trouble in self.troubles if not trouble.tells_nothing]
+        if self.probed is None:
+            self.probed = self._probe(trouble.server for trouble in told if trouble.server)
+        if findings := explain(self.settings, told, self.probed, self.entry.location):
+            raise ClusterError(findings)
+
+    def _probe(self, further: Iterable[str]) -> Mapping[str, Listener]:
+        get = self.settings.get
+        trust = Trust(get("ssl.ca.location"), get("ssl.ca.pem"))
+        return probe_all((*further, *self.settings.servers), trust)
+
+    def _look_around(self) -> None:
+        """Probe the servers of a client that hears nothing; start again where some are well."""
+        self.probed = self._probe(())
+        well = [s for s, found in self.probed.items() if found.reach is Reach.BROKER]
+        if not well:
+            if any(found.reach is not Reach.SILENT for found in self.probed.values()):
+                self._give_up()
+            return
+        if len(well) < len(self.probed):
+            raise _SilentServersError(well)
+
+    def _time_out(self) -> ClusterError:
+        servers = ", ".join(self.settings.servers)
+        what = f"no answer from {servers} within {PATIENCE_S:.0f} s"
+        if told := [trouble.text for trouble in self.troubles if not trouble.tells_nothing]:
+            what += f" ({self.settings.redact(told[-1])})"
+        way_out = "check the address, firewalls between here and there, and the brokers"
+        return ClusterError([Finding("connect-timeout", what, way_out, self.entry.location)])
+
+    def _check_id(self, cluster_id: str | None) -> None:
+        expected = self.entry.cluster_id
+        if expected is None or cluster_id == expected:
+            return
+        what = f"this is cluster {cluster_id}, and {self.entry.name} is expected to be {expected}"
+        way_out = "check bootstrap.servers, or correct cluster_id in clusters.yaml"
+        raise ClusterError([Finding("cluster-id", what, way_out, self.entry.location)])
+
+
+class _SilentServersError(Exception):
+    """Some servers do not answer; carries those that do."""
+
+    def __init__(self, well: list[str]) -> None:
+        self.well = well

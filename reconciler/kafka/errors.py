@@ -1,0 +1,83 @@
+"""What the client's errors mean: whether a request may have been done, and Kafka's own names."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+
+from reconciler.errors import ClusterError, Finding
+from reconciler.model import Answer, AnswerKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What says nothing about whether a request was done. Codes below zero are the client's own, among
+# them UNKNOWN_SERVER_ERROR (-1), which a broker sends for what it did not foresee.
+_UNDECIDED = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
+
+# Client errors that are about the request itself: nothing was sent.
+_NEVER_SENT = frozenset({KafkaError._INVALID_ARG, KafkaError._UNSUPPORTED_FEATURE})
+
+DENIED = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+
+# librdkafka abbreviates some of the protocol's names.
+_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "UNKNOWN": "UNKNOWN_SERVER_ERROR",
+        "TOPIC_EXCEPTION": "INVALID_TOPIC_EXCEPTION",
+        "UNKNOWN_TOPIC_OR_PART": "UNKNOWN_TOPIC_OR_PARTITION",
+        "_TIMED_OUT": "TIMED_OUT",
+        "_TRANSPORT": "CONNECTION_LOST",
+    }
+)
+
+
+def error_of(exception: BaseException) -> KafkaError:
+    """Return the error that a client's exception carries."""
+    if isinstance(exception, KafkaException) and isinstance(exception.args[0], KafkaError):
+        return exception.args[0]
+    return KafkaError(KafkaError._FAIL, str(exception))
+
+
+def name_error(error: KafkaError) -> str:
+    """Name an error as the Kafka protocol does."""
+    name = error.name()
+    return _NAMES.get(name, name)
+
+
+def leaves_open(error: KafkaError) -> bool:
+    """Tell whether nobody knows if a request with this error was done."""
+    code = error.code()
+    return code in _UNDECIDED or (code < 0 and code not in _NEVER_SENT)
+
+
+def read_answer(exception: BaseException | None) -> Answer:
+    """Translate what became of one item of a request. None: the broker accepted it."""
+    if exception is None:
+        return Answer(AnswerKind.ACCEPTED)
+    error = error_of(exception)
+    kind = AnswerKind.LOST if leaves_open(error) else AnswerKind.REFUSED
+    return Answer(kind, name_error(error), error.str())
+
+
+def refuse_request(error: KafkaError, what: str) -> ClusterError:
+    """Say that the brokers answered a reading request with an error that waiting does not mend."""
+    text = f"{what}: {name_error(error)}: {error.str()}"
+    way_out = "the brokers' logs say more"
+    return ClusterError([Finding("cluster-answer", text, way_out)])

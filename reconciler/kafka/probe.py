@@ -1,0 +1,186 @@
+"""What listens at an address: TLS or not, SASL or not, a broker, a controller, or no Kafka at all.
+
+Two small requests of the Kafka protocol on a bare socket (SaslHandshake v1, ApiVersions v0), for
+the failures that a client reports as nothing but 'down'. Nothing secret is sent.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+TIMEOUT_S = 1.5
+_ANSWER_BYTES = 1 << 20
+
+_METADATA, _SASL_HANDSHAKE, _API_VERSIONS = 3, 17, 18
+_ILLEGAL_SASL_STATE = 34
+
+
+class Reach(StrEnum):
+    """How far one gets with an address."""
+
+    UNKNOWN_HOST = "no such host"
+    REFUSED = "refused"
+    UNREACHABLE = "no way there"
+    SILENT = "no answer"
+    FOREIGN = "no Kafka"
+    CONTROLLER = "controller"
+    BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What a probe found. `mechanisms`: what SASL offers; None where SASL is not spoken.
+
+    `signed`: whether the certificate leads to an authority that is trusted, whatever its name.
+    `certificate_wanted`: TLS was cut because no client certificate was shown.
+    """
+
+    reach: Reach
+    tls: bool = False
+    mechanisms: tuple[str, ...] | None = None
+    signed: bool = False
+    certificate_wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The authorities that certificates are held against: a file, PEM text, or the machine's."""
+
+    file: str = ""
+    text: str = ""
+
+
+def probe_all(servers: Iterable[str], trust: Trust) -> Mapping[str, Listener]:
+    """Probe addresses side by side. Cost: a few TIMEOUT_S, however many they are."""
+    names = list(dict.fromkeys(servers))
+    with ThreadPoolExecutor(max(1, min(len(names), 16))) as pool:
+        return dict(zip(names, pool.map(lambda name: probe(name, trust), names), strict=True))
+
+
+def probe(server: str, trust: Trust) -> Listener:
+    """Find out what listens at host:port. Errors: none, they are what is found out."""
+    host, _, port = server.rpartition("://")[2].rpartition(":")
+    address = (host.strip("[]"), int(port) if port.isdecimal() else 9092)
+    try:
+        found = _probe_tls(address) or _probe_kafka(_connect(address), tls=False)
+        return replace(found, signed=_is_signed(address, trust)) if found.tls else found
+    except socket.gaierror:
+        return Listener(Reach.UNKNOWN_HOST)
+    except ConnectionRefusedError:
+        return Listener(Reach.REFUSED)
+    except TimeoutError:
+        return Listener(Reach.SILENT)
+    except OSError:
+        return Listener(Reach.UNREACHABLE)
+    except struct.error:
+        return Listener(Reach.FOREIGN)
+
+
+def _connect(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address, TIMEOUT_S)
+
+
+def _probe_tls(address: tuple[str, int]) -> Listener | None:
+    """Try TLS, whatever the certificate; None where the other side just hangs up, as brokers do."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # it is only asked whether TLS is spoken
+    plain = _connect(address)
+    try:
+        encrypted = context.wrap_socket(plain, server_hostname=address[0])
+    except ssl.SSLError as error:
+        plain.close()
+        return _read_tls_failure(error.reason or "")
+    except (ConnectionResetError, BrokenPipeError):
+        plain.close()
+        return None
+    try:
+        return _probe_kafka(encrypted, tls=True)
+    except ssl.SSLError:  # TLS 1.3 asks for the client's certificate after the handshake
+        return Listener(Reach.BROKER, tls=True, certificate_wanted=True)
+
+
+def _is_signed(address: tuple[str, int], trust: Trust) -> bool:
+    """Tell whether the certificate is trusted, whatever is asked for in turn."""
+    try:
+        context = ssl.create_default_context(cafile=trust.file or None, cadata=trust.text or None)
+        context.check_hostname = False
+        with _connect(address) as plain, context.wrap_socket(plain, server_hostname=address[0]):
+            return True
+    except ssl.SSLError as error:
+        return not isinstance(error, ssl.SSLCertVerificationError)
+    except OSError:
+        return False
+
+
+def _read_tls_failure(reason: str) -> Listener | None:
+    if "ALERT" in reason:
+        return Listener(Reach.BROKER, tls=True)
+    return Listener(Reach.FOREIGN) if reason == "WRONG_VERSION_NUMBER" else None
+
+
+def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
+    """Ask for the requests that are known, and for the mechanisms of SASL."""
+    with connection:
+        connection.settimeout(TIMEOUT_S)
+        versions = _ask(connection, _API_VERSIONS, 0, b"")
+        if versions is None:
+            return Listener(Reach.FOREIGN, tls=tls)
+        if _METADATA not in _read_requests(versions):
+            return Listener(Reach.CONTROLLER, tls=tls)
+        handshake = _ask(connection, _SASL_HANDSHAKE, 1, b"\x00\x01?")
+        if handshake is None or handshake[:2] == struct.pack(">h", _ILLEGAL_SASL_STATE):
+            return Listener(Reach.BROKER, tls=tls)
+        return Listener(Reach.BROKER, tls=tls, mechanisms=_read_mechanisms(handshake))
+
+
+def _ask(connection: socket.socket, key: int, version: int, body: bytes) -> bytes | None:
+    """Send one request and return its answer's body; None for what is not Kafka's answer."""
+    correlation = 4711
+    header = struct.pack(">hhih", key, version, correlation, -1)
+    connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+    size = _receive(connection, 4)
+    length = struct.unpack(">i", size)[0] if size else 0
+    if not 4 < length < _ANSWER_BYTES:
+        return None
+    answer = _receive(connection, length)
+    if answer is None or answer[:4] != struct.pack(">i", correlation):
+        return None
+    return answer[4:]
+
+
+def _receive(connection: socket.socket, length: int) -> bytes | None:
+    """Return exactly `length` bytes, or None where the other side closes before."""
+    received = b""
+    while len(received) < length:
+        part = connection.recv(length - len(received))
+        if not part:
+            return None
+        received += part
+    return received
+
+
+def _read_requests(versions: bytes) -> set[int]:
+    """Read the keys of (key, least, most) behind the error code."""
+    (count,) = struct.unpack_from(">i", versions, 2)
+    return {struct.unpack_from(">h", versions, 6 + 6 * n)[0] for n in range(count)}
+
+
+def _read_mechanisms(handshake: bytes) -> tuple[str, ...]:
+    """Read the array of strings behind the error code."""
+    (count,) = struct.unpack_from(">i", handshake, 2)
+    names, at = [], 6
+    for _ in range(count):
+        (length,) = struct.unpack_from(">h", handshake, at)
+        names.append(handshake[at + 2 : at + 2 + length].decode())
+        at += 2 + length
+    return tuple(sorted(names))

@@ -1,0 +1,200 @@
+"""Reading a cluster in bulk: its state for a plan, and each broker's view for a verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+
+from reconciler.errors import Finding, Severity
+from reconciler.kafka.configs import TopicConfigs, read_configs, read_cordoned
+from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.reassignments import read_reassignments
+from reconciler.kafka.rights import (
+    check_apply_rights,
+    check_plan_rights,
+    describe_topics,
+    find_hidden,
+    refuse_missing,
+)
+from reconciler.kafka.topics import is_behind, read_topic
+from reconciler.kafka.views import Views
+from reconciler.model import Broker, ClusterState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from confluent_kafka import Node
+    from confluent_kafka.admin import AdminClient, TopicMetadata
+
+    from reconciler.kafka.connection import Connection
+    from reconciler.model import TopicState
+
+_NO_TOPIC = "reconciler.visibility-check"  # hidden exactly where some topics may be
+
+
+class KafkaReader:
+    """Reads one cluster through its connection; implements ClusterReader."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._views = Views(connection)
+
+    def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
+        """Read brokers, topics and overrides.
+
+        Overrides are read for the topics of `config_of` only, None for all. A topic of
+        `config_of` that one broker does not show is asked of others before it counts as missing.
+        Topic ids are left out: see `read_topic_ids`.
+        Errors: ClusterError with the reason and the way out, missing rights among them.
+        Cost: 4 requests, one a broker, and one for every 100 topics with configs; 0.2 ms of CPU
+        for each topic with configs, 0.02 ms for each without.
+        """
+        what = f"reading {self._connection.entry.name}"
+        found = self._connection.ask(lambda client: _read(client, config_of), what)
+        self._refuse_blindness(found, everything=config_of is None)
+        self._add_late(found)
+        moving, notes = read_reassignments(self._connection, found.nodes, _list_behind(found))
+        topics = {
+            name: read_topic(
+                name,
+                found.topics[name],
+                found.configs.overrides.get(name, {}),
+                moving.get(name, {}),
+            )
+            for name in sorted(found.topics)
+        }
+        return ClusterState(
+            cluster_id=found.cluster_id,
+            brokers=_list_brokers(found, topics.values()),
+            topics=MappingProxyType(topics),
+            config_defaults=MappingProxyType(found.configs.defaults),
+            notes=(*notes, *_note_blindness(found, self._connection.entry.name)),
+        )
+
+    def read_views(
+        self, names: Collection[str], with_config: Collection[str] = ()
+    ) -> Mapping[int, Mapping[str, TopicState]]:
+        """Ask every living broker for its own view of some topics.
+
+        A topic that a broker does not show is left out of its view; a broker that does not answer
+        is left out altogether. Cost: one metadata request a broker, and one for every 100 topics
+        of `with_config`.
+        """
+        return self._views.read(names, with_config)
+
+    def read_topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of topics that exist. Cost: 0.1 ms a topic of 4 partitions."""
+        if not names:
+            return {}
+        what = f"asking for topic ids of {self._connection.entry.name}"
+        found = self._connection.ask(lambda client: describe_topics(client, names), what)
+        return {
+            name: _spell_id(str(topic.topic_id))
+            for name, topic in found.items()
+            if not isinstance(topic, KafkaError)
+        }
+
+    def check_rights(self, names: Collection[str], *, for_apply: bool) -> None:
+        """Refuse by name what the account may not do.
+
+        A plan's rights on topics are checked by the reading itself; apply's are asked for here,
+        on the topics that it would create or change.
+        """
+        check_plan_rights(self._connection)
+        if for_apply and names:
+            check_apply_rights(self._connection, names)
+
+    def _refuse_blindness(self, found: _Found, *, everything: bool) -> None:
+        """Refuse where a topic that was asked for may be there, unseen."""
+        hidden = found.hidden - {_NO_TOPIC}
+        if everything and not found.topics and _NO_TOPIC in found.hidden:
+            hidden = {"*"}
+        lacking = {"Describe": hidden, "DescribeConfigs": found.configs.denied - hidden}
+        refuse_missing(self._connection, lacking)
+
+    def _add_late(self, found: _Found) -> None:
+        """Add the topics that the first broker did not show, as one that knows them shows them."""
+        by_broker: dict[int, list[str]] = {}
+        for name, broker in found.late.items():
+            by_broker.setdefault(broker, []).append(name)
+        nodes = {node.id: node for node in found.nodes}
+        for broker, names in by_broker.items():
+            try:
+                shown = self._views.read_metadata(nodes[broker]).topics
+            except KafkaException:
+                continue
+            found.topics |= {name: shown[name] for name in names if name in shown}
+
+
+@dataclass(slots=True)
+class _Found:
+    """What one reading brought.
+
+    `late`: a broker that knows the topic, for each topic that was asked for and not shown.
+    """
+
+    cluster_id: str | None
+    nodes: list[Node]
+    topics: dict[str, TopicMetadata]
+    cordoned: frozenset[int] = frozenset()
+    configs: TopicConfigs = field(default_factory=TopicConfigs)
+    hidden: set[str] = field(default_factory=set)
+    late: dict[str, int] = field(default_factory=dict)
+
+
+def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
+    """Ask everything once. Errors: KafkaException where an answer is lost."""
+    described = client.describe_cluster(request_timeout=REQUEST_S)
+    shown = client.list_topics(timeout=REQUEST_S).topics
+    cluster = described.result()
+    nodes = sorted(cluster.nodes, key=lambda node: node.id)
+    found = _Found(cluster.cluster_id, nodes, {n: t for n, t in shown.items() if t.error is None})
+    alive = [node.id for node in nodes]
+    found.cordoned = read_cordoned(client, alive)
+    named = set(found.topics if config_of is None else config_of)
+    found.configs = read_configs(client, _choose_topics(found, named), alive)
+    missing = named - found.topics.keys()
+    found.hidden = find_hidden(client, {*missing, _NO_TOPIC})
+    if unseen := missing - found.hidden:
+        elsewhere = read_configs(client, unseen, alive)
+        found.late = elsewhere.known_by
+        found.configs.overrides |= elsewhere.overrides
+        found.configs.denied |= elsewhere.denied
+    return found
+
+
+def _choose_topics(found: _Found, named: set[str]) -> set[str]:
+    """Choose the topics to ask for configs: where no named one exists, any, for the defaults."""
+    wanted = named & found.topics.keys()
+    return wanted or ({min(found.topics)} if named and found.topics else set())
+
+
+def _list_behind(found: _Found) -> set[str]:
+    return {name for name, topic in found.topics.items() if is_behind(topic)}
+
+
+def _list_brokers(found: _Found, topics: Iterable[TopicState]) -> tuple[Broker, ...]:
+    """List brokers by id: those that live, and those that only replica lists still name."""
+    alive = {
+        node.id: Broker(node.id, node.rack or None, cordoned=node.id in found.cordoned)
+        for node in found.nodes
+    }
+    named = {broker for topic in topics for row in topic.assignment for broker in row}
+    dead = {broker: Broker(broker, alive=False) for broker in named - alive.keys()}
+    return tuple(sorted((*alive.values(), *dead.values()), key=lambda broker: broker.id))
+
+
+def _note_blindness(found: _Found, cluster: str) -> list[Finding]:
+    if _NO_TOPIC not in found.hidden:
+        return []
+    what = f"the account may see only some topics of {cluster}"
+    way_out = "what others hold is not balanced against; grant Describe on all topics for that"
+    return [Finding("cluster-rights", what, way_out, severity=Severity.NOTE)]
+
+
+def _spell_id(topic_id: str) -> str:
+    """Spell a topic id as Kafka does, in base64 for URLs; the client uses the other alphabet."""
+    return topic_id.replace("+", "-").replace("/", "_").rstrip("=")

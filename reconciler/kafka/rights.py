@@ -1,0 +1,145 @@
+"""The rights of the account: what a run may not do is said before it starts, by name.
+
+Brokers hide topics instead of refusing them: without Describe a topic is not in the metadata, and
+a plan would create it. So whatever is missing there is asked for by name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, NewTopic
+
+from reconciler.errors import ClusterError, Finding
+from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.errors import DENIED, error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from confluent_kafka.admin import AdminClient, TopicDescription
+
+    from reconciler.kafka.connection import Connection
+
+NAMES_SHOWN = 3
+BATCH = 1_000
+
+# The operations of a topic that apply needs, as kafka-acls calls them.
+_APPLY: Mapping[AclOperation, str] = {
+    AclOperation.DESCRIBE: "Describe",
+    AclOperation.DESCRIBE_CONFIGS: "DescribeConfigs",
+    AclOperation.ALTER: "Alter",
+    AclOperation.ALTER_CONFIGS: "AlterConfigs",
+}
+
+
+def describe_topics(
+    client: AdminClient, names: Iterable[str]
+) -> dict[str, TopicDescription | KafkaError]:
+    """Ask for topics by name, with the account's rights on them; an error stands for its topic.
+
+    Errors: KafkaException where no answer comes. Cost: 0.06 ms for each topic that is missing,
+    0.02 ms for each partition of one that is there.
+    """
+    wanted = sorted(names)
+    found: dict[str, TopicDescription | KafkaError] = {}
+    for start in range(0, len(wanted), BATCH):
+        asked = client.describe_topics(
+            TopicCollection(wanted[start : start + BATCH]),
+            include_authorized_operations=True,
+            request_timeout=REQUEST_S,
+        )
+        for name, answer in asked.items():
+            try:
+                found[name] = answer.result()
+            except KafkaException as exception:
+                error = error_of(exception)
+                if error.code() not in {*DENIED, KafkaError.UNKNOWN_TOPIC_OR_PART}:
+                    raise
+                found[name] = error
+    return found
+
+
+def find_hidden(client: AdminClient, names: Iterable[str]) -> set[str]:
+    """Return the names that the account may not describe, whether they exist or not."""
+    found = describe_topics(client, names)
+    return {n for n, what in found.items() if isinstance(what, KafkaError) and is_denial(what)}
+
+
+def is_denial(error: KafkaError) -> bool:
+    """Tell whether a broker refuses for want of a right."""
+    return error.code() in DENIED
+
+
+def check_plan_rights(connection: Connection) -> None:
+    """Refuse where reassignments would stay unseen; the reading itself refuses the rest."""
+    what = f"asking for rights on {connection.entry.name}"
+    answer = connection.ask(
+        lambda client: client.describe_cluster(
+            include_authorized_operations=True, request_timeout=REQUEST_S
+        ).result(),
+        what,
+    )
+    if AclOperation.DESCRIBE not in (answer.authorized_operations or ()):
+        raise ClusterError([_missing(connection, "Describe", ())])
+
+
+def check_apply_rights(connection: Connection, names: Collection[str]) -> None:
+    """Refuse where apply lacks a right on a topic that it would create or change.
+
+    Errors: ClusterError, one finding for each right that is missing.
+    """
+    what = f"asking for rights on {connection.entry.name}"
+    lacking = connection.ask(lambda client: _find_lacking(client, names), what)
+    refuse_missing(connection, lacking)
+
+
+def refuse_missing(connection: Connection, lacking: Mapping[str, Collection[str]]) -> None:
+    """Raise a finding for each right that some topics lack; `lacking`: topics by right."""
+    findings = [_missing(connection, right, topics) for right, topics in lacking.items() if topics]
+    if findings:
+        raise ClusterError(findings)
+
+
+def _find_lacking(client: AdminClient, names: Collection[str]) -> dict[str, list[str]]:
+    lacking: dict[str, list[str]] = {}
+    absent = []
+    for name, found in describe_topics(client, names).items():
+        if not isinstance(found, KafkaError):
+            for operation, right in _APPLY.items():
+                if operation not in (found.authorized_operations or ()):
+                    lacking.setdefault(right, []).append(name)
+        elif is_denial(found):
+            lacking.setdefault("Describe", []).append(name)
+        else:
+            absent.append(name)
+    if denied := _find_uncreatable(client, absent):
+        lacking["Create"] = denied
+    return lacking
+
+
+def _find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
+    """Return the topics that the account may not create, by asking without creating any."""
+    denied = []
+    for start in range(0, len(names), BATCH):
+        batch = [NewTopic(name, 1, 1) for name in sorted(names)[start : start + BATCH]]
+        asked = client.create_topics(batch, validate_only=True, request_timeout=REQUEST_S)
+        for name, answer in asked.items():
+            if (error := answer.exception()) and is_denial(error_of(error)):
+                denied.append(name)
+    return denied
+
+
+def _missing(connection: Connection, right: str, topics: Collection[str]) -> Finding:
+    names = sorted(topics)
+    user = connection.settings.get("sasl.username") or "NAME"
+    grant = f"kafka-acls --add --allow-principal User:{user} --operation {right}"
+    if not names:
+        what = f"the account lacks {right} on the cluster {connection.entry.name}"
+        return Finding("cluster-rights", what, f"grant it: {grant} --cluster")
+    shown = "all topics" if names == ["*"] else ", ".join(names[:NAMES_SHOWN])
+    if len(names) > NAMES_SHOWN:
+        shown += f" and {len(names) - NAMES_SHOWN} more"
+    what = f"the account lacks {right} on {shown} of {connection.entry.name}"
+    return Finding("cluster-rights", what, f"grant it: {grant} --topic {names[0]}")

@@ -1,0 +1,172 @@
+"""Client properties of a run: references to secrets resolved, and kept out of everything shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from confluent_kafka.admin import AdminClient
+
+from reconciler.errors import ClusterError, Finding
+from reconciler.spec.secrets import MalformedReferenceError, SecretKind, parse_references
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from confluent_kafka import KafkaError
+
+    from reconciler.errors import Location
+    from reconciler.spec import ClusterEntry
+    from reconciler.spec.secrets import SecretRef
+
+# Quiet, because findings say what matters; `debug` with `log_level` in clusters.yaml wins.
+_DEFAULTS = {"client.id": "reconciler", "log_level": "0"}
+
+_SERVERS = ("bootstrap.servers", "metadata.broker.list")
+_SHORTEST_HIDDEN = 3  # hiding every "a" would hide the message as well
+
+
+def _ignore(_: KafkaError) -> None:
+    """Take no notice: what matters comes back with the answer."""
+
+
+class Settings:
+    """Client properties with their secrets. Printing it shows names only."""
+
+    def __init__(self, properties: Mapping[str, str], secrets: frozenset[str]) -> None:
+        self._properties = dict(properties)
+        self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(sorted(self._properties))})"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("settings hold secrets: they are not written anywhere")
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Where the client starts, as host:port."""
+        servers = next((self._properties[n] for n in _SERVERS if n in self._properties), "")
+        return tuple(server.strip() for server in servers.split(",") if server.strip())
+
+    @property
+    def protocol(self) -> str:
+        """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+        return self.get("security.protocol", "PLAINTEXT").upper()
+
+    @property
+    def mechanism(self) -> str:
+        """The SASL mechanism; librdkafka's default where none is written."""
+        return self.get("sasl.mechanisms") or self.get("sasl.mechanism", "GSSAPI")
+
+    def get(self, name: str, default: str = "") -> str:
+        """Return one property as the client gets it, secrets and all."""
+        return self._properties.get(name, default)
+
+    def start_at(self, servers: str) -> Settings:
+        """Return the same settings for a client that starts at other brokers."""
+        kept = {name: value for name, value in self._properties.items() if name not in _SERVERS}
+        return Settings({**kept, "bootstrap.servers": servers}, frozenset(self._secrets))
+
+    def build_client(self, observe: Callable[[KafkaError], None] = _ignore) -> AdminClient:
+        """Hand everything in clear to a client; `observe` is told of its troubles when polled.
+
+        Errors: KafkaException for properties that the client does not take.
+        """
+        properties: dict[str, Any] = {**self._properties, "error_cb": observe}
+        return AdminClient(properties)
+
+    def redact(self, text: str) -> str:
+        """Take resolved secrets out of a text that comes from a client or a broker."""
+        for secret in self._secrets:
+            if len(secret) >= _SHORTEST_HIDDEN:
+                text = text.replace(secret, "***")
+        return text
+
+
+def resolve_settings(
+    entry: ClusterEntry, bootstrap_servers: str | None, environment: Mapping[str, str]
+) -> Settings:
+    """Resolve a cluster's client properties. Units: a file's last line end is no part of a secret.
+
+    Errors: ClusterError that names every reference that cannot be resolved, and never a value.
+    """
+    properties = dict(_DEFAULTS)
+    secrets: set[str] = set()
+    findings: list[Finding] = []
+    for name, text in entry.client.items():
+        if bootstrap_servers is not None and name in _SERVERS:
+            continue
+        try:
+            properties[name] = _resolve(text, name, entry.location, environment, secrets)
+        except ClusterError as error:
+            findings += error.findings
+    if bootstrap_servers is not None:
+        properties["bootstrap.servers"] = bootstrap_servers
+    settings = Settings(properties, frozenset(secrets))
+    if not settings.servers and not findings:
+        findings.append(_no_servers(entry))
+    if findings:
+        raise ClusterError(findings)
+    return settings
+
+
+def _resolve(
+    text: str,
+    name: str,
+    where: Location,
+    environment: Mapping[str, str],
+    secrets: set[str],
+) -> str:
+    """Put a property's parts together, remembering what must stay secret."""
+    try:
+        parts = parse_references(text)
+    except MalformedReferenceError as error:
+        what = f"the reference in {name} is malformed"
+        finding = Finding("secret-reference", what, error.way_out, where)
+        raise ClusterError([finding]) from None
+    resolved = []
+    for part in parts:
+        if isinstance(part, str):
+            resolved.append(part)
+            continue
+        value = _look_up(part, name, where, environment)
+        secrets.add(value)
+        resolved.append(value)
+    return "".join(resolved)
+
+
+def _look_up(
+    reference: SecretRef, name: str, where: Location, environment: Mapping[str, str]
+) -> str:
+    """Fetch one secret. Errors: ClusterError naming the reference and the property."""
+    if reference.kind is SecretKind.ENV:
+        if value := environment.get(reference.name):
+            return value
+        state = "empty" if reference.name in environment else "not set"
+        what = f"{name} refers to {reference}, and {reference.name} is {state}"
+        raise _unresolved(what, f"set the environment variable {reference.name}", where)
+    try:
+        value = Path(reference.name).read_text(encoding="utf-8").removesuffix("\n")
+    except OSError as error:
+        what = f"{name} refers to {reference}: {error.strerror}"
+        raise _unresolved(what, "put the secret there, readable for this run", where) from None
+    except UnicodeDecodeError:
+        what = f"{name} refers to {reference}, which is not UTF-8 text"
+        raise _unresolved(what, "put the secret there as text", where) from None
+    if value := value.removesuffix("\r"):
+        return value
+    what = f"{name} refers to {reference}, which is empty"
+    raise _unresolved(what, "put the secret there", where)
+
+
+def _unresolved(what: str, way_out: str, where: Location) -> ClusterError:
+    return ClusterError([Finding("secret-unresolved", what, way_out, where)])
+
+
+def _no_servers(entry: ClusterEntry) -> Finding:
+    what = f"nothing says where the brokers of {entry.name} are"
+    way_out = "write client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers"
+    return Finding("connect-address", what, way_out, entry.location)

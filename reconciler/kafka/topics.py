@@ -1,0 +1,44 @@
+"""Metadata as the client returns it, turned into the states of topics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.model import TopicState
+from reconciler.spec.names import INTERNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka.admin import TopicMetadata
+
+    from reconciler.model import Replicas
+
+
+def read_topic(
+    name: str,
+    metadata: TopicMetadata,
+    config: Mapping[str, str | None],
+    moving: Mapping[int, Replicas],
+) -> TopicState:
+    """Build a topic's state. `moving`: the targets of partitions under reassignment."""
+    partitions = [metadata.partitions[number] for number in sorted(metadata.partitions)]
+    rows = [moving.get(partition.id) or tuple(partition.replicas) for partition in partitions]
+    return TopicState(
+        name=name,
+        topic_id=None,
+        assignment=tuple(rows),
+        config=config,
+        in_sync=tuple(tuple(partition.isrs) for partition in partitions),
+        reassigning=frozenset(moving),
+        internal=name in INTERNAL,
+    )
+
+
+def is_behind(metadata: TopicMetadata) -> bool:
+    """Tell whether some replica is out of sync: only then can a reassignment be under way.
+
+    A reassignment is complete as soon as its target replicas are all in sync (KIP-455).
+    """
+    partitions = metadata.partitions.values()
+    return any(len(partition.isrs) < len(partition.replicas) for partition in partitions)

@@ -1,0 +1,112 @@
+"""Each broker's own view of the topics: brokers answer before the others know.
+
+The client sends a metadata request to any broker it is connected to. One that has asked a single
+broker by its id, and nothing else, is connected to that broker alone; the answer names who gave
+it, so a stray one is noticed and asked again.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+
+from reconciler.kafka.configs import TopicConfigs, read_configs
+from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.topics import read_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from confluent_kafka import Node
+    from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+    from reconciler.kafka.connection import Connection
+    from reconciler.model import TopicState
+
+_TRIES = 3
+_THREADS = 16
+_ANY_TOPIC = "reconciler"  # asking for its configs connects to a broker; it need not exist
+
+
+class Views:
+    """Clients that ask one broker each, kept between polls."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._clients: dict[int, AdminClient] = {}
+        self._lock = threading.Lock()
+
+    def read(
+        self, names: Collection[str], with_config: Collection[str]
+    ) -> Mapping[int, Mapping[str, TopicState]]:
+        """Ask all living brokers side by side; one that does not answer is left out."""
+        nodes = self.list_brokers()
+        with ThreadPoolExecutor(max(1, min(len(nodes), _THREADS))) as pool:
+            views = pool.map(lambda node: self._read_one(node, names, with_config), nodes)
+            return {n.id: view for n, view in zip(nodes, views, strict=True) if view is not None}
+
+    def list_brokers(self) -> list[Node]:
+        """Return the living brokers with their addresses, by id."""
+        what = f"asking for the brokers of {self._connection.entry.name}"
+        answer = self._connection.ask(
+            lambda client: client.describe_cluster(request_timeout=REQUEST_S).result(), what
+        )
+        return sorted(answer.nodes, key=lambda node: node.id)
+
+    def read_metadata(self, node: Node) -> ClusterMetadata:
+        """Return one broker's metadata. Errors: KafkaException where it does not answer."""
+        return self._ask(node, ())[0]
+
+    def _read_one(
+        self, node: Node, names: Collection[str], with_config: Collection[str]
+    ) -> Mapping[str, TopicState] | None:
+        try:
+            metadata, configs = self._ask(node, with_config)
+        except KafkaException:
+            return None
+        shown = metadata.topics
+        return MappingProxyType(
+            {
+                name: read_topic(name, shown[name], configs.overrides.get(name, {}), {})
+                for name in names
+                if name in shown
+            }
+        )
+
+    def _ask(
+        self, node: Node, with_config: Collection[str]
+    ) -> tuple[ClusterMetadata, TopicConfigs]:
+        """Ask one broker, with a fresh client where a kept one is lost or another one answered."""
+        for _ in range(_TRIES):
+            is_fresh = node.id not in self._clients
+            client = self._client(node)
+            try:
+                configs = read_configs(client, with_config or (_ANY_TOPIC,), (node.id,))
+                metadata = client.list_topics(timeout=REQUEST_S)
+            except KafkaException:
+                self._forget(node)
+                if is_fresh:
+                    raise
+                continue
+            if metadata.orig_broker_id == node.id:
+                return metadata, configs
+            self._forget(node)
+        raise KafkaException(KafkaError(KafkaError._FAIL, f"broker {node.id} does not answer"))
+
+    def _forget(self, node: Node) -> None:
+        with self._lock:
+            self._clients.pop(node.id, None)
+
+    def _client(self, node: Node) -> AdminClient:
+        with self._lock:
+            client = self._clients.get(node.id)
+            if client is None:
+                host = f"[{node.host}]" if ":" in node.host else node.host
+                settings = self._connection.settings.start_at(f"{host}:{node.port}")
+                client = settings.build_client()
+                self._clients[node.id] = client
+            return client

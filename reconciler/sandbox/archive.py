@@ -1,0 +1,115 @@
+"""The class-data-sharing archive: what a JVM has parsed and checked once, mapped ready-made.
+
+It halves the time and the work of a start. It fits one runtime and one class path, so both are in
+its name. Whoever finds none makes it; whoever comes meanwhile, or cannot, starts without.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.errors import SandboxError
+from reconciler.model import Broker
+from reconciler.sandbox.embedded import EmbeddedCluster
+from reconciler.sandbox.places import appearing, cache_directory
+from reconciler.sandbox.request import NOTHING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.sandbox.launch import Launch
+    from reconciler.sandbox.progress import Progress
+    from reconciler.sandbox.request import ClusterRequest
+
+TRY_AGAIN_AFTER_S = 24 * 3600
+UNUSED_AFTER_S = 30 * 24 * 3600
+
+
+def use_archive(
+    launch: Launch, request: ClusterRequest, directory: Path, progress: Progress
+) -> Launch:
+    """Return the launch with its archive, or as it was where there is none to be had.
+
+    Cost: some seconds, once for a runtime and a release.
+    """
+    archive = cache_directory("archives") / f"{_name_archive(launch)}.jsa"
+    if os.pathsep in str(archive):  # the JVM would read two names
+        return launch
+    try:
+        if archive.exists() or _make_archive_once(archive, launch, request, directory, progress):
+            archive.touch()
+    except OSError:
+        pass  # a cache that cannot be written to costs time, not the start
+    return launch.adding(f"-XX:SharedArchiveFile={archive}") if archive.exists() else launch
+
+
+def _name_archive(launch: Launch) -> str:
+    """Name what the JVM compares before it accepts an archive."""
+    files = (launch.java.jvm, *launch.class_path)
+    parts = [launch.java.version]
+    for file in files:
+        stat = file.stat()
+        parts.append(f"{file} {stat.st_size} {stat.st_mtime_ns}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
+
+
+def _make_archive_once(
+    archive: Path, launch: Launch, request: ClusterRequest, directory: Path, progress: Progress
+) -> bool:
+    """Make the archive unless someone else is at it, or could not make it lately."""
+    lock = archive.with_suffix(".lock")
+    with lock.open("a") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if archive.exists():
+            return True
+        failure = archive.with_suffix(".failed")
+        if failure.exists() and time.time() - failure.stat().st_mtime < TRY_AGAIN_AFTER_S:
+            return False
+        progress.enter("preparing faster starts (once)")
+        try:
+            _make_archive(archive, launch, request, directory)
+        except (SandboxError, OSError) as error:
+            failure.write_text(f"{error}\n")
+            return False
+        _remove_unused(archive.parent)
+        return True
+
+
+def _remove_unused(archives: Path) -> None:
+    """Remove archives of runtimes and releases that are used no more: 50 MB each."""
+    for archive in archives.glob("*.jsa"):
+        if time.time() - archive.stat().st_mtime > UNUSED_AFTER_S:
+            archive.unlink(missing_ok=True)
+
+
+def _make_archive(archive: Path, launch: Launch, request: ClusterRequest, directory: Path) -> None:
+    """Run a cluster of one broker and let its JVM write down at its end what it has loaded."""
+    training = replace(
+        request,
+        brokers=(Broker(1, "rack0"),),
+        isolate=False,
+        listeners=NOTHING,
+        properties=NOTHING,
+        broker_properties={},
+        scram_users=(),
+        log_directories=1,
+    )
+    training_directory = directory / "training"
+    training_directory.mkdir()
+    with appearing(archive) as temporary:
+        temporary.unlink()  # the JVM refuses to write over a file
+        recording = launch.adding(f"-XX:ArchiveClassesAtExit={temporary}")
+        cluster = EmbeddedCluster(training, recording, training_directory)
+        try:
+            cluster.start()
+            cluster.finish()
+        finally:
+            cluster.close()

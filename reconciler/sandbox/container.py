@@ -1,0 +1,211 @@
+"""The container engine: the official image, a container a broker, on a network of their own.
+
+Brokers speak to each other by name on that network, and to clients on fixed ports of loopback, so
+that a restarted one is where it was.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import SandboxError
+from reconciler.sandbox.containers_left import label_run, sweep_containers, watch_over
+from reconciler.sandbox.docker_engine import find_docker, speaking_docker
+from reconciler.sandbox.engine import StartedCluster, name_node, reserve_listeners
+from reconciler.sandbox.process import tell_death
+from reconciler.sandbox.reserve import PortReservation
+from reconciler.sandbox.settings import (
+    CONTROLLER,
+    PLAINTEXT,
+    ClusterSettings,
+    Listener,
+    Node,
+    node_properties,
+)
+from reconciler.sandbox.status import BrokerState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from testcontainers.core.container import DockerContainer
+
+    from reconciler.sandbox.request import ClusterRequest
+
+OFFICIAL_IMAGE = "apache/kafka"
+STORAGE = PurePosixPath("/var/lib/kafka/data")
+INTERNAL = "INTERNAL"
+INTERNAL_PORT, CONTROLLER_PORT = 9092, 9093
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+HEAP = "-Xmx256m"
+STOP_TIMEOUT_S = 30
+
+
+class ContainerCluster(StartedCluster):
+    """A cluster of this engine."""
+
+    def __init__(self, request: ClusterRequest, directory: Path) -> None:
+        super().__init__(request, directory)
+        if request.scram_users:
+            raise SandboxError(
+                "the image cannot add SCRAM users while formatting; use the embedded engine"
+            )
+        self._client = find_docker()
+        self._image = request.image or f"{OFFICIAL_IMAGE}:{request.kafka_version}"
+        self._ports = PortReservation()
+        self._settings = ClusterSettings(
+            controller=Listener(
+                CONTROLLER, PLAINTEXT, CONTROLLER_PORT, name_node(self._controller), bind_host=""
+            ),
+            controller_id=self._controller.id,
+            inter_broker=INTERNAL,
+            properties=request.properties,
+        )
+        for broker in request.brokers:
+            self._brokers[broker.id] = self._make_node(broker.id, broker.rack)
+        self._containers: dict[int, DockerContainer] = {}
+        self._cleanup = ExitStack()
+
+    def _make_node(self, broker_id: int, rack: str | None) -> Node:
+        listeners = reserve_listeners(self._request.listeners, self._ports, bind_host="")
+        name = name_node(Node(broker_id, tuple(listeners)))
+        internal = Listener(INTERNAL, PLAINTEXT, INTERNAL_PORT, name, bind_host="")
+        return Node(broker_id, (*listeners, internal), rack)
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The processes that make up the cluster, as the Docker engine's machine knows them."""
+        states = [self._inspect(node_id) for node_id in self._containers]
+        return tuple(state["Pid"] for state in states if state["Running"])
+
+    def start(self) -> None:
+        """Start every node and wait until all brokers know each other."""
+        from testcontainers.core.network import Network
+
+        with speaking_docker("start the containers"):
+            sweep_containers(self._client)
+            self._cleanup.callback(self._ports.release)
+            self._cleanup.enter_context(watch_over(self.directory))
+            labels = {"labels": label_run(self.directory)}
+            network = self._cleanup.enter_context(Network(docker_network_kw=labels))
+            for node in (self._controller, *self._brokers.values()):
+                container = self._describe_container(node).with_network(network)
+                # Registered first: a start that fails half-way is cleaned up like the others.
+                self._cleanup.callback(self._remove, node)
+                self._containers[node.id] = container
+                container.start()
+        self._await_agreement()
+
+    def close(self) -> None:
+        """Remove the containers, then their network, keeping their logs."""
+        with speaking_docker("remove the containers"):
+            self._cleanup.close()
+        self._client.close()
+
+    def _describe_container(self, node: Node) -> DockerContainer:
+        """Return a node's container, not started: environment, name, and ports on loopback."""
+        from testcontainers.core.container import DockerContainer
+
+        name = name_node(node)
+        container = DockerContainer(self._image).with_network_aliases(name)
+        container.with_envs(**self._environment(node))
+        container.with_kwargs(labels=label_run(self.directory), hostname=name)
+        for listener in node.listeners:
+            if listener.name != INTERNAL:
+                # with_bind_ports knows no host address and would open the port to the network.
+                container.ports[str(listener.port)] = (listener.host, listener.port)  # type: ignore[assignment]
+        return container
+
+    def _environment(self, node: Node) -> dict[str, str]:
+        numbers = range(self._request.log_directories)
+        properties = {
+            **node_properties(node, self._settings, [STORAGE / f"log-{n}" for n in numbers]),
+            **self._request.broker_properties.get(node.id, {}),
+        }
+        return {
+            **{name_variable(key): value for key, value in properties.items()},
+            "CLUSTER_ID": self.cluster_id,
+            "KAFKA_HEAP_OPTS": HEAP,
+            "KAFKA_JVM_PERFORMANCE_OPTS": JVM,
+            "KAFKA_OPTS": " ".join(self._request.jvm_options),
+        }
+
+    def _look_at(self, node: Node) -> tuple[BrokerState, str]:
+        state = self._inspect(node.id)
+        if state["Paused"]:
+            return BrokerState.FROZEN, ""
+        if state["Running"]:
+            return BrokerState.RUNNING, ""
+        return BrokerState.DEAD, self._describe_death(node, state["ExitCode"])
+
+    def _describe_death(self, node: Node, code: int) -> str:
+        # As shells do, 128 and the number of the signal.
+        return tell_death(name_node(node), 128 - code if code > 128 else code, self._save_log(node))
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Shut a broker down as an operator would."""
+        self._find_broker(broker_id, BrokerState.RUNNING)
+        self._stopped.add(broker_id)
+        with speaking_docker(f"stop broker {broker_id}"):
+            self._wrapped(broker_id).stop(timeout=STOP_TIMEOUT_S)
+        self._await_agreement()
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start a broker that is stopped or dead."""
+        self._find_broker(broker_id, BrokerState.STOPPED, BrokerState.DEAD)
+        with speaking_docker(f"start broker {broker_id}"):
+            self._wrapped(broker_id).start()
+        self._stopped.discard(broker_id)
+        self._await_agreement()
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End a broker without warning (SIGKILL); the others notice after some seconds."""
+        self._find_broker(broker_id, BrokerState.RUNNING)
+        with speaking_docker(f"kill broker {broker_id}"):
+            self._wrapped(broker_id).kill()
+            self._wrapped(broker_id).wait()
+
+    def freeze_broker(self, broker_id: int) -> None:
+        """Let a broker hang: connected, but without an answer."""
+        self._find_broker(broker_id, BrokerState.RUNNING)
+        with speaking_docker(f"freeze broker {broker_id}"):
+            self._wrapped(broker_id).pause()
+
+    def thaw_broker(self, broker_id: int) -> None:
+        """Let a frozen broker go on."""
+        self._find_broker(broker_id, BrokerState.FROZEN)
+        with speaking_docker(f"thaw broker {broker_id}"):
+            self._wrapped(broker_id).unpause()
+
+    def _wrapped(self, node_id: int) -> Any:
+        return self._containers[node_id].get_wrapped_container()
+
+    def _inspect(self, node_id: int) -> Mapping[str, Any]:
+        """Return what the Docker engine says of a container's state."""
+        with speaking_docker("look at the containers"):
+            container = self._wrapped(node_id)
+            container.reload()
+        state: Mapping[str, Any] = container.attrs["State"]
+        return state
+
+    def _save_log(self, node: Node) -> Path:
+        """Keep what a container has said so far."""
+        log = self.directory / f"{name_node(node)}.log"
+        log.write_bytes(self._wrapped(node.id).logs())
+        return log
+
+    def _remove(self, node: Node) -> None:
+        """Remove a node's container, if it came to be, and keep its log."""
+        from testcontainers.core.exceptions import ContainerStartException
+
+        with suppress(ContainerStartException):
+            self._save_log(node)
+            self._containers[node.id].stop()
+
+
+def name_variable(key: str) -> str:
+    """Return the environment variable that the image turns into a property."""
+    escaped = key.replace("_", "__").replace("-", "___").replace(".", "_")
+    return f"KAFKA_{escaped.upper()}"

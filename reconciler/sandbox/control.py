@@ -1,0 +1,209 @@
+"""What the command line does with the sandbox: bring it up, ask it, take it down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import SandboxError
+from reconciler.sandbox.places import state_directory
+from reconciler.sandbox.process import last_trouble
+from reconciler.sandbox.record import is_sandbox_starting, remove_socket, running_sandbox
+from reconciler.sandbox.shape import describe_shape
+from reconciler.sandbox.status import BrokerState, BrokerStatus, SandboxHealth
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+    from reconciler.model import Broker
+    from reconciler.sandbox.progress import Progress
+    from reconciler.sandbox.record import SandboxRecord
+
+ANSWER_TIMEOUT_S = 180
+END_TIMEOUT_S = 20
+
+
+def bring_up_sandbox(
+    brokers: Sequence[Broker],
+    *,
+    engine: str,
+    isolate: bool,
+    kafka_version: str,
+    image: str | None,
+    progress: Progress,
+) -> SandboxRecord:
+    """Start the sandbox and leave it running. Interrupted, it leaves nothing.
+
+    Errors: SandboxError, also when one runs already.
+    """
+    refuse_second_sandbox()
+    request = {
+        "brokers": [{"id": broker.id, "rack": broker.rack} for broker in brokers],
+        "engine": engine,
+        "isolate": isolate,
+        "kafka_version": kafka_version,
+        "image": image,
+    }
+    supervisor = _Supervisor(state_directory("sandbox") / "supervisor.log")
+    try:
+        supervisor.say(request)
+        supervisor.await_ready(progress)
+        record = require_sandbox()
+        supervisor.say({"agreed": True})
+    except BaseException:
+        supervisor.end()
+        raise
+    supervisor.let_go()
+    return record
+
+
+def refuse_second_sandbox() -> None:
+    """Errors: SandboxError when a sandbox runs or is starting."""
+    if (record := running_sandbox()) is not None:
+        raise SandboxError(
+            f"a sandbox of {describe_shape(record.brokers)} runs already;"
+            " `reconciler sandbox status` shows it, `reconciler sandbox down` ends it"
+        )
+    if is_sandbox_starting():
+        raise SandboxError("a sandbox is just starting; `reconciler sandbox status` shows it soon")
+
+
+def require_sandbox() -> SandboxRecord:
+    """Return the sandbox that runs. Errors: SandboxError when there is none."""
+    record = running_sandbox()
+    if record is None:
+        raise SandboxError("no sandbox runs; `reconciler sandbox up` starts one")
+    return record
+
+
+def look_after(record: SandboxRecord) -> SandboxHealth:
+    """Return how a sandbox is."""
+    return _ask(record, {"do": "status"})
+
+
+def stop_broker(record: SandboxRecord, broker_id: int) -> SandboxHealth:
+    """Shut one broker down and return how all is. Errors: SandboxError."""
+    return _ask(record, {"do": "stop-broker", "broker": broker_id})
+
+
+def start_broker(record: SandboxRecord, broker_id: int) -> SandboxHealth:
+    """Start one broker again and return how all is. Errors: SandboxError."""
+    return _ask(record, {"do": "start-broker", "broker": broker_id})
+
+
+def take_down_sandbox() -> bool:
+    """End the sandbox and everything of it; tell whether there was one."""
+    record = running_sandbox()
+    if record is None:
+        if is_sandbox_starting():
+            raise SandboxError("a sandbox is just starting; press Ctrl-C where it was started")
+        return False
+    for ending in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(record.pid, ending)
+        if _wait_until_gone():
+            remove_socket(Path(record.control))
+            return True
+    raise SandboxError(f"the sandbox does not end; look at process {record.pid}")
+
+
+def _wait_until_gone() -> bool:
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while running_sandbox() is not None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> SandboxHealth:
+    """Send a command to the supervisor. Errors: SandboxError with its reason, or for silence."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(ANSWER_TIMEOUT_S)
+            connection.connect(record.control)
+            connection.sendall(json.dumps(command).encode() + b"\n")
+            with connection.makefile("rb") as answers:
+                answer = json.loads(answers.readline() or b"null")
+    except OSError as error:
+        raise SandboxError(
+            f"the sandbox does not answer ({error}); `reconciler sandbox down` ends it"
+        ) from error
+    if answer is None:
+        raise SandboxError("the sandbox ended while it was asked")
+    if "error" in answer:
+        raise SandboxError(answer["error"])
+    brokers = tuple(
+        BrokerStatus(**{**broker, "state": BrokerState(broker["state"])})
+        for broker in answer["brokers"]
+    )
+    return SandboxHealth(brokers, answer["controller_failure"])
+
+
+class _Supervisor:
+    """The supervisor while it is starting: its end of the pipes, and how to end it."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        with log.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "reconciler.sandbox.supervisor"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+
+    def say(self, line: Mapping[str, Any]) -> None:
+        """Tell it something. That it died is found when its answer is read."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._stdin.fileno(), json.dumps(line).encode() + b"\n")
+
+    def await_ready(self, progress: Progress) -> None:
+        """Pass its progress on until the cluster is ready. Errors: SandboxError if it never is."""
+        assert self._process.stdout is not None  # noqa: S101 - as asked for
+        for line in self._process.stdout:
+            match json.loads(line):
+                case {"stage": stage}:
+                    progress.enter(stage)
+                case {"done": done, "total": total}:
+                    progress.count(done, total)
+                case {"error": error}:
+                    raise SandboxError(error)
+                case {"ready": True}:
+                    return
+        reason = last_trouble(self._log) or "for no reason that it told"
+        raise SandboxError(f"the sandbox ended while starting: {reason}; its log: {self._log}")
+
+    def end(self) -> None:
+        """End it with all it has started: it does so itself once nobody listens any more."""
+        self._close_pipes()
+        try:
+            self._process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def let_go(self) -> None:
+        """Leave it running, on its own."""
+        self._close_pipes()
+        self._process.returncode = 0  # else Python warns of a process that it should not know
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    @property
+    def _stdin(self) -> IO[bytes]:
+        assert self._process.stdin is not None  # noqa: S101 - as asked for
+        return self._process.stdin

@@ -1,0 +1,122 @@
+"""The record of the sandbox that runs on this machine, which the cluster name `sandbox` means.
+
+Its supervisor holds a lock for as long as it lives, so a record without a lock is stale, however
+its supervisor came to die, and whoever may have its process id by now.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from reconciler.errors import SandboxError
+from reconciler.model import Broker
+from reconciler.sandbox.places import appearing, state_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROBES = 20
+PROBE_PAUSE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRecord:
+    """The sandbox that runs. `pid` is its supervisor's, `control` the socket that it listens on."""
+
+    bootstrap_servers: str
+    cluster_id: str
+    kafka_version: str
+    engine: str
+    pid: int
+    brokers: tuple[Broker, ...]
+    directory: str
+    control: str
+
+
+def running_sandbox() -> SandboxRecord | None:
+    """Return the sandbox that runs and is ready, or None. A stale record is removed."""
+    with _lock_file().open("a") as lock:
+        if not _is_held(lock):
+            _remove_stale_record()
+            return None
+        try:
+            content = json.loads(_record_file().read_bytes())
+        except FileNotFoundError:
+            return None  # it is still starting
+    content["brokers"] = tuple(Broker(b["id"], b["rack"]) for b in content["brokers"])
+    return SandboxRecord(**content)
+
+
+def is_sandbox_starting() -> bool:
+    """Tell whether a supervisor lives that has nothing to show yet."""
+    with _lock_file().open("a") as lock:
+        return _is_held(lock) and not _record_file().exists()
+
+
+@contextmanager
+def own_sandbox() -> Iterator[None]:
+    """Be the one supervisor of this user's sandbox. Errors: SandboxError when there is another."""
+    with _lock_file().open("a") as lock:
+        for _ in range(PROBES):  # someone may be probing at this very moment
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(PROBE_PAUSE_S)
+        else:
+            raise SandboxError(
+                "a sandbox runs already; `reconciler sandbox status` shows it,"
+                " `reconciler sandbox down` ends it"
+            )
+        _remove_stale_record()
+        try:
+            yield
+        finally:
+            _record_file().unlink(missing_ok=True)
+
+
+def write_record(record: SandboxRecord) -> None:
+    """Let others find the sandbox. Only for who owns it."""
+    content = asdict(record)
+    content["brokers"] = [{"id": broker.id, "rack": broker.rack} for broker in record.brokers]
+    with appearing(_record_file()) as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _remove_stale_record() -> None:
+    """Remove what a supervisor that was killed has left: its record, and its socket."""
+    try:
+        control = Path(json.loads(_record_file().read_bytes())["control"])
+    except FileNotFoundError:
+        return
+    remove_socket(control)
+    _record_file().unlink(missing_ok=True)
+
+
+def remove_socket(control: Path) -> None:
+    """Remove a supervisor's socket and its directory, and nothing that may be beside it."""
+    with suppress(OSError):
+        control.unlink(missing_ok=True)
+        control.parent.rmdir()
+
+
+def _is_held(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _lock_file() -> Path:
+    return state_directory("sandbox") / "running.lock"
+
+
+def _record_file() -> Path:
+    return state_directory("sandbox") / "running.json"

@@ -1,0 +1,34 @@
+"""How a broker is, seen from outside Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BrokerState(StrEnum):
+    """What has become of a broker."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    FROZEN = "frozen"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """A broker, where it answers, and how it is; `reason` says why it died."""
+
+    id: int
+    rack: str | None
+    address: str
+    state: BrokerState
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxHealth:
+    """Every broker, and why the controller died, if it did: without it nothing can be changed."""
+
+    brokers: tuple[BrokerStatus, ...]
+    controller_failure: str = ""

@@ -1,0 +1,175 @@
+"""The process behind `reconciler sandbox up`: it holds a cluster until it is told to let go.
+
+Run as `python -m reconciler.sandbox.supervisor`. It reads the request from standard input, reports
+progress on standard output, and detaches once the asker has heard that all is ready; an asker who
+goes away before that takes everything along. Afterwards it serves a socket.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socketserver
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import ReconcilerError
+from reconciler.model import Broker
+from reconciler.sandbox.cluster import start_cluster
+from reconciler.sandbox.record import SandboxRecord, own_sandbox, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import FrameType
+
+    from reconciler.sandbox.cluster import Cluster
+
+
+class Reporter:
+    """Progress as JSON lines to whoever asked for the cluster."""
+
+    def enter(self, stage: str) -> None:
+        """Pass on what begins now."""
+        self.send({"stage": stage})
+
+    def count(self, done: int, total: int) -> None:
+        """Pass on how far it is."""
+        self.send({"done": done, "total": total})
+
+    def send(self, report: Mapping[str, Any]) -> None:
+        """Write one line. An asker who is gone is noticed elsewhere."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(1, json.dumps(report).encode() + b"\n")
+
+
+def main() -> None:
+    """Start, report, detach, serve; end in good order at SIGTERM."""
+    signal.signal(signal.SIGTERM, end_in_order)
+    reporter = Reporter()
+    asker = sys.stdin.buffer
+    request = json.loads(asker.readline())
+    agreed = threading.Event()
+    threading.Thread(target=await_agreement, args=(asker, agreed), daemon=True).start()
+    try:
+        with own_sandbox(), start_requested(request, reporter) as cluster, serve(cluster) as server:
+            write_record(describe_sandbox(cluster, request["engine"], server.path))
+            reporter.send({"ready": True})
+            agreed.wait()
+            detach()
+            server.serve_forever()
+    except ReconcilerError as error:
+        reporter.send({"error": str(error)})
+        sys.exit(error.exit_code)
+
+
+def end_in_order(_signal: int, _frame: FrameType | None) -> None:
+    """Leave every block that is open, so that brokers, data and record go."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(0)
+
+
+def await_agreement(asker: Any, agreed: threading.Event) -> None:
+    """Wait until the asker has taken note, or is gone: then end."""
+    if asker.readline():
+        agreed.set()
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def start_requested(
+    request: Mapping[str, Any], reporter: Reporter
+) -> contextlib.AbstractContextManager[Cluster]:
+    """Start the cluster that the asker described."""
+    return start_cluster(
+        shape=[Broker(broker["id"], broker["rack"]) for broker in request["brokers"]],
+        engine=request["engine"],
+        isolate=request["isolate"],
+        kafka_version=request["kafka_version"],
+        image=request["image"],
+        progress=reporter,
+    )
+
+
+def describe_sandbox(cluster: Cluster, engine: str, control: str) -> SandboxRecord:
+    """Return the record of a cluster that this process holds."""
+    return SandboxRecord(
+        bootstrap_servers=cluster.bootstrap_servers,
+        cluster_id=cluster.cluster_id,
+        kafka_version=cluster.kafka_version,
+        engine=engine,
+        pid=os.getpid(),
+        brokers=tuple(Broker(status.id, status.rack) for status in cluster.statuses()),
+        directory=str(cluster.directory),
+        control=control,
+    )
+
+
+def detach() -> None:
+    """Let go of the asker's pipes."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+
+
+class ControlServer(socketserver.UnixStreamServer):
+    """Takes one command at a time about the cluster it stands for."""
+
+    def __init__(self, path: str, cluster: Cluster) -> None:
+        self.path = path
+        self.cluster = cluster
+        super().__init__(path, ControlHandler)
+
+
+class ControlHandler(socketserver.StreamRequestHandler):
+    """One command: a JSON line in, a JSON line out."""
+
+    server: ControlServer
+    timeout = 10  # for one who connects and then says nothing
+
+    def handle(self) -> None:
+        """Obey, and say what became of it."""
+        command = json.loads(self.rfile.readline())
+        try:
+            answer = obey(self.server.cluster, command)
+        except ReconcilerError as error:
+            answer = {"error": str(error)}
+        # Whoever asked may have lost patience.
+        with contextlib.suppress(BrokenPipeError):
+            self.wfile.write(json.dumps(answer).encode() + b"\n")
+
+
+def obey(cluster: Cluster, command: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out a command and return how all is afterwards."""
+    match command["do"]:
+        case "stop-broker":
+            cluster.stop_broker(command["broker"])
+        case "start-broker":
+            cluster.start_broker(command["broker"])
+    return {
+        "brokers": [
+            {"address": s.address, "state": s.state, "reason": s.reason, "id": s.id, "rack": s.rack}
+            for s in cluster.statuses()
+        ],
+        "controller_failure": cluster.controller_failure(),
+    }
+
+
+@contextlib.contextmanager
+def serve(cluster: Cluster) -> Iterator[ControlServer]:
+    """Open the socket, in a directory of this user's own: socket paths must be short."""
+    directory = tempfile.mkdtemp(prefix="reconciler-")
+    try:
+        with ControlServer(str(Path(directory) / "control"), cluster) as server:
+            yield server
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""JSON Schemas of the documents, made from the models and the catalogue of configs.
+
+For editors: draft-07, which every YAML language server reads, and descriptions throughout. A
+schema is a little more lenient than `reconciler validate`; what it underlines is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic.json_schema import models_json_schema
+
+from reconciler.spec.catalogue import (
+    LINES,
+    ConfigType,
+    every_key,
+    lines_that_know,
+    spell,
+)
+from reconciler.spec.client import PROPERTIES, SECRETS
+from reconciler.spec.config_docs import Dimension
+from reconciler.spec.configs import catalogue
+from reconciler.spec.shape import DEFINED_ELSEWHERE, ClustersDocument, TopicDocument
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from reconciler.spec.catalogue import ConfigKey
+
+Schema = dict[str, Any]
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+_NULL: Schema = {"type": "null"}
+_REFERENCES = r"^(\$\{(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^}]*)\})+$"
+_UNITS = {
+    Dimension.DURATION: ("(ms|s|m|min|h|d|w)", ["7d", "12h", "30min"]),
+    Dimension.SIZE: ("(B|KiB|MiB|GiB|TiB)", ["1GiB", "512MiB"]),
+}
+
+
+def build_topic_schema() -> Schema:
+    """Return the schema of a topic document."""
+    return _build(TopicDocument, "A Kafka topic")
+
+
+def build_clusters_schema() -> Schema:
+    """Return the schema of clusters.yaml."""
+    return _build(ClustersDocument, "The clusters of an estate")
+
+
+def _build(model: type[BaseModel], title: str) -> Schema:
+    """Return a model's schema with its definitions, in the form that editors read best."""
+    (_, definitions) = models_json_schema([(model, "validation")])
+    defs: Schema = {name: _tidy(schema) for name, schema in definitions["$defs"].items()}
+    root = defs.pop(model.__name__)
+    defs |= {"Config": _build_config(), "Client": _build_client()}
+    used = _list_used(root, defs)
+    return {"$schema": _DRAFT, "title": title, **root, "$defs": {n: defs[n] for n in sorted(used)}}
+
+
+def _list_used(schema: Any, defs: Schema) -> set[str]:
+    """Name the definitions that a schema needs, those that these need among them."""
+    if isinstance(schema, list):
+        return {name for item in schema for name in _list_used(item, defs)}
+    if not isinstance(schema, dict):
+        return set()
+    used = {name for value in schema.values() for name in _list_used(value, defs)}
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        used |= {name} | _list_used(defs[name], defs)
+    return used
+
+
+def _tidy(schema: Any) -> Any:
+    """Take away what pydantic adds for itself: titles, empty defaults, null for 'left out'."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if DEFINED_ELSEWHERE in schema:
+        schema = {**schema, "$ref": f"#/$defs/{schema[DEFINED_ELSEWHERE]}"}
+        del schema[DEFINED_ELSEWHERE]
+    if "patternProperties" in schema:
+        schema = {**schema, "additionalProperties": False}
+    branches = schema.get("anyOf", [])
+    if len(branches) == 2 and _NULL in branches:
+        written = next(branch for branch in branches if branch != _NULL)
+        schema = {**written, **{key: value for key, value in schema.items() if key != "anyOf"}}
+    if "$ref" in schema and len(schema) > 1:
+        # A draft-07 reader ignores whatever stands beside $ref.
+        schema = {"allOf": [{"$ref": schema["$ref"]}]} | {
+            key: value for key, value in schema.items() if key != "$ref"
+        }
+    return {
+        key: _tidy(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+        and not (key == "default" and not isinstance(value, bool | str))
+    }
+
+
+def _build_config() -> Schema:
+    newest = catalogue(None)
+    keys = {name: key for name, key in every_key().items() if _can_be_set(name)}
+    return {
+        "type": "object",
+        "description": "Topic configs. null takes an inherited key away.",
+        "properties": {
+            name: {"description": _describe(key), **_build_value(key, newest.dimension(name))}
+            for name, key in keys.items()
+        },
+        "additionalProperties": False,
+    }
+
+
+def _can_be_set(name: str) -> bool:
+    """Tell whether any release line lets a spec set a config."""
+    return any(name in catalogue(spell(line)).settable for line in LINES)
+
+
+def _describe(key: ConfigKey) -> str:
+    """Say what a config is for, its default, and which releases know it."""
+    said = [catalogue(None).describe(key.name)]
+    if key.default is not None:
+        said.append(f"Default: {key.default or 'empty'}.")
+    known = lines_that_know(key.name)
+    if known[0] > LINES[0]:
+        said.append(f"From Kafka {spell(known[0])} on.")
+    if known[-1] < LINES[-1]:
+        said.append(f"Up to Kafka {spell(known[-1])}.")
+    return " ".join(filter(None, said))
+
+
+def _build_value(key: ConfigKey, dimension: Dimension | None) -> Schema:
+    """Return what a config may be: plain, or quoted, or null."""
+    match key.type:
+        case ConfigType.BOOLEAN:
+            return {"enum": [True, False, "true", "false", None]}
+        case ConfigType.STRING if key.choices:
+            return {"enum": [*key.choices, None]}
+        case ConfigType.LIST if key.choices:
+            return _build_list(key.choices)
+        case ConfigType.INT | ConfigType.LONG:
+            return _build_number(key, dimension)
+        case ConfigType.DOUBLE:
+            numbers = {"type": "number", "minimum": key.minimum, "maximum": key.maximum}
+            return {"anyOf": [numbers, {"type": "string"}, _NULL]}
+        case _:
+            return {"type": ["string", "null"]}
+
+
+def _build_list(choices: tuple[str, ...]) -> Schema:
+    word = f"({'|'.join(choices)})"
+    return {
+        "anyOf": [
+            {"enum": [*choices, None]},
+            {"type": "array", "items": {"enum": list(choices)}},
+            {"type": "string", "pattern": rf"^\s*({word}(\s*,\s*{word})*)?\s*$"},
+        ]
+    }
+
+
+def _build_number(key: ConfigKey, dimension: Dimension | None) -> Schema:
+    span: Schema = {"type": "integer"}
+    if key.minimum is not None:
+        span["minimum"] = key.minimum
+    if key.maximum is not None:
+        span["maximum"] = key.maximum
+    branches: list[Schema] = [span]
+    if key.also:
+        branches.append({"enum": list(key.also)})
+    unit, examples = _UNITS.get(dimension, ("", [])) if dimension else ("", [])
+    suffix = rf"(\s*{unit})?" if unit else ""
+    branches.append({"type": "string", "pattern": rf"^-?[0-9]+{suffix}$"})
+    schema: Schema = {"anyOf": [*branches, _NULL]}
+    return {**schema, "examples": examples} if examples else schema
+
+
+def _build_client() -> Schema:
+    plain: Schema = {"type": ["string", "number", "boolean"]}
+    secret = {"type": "string", "pattern": _REFERENCES}
+    return {
+        "type": "object",
+        "description": "Properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
+        "properties": {name: secret if name in SECRETS else plain for name in sorted(PROPERTIES)},
+        "additionalProperties": False,
+    }

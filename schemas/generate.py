@@ -1,0 +1,54 @@
+"""Write what is made from the code: schemas/*.schema.json and docs/rules.md.
+
+python schemas/generate.py            writes them
+python schemas/generate.py --check    exits 1 and names the files that are out of date
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from reconciler.cli.schema import SCHEMAS, render_schema
+from reconciler.rulebook import STAGES
+
+ROOT = Path(__file__).parent.parent
+
+
+def render_files() -> dict[Path, str]:
+    """Return the text of every generated file, by path."""
+    files = {ROOT / "schemas" / f"{name}.schema.json": render_schema(name) for name in SCHEMAS}
+    return {**files, ROOT / "docs" / "rules.md": render_rules()}
+
+
+def render_rules() -> str:
+    """Return the page that lists every rule by the stage that checks it."""
+    lines = ["# Rules", "", "Every finding ends with the id of its rule. Made from the code."]
+    for stage, rules in STAGES.items():
+        lines += ["", f"## {stage.capitalize()}", "", "| rule | says |", "|---|---|"]
+        lines += [f"| `{rule.id}` | {rule.says.replace('|', chr(92) + '|')} |" for rule in rules]
+    return "\n".join(lines) + "\n"
+
+
+def find_outdated() -> list[Path]:
+    """List the generated files that differ from what the code says now."""
+    return [
+        path
+        for path, text in render_files().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def main() -> None:
+    """Write the files, or with --check only name those that are out of date."""
+    outdated = find_outdated()
+    if "--check" not in sys.argv:
+        for path, text in render_files().items():
+            path.write_text(text, encoding="utf-8")
+    for path in outdated:
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+    sys.exit(1 if outdated and "--check" in sys.argv else 0)
+
+
+if __name__ == "__main__":
+    main()

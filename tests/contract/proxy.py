@@ -1,0 +1,215 @@
+"""A network that fails: TCP proxies before real brokers that lose chosen requests or answers.
+
+Frames are passed on as they are, but for the brokers' own addresses in answers, which become the
+proxies', so that a client which starts at a proxy stays with them.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.sandbox import Cluster
+
+CREATE_TOPICS = 19
+CREATE_PARTITIONS = 37
+ALTER_CONFIGS = 44
+
+
+class Loss(Enum):
+    """What becomes of a request: who hears of it, and what the client sees."""
+
+    SILENT_BEFORE = "the broker never gets it, the client hears nothing"
+    SILENT_AFTER = "the broker does it, the client hears nothing"
+    CUT_BEFORE = "the broker never gets it, the connection ends"
+    CUT_AFTER = "the broker does it, the connection ends"
+    HELD = "the broker does it, the client hears of it once `released` is set"
+
+    @property
+    def is_before(self) -> bool:
+        return self in (Loss.SILENT_BEFORE, Loss.CUT_BEFORE)
+
+    @property
+    def cuts(self) -> bool:
+        return self in (Loss.CUT_BEFORE, Loss.CUT_AFTER)
+
+
+@dataclass(slots=True)
+class Fault:
+    """Lose `times` requests of one kind, after letting `skip` of them pass."""
+
+    api: int
+    loss: Loss
+    skip: int = 0
+    times: int = 1
+    struck: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event = field(default_factory=threading.Event)
+
+    def strikes(self) -> bool:
+        """Count one request of the kind; say whether it is lost."""
+        if self.skip:
+            self.skip -= 1
+            return False
+        self.times -= 1
+        return self.times >= 0
+
+
+class FailingNetwork:
+    """One proxy a broker; all is well until `lose` says otherwise."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._fault: Fault | None = None
+        self._lock = threading.Lock()
+        self._sockets: set[socket.socket] = set()
+        self._new_addresses: dict[bytes, bytes] = {}
+        self._ports: list[int] = []
+        for address in cluster.addresses().values():
+            self._listen_for(int(address.rpartition(":")[2]))
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self._ports)
+
+    def lose(self, api: int, loss: Loss, *, skip: int = 1, times: int = 1) -> Fault:
+        """Lose requests of a kind; one of each plan's is let by, since it only validates."""
+        self._fault = Fault(api, loss, skip, times)
+        return self._fault
+
+    def close(self) -> None:
+        """End every connection."""
+        if self._fault:
+            self._fault.released.set()
+        with self._lock:
+            for each in self._sockets:
+                _shut(each)
+
+    def _listen_for(self, port: int) -> None:
+        listener = self._keep(socket.create_server(("127.0.0.1", 0)))
+        own = listener.getsockname()[1]
+        self._ports.append(own)
+        self._new_addresses[_address(port)] = _address(own)
+        threading.Thread(target=self._accept, args=(listener, port), daemon=True).start()
+
+    def _accept(self, listener: socket.socket, port: int) -> None:
+        with suppress(OSError):
+            while True:
+                client = self._keep(listener.accept()[0])
+                try:
+                    broker = self._keep(socket.create_connection(("127.0.0.1", port)))
+                except OSError:  # the broker is down: so is its proxy
+                    _shut(client)
+                    continue
+                _Link(self, client, broker).start()
+
+    def _keep(self, each: socket.socket) -> socket.socket:
+        with self._lock:
+            self._sockets.add(each)
+        return each
+
+    def strike(self, api: int) -> Fault | None:
+        """Return the fault that loses this request, if one does."""
+        with self._lock:
+            fault = self._fault
+            return fault if fault and fault.api == api and fault.strikes() else None
+
+    def rewrite(self, answer: bytes) -> bytes:
+        """Put the proxies' addresses in the place of the brokers'."""
+        for old, new in self._new_addresses.items():
+            answer = answer.replace(old, new)
+        return answer
+
+
+class _Link:
+    """One client's connection to one broker."""
+
+    def __init__(
+        self, network: FailingNetwork, client: socket.socket, broker: socket.socket
+    ) -> None:
+        self.network = network
+        self.client = client
+        self.broker = broker
+        self.lost: dict[int, Fault] = {}
+
+    def start(self) -> None:
+        for pump in (self._pass_requests, self._pass_answers):
+            threading.Thread(target=self._run, args=(pump,), daemon=True).start()
+
+    def _run(self, pump: object) -> None:
+        with suppress(OSError, EOFError):
+            pump()  # type: ignore[operator]
+        _shut(self.client)
+        _shut(self.broker)
+
+    def _pass_requests(self) -> None:
+        while True:
+            frame = _read_frame(self.client)
+            api, _, number = struct.unpack_from(">hhi", frame)
+            fault = self.network.strike(api)
+            if fault and fault.loss.is_before:
+                fault.struck.set()
+                if fault.loss.cuts:
+                    return
+                continue
+            if fault:
+                self.lost[number] = fault
+            _write_frame(self.broker, frame)
+
+    def _pass_answers(self) -> None:
+        while True:
+            frame = _read_frame(self.broker)
+            fault = self.lost.pop(struct.unpack_from(">i", frame)[0], None)
+            if fault:
+                fault.struck.set()
+                if fault.loss.cuts:
+                    return
+                if fault.loss is Loss.SILENT_AFTER:
+                    continue
+                fault.released.wait()
+            _write_frame(self.client, self.network.rewrite(frame))
+
+
+@contextmanager
+def failing_network(cluster: Cluster) -> Iterator[FailingNetwork]:
+    """Put proxies before a cluster's brokers."""
+    network = FailingNetwork(cluster)
+    try:
+        yield network
+    finally:
+        network.close()
+
+
+def _address(port: int) -> bytes:
+    """Spell a broker's address as Metadata and DescribeCluster answers do."""
+    return b"127.0.0.1" + struct.pack(">i", port)
+
+
+def _read_frame(stream: socket.socket) -> bytes:
+    return _read(stream, struct.unpack(">i", _read(stream, 4))[0])
+
+
+def _read(stream: socket.socket, length: int) -> bytes:
+    found = b""
+    while len(found) < length:
+        part = stream.recv(length - len(found))
+        if not part:
+            raise EOFError
+        found += part
+    return found
+
+
+def _write_frame(stream: socket.socket, frame: bytes) -> None:
+    stream.sendall(struct.pack(">i", len(frame)) + frame)
+
+
+def _shut(stream: socket.socket) -> None:
+    with suppress(OSError):
+        stream.shutdown(socket.SHUT_RDWR)
+    stream.close()

@@ -1,0 +1,148 @@
+"""Requests and answers that get lost on the way, before real brokers: done all the same, and once.
+
+The network loses what it is told to; the brokers behind it are real.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from proxy import (
+    ALTER_CONFIGS,
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    FailingNetwork,
+    Loss,
+    failing_network,
+)
+from shorthand import spec
+from workbench import Workbench, outcomes, texts
+
+from reconciler.kafka import writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.apply import StepAnswered
+    from reconciler.model import Plan
+    from reconciler.sandbox import Cluster
+
+LOSSES = (Loss.SILENT_BEFORE, Loss.SILENT_AFTER, Loss.CUT_BEFORE, Loss.CUT_AFTER)
+STEPS = {"create": CREATE_TOPICS, "expand": CREATE_PARTITIONS, "configure": ALTER_CONFIGS}
+
+
+@pytest.fixture
+def network(cluster3: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[FailingNetwork]:
+    """A network before the shared brokers, and no patience with it."""
+    monkeypatch.setattr(writer, "REQUEST_S", 1.0)
+    with failing_network(cluster3) as network:
+        yield network
+
+
+@pytest.fixture
+def bench(cluster3: Cluster, network: FailingNetwork) -> Workbench:
+    return Workbench(cluster3, network.bootstrap_servers)
+
+
+def plan_three(bench: Workbench, prefix: str) -> Plan:
+    """Plan a creation, an expansion and a config."""
+    counts = {"partitions": 2, "replication_factor": 2}
+    bench.bring(spec(f"{prefix}expand", **counts), spec(f"{prefix}configure", **counts))
+    return bench.plan(
+        spec(f"{prefix}create", **counts),
+        spec(f"{prefix}expand", partitions=4, replication_factor=2),
+        spec(f"{prefix}configure", **counts, config={"retention.ms": "604800001"}),
+    )
+
+
+def assert_landed(bench: Workbench, plan: Plan) -> None:
+    found = bench.topics(*(topic.name for topic in plan.topics))
+    for topic in plan.topics:
+        assert topic.after is not None
+        assert found[topic.name].assignment == topic.after.assignment
+        assert found[topic.name].config == topic.after.config
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.lower())
+@pytest.mark.parametrize("step", STEPS)
+def test_a_lost_step_is_done_in_the_end(
+    bench: Workbench, network: FailingNetwork, topic_prefix: str, step: str, loss: Loss
+) -> None:
+    plan = plan_three(bench, topic_prefix)
+    fault = network.lose(STEPS[step], loss)
+    answers: list[StepAnswered] = []
+    applied = bench.apply(plan, observe=answers.append)
+    assert fault.struck.is_set()
+    assert next(a.kind for a in answers if a.phase == step) == "lost"
+    assert outcomes(applied) == {topic.name: "done" for topic in plan.topics}
+    assert_landed(bench, plan)
+
+
+@pytest.mark.parametrize("loss", [Loss.CUT_BEFORE, Loss.CUT_AFTER], ids=lambda loss: loss.name)
+def test_a_lost_validation_is_asked_again(
+    bench: Workbench, network: FailingNetwork, topic_prefix: str, loss: Loss
+) -> None:
+    plan = plan_three(bench, topic_prefix)
+    fault = network.lose(CREATE_TOPICS, loss, skip=0)
+    applied = bench.apply(plan)
+    assert fault.struck.is_set()
+    assert outcomes(applied) == {topic.name: "done" for topic in plan.topics}
+
+
+def test_a_step_that_is_lost_again_and_again_fails_alone_and_is_finished_later(
+    bench: Workbench,
+    network: FailingNetwork,
+    topic_prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reconciler.apply.engine.PAUSES_S", (0.1,))
+    plan = plan_three(bench, topic_prefix)
+    create, expand, configure = (f"{topic_prefix}{step}" for step in STEPS)
+    network.lose(CREATE_PARTITIONS, Loss.CUT_BEFORE, times=2)
+    applied = bench.apply(plan)
+    assert outcomes(applied) == {create: "done", expand: "failed", configure: "done"}
+    assert texts(applied)[expand].startswith("no answer came: ")
+    assert not applied.succeeded
+    again = bench.apply(plan)
+    assert outcomes(again) == {create: "already done", expand: "done", configure: "already done"}
+    assert_landed(bench, plan)
+
+
+def test_a_step_whose_every_answer_is_lost_is_seen_to_be_done(
+    bench: Workbench,
+    network: FailingNetwork,
+    topic_prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reconciler.apply.engine.PAUSES_S", (0.1,))
+    plan = plan_three(bench, topic_prefix)
+    network.lose(CREATE_TOPICS, Loss.CUT_AFTER, times=9)
+    assert set(outcomes(bench.apply(plan)).values()) == {"done"}
+    assert_landed(bench, plan)
+
+
+def test_a_cluster_that_is_lost_half_way_is_reported_on(
+    bench: Workbench,
+    network: FailingNetwork,
+    topic_prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The network ends for good after the creation: what is known is said, the rest is not."""
+    monkeypatch.setattr("reconciler.apply.engine.PAUSES_S", (0.1,))
+    monkeypatch.setattr("reconciler.kafka.connection.PAUSES_S", (0.1,))
+    plan = plan_three(bench, topic_prefix)
+    create, expand, configure = (f"{topic_prefix}{step}" for step in STEPS)
+
+    def cut_off(answered: StepAnswered) -> None:
+        if answered.phase == "create":
+            network.close()
+
+    applied = bench.apply(plan, observe=cut_off)
+    assert outcomes(applied) == {create: "done", expand: "failed", configure: "not attempted"}
+    said = texts(applied)
+    assert said[create] == "accepted; not every broker was seen to show it"
+    assert "nobody can say how much of it is done" in said[expand]
+    assert said[configure].startswith("stopped, since ")
+    assert said[configure].endswith(", before its turn")
+    assert not applied.succeeded

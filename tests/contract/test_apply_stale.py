@@ -1,0 +1,240 @@
+"""A plan that rests on what is no more is refused by topic and field, before anything is written.
+
+Each plan also creates a topic that has nothing to do with what moved: it must not appear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import NewPartitions, NewTopic, ResourceType
+from lab import reassign, set_config, wait_for
+from shorthand import HERE, said, spec
+from workbench import Workbench, outcomes
+
+from reconciler.errors import StalePlanError
+from reconciler.kafka import KafkaReader
+from reconciler.model import Broker
+from reconciler.sandbox import start_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.model import Plan, TopicSpec, TopicState
+    from reconciler.sandbox import Cluster
+
+PLACED = ((1, 2), (2, 3), (3, 1))
+
+
+class Stale:
+    """A topic with a plan, and what happens to it before the plan is applied."""
+
+    def __init__(self, cluster: Cluster, prefix: str) -> None:
+        self.cluster = cluster
+        self.bench = Workbench(cluster)
+        self.name = f"{prefix}orders"
+        self.bystander = f"{prefix}new"
+        # A broker of its own for every question: what one of them shows later is no surprise.
+        self.views = KafkaReader(self.bench.connection)
+
+    def wish(self, *rows: tuple[int, ...], **config: str) -> TopicSpec:
+        return spec(self.name, assignment=rows, config=config, acknowledge=frozenset({"data-loss"}))
+
+    def plan(self, wished: TopicSpec) -> Plan:
+        """Plan a change of the topic, and a creation beside it."""
+        return self.bench.plan(wished, spec(self.bystander, partitions=1, replication_factor=1))
+
+    def grow(self, count: int, *rows: tuple[int, ...]) -> None:
+        more = NewPartitions(self.name, count, [list(row) for row in rows])
+        self._finish(self.bench.others.create_partitions([more]))
+        self.wait(lambda topic: topic is not None and len(topic.assignment) == count)
+
+    def delete(self) -> None:
+        self._finish(self.bench.others.delete_topics([self.name]))
+        self.wait(lambda topic: topic is None)
+
+    def create(self, *rows: tuple[int, ...], **config: str) -> None:
+        rows_of_lists = [list(row) for row in rows]
+        new = NewTopic(
+            self.name,
+            num_partitions=len(rows),
+            replica_assignment=rows_of_lists,
+            config=config,
+        )
+        self._finish(self.bench.others.create_topics([new]))
+        self.wait(lambda topic: topic is not None and topic.assignment == rows)
+
+    def wait(self, shown: Callable[[TopicState | None], bool]) -> None:
+        """Wait until every broker shows what happened."""
+        wait_for(
+            lambda: all(
+                shown(view.get(self.name))
+                for view in self.views.read_views([self.name], [self.name]).values()
+            )
+        )
+
+    def refusal(self, plan: Plan) -> list[str]:
+        """Apply the plan. Returns what is said, once nothing is found to be written."""
+        before = self.bench.topics(self.name)
+        with pytest.raises(StalePlanError) as caught:
+            self.bench.apply(plan)
+        assert self.bench.topics(self.name) == before
+        assert self.bystander not in self.bench.topics(self.bystander)
+        return said(caught.value.findings)
+
+    def says(self, what: str) -> list[str]:
+        return [f"{HERE}: {self.name}: {what}; plan again [plan-stale]"]
+
+    def _finish(self, asked: dict[str, object]) -> None:
+        for answer in asked.values():
+            answer.result(15)  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def stale(cluster3: Cluster, topic_prefix: str) -> Stale:
+    return Stale(cluster3, topic_prefix)
+
+
+@pytest.fixture
+def expansion(stale: Stale) -> Plan:
+    """Plan to grow a topic from two partitions to three."""
+    stale.bench.bring(stale.wish(*PLACED[:2]))
+    return stale.plan(stale.wish(*PLACED))
+
+
+@pytest.fixture
+def configuration(stale: Stale) -> Plan:
+    """Plan to set one config and unset another."""
+    stale.bench.bring(stale.wish(*PLACED, **{"segment.ms": "9000"}))
+    return stale.plan(stale.wish(*PLACED, **{"retention.ms": "60000"}))
+
+
+def test_a_topic_that_was_deleted(stale: Stale, expansion: Plan) -> None:
+    stale.delete()
+    assert stale.refusal(expansion) == stale.says("it was deleted since the plan was made")
+
+
+def test_a_topic_that_was_created_anew_just_as_it_was(stale: Stale, expansion: Plan) -> None:
+    stale.delete()
+    stale.create(*PLACED[:2])
+    assert stale.refusal(expansion) == stale.says(
+        "it was deleted and created again since the plan was made"
+    )
+
+
+def test_a_topic_that_grew_beyond_the_plan(stale: Stale, expansion: Plan) -> None:
+    stale.grow(4, (3, 1), (1, 2))
+    assert stale.refusal(expansion) == stale.says("it has 4 partitions, not 2 as planned on")
+
+
+def test_a_topic_that_grew_otherwise(stale: Stale, expansion: Plan) -> None:
+    stale.grow(3, (1, 3))
+    assert stale.refusal(expansion) == stale.says("partition 2 is on brokers [1, 3], not [3, 1]")
+
+
+def test_a_topic_that_grew_just_as_planned_is_no_trouble(stale: Stale, expansion: Plan) -> None:
+    stale.grow(3, (3, 1))
+    assert outcomes(stale.bench.apply(expansion)) == {
+        stale.name: "already done",
+        stale.bystander: "done",
+    }
+
+
+def test_a_partition_that_was_moved(stale: Stale, expansion: Plan) -> None:
+    reassign(stale.cluster, stale.name, {1: [3, 2]})
+    stale.wait(lambda topic: topic is not None and topic.assignment[1] == (3, 2))
+    assert stale.refusal(expansion) == stale.says("partition 1 is on brokers [3, 2], not [2, 3]")
+
+
+def test_a_config_that_was_set_by_somebody_else(stale: Stale, configuration: Plan) -> None:
+    set_config(stale.cluster, ResourceType.TOPIC, stale.name, retention_ms="70000")
+    stale.wait(lambda topic: topic is not None and topic.config.get("retention.ms") == "70000")
+    assert stale.refusal(configuration) == stale.says(
+        "retention.ms is 70000, and was not set when the plan was made"
+    )
+
+
+def test_a_config_that_is_to_go_and_was_changed(stale: Stale, configuration: Plan) -> None:
+    set_config(stale.cluster, ResourceType.TOPIC, stale.name, segment_ms="8000")
+    stale.wait(lambda topic: topic is not None and topic.config.get("segment.ms") == "8000")
+    assert stale.refusal(configuration) == stale.says(
+        "segment.ms is 8000, and was 9000 when the plan was made"
+    )
+
+
+def test_a_config_that_the_plan_does_not_speak_of_may_change(
+    stale: Stale, configuration: Plan
+) -> None:
+    set_config(stale.cluster, ResourceType.TOPIC, stale.name, flush_ms="7")
+    stale.wait(lambda topic: topic is not None and "flush.ms" in topic.config)
+    assert set(outcomes(stale.bench.apply(configuration)).values()) == {"done"}
+    assert stale.bench.topics(stale.name)[stale.name].config == {
+        "retention.ms": "60000",
+        "flush.ms": "7",
+    }
+
+
+def test_a_new_topic_that_is_there_by_now_and_other(stale: Stale) -> None:
+    plan = stale.plan(stale.wish(*PLACED, **{"retention.ms": "60000"}))
+    stale.create(*PLACED, **{"retention.ms": "70000"})
+    assert stale.refusal(plan) == stale.says("retention.ms is 70000, not 60000")
+
+
+def test_a_new_topic_that_is_there_by_now_with_fewer_partitions(stale: Stale) -> None:
+    plan = stale.plan(stale.wish(*PLACED))
+    stale.create((2, 1))
+    assert stale.refusal(plan) == stale.says("it was created otherwise, with 1 partition")
+
+
+def test_another_cluster(stale: Stale, expansion: Plan) -> None:
+    other = replace(expansion, cluster_id="another-cluster")
+    assert stale.refusal(other) == [
+        f"the plan is for cluster another-cluster, this one is {stale.cluster.cluster_id}; "
+        "apply it to lab, or plan for this cluster [plan-cluster]"
+    ]
+
+
+def test_a_broker_that_was_in_another_rack(stale: Stale, expansion: Plan) -> None:
+    then = tuple(
+        replace(broker, rack="rack9") if broker.id == 1 else broker for broker in expansion.brokers
+    )
+    (refusal,) = stale.refusal(replace(expansion, brokers=then))
+    assert f"of {stale.name} and is in rack rack0, not rack9; plan again [plan-stale]" in refusal
+
+
+def test_everything_that_moved_is_said_at_once(stale: Stale) -> None:
+    stale.bench.bring(stale.wish(*PLACED[:2]))
+    plan = stale.plan(stale.wish(*PLACED, **{"retention.ms": "60000"}))
+    stale.grow(3, (1, 3))
+    set_config(stale.cluster, ResourceType.TOPIC, stale.name, retention_ms="70000")
+    stale.wait(lambda topic: topic is not None and "retention.ms" in topic.config)
+    assert stale.refusal(plan) == [
+        *stale.says("partition 2 is on brokers [1, 3], not [3, 1]"),
+        *stale.says("retention.ms is 70000, and was not set when the plan was made"),
+    ]
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_a_broker_that_is_gone_is_in_the_way_of_what_needs_it_only() -> None:
+    shape = [Broker(1, "a"), Broker(2, "b"), Broker(3, "c")]
+    with start_cluster(shape=shape) as cluster:
+        bench = Workbench(cluster)
+        near = spec("near", assignment=((1, 2),))
+        far = spec("far", assignment=((2, 3),))
+        plan = bench.plan(near, far)
+        bench.bring(near)
+        cluster.stop_broker(3)
+        with pytest.raises(StalePlanError) as caught:
+            bench.apply(plan)
+        assert said(caught.value.findings) == [
+            "broker 3 is to take replicas of far and is not alive; bring it back, or plan again "
+            "[plan-stale]"
+        ]
+        assert "far" not in bench.topics("far")
+        cluster.start_broker(3)
+        assert outcomes(bench.apply(plan)) == {"far": "done", "near": "already done"}
+        cluster.stop_broker(3)
+        assert outcomes(bench.apply(plan)) == {"far": "already done", "near": "already done"}

@@ -1,0 +1,350 @@
+"""Every way to connect, and every way to fail at it: the reason, the way out, within seconds."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+from lab import HERE
+
+from reconciler.errors import ClusterError
+from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.reassignments import read_reassignments
+from reconciler.kafka.views import Views
+from reconciler.spec import ClusterEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from security import Secured
+
+pytestmark = pytest.mark.cluster
+
+PASSWORD = {"PASSWORD": "alice-secret"}
+
+
+def scram(secured: Secured, mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
+    return {
+        "bootstrap.servers": secured.address("SASLSSL"),
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": secured.file("ca.pem"),
+        "sasl.mechanism": mechanism,
+        "sasl.username": "alice",
+        "sasl.password": "${env:PASSWORD}",
+    }
+
+
+def plain(secured: Secured) -> dict[str, str]:
+    return {
+        "bootstrap.servers": secured.address("SASLPLAIN"),
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": "${env:PASSWORD}",
+    }
+
+
+def mutual(secured: Secured) -> dict[str, str]:
+    return {
+        "bootstrap.servers": secured.address("MTLS"),
+        "security.protocol": "SSL",
+        "ssl.ca.location": secured.file("ca.pem"),
+        "ssl.certificate.location": secured.file("lab-client.pem"),
+        "ssl.key.location": secured.file("lab-client.key"),
+    }
+
+
+def inline(secured: Secured) -> dict[str, str]:
+    names = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")
+    kept = {name: text for name, text in mutual(secured).items() if name not in names}
+    return kept | {
+        "ssl.ca.pem": secured.read("ca.pem"),
+        "ssl.certificate.pem": secured.read("lab-client.pem"),
+        "ssl.key.pem": "${file:" + secured.file("lab-client.key") + "}",
+    }
+
+
+def unsigned(secured: Secured) -> dict[str, str]:
+    return {
+        "bootstrap.servers": secured.address("OAUTH"),
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.config": "principal=oauth-admin",
+    }
+
+
+def oidc(secured: Secured) -> dict[str, str]:
+    return {
+        "bootstrap.servers": secured.address("OIDC"),
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": "oauth-admin",
+        "sasl.oauthbearer.client.secret": "oauth-${env:HALF}",
+        "sasl.oauthbearer.token.endpoint.url": f"{secured.issuer.url}/token",
+    }
+
+
+WAYS = {
+    "SCRAM-SHA-512 over TLS": scram,
+    "SCRAM-SHA-256 over TLS": lambda secured: scram(secured, "SCRAM-SHA-256"),
+    "PLAIN over TLS": lambda secured: scram(secured, "PLAIN"),
+    "PLAIN": plain,
+    "certificates": mutual,
+    "certificates, inline": inline,
+    "unsigned tokens": unsigned,
+    "OpenID Connect": oidc,
+}
+ENVIRONMENT = {**PASSWORD, "HALF": "secret"}
+
+
+def read_with(client: Mapping[str, str], environment: Mapping[str, str] = ENVIRONMENT) -> str:
+    with connect(ClusterEntry("lab", HERE, client=client), environment=environment) as connection:
+        return str(KafkaReader(connection).read_cluster(()).cluster_id)
+
+
+@pytest.mark.parametrize("way", WAYS)
+class TestWaysIn:
+    def test_the_cluster_is_read(self, secured: Secured, way: str) -> None:
+        assert read_with(WAYS[way](secured)) == secured.cluster.cluster_id
+
+    def test_single_brokers_are_asked(self, secured: Secured, way: str) -> None:
+        entry = ClusterEntry("lab", HERE, client=WAYS[way](secured))
+        assert list(Views(connect(entry, environment=ENVIRONMENT)).read((), ())) == [1]
+
+    def test_the_second_client_gets_in_as_well(self, secured: Secured, way: str) -> None:
+        entry = ClusterEntry("lab", HERE, client=WAYS[way](secured))
+        connection = connect(entry, environment=ENVIRONMENT)
+        nodes = Views(connection).list_brokers()
+        assert read_reassignments(connection, nodes, {"some-topic"}) == ({}, [])
+
+
+def fail(client: Mapping[str, str], environment: Mapping[str, str] = ENVIRONMENT) -> str:
+    """Return the one finding of a connection that fails, without place; within 5 seconds."""
+    started = time.monotonic()
+    with pytest.raises(ClusterError) as refused:
+        read_with(client, environment)
+    assert time.monotonic() - started < 5
+    (finding,) = refused.value.findings
+    assert finding.where == HERE
+    return str(finding).removeprefix(f"{HERE}: ")
+
+
+class TestWaysToFail:
+    def test_bad_password(self, secured: Secured) -> None:
+        at = secured.address("SASLSSL")
+        assert fail(scram(secured), {"PASSWORD": "wrong-secret"}) == (
+            f"{at} does not accept the credentials of SCRAM-SHA-512: Authentication failed during "
+            "authentication due to invalid credentials with SASL mechanism SCRAM-SHA-512; check "
+            "sasl.username, and what sasl.password refers to [connect-credentials]"
+        )
+        at = secured.address("SASLPLAIN")
+        assert fail(plain(secured), {"PASSWORD": "wrong-secret"}) == (
+            f"{at} does not accept the credentials of PLAIN: Authentication failed: Invalid "
+            "username or password; check sasl.username, and what sasl.password refers to "
+            "[connect-credentials]"
+        )
+
+    def test_wrong_authority(self, secured: Secured) -> None:
+        other = secured.file("other-ca.pem")
+        assert fail({**scram(secured), "ssl.ca.location": other}) == (
+            f"the certificate of {secured.address('SASLSSL')} is not signed by ssl.ca.location "
+            f"{other}; point ssl.ca.location at the authority that signed it "
+            "[connect-tls-untrusted]"
+        )
+
+    def test_certificate_of_another_name(self, secured: Secured) -> None:
+        at = secured.address("MISNAMED")
+        assert fail({**mutual(secured), "bootstrap.servers": at}) == (
+            f"the certificate of {at} is for another name; use a name that the certificate holds "
+            "in bootstrap.servers [connect-tls-untrusted]"
+        )
+
+    def test_missing_client_certificate(self, secured: Secured) -> None:
+        client = mutual(secured)
+        del client["ssl.certificate.location"], client["ssl.key.location"]
+        assert fail(client) == (
+            f"{secured.address('MTLS')} asks for a client certificate, and none is configured; "
+            "set ssl.certificate.location and ssl.key.location [connect-tls-client]"
+        )
+
+    def test_client_certificate_of_a_stranger(self, secured: Secured) -> None:
+        names = {"ssl.certificate.location": "stranger.pem", "ssl.key.location": "stranger.key"}
+        client = {name: secured.file(file) for name, file in names.items()}
+        said = fail({**mutual(secured), **client})
+        assert re.fullmatch(
+            rf"{secured.address('MTLS')} does not accept the client certificate \([a-z ]+\); take "
+            r"one that an authority the brokers trust has signed \[connect-tls-client\]",
+            said,
+        )
+
+    def test_mechanism_that_is_not_offered(self, secured: Secured) -> None:
+        at = secured.address("SASLPLAIN")
+        assert fail({**plain(secured), "sasl.mechanism": "SCRAM-SHA-512"}) == (
+            f"{at} offers SASL PLAIN, not SCRAM-SHA-512; set sasl.mechanism to PLAIN "
+            "[connect-mechanism]"
+        )
+
+    def test_tls_on_a_port_without(self, secured: Secured) -> None:
+        at = secured.address("PLAINTEXT")
+        assert fail({**mutual(secured), "bootstrap.servers": at}) == (
+            f"{at} does not speak TLS, and security.protocol is SSL; take the port that does, or "
+            "PLAINTEXT [connect-tls-unwanted]"
+        )
+
+    def test_no_tls_on_a_port_with(self, secured: Secured) -> None:
+        at = secured.address("MTLS")
+        assert fail({"bootstrap.servers": at}) == (
+            f"{at} speaks TLS, and security.protocol is PLAINTEXT; set security.protocol to SSL, "
+            "and ssl.ca.location [connect-tls-missing]"
+        )
+        at = secured.address("SASLSSL")
+        assert fail({**plain(secured), "bootstrap.servers": at}) == (
+            f"{at} speaks TLS, and security.protocol is SASL_PLAINTEXT; set security.protocol to "
+            "SASL_SSL, and ssl.ca.location [connect-tls-missing]"
+        )
+
+    def test_no_sasl_on_a_port_with(self, secured: Secured) -> None:
+        at = secured.address("SASLPLAIN")
+        assert fail({"bootstrap.servers": at}) == (
+            f"{at} asks for SASL (PLAIN), and security.protocol is PLAINTEXT; set "
+            "security.protocol to SASL_PLAINTEXT, sasl.mechanism, and what that needs "
+            "[connect-sasl-missing]"
+        )
+
+    def test_sasl_on_a_port_without(self, secured: Secured) -> None:
+        at = secured.address("PLAINTEXT")
+        assert fail({**plain(secured), "bootstrap.servers": at}) == (
+            f"{at} does not speak SASL, and security.protocol is SASL_PLAINTEXT; take the port "
+            "that does, or PLAINTEXT [connect-sasl-unwanted]"
+        )
+
+    def test_token_that_cannot_be_had(self, secured: Secured) -> None:
+        said = fail(oidc(secured), {"HALF": "wrong"})
+        assert said.startswith(f"no OAuth token comes from {secured.issuer.url}/token: ")
+        assert said.endswith("[connect-token]")
+        assert "wrong" not in said
+        nowhere = "http://127.0.0.1:9/token"
+        client = {**oidc(secured), "sasl.oauthbearer.token.endpoint.url": nowhere}
+        assert fail(client).startswith(f"no OAuth token comes from {nowhere}: Failed to connect")
+
+    def test_nothing_listens(self) -> None:
+        assert fail({"bootstrap.servers": "127.0.0.1:9"}) == (
+            "127.0.0.1:9 refuses the connection: nothing listens there; check the port, and that "
+            "the broker runs [connect-refused]"
+        )
+
+    def test_no_such_host(self) -> None:
+        assert fail({"bootstrap.servers": "broker.invalid:9092"}) == (
+            "broker.invalid:9092 cannot be reached: no host has this name; check the name in "
+            "bootstrap.servers, and this machine's DNS [connect-host-unknown]"
+        )
+
+    def test_controllers_port(self, secured: Secured) -> None:
+        files = secured.cluster.directory.rglob("*.properties")
+        voters = next(m for f in files if (m := re.search(r"3000@([\d.:]+)", f.read_text())))
+        assert fail({"bootstrap.servers": voters[1]}) == (
+            f"{voters[1]} is the port of a KRaft controller, which knows no topics; take the port "
+            "that the broker's listeners name for clients [connect-controller]"
+        )
+
+    def test_another_service(self) -> None:
+        class Quiet(BaseHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                """Keep the tests' output clean."""
+
+        with HTTPServer(("127.0.0.1", 0), Quiet) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            at = f"127.0.0.1:{server.server_port}"
+            assert fail({"bootstrap.servers": at}) == (
+                f"{at} answers, but not as Kafka does; check the port: another service listens "
+                "there [connect-not-kafka]"
+            )
+            server.shutdown()
+
+    def test_property_that_the_client_does_not_take(self, secured: Secured) -> None:
+        said = fail({**scram(secured), "security.protocol": "SASL"})
+        assert said.startswith("the client does not take its settings: ")
+        assert said.endswith("correct that property in clusters.yaml [client-property-value]")
+
+    def test_two_reasons_are_both_said(self, secured: Secured) -> None:
+        servers = f"broker.invalid:9092,{secured.address('MTLS')}"
+        with pytest.raises(ClusterError) as refused:
+            read_with({"bootstrap.servers": servers})
+        rules = [finding.rule for finding in refused.value.findings]
+        assert rules == ["connect-host-unknown", "connect-tls-missing"]
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """Return the address of a port that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+class TestSilence:
+    @pytest.mark.slow
+    def test_no_answer_at_all_is_said_after_ten_seconds(self, silent: str) -> None:
+        started = time.monotonic()
+        with pytest.raises(ClusterError, match=r"does not answer.*\[connect-timeout\]"):
+            read_with({"bootstrap.servers": silent})
+        assert 9 < time.monotonic() - started < 12
+
+    def test_one_silent_server_does_not_hold_up_the_others(
+        self, secured: Secured, silent: str
+    ) -> None:
+        servers = f"{silent},{secured.address('PLAINTEXT')}"
+        started = time.monotonic()
+        for _ in range(3):  # whichever the client takes first
+            assert read_with({"bootstrap.servers": servers}) == secured.cluster.cluster_id
+        assert time.monotonic() - started < 12
+
+    def test_one_refusing_server_does_not_hold_up_the_others(self, secured: Secured) -> None:
+        servers = f"127.0.0.1:9,{secured.address('PLAINTEXT')}"
+        assert read_with({"bootstrap.servers": servers}) == secured.cluster.cluster_id
+
+
+class TestSecrets:
+    """What a secret resolves to reaches the client, and nothing that a person or a file sees."""
+
+    def test_bootstrap_servers_go_before_the_file(self, secured: Secured) -> None:
+        entry = ClusterEntry("lab", HERE, client={**plain(secured), "bootstrap.servers": "x:1"})
+        connection = connect(
+            entry, bootstrap_servers=secured.address("SASLPLAIN"), environment=ENVIRONMENT
+        )
+        assert KafkaReader(connection).read_cluster(()).cluster_id == secured.cluster.cluster_id
+
+    def test_a_process_that_fails_prints_no_secret(self, secured: Secured, tmp_path: Path) -> None:
+        """Neither in its message, nor in a traceback, nor through the client's own log."""
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import sys\n"
+            "from reconciler.errors import Location\n"
+            "from reconciler.kafka import KafkaReader, connect\n"
+            "from reconciler.spec import ClusterEntry\n"
+            f"entry = ClusterEntry('lab', Location('c.yaml', 1), client={scram(secured)!r})\n"
+            "connection = connect(entry)\n"
+            "print(connection, vars(connection), connection.settings)\n"
+            "KafkaReader(connection).read_cluster()\n"
+        )
+        environment = {**os.environ, "PASSWORD": "wr0ng-S3cret-of-mine"}
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "does not accept the credentials" in done.stderr
+        assert "S3cret" not in done.stdout + done.stderr

@@ -1,0 +1,237 @@
+"""What an account may do, on a broker with an authorizer: the smallest grants, and what lacks.
+
+docs/permissions.md promises these grants; PLAN and APPLY are what it lists.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from lab import HERE, wait_for
+
+from reconciler.errors import ClusterError, Severity
+from reconciler.kafka import KafkaReader, KafkaWriter, connect
+from reconciler.model import AddPartitions, AlterConfig, AnswerKind, CreateTopic
+from reconciler.spec import ClusterEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from security import Secured
+
+    from reconciler.kafka import Connection
+    from reconciler.model import TopicState
+
+pytestmark = pytest.mark.cluster
+
+PLAN = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE"}}
+APPLY = {"topic": {"CREATE", "ALTER", "ALTER_CONFIGS"}, "cluster": {"DESCRIBE"}}
+ALL = {"topic": PLAN["topic"] | APPLY["topic"], "cluster": {"DESCRIBE"}}
+CLUSTER_NAME = "kafka-cluster"
+
+
+class Grants:
+    """Gives one account rights, and takes them all again."""
+
+    def __init__(self, secured: Secured, account: str) -> None:
+        self.account = account
+        self._secured = secured
+        self._client = AdminClient({"bootstrap.servers": secured.address("PLAINTEXT")})
+
+    def give(self, rights: dict[str, set[str]], topics: str = "*") -> None:
+        """Give rights on the cluster, and on topics: all of them, or those with a prefix."""
+        bindings = [self._bind(ResourceType.BROKER, CLUSTER_NAME, r) for r in rights["cluster"]]
+        bindings += [self._bind(ResourceType.TOPIC, topics, r) for r in rights["topic"]]
+        for answer in self._client.create_acls(bindings).values():
+            answer.result(15)
+
+    def take_all(self) -> None:
+        every = AclBindingFilter(
+            ResourceType.ANY,
+            None,
+            ResourcePatternType.ANY,
+            f"User:{self.account}",
+            None,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        for answer in self._client.delete_acls([every]).values():
+            answer.result(15)
+
+    def connect(self) -> Connection:
+        client = {
+            "bootstrap.servers": self._secured.address("SASLPLAIN"),
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": self.account,
+            "sasl.password": "${env:PASSWORD}",
+        }
+        environment = {"PASSWORD": f"{self.account}-secret"}
+        return connect(ClusterEntry("lab", HERE, client=client), environment=environment)
+
+    def _bind(self, kind: ResourceType, name: str, right: str) -> AclBinding:
+        exact = name in ("*", CLUSTER_NAME)
+        pattern = ResourcePatternType.LITERAL if exact else ResourcePatternType.PREFIXED
+        operation, permission = AclOperation[right], AclPermissionType.ALLOW
+        return AclBinding(kind, name, pattern, f"User:{self.account}", "*", operation, permission)
+
+
+@pytest.fixture
+def planner(secured: Secured) -> Iterator[Grants]:
+    grants = Grants(secured, "planner")
+    yield grants
+    grants.take_all()
+
+
+@pytest.fixture
+def topic(secured: Secured, topic_prefix: str) -> str:
+    """Return a topic that exists."""
+    name = topic_prefix + "existing"
+    entry = ClusterEntry("lab", HERE)
+    connection = connect(entry, bootstrap_servers=secured.address("PLAINTEXT"))
+    step = CreateTopic(name, ((1,),), {"retention.ms": "5000"})
+    KafkaWriter(connection).create_topics([step])
+    wait_for(lambda: name in KafkaReader(connection).read_cluster([name]).topics)
+    return name
+
+
+def read(grants: Grants, name: str) -> TopicState | None:
+    return KafkaReader(grants.connect()).read_cluster([name]).topics.get(name)
+
+
+def refusal(grants: Grants, *names: str, for_apply: bool = False) -> list[str]:
+    """Read and check as a run does; return what it says."""
+    reader = KafkaReader(grants.connect())
+    with pytest.raises(ClusterError) as refused:  # noqa: PT012 - a plan reads, then checks
+        if not for_apply:
+            reader.read_cluster(names)
+        reader.check_rights(names, for_apply=for_apply)
+    assert {finding.rule for finding in refused.value.findings} == {"cluster-rights"}
+    return [str(finding).removesuffix(" [cluster-rights]") for finding in refused.value.findings]
+
+
+GRANT = "grant it: kafka-acls --add --allow-principal User:planner --operation"
+
+
+class TestPlan:
+    def test_the_smallest_grants_suffice(self, planner: Grants, topic: str) -> None:
+        planner.give(PLAN)
+        wait_for(lambda: can_read(planner, topic))
+        reader = KafkaReader(planner.connect())
+        state = reader.read_cluster([topic, topic + "-missing"])
+        reader.check_rights([topic, topic + "-missing"], for_apply=False)
+        assert state.topics[topic].config == {"retention.ms": "5000"}
+        assert [broker.id for broker in state.brokers] == [1]
+        assert state.notes == ()
+
+    def test_no_rights_are_no_empty_cluster(self, planner: Grants, topic: str) -> None:
+        missing = topic + "-missing"
+        assert refusal(planner, topic, missing) == [
+            f"the account lacks Describe on {topic}, {missing} of lab; "
+            f"{GRANT} Describe --topic {topic}"
+        ]
+
+    def test_no_rights_are_no_empty_snapshot(self, planner: Grants) -> None:
+        with pytest.raises(ClusterError, match="lacks Describe on all topics of lab"):
+            KafkaReader(planner.connect()).read_cluster()
+
+    def test_missing_describe_configs_is_named(self, planner: Grants, topic: str) -> None:
+        planner.give({"topic": {"DESCRIBE"}, "cluster": {"DESCRIBE"}})
+        wait_for(lambda: "DescribeConfigs" in refusal(planner, topic)[0])
+        assert refusal(planner, topic) == [
+            f"the account lacks DescribeConfigs on {topic} of lab; "
+            f"{GRANT} DescribeConfigs --topic {topic}"
+        ]
+
+    def test_missing_describe_on_the_cluster_is_named(self, planner: Grants, topic: str) -> None:
+        planner.give({"topic": PLAN["topic"], "cluster": set()})
+        wait_for(lambda: "cluster" in refusal(planner, topic)[0])
+        assert refusal(planner, topic) == [
+            f"the account lacks Describe on the cluster lab; {GRANT} Describe --cluster"
+        ]
+
+    def test_an_account_for_a_prefix_sees_its_own(self, planner: Grants, topic: str) -> None:
+        planner.give({"topic": PLAN["topic"], "cluster": {"DESCRIBE"}}, topics=topic)
+        wait_for(lambda: can_read(planner, topic))
+        state = KafkaReader(planner.connect()).read_cluster([topic])
+        assert list(state.topics) == [topic]
+        (note,) = state.notes
+        assert (note.severity, note.rule) == (Severity.NOTE, "cluster-rights")
+        assert note.what == "the account may see only some topics of lab"
+
+    def test_many_topics_are_named_in_few_words(self, planner: Grants, topic: str) -> None:
+        names = [f"{topic}-{n}" for n in range(9)]
+        (said,) = refusal(planner, *names)
+        assert said.startswith(
+            f"the account lacks Describe on {names[0]}, {names[1]}, {names[2]} and 6 more of lab"
+        )
+
+
+def can_read(grants: Grants, name: str) -> bool:
+    try:
+        return read(grants, name) is not None
+    except ClusterError:
+        return False
+
+
+class TestApply:
+    def test_the_smallest_grants_suffice(self, planner: Grants, topic: str) -> None:
+        planner.give(APPLY, topics=topic)
+        wait_for(lambda: can_read(planner, topic))
+        connection = planner.connect()
+        created = topic + "-created"
+        KafkaReader(connection).check_rights([topic, created], for_apply=True)
+        writer = KafkaWriter(connection)
+        answers = [
+            writer.create_topics([CreateTopic(created, ((1,),), {})])[created],
+            writer.add_partitions([AddPartitions(topic, 1, ((1,),))])[topic],
+            writer.alter_configs([AlterConfig(topic, {"retention.ms": "6000"}, frozenset())])[
+                topic
+            ],
+        ]
+        assert {answer.kind for answer in answers} == {AnswerKind.ACCEPTED}, answers
+
+    @pytest.mark.parametrize(
+        ("right", "name"),
+        [("ALTER", "Alter"), ("ALTER_CONFIGS", "AlterConfigs")],
+    )
+    def test_each_right_is_needed_and_named(
+        self, planner: Grants, topic: str, right: str, name: str
+    ) -> None:
+        planner.give({"topic": ALL["topic"] - {right}, "cluster": {"DESCRIBE"}})
+        said = [f"the account lacks {name} on {topic} of lab; {GRANT} {name} --topic {topic}"]
+        wait_for(lambda: refusal(planner, topic, for_apply=True) == said)
+
+    def test_the_right_to_create_is_asked_for_what_is_missing(
+        self, planner: Grants, topic: str
+    ) -> None:
+        planner.give({"topic": ALL["topic"] - {"CREATE"}, "cluster": {"DESCRIBE"}})
+        missing = topic + "-missing"
+        said = [f"the account lacks Create on {missing} of lab; {GRANT} Create --topic {missing}"]
+        wait_for(lambda: refusal(planner, topic, missing, for_apply=True) == said)
+
+    def test_asking_creates_nothing(self, planner: Grants, topic: str) -> None:
+        planner.give(APPLY)
+        wait_for(lambda: can_read(planner, topic))
+        reader = KafkaReader(planner.connect())
+        reader.check_rights([topic + "-missing"], for_apply=True)
+        assert topic + "-missing" not in reader.read_cluster([topic + "-missing"]).topics
+
+
+def test_the_docs_list_these_grants() -> None:
+    text = (Path(__file__).parents[2] / "docs/permissions.md").read_text()
+    plan, _, apply = text.partition("## Apply")
+    for section, rights in ((plan, PLAN), (apply, APPLY)):
+        for right in rights["topic"] | rights["cluster"]:
+            assert f"--operation {right.title().replace('_', '')} " in section

@@ -1,0 +1,74 @@
+"""Specs planned and applied to a real cluster, as the five calls of the package do it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka.admin import AdminClient
+from shorthand import CATALOGUE
+
+from reconciler.apply import apply_plan
+from reconciler.diff import diff_topics
+from reconciler.errors import Location
+from reconciler.kafka import KafkaReader, KafkaWriter, connect
+from reconciler.plan import build_plan
+from reconciler.spec import ClusterEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reconciler.apply import Applied
+    from reconciler.model import ClusterState, Plan, TopicSpec, TopicState
+    from reconciler.sandbox import Cluster
+
+ENTRY = ClusterEntry("lab", Location("topics/clusters.yaml", 3))
+
+
+class Workbench:
+    """A cluster and what is done to it, through brokers or through proxies before them."""
+
+    def __init__(self, cluster: Cluster, servers: str | None = None) -> None:
+        self.connection = connect(ENTRY, bootstrap_servers=servers or cluster.bootstrap_servers)
+        self.reader = KafkaReader(self.connection)
+        self.writer = KafkaWriter(self.connection)
+        # What others do to the cluster meanwhile takes the straight way.
+        self.others = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+
+    def read(self, names: Iterable[str]) -> ClusterState:
+        """Read a cluster and what identifies some of its topics."""
+        names = list(names)
+        state = self.reader.read_cluster(config_of=names)
+        ids = self.reader.read_topic_ids([name for name in names if name in state.topics])
+        named = {name: replace(state.topics[name], topic_id=ids[name]) for name in ids}
+        return replace(state, topics={**state.topics, **named})
+
+    def topics(self, *names: str) -> Mapping[str, TopicState]:
+        """Read some topics, ids and overrides included."""
+        topics = self.read(names).topics
+        return {name: topics[name] for name in names if name in topics}
+
+    def plan(self, *specs: TopicSpec) -> Plan:
+        state = self.read(spec.name for spec in specs)
+        return build_plan("lab", diff_topics(specs, state, CATALOGUE), state)
+
+    def apply(self, plan: Plan, **more: Any) -> Applied:
+        return apply_plan(plan, self.reader, self.writer, time, **more)
+
+    def bring(self, *specs: TopicSpec) -> Plan:
+        """Make a cluster as specs say. Returns the plan that did it."""
+        plan = self.plan(*specs)
+        applied = self.apply(plan)
+        assert applied.succeeded, applied
+        return plan
+
+
+def outcomes(applied: Applied) -> dict[str, str]:
+    """Return what became of each topic, in a word."""
+    return {outcome.topic: str(outcome.kind) for outcome in applied.outcomes}
+
+
+def texts(applied: Applied) -> dict[str, str]:
+    """Return what is said of each topic."""
+    return {outcome.topic: outcome.text for outcome in applied.outcomes}

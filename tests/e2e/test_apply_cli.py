@@ -1,0 +1,230 @@
+"""`reconciler apply` from the shell: interrupted, killed, run again, and what it writes down."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from proxy import CREATE_TOPICS, Loss, failing_network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from proxy import FailingNetwork
+
+    from reconciler.sandbox import Cluster
+
+RECONCILER = (sys.executable, "-c", "from reconciler.cli import main; main()")
+TIMEOUT_S = 120
+VALIDATIONS = 2  # of CreateTopics, before the first real one: for rights, and of the plan
+
+
+class Shell:
+    """A directory with an estate, and the command line in it."""
+
+    def __init__(self, directory: Path, servers: str) -> None:
+        self.directory = directory
+        self.servers = servers
+        self.journal = directory / "journal.jsonl"
+        (directory / "topics").mkdir()
+        self.write("clusters.yaml", "version: 1\nclusters: {lab: {}}\n")
+
+    def write(self, name: str, text: str) -> None:
+        (self.directory / "topics" / name).write_text(text)
+
+    def start(self, *arguments: str, servers: str = "") -> subprocess.Popen[str]:
+        program = [*RECONCILER, *arguments, "--bootstrap-servers", servers or self.servers]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(program, text=True, cwd=self.directory, **pipes)
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, out, err
+
+    def start_apply(self, servers: str = "", *more: str) -> subprocess.Popen[str]:
+        arguments = ("apply", "--cluster", "lab", "--auto-approve", *more)
+        return self.start(*arguments, "--journal", str(self.journal), servers=servers)
+
+    def apply(self, *more: str) -> tuple[int, str, str]:
+        process = self.start_apply("", *more)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, out, err
+
+    def lines(self) -> list[dict[str, str]]:
+        """Return the journal: every line of it whole."""
+        text = self.journal.read_text(encoding="utf-8")
+        assert text.endswith("\n")
+        return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def shell(cluster3: Cluster, tmp_path: Path) -> Shell:
+    return Shell(tmp_path, cluster3.bootstrap_servers)
+
+
+@pytest.fixture
+def network(cluster3: Cluster) -> Iterator[FailingNetwork]:
+    with failing_network(cluster3) as network:
+        yield network
+
+
+@pytest.fixture
+def wish(shell: Shell, topic_prefix: str) -> Callable[..., None]:
+    """Write specs of `old` and, where asked for, of `new`."""
+
+    def write(old: int, *, new: bool = False, retention: str = "1d") -> None:
+        counts = f"partitions: {old}\nreplication_factor: 2\nconfig: {{retention.ms: {retention}}}"
+        shell.write("old.yaml", f"topic: {topic_prefix}old\n{counts}\n")
+        if new:
+            counts = "partitions: 2\nreplication_factor: 2"
+            shell.write("new.yaml", f"topic: {topic_prefix}new\n{counts}\n")
+
+    return write
+
+
+def told(out: str) -> dict[str, str]:
+    """Return the outcomes that were printed below the plan, by the last part of the name."""
+    kinds = ("already done", "done", "half done", "failed", "not attempted", "refused")
+    found = {}
+    for line in out.splitlines():
+        kind = next((kind for kind in kinds if line.startswith(f"{kind:<13} ")), None)
+        if kind:
+            topic = line[14:].split()[0]
+            found[topic.partition("-")[2]] = kind
+    return found
+
+
+def test_a_plan_is_saved_approved_applied_and_found_done(
+    shell: Shell, wish: Callable[..., None], topic_prefix: str
+) -> None:
+    wish(3, new=True)
+    assert shell.run("plan", "--cluster", "lab", "--out", "plan.json")[0] == 0
+    saved = ("apply", "plan.json", "--auto-approve")
+    code, out, err = shell.run(*saved)
+    assert (code, told(out), err) == (0, {"new": "done", "old": "done"}, "")
+    code, out, err = shell.run(*saved)
+    assert (code, told(out), err) == (0, {"new": "already done", "old": "already done"}, "")
+    assert shell.run("plan", "--cluster", "lab", "--detailed-exitcode")[0] == 0
+    wish(4)
+    assert shell.run("plan", "--cluster", "lab", "--detailed-exitcode")[0] == 2
+    assert shell.apply()[0] == 0
+    code, out, err = shell.run(*saved)
+    assert code == 1
+    assert err == (
+        f"error: topics/old.yaml:1:8: {topic_prefix}old: it was created otherwise, "
+        "with 4 partitions; plan again [plan-stale]\n"
+    )
+
+
+def test_the_journal_holds_every_step_and_outcome(
+    shell: Shell, wish: Callable[..., None], topic_prefix: str
+) -> None:
+    wish(3)
+    assert shell.apply()[0] == 0
+    wish(4, new=True, retention="2d")
+    assert shell.apply()[0] == 0
+    steps = [line for line in shell.lines() if line["type"] == "step"]
+    phases = [(line["phase"], line["topic"].removeprefix(topic_prefix)) for line in steps]
+    assert sorted(phases) == [
+        ("configure", "old"),
+        ("create", "new"),
+        ("create", "old"),
+        ("expand", "old"),
+        ("validate", "new"),
+        ("validate", "old"),
+        ("validate", "old"),
+        ("validate", "old"),
+        ("verify", "new"),
+        ("verify", "old"),
+        ("verify", "old"),
+    ]
+    assert {line["kind"] for line in steps} == {"accepted"}
+    outcomes = [line for line in shell.lines() if line["type"] == "outcome"]
+    assert [(line["topic"].removeprefix(topic_prefix), line["kind"]) for line in outcomes] == [
+        ("old", "done"),
+        ("new", "done"),
+        ("old", "done"),
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_in_a_true_report_and_the_rest_is_done_later(
+    shell: Shell,
+    wish: Callable[..., None],
+    network: FailingNetwork,
+    number: signal.Signals,
+) -> None:
+    """The interrupt comes while the brokers create the first of two topics."""
+    wish(3)
+    assert shell.apply()[0] == 0
+    wish(4, new=True, retention="2d")
+    fault = network.lose(CREATE_TOPICS, Loss.HELD, skip=VALIDATIONS)
+    process = shell.start_apply(network.bootstrap_servers)
+    assert fault.struck.wait(TIMEOUT_S)
+    process.send_signal(number)
+    fault.released.set()
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, told(out)) == (130, {"new": "done", "old": "not attempted"})
+    assert "interrupted before its turn" in out
+    assert out.endswith("\nInterrupted. Applied: 1 done, 1 not attempted\n")
+    assert "Traceback" not in err
+    code, out, _ = shell.apply()
+    assert (code, told(out)) == (0, {"old": "done"})
+    assert shell.lines()[-1]["kind"] == "done"
+
+
+def test_an_interrupt_does_not_wait_for_an_answer_that_never_comes(
+    shell: Shell, wish: Callable[..., None], network: FailingNetwork
+) -> None:
+    wish(3, new=True)
+    fault = network.lose(CREATE_TOPICS, Loss.SILENT_AFTER, skip=VALIDATIONS)
+    process = shell.start_apply(network.bootstrap_servers)
+    assert fault.struck.wait(TIMEOUT_S)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    # The brokers have it: that is looked up, and said.
+    assert (process.returncode, told(out)) == (130, {"new": "done", "old": "done"})
+
+
+def test_what_a_killed_run_did_not_do_is_done_by_the_next(
+    shell: Shell, wish: Callable[..., None], network: FailingNetwork
+) -> None:
+    wish(3)
+    assert shell.apply()[0] == 0
+    wish(4, new=True, retention="2d")
+    assert shell.run("plan", "--cluster", "lab", "--out", "plan.json")[0] == 0
+    fault = network.lose(CREATE_TOPICS, Loss.HELD, skip=VALIDATIONS)
+    saved = ("apply", "plan.json", "--auto-approve")
+    process = shell.start(*saved, servers=network.bootstrap_servers)
+    assert fault.struck.wait(TIMEOUT_S)
+    process.kill()
+    process.communicate()
+    code, out, _ = shell.run(*saved)
+    assert (code, told(out)) == (0, {"new": "already done", "old": "done"})
+
+
+def test_a_journal_that_cannot_be_opened_is_said_before_anything_is_done(
+    shell: Shell, wish: Callable[..., None]
+) -> None:
+    wish(3)
+    shell.journal = shell.directory / "nowhere" / "journal.jsonl"
+    code, out, err = shell.apply()
+    assert (code, told(out)) == (64, {})
+    assert err.endswith(f"cannot write the journal {shell.journal}: No such file or directory\n")
+    assert shell.run("plan", "--cluster", "lab", "--detailed-exitcode")[0] == 2
+
+
+def test_a_journal_on_a_full_disk_does_not_stop_the_work(
+    shell: Shell, wish: Callable[..., None]
+) -> None:
+    wish(3)
+    shell.journal = Path("/dev/full")
+    code, out, err = shell.apply()
+    assert (code, told(out)) == (0, {"old": "done"})
+    assert err == "the journal /dev/full ends here: No space left on device\n"

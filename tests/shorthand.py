@@ -1,0 +1,74 @@
+"""Short ways to say brokers, specs and states, so that a test shows only what it is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reconciler.diff import diff_topics
+from reconciler.errors import Location
+from reconciler.model import Broker, ClusterState, TopicSpec, TopicState
+from reconciler.plan import build_plan
+from reconciler.spec.configs import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from reconciler.diff import TopicDiff
+    from reconciler.errors import Finding
+    from reconciler.model import Assignment, Plan
+
+HERE = Location("topics/shop.yaml", 3)
+CATALOGUE = catalogue()
+
+
+def brokers(*racks: str | None) -> tuple[Broker, ...]:
+    """Return brokers 1, 2, 3 … in these racks."""
+    return tuple(Broker(number, rack) for number, rack in enumerate(racks, 1))
+
+
+def rows(text: str) -> Assignment:
+    """Read rows of broker ids: "1,2 2,3" is two partitions of two replicas."""
+    return tuple(tuple(map(int, row.split(","))) for row in text.split())
+
+
+def spec(name: str = "shop.orders", **wished: Any) -> TopicSpec:
+    """Return a spec, written at `HERE` unless its fields say otherwise."""
+    return TopicSpec(name, wished.pop("location", HERE), **wished)
+
+
+def topic(
+    assignment: str | Assignment = "1 2 3", name: str = "shop.orders", **found: Any
+) -> TopicState:
+    """Return a live topic whose id follows from its name."""
+    replicas = rows(assignment) if isinstance(assignment, str) else assignment
+    return TopicState(name, found.pop("topic_id", f"id-{name}"), replicas, **found)
+
+
+def cluster(
+    *topics: TopicState,
+    nodes: Sequence[Broker] = brokers(None, None, None),
+    defaults: dict[str, str] | None = None,
+) -> ClusterState:
+    """Return a cluster of three brokers without racks, unless told otherwise."""
+    return ClusterState("cluster-1", tuple(nodes), {t.name: t for t in topics}, defaults or {})
+
+
+def diff(
+    wished: TopicSpec, state: ClusterState | None = None, excluded: Collection[int] = ()
+) -> TopicDiff:
+    """Compare one spec with a cluster."""
+    (found,) = diff_topics([wished], state or cluster(), CATALOGUE, excluded)
+    return found
+
+
+def plan(
+    wished: Iterable[TopicSpec], state: ClusterState, excluded: Collection[int] = (), **more: Any
+) -> Plan:
+    """Diff and plan in one go, for the cluster `prod`."""
+    diffs = diff_topics(wished, state, CATALOGUE, excluded)
+    return build_plan("prod", diffs, state, excluded=excluded, **more)
+
+
+def said(findings: Iterable[Finding]) -> list[str]:
+    """Return findings as people see them."""
+    return [str(finding) for finding in findings]

@@ -1,0 +1,234 @@
+"""Progress: how answers move a topic on, and what it amounts to in the end."""
+
+from __future__ import annotations
+
+import pytest
+from shorthand import HERE, rows
+
+from reconciler.apply.batches import MAX_RECORDS
+from reconciler.apply.progress import Progress, conclude, describe_step
+from reconciler.apply.remaining import Remaining
+from reconciler.errors import Finding
+from reconciler.model import (
+    AddPartitions,
+    AlterConfig,
+    Answer,
+    AnswerKind,
+    CreateTopic,
+    Outcome,
+    OutcomeKind,
+    PlannedTopic,
+    Step,
+    TopicImage,
+)
+from reconciler.plan import steps_of
+
+YES = Answer(AnswerKind.ACCEPTED)
+NO = Answer(AnswerKind.REFUSED, "POLICY_VIOLATION", "too many partitions")
+LOST = Answer(AnswerKind.LOST, "_TIMED_OUT", "timed out")
+CREATE = PlannedTopic("t", HERE, None, TopicImage(None, rows("1 2"), {}))
+GROW = PlannedTopic(
+    "t", HERE, TopicImage("id", rows("1"), {}), TopicImage("id", rows("1 2 3"), {"flush.ms": "1"})
+)
+ADD, ALTER = steps_of(GROW)
+
+
+def progress(planned: PlannedTopic = GROW, *answers: Answer) -> Progress:
+    """Return the progress of a topic after some answers."""
+    topic = Progress(planned, list(steps_of(planned)), sent=bool(answers))
+    for answer in answers:
+        topic.take(answer)
+    return topic
+
+
+def outcome(topic: Progress, *left: Step) -> tuple[OutcomeKind, str]:
+    found = conclude(topic, Remaining(left), "interrupted")
+    return found.kind, found.text
+
+
+# Answers.
+
+
+def test_an_accepted_step_is_no_longer_to_do() -> None:
+    assert progress(GROW, YES).todo == [ALTER]
+
+
+@pytest.mark.parametrize("answer", [NO, LOST])
+def test_a_step_that_was_not_accepted_stays_to_do(answer: Answer) -> None:
+    assert progress(GROW, answer).todo == [ADD, ALTER]
+
+
+def test_the_accepted_part_of_a_large_step_leaves_its_rest() -> None:
+    many = tuple((1,) for _ in range(MAX_RECORDS + 1))
+    topic = progress(PlannedTopic("t", HERE, None, TopicImage(None, many, {})), YES)
+    assert topic.todo == [AddPartitions("t", MAX_RECORDS, ((1,),))]
+
+
+@pytest.mark.parametrize(("answers", "doubt"), [((), False), ((YES,), False), ((LOST,), True)])
+def test_a_topic_is_in_doubt_while_its_last_answer_was_not_yes(
+    answers: tuple[Answer, ...], doubt: bool
+) -> None:
+    assert progress(GROW, *answers).in_doubt is doubt
+
+
+@pytest.mark.parametrize(
+    ("answer", "worth"),
+    [
+        (YES, False),
+        (NO, False),
+        (LOST, True),
+        (Answer(AnswerKind.REFUSED, "TOPIC_ALREADY_EXISTS"), True),
+        (Answer(AnswerKind.REFUSED, "INVALID_PARTITIONS"), True),
+    ],
+)
+def test_what_was_lost_or_contradicted_is_worth_repeating(answer: Answer, worth: bool) -> None:
+    assert progress(GROW, answer).worth_repeating is worth
+
+
+MANY = PlannedTopic("t", HERE, None, TopicImage(None, ((1,),) * (MAX_RECORDS + 1), {}))
+REST = AddPartitions("t", MAX_RECORDS, ((1,),))
+
+
+def test_a_contradicted_step_is_believed_to_be_done_and_its_rest_is_not() -> None:
+    topic = progress(MANY)
+    topic.believe()
+    assert (topic.todo, topic.sent, topic.in_doubt) == ([REST], True, False)
+
+
+def test_what_the_brokers_show_is_learnt() -> None:
+    topic = progress(GROW, LOST)
+    topic.learn([ALTER])
+    assert topic.todo == [ALTER]
+
+
+@pytest.mark.parametrize(
+    "shown", [steps_of(MANY), [AddPartitions("t", 7, ((1,),) * (MAX_RECORDS - 6))]]
+)
+def test_a_broker_that_shows_less_than_was_accepted_teaches_nothing(shown: list[Step]) -> None:
+    topic = progress(MANY, YES, LOST)
+    topic.learn(shown)
+    assert topic.todo == [REST]
+
+
+def test_an_expansion_that_a_broker_does_not_show_yet_is_not_done_again() -> None:
+    topic = progress(GROW, YES, LOST)
+    topic.learn([ADD])
+    assert topic.todo == [ALTER]
+
+
+# Outcomes.
+
+
+def test_what_every_broker_shows_is_done() -> None:
+    topic = progress(GROW, YES, YES)
+    topic.shown = True
+    assert conclude(topic, Remaining(), "") == Outcome("t", OutcomeKind.DONE)
+
+
+def test_what_was_accepted_and_not_seen_everywhere_is_done_with_a_word() -> None:
+    assert outcome(progress(GROW, YES, YES), ALTER) == (
+        OutcomeKind.DONE,
+        "accepted; not every broker was seen to show it",
+    )
+
+
+def test_what_was_never_sent_was_not_attempted() -> None:
+    assert outcome(progress()) == (OutcomeKind.NOT_ATTEMPTED, "interrupted before its turn")
+
+
+def test_what_the_brokers_refuse_when_asked_first_has_failed() -> None:
+    topic = progress()
+    topic.failure = NO
+    assert outcome(topic) == (OutcomeKind.FAILED, "the brokers refuse it: too many partitions")
+
+
+def test_a_lost_answer_to_something_done_is_done() -> None:
+    topic = progress(GROW, LOST)
+    topic.failure = LOST
+    assert outcome(topic) == (OutcomeKind.DONE, "")
+
+
+def test_a_creation_of_which_nothing_is_there_has_failed() -> None:
+    topic = progress(CREATE, LOST)
+    topic.failure = LOST
+    assert outcome(topic, *steps_of(CREATE)) == (
+        OutcomeKind.FAILED,
+        "no answer came: timed out",
+    )
+
+
+def test_a_creation_that_stopped_half_way_says_what_is_missing() -> None:
+    topic = progress(CREATE, LOST)
+    topic.failure = LOST
+    assert outcome(topic, AddPartitions("t", 1, rows("2"))) == (
+        OutcomeKind.HALF_DONE,
+        "no answer came: timed out; missing: partition 1",
+    )
+
+
+def test_a_change_of_which_nothing_is_there_has_failed() -> None:
+    topic = progress(GROW, NO)
+    topic.failure = NO
+    assert outcome(topic, ADD, ALTER) == (
+        OutcomeKind.FAILED,
+        "the brokers refuse it: too many partitions",
+    )
+
+
+def test_a_change_of_which_one_step_is_there_is_half_done() -> None:
+    topic = progress(GROW, YES, NO)
+    topic.failure = NO
+    assert outcome(topic, ALTER) == (
+        OutcomeKind.HALF_DONE,
+        "the brokers refuse it: too many partitions; missing: flush.ms",
+    )
+
+
+def test_an_interrupt_between_two_steps_leaves_half() -> None:
+    assert outcome(progress(GROW, YES), ALTER) == (
+        OutcomeKind.HALF_DONE,
+        "interrupted; missing: flush.ms",
+    )
+
+
+def test_an_interrupt_before_the_answer_says_so() -> None:
+    topic = progress(CREATE)
+    topic.sent = True
+    assert outcome(topic, *steps_of(CREATE)) == (
+        OutcomeKind.FAILED,
+        "interrupted before an answer came",
+    )
+
+
+def test_what_nobody_can_look_at_is_not_called_done() -> None:
+    topic = progress(GROW, LOST)
+    topic.failure = LOST
+    assert conclude(topic, None, "") == Outcome(
+        "t",
+        OutcomeKind.FAILED,
+        "no answer came: timed out; nobody can say how much of it is done; "
+        "apply it again when brokers answer",
+    )
+
+
+def test_what_was_accepted_is_done_though_nobody_can_look() -> None:
+    assert conclude(progress(GROW, YES, YES), None, "").kind is OutcomeKind.DONE
+
+
+def test_what_somebody_else_changed_meanwhile_has_failed_under_its_rule() -> None:
+    moved = Finding("plan-stale", "t: it was deleted since the plan was made")
+    found = conclude(progress(GROW, YES), Remaining(moved=(moved,)), "")
+    assert found == Outcome("t", OutcomeKind.FAILED, moved.what, "plan-stale")
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (CreateTopic("t", rows("1"), {}), "the topic"),
+        (AddPartitions("t", 6, rows("1 2 3")), "partitions 6 to 8"),
+        (AddPartitions("t", 6, rows("1")), "partition 6"),
+        (AlterConfig("t", {"b": "1"}, frozenset({"a"})), "a, b"),
+    ],
+)
+def test_a_step_in_a_few_words(step: Step, words: str) -> None:
+    assert describe_step(step) == words

@@ -1,0 +1,227 @@
+"""What is left of a planned topic, held against what a cluster may show of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from shorthand import HERE, rows, said, topic
+
+from reconciler.apply.remaining import Remaining, find_in_views, find_remaining
+from reconciler.errors import Finding
+from reconciler.model import (
+    AddPartitions,
+    AlterConfig,
+    CreateTopic,
+    PlannedTopic,
+    TopicImage,
+    TopicState,
+)
+
+NAME = "shop.orders"
+
+
+def planned(before: TopicImage | None, after: TopicImage | None, **more: Any) -> PlannedTopic:
+    return PlannedTopic(NAME, HERE, before, after, **more)
+
+
+def image(
+    assignment: str, config: dict[str, str] | None = None, topic_id: str | None = f"id-{NAME}"
+) -> TopicImage:
+    return TopicImage(topic_id, rows(assignment), config or {})
+
+
+CREATE = planned(None, image("1,2 2,3", {"flush.ms": "1"}, topic_id=None))
+EXPAND = planned(image("1 2"), image("1 2 3 1"))
+CONFIG = planned(
+    image("1", {"flush.ms": "1", "segment.ms": "2", "max.message.bytes": "3"}),
+    image("1", {"flush.ms": "9", "max.message.bytes": "3", "retention.ms": "5"}),
+)
+
+
+def moved(topic: PlannedTopic, live: TopicState | None) -> list[str]:
+    """Return what moved, without its place and the one way out."""
+    found = find_remaining(topic, live)
+    assert found.steps == ()
+    head, tail = f"{HERE}: {NAME}: ", "; plan again [plan-stale]"
+    return [text.removeprefix(head).removesuffix(tail) for text in said(found.moved)]
+
+
+def left(topic: PlannedTopic, live: TopicState | None) -> tuple[object, ...]:
+    found = find_remaining(topic, live)
+    assert found.moved == ()
+    return found.steps
+
+
+# Creating.
+
+
+def test_a_topic_that_is_not_there_is_left_to_create() -> None:
+    assert left(CREATE, None) == (CreateTopic(NAME, rows("1,2 2,3"), {"flush.ms": "1"}),)
+
+
+def test_a_topic_that_was_created_as_planned_is_done() -> None:
+    live = topic("1,2 2,3", config={"flush.ms": "1"})
+    assert find_remaining(CREATE, live).is_done
+
+
+def test_a_creation_that_stopped_half_way_goes_on_as_an_expansion() -> None:
+    live = topic("1,2", config={"flush.ms": "1"})
+    assert left(CREATE, live) == (AddPartitions(NAME, 1, rows("2,3")),)
+
+
+def test_overrides_that_others_added_do_not_undo_a_creation() -> None:
+    live = topic("1,2 2,3", config={"flush.ms": "1", "segment.ms": "7"})
+    assert find_remaining(CREATE, live).is_done
+
+
+@pytest.mark.parametrize(
+    ("live", "what"),
+    [
+        ("2,1 2,3", "it was created otherwise, with 2 partitions"),
+        ("1,2 2,3 3,1", "it was created otherwise, with 3 partitions"),
+        ("3,1", "it was created otherwise, with 1 partition"),
+    ],
+)
+def test_a_topic_that_somebody_created_otherwise_has_moved(live: str, what: str) -> None:
+    assert moved(CREATE, topic(live, config={"flush.ms": "1"})) == [what]
+
+
+@pytest.mark.parametrize("config", [{}, {"flush.ms": "2"}])
+def test_a_topic_that_somebody_created_with_other_configs_has_moved(
+    config: dict[str, str],
+) -> None:
+    (what,) = moved(CREATE, topic("1,2 2,3", config=config))
+    assert what == f"flush.ms is {config.get('flush.ms', 'not set')}, not 1"
+
+
+# Expanding.
+
+
+def test_an_expansion_that_has_not_begun_is_left_whole() -> None:
+    assert left(EXPAND, topic("1 2")) == (AddPartitions(NAME, 2, rows("3 1")),)
+
+
+def test_an_expansion_that_got_half_way_is_left_by_half() -> None:
+    assert left(EXPAND, topic("1 2 3")) == (AddPartitions(NAME, 3, rows("1")),)
+
+
+def test_an_expansion_that_is_there_is_done() -> None:
+    assert find_remaining(EXPAND, topic("1 2 3 1")).is_done
+
+
+@pytest.mark.parametrize(("live", "counted"), [("1", "1 partition"), ("1 2 3 1 2", "5 partitions")])
+def test_another_number_of_partitions_has_moved(live: str, counted: str) -> None:
+    assert moved(EXPAND, topic(live)) == [f"it has {counted}, not 2 as planned on"]
+
+
+@pytest.mark.parametrize(
+    ("live", "what"),
+    [
+        ("1 3", "partition 1 is on brokers [3], not [2]"),
+        ("1 2 2", "partition 2 is on brokers [2], not [3]"),
+    ],
+)
+def test_replicas_elsewhere_have_moved(live: str, what: str) -> None:
+    assert moved(EXPAND, topic(live)) == [what]
+
+
+def test_an_expansion_does_not_care_for_configs() -> None:
+    assert left(EXPAND, topic("1 2 3", config={"flush.ms": "7"})) != ()
+
+
+# Configs.
+
+
+def test_configs_that_are_as_planned_on_are_left_whole() -> None:
+    live = topic("1", config={"flush.ms": "1", "segment.ms": "2", "max.message.bytes": "3"})
+    assert left(CONFIG, live) == (
+        AlterConfig(NAME, {"flush.ms": "9", "retention.ms": "5"}, frozenset({"segment.ms"})),
+    )
+
+
+def test_configs_that_are_there_are_done() -> None:
+    live = topic("1", config={"flush.ms": "9", "retention.ms": "5", "max.message.bytes": "3"})
+    assert find_remaining(CONFIG, live).is_done
+
+
+def test_only_the_missing_configs_are_left() -> None:
+    live = topic("1", config={"flush.ms": "9", "segment.ms": "2", "max.message.bytes": "3"})
+    assert left(CONFIG, live) == (
+        AlterConfig(NAME, {"retention.ms": "5"}, frozenset({"segment.ms"})),
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        ("flush.ms", "7", "flush.ms is 7, and was 1 when the plan was made"),
+        ("flush.ms", None, "flush.ms is not set, and was 1 when the plan was made"),
+        ("segment.ms", "7", "segment.ms is 7, and was 2 when the plan was made"),
+        ("retention.ms", "7", "retention.ms is 7, and was not set when the plan was made"),
+    ],
+)
+def test_a_config_of_another_value_has_moved(key: str, value: str | None, what: str) -> None:
+    config = {"flush.ms": "1", "segment.ms": "2", "max.message.bytes": "3", key: value}
+    assert moved(CONFIG, topic("1", config=config)) == [what]
+
+
+@pytest.mark.parametrize("value", ["3", "4", None])
+def test_a_config_that_the_plan_does_not_touch_may_move(value: str | None) -> None:
+    live = topic("1", config={"flush.ms": "1", "segment.ms": "2", "max.message.bytes": value})
+    assert left(CONFIG, live) != ()
+
+
+def test_partitions_that_the_plan_does_not_touch_may_move() -> None:
+    config = {"flush.ms": "1", "segment.ms": "2", "max.message.bytes": "3"}
+    assert left(CONFIG, topic("3 2 1", config=config)) != ()
+
+
+def test_configs_are_left_out_of_a_view_that_was_not_asked_for_them() -> None:
+    assert find_remaining(CONFIG, topic("1"), with_config=False).is_done
+
+
+# The topic itself.
+
+
+def test_a_topic_that_was_deleted_has_moved() -> None:
+    assert moved(EXPAND, None) == ["it was deleted since the plan was made"]
+
+
+def test_a_topic_without_steps_is_done_whatever_there_is() -> None:
+    refused = planned(image("1"), image("1"), refusals=(Finding("deletion-not-done", "no"),))
+    for live in (None, topic("3 2 1", topic_id="other")):
+        assert find_remaining(refused, live) == Remaining()
+
+
+def test_everything_that_moved_is_told_at_once() -> None:
+    both = planned(image("1 2", {"flush.ms": "1"}), image("1 2 3", {"flush.ms": "2"}))
+    assert len(moved(both, topic("3 1", config={"flush.ms": "9"}))) == 3
+
+
+# Several brokers' views.
+
+
+def test_a_broker_that_lags_does_not_hide_what_another_shows() -> None:
+    assert find_in_views(EXPAND, [topic("1 2"), topic("1 2 3 1"), None]).is_done
+
+
+def test_a_topic_is_missing_only_where_no_broker_shows_it() -> None:
+    assert find_in_views(CREATE, [None, None]).steps == left(CREATE, None)
+
+
+def test_no_views_at_all_show_nothing() -> None:
+    assert find_in_views(CREATE, []).steps == left(CREATE, None)
+
+
+def test_of_equal_views_the_one_with_least_left_counts() -> None:
+    old = topic("1", config={"flush.ms": "1", "segment.ms": "2", "max.message.bytes": "3"})
+    new = topic("1", config={"flush.ms": "9", "retention.ms": "5", "max.message.bytes": "3"})
+    for views in ([old, new], [new, old]):
+        assert find_in_views(CONFIG, views).is_done
+
+
+def test_a_foreign_change_that_one_broker_shows_counts() -> None:
+    good, foreign = topic("1 2"), topic("2 1")
+    for views in ([good, foreign], [foreign, good]):
+        assert find_in_views(EXPAND, views).moved != ()

@@ -1,0 +1,87 @@
+"""Sight: of many brokers that disagree, which one is believed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from shorthand import HERE, rows, topic
+
+from reconciler.apply.sight import look, look_everywhere
+from reconciler.errors import ClusterError
+from reconciler.model import PlannedTopic, TopicImage, TopicState
+from reconciler.plan import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from reconciler.apply.remaining import Remaining
+    from reconciler.ports import ClusterReader
+
+NAME = "shop.orders"
+GROW = PlannedTopic(
+    NAME, HERE, TopicImage("id", rows("1"), {}), TopicImage("id", rows("1 2"), {"flush.ms": "1"})
+)
+BEFORE, AFTER = topic("1"), topic("1 2", config={"flush.ms": "1"})
+FOREIGN = topic("1 2 3", config={"flush.ms": "1"})
+
+
+class Brokers:
+    """The part of a reader that is asked here: each broker shows one state of the topic."""
+
+    def __init__(self, *shown: TopicState | None) -> None:
+        self.shown = shown
+
+    def read_views(
+        self, names: Collection[str], with_config: Collection[str] = ()
+    ) -> Mapping[int, Mapping[str, TopicState]]:
+        asked = {*names, *with_config}
+        return {
+            n: dict.fromkeys(asked, state) if state else {} for n, state in enumerate(self.shown)
+        }
+
+
+def seen(*shown: TopicState | None) -> Remaining:
+    return look(cast("ClusterReader", Brokers(*shown)), {NAME: GROW})[NAME]
+
+
+def seen_everywhere(*shown: TopicState | None) -> Remaining:
+    return look_everywhere(cast("ClusterReader", Brokers(*shown)), {NAME: GROW})[NAME]
+
+
+def test_one_broker_that_shows_it_done_is_enough_to_know() -> None:
+    assert seen(BEFORE, None, AFTER).is_done
+
+
+def test_everywhere_means_every_broker() -> None:
+    assert seen_everywhere(AFTER, AFTER).is_done
+
+
+@pytest.mark.parametrize("late", [BEFORE, None, topic("1 2"), topic("3")])
+def test_one_broker_that_lags_is_waited_for(late: TopicState | None) -> None:
+    found = seen_everywhere(AFTER, late, AFTER)
+    assert found.steps
+    assert not found.moved
+
+
+def test_something_foreign_counts_once_every_broker_shows_it() -> None:
+    assert not seen_everywhere(AFTER, FOREIGN).moved
+    assert seen_everywhere(FOREIGN, FOREIGN).moved
+
+
+def test_something_foreign_on_any_broker_is_seen_before_anything_is_done() -> None:
+    assert seen(BEFORE, FOREIGN).moved
+
+
+def test_silence_is_not_absence() -> None:
+    for question in (seen, seen_everywhere):
+        with pytest.raises(ClusterError, match="no broker answers"):
+            question()
+
+
+def test_nothing_is_asked_about_nothing() -> None:
+    assert look(cast("ClusterReader", Brokers()), {}) == {}
+
+
+def test_a_broker_that_shows_another_topic_state_leaves_the_whole_to_do() -> None:
+    assert seen_everywhere(AFTER, FOREIGN).steps == steps_of(GROW)

@@ -1,0 +1,121 @@
+"""`reconciler validate` and `reconciler schema`: what they print, and how they exit."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BAD = "topic: a\npartitions: 012\nconfig: {retention.ms: 1y}\n"
+NOTED = "apiVersion: kafka.strimzi.io/v1\nkind: KafkaUser\n---\ntopic: a\n"
+
+
+@pytest.fixture
+def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory of an estate with one topic; the current one is its parent."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "a.yaml").write_text("topic: a\n")
+    return root
+
+
+def test_a_good_estate(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}, staging: {}}")
+    assert run(["validate"]) == 0
+    assert capsys.readouterr().out == "1 topic in 1 file, 2 clusters: all good\n"
+
+
+def test_an_estate_without_clusters(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", str(estate)]) == 0
+    assert capsys.readouterr().out == "1 topic in 1 file, the sandbox alone: all good\n"
+
+
+def test_no_topics(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "a.yaml").unlink()
+    assert run(["validate"]) == 0
+    assert capsys.readouterr().out.endswith("no topics: nothing to do\n")
+
+
+def test_a_note_is_shown_and_is_no_error(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "a.yaml").write_text(NOTED)
+    assert run(["validate"]) == 0
+    assert capsys.readouterr().out == (
+        "topics/a.yaml:1:1: note: a 'KafkaUser' of 'kafka.strimzi.io/v1' is no Kafka topic, "
+        "and is passed over [document-kind]\n\n"
+        "1 topic in 1 file, the sandbox alone: all good\n"
+    )
+
+
+@pytest.mark.parametrize("path", ["nowhere", "topics/a.yaml"])
+def test_a_path_that_is_no_estate_is_a_usage_error(
+    path: str, estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["validate", path]) == 64
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert path in said.err
+
+
+def test_colours_when_they_are_wanted(
+    estate: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (estate / "a.yaml").write_text(BAD)
+    assert run(["validate"]) == 1
+    plain = capsys.readouterr().out
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run(["validate"]) == 1
+    coloured = capsys.readouterr().out
+    assert "\x1b[31merror" in coloured
+    assert "\x1b" not in plain
+
+
+def test_json(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "a.yaml").write_text(BAD)
+    assert run(["validate", "--format", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["format_version"], answer["valid"]) == ("1.0", False)
+    assert [finding["rule"] for finding in answer["findings"]] == ["value-count", "config-unit"]
+    assert answer["findings"][0]["line"] == 2
+
+
+def test_github_annotations(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "a,b.yaml").write_text("topic: b\nowner: 100%\nprofile: 5\n")
+    (estate / "c.yaml").write_text("---\n".join(f"topic: c{n}\nrf{n}: 1\n" for n in range(12)))
+    assert run(["validate", "--format", "github"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (
+        "::error file=topics/a%2Cb.yaml,line=3,col=10,title=value-text::"
+        "profile '5' without quotes is a number to YAML; write \"5\" in quotes"
+    )
+    assert sum(line.startswith("::error ") for line in lines) == 10
+    assert lines[-3].startswith("topics/c.yaml:")
+    assert lines[-2] == "3 more not shown as annotations: GitHub takes 10 of a kind"
+
+
+def test_sarif(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "a b.yaml").write_text(BAD)
+    assert run(["validate", "--format", "sarif"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)["runs"]
+    rules = [rule["id"] for rule in report["tool"]["driver"]["rules"]]
+    assert rules == ["config-unit", "topic-duplicate", "value-count"]
+    place = report["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "topics/a%20b.yaml"
+
+
+@pytest.mark.parametrize("name", ["topic", "clusters"])
+def test_schema_prints_what_the_tree_holds(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schema", name]) == 0
+    assert json.loads(capsys.readouterr().out)["$schema"].endswith("draft-07/schema#")
+
+
+def test_an_unknown_schema_is_a_usage_error() -> None:
+    assert run(["schema", "nonsense"]) == 64

@@ -1,0 +1,133 @@
+"""Client properties of a run: references resolved, missing ones named, secrets never shown."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.errors import ClusterError, Location
+from reconciler.kafka import connect
+from reconciler.kafka.settings import Settings, resolve_settings
+from reconciler.spec import ClusterEntry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HERE = Location("topics/clusters.yaml", 7, 3)
+
+
+def resolve(
+    environment: dict[str, str] | None = None, servers: str | None = "b:9092", **client: str
+) -> Settings:
+    properties = {name.replace("_", "."): text for name, text in client.items()}
+    entry = ClusterEntry("prod-eu", HERE, client=properties)
+    return resolve_settings(entry, servers, environment or {})
+
+
+def refuse(environment: dict[str, str] | None = None, **client: str) -> list[str]:
+    with pytest.raises(ClusterError) as refused:
+        resolve(environment, **client)
+    return [str(finding) for finding in refused.value.findings]
+
+
+class TestReferences:
+    def test_variables_files_and_literals_make_one_value(self, tmp_path: Path) -> None:
+        file = tmp_path / "half"
+        file.write_text("two\n")
+        password = f"${{env:ONE}}-${{file:{file}}}-three"
+        assert resolve({"ONE": "one"}, sasl_password=password).get("sasl.password") == (
+            "one-two-three"
+        )
+
+    def test_only_the_last_line_end_of_a_file_is_no_part_of_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "secret"
+        file.write_bytes(b" a\nb \r\n")
+        settings = resolve(sasl_password=f"${{file:{file}}}")
+        assert settings.get("sasl.password") == " a\nb "
+
+    def test_an_unset_variable_is_named_with_property_and_place(self) -> None:
+        assert refuse(sasl_password="${env:KAFKA_PASSWORD}") == [
+            "topics/clusters.yaml:7:3: sasl.password refers to ${env:KAFKA_PASSWORD}, and "
+            "KAFKA_PASSWORD is not set; set the environment variable KAFKA_PASSWORD "
+            "[secret-unresolved]"
+        ]
+
+    def test_an_empty_variable_is_no_secret(self) -> None:
+        (said,) = refuse({"EMPTY": ""}, sasl_password="${env:EMPTY}")
+        assert "and EMPTY is empty" in said
+
+    def test_a_missing_file_is_named(self) -> None:
+        assert refuse(sasl_password="${file:/no/such/file}") == [
+            "topics/clusters.yaml:7:3: sasl.password refers to ${file:/no/such/file}: No such file "
+            "or directory; put the secret there, readable for this run [secret-unresolved]"
+        ]
+
+    def test_an_empty_or_binary_file_is_no_secret(self, tmp_path: Path) -> None:
+        for content, reason in ((b"\n", "which is empty"), (b"\xff\xfe", "which is not UTF-8")):
+            (tmp_path / "file").write_bytes(content)
+            (said,) = refuse(sasl_password=f"${{file:{tmp_path / 'file'}}}")
+            assert reason in said
+
+    def test_everything_that_is_missing_is_said_at_once(self) -> None:
+        said = refuse(sasl_username="${env:U}", sasl_password="${env:P}")
+        assert [line.partition(" refers")[0].rpartition(" ")[2] for line in said] == [
+            "sasl.password",
+            "sasl.username",
+        ]
+
+    def test_a_malformed_reference_does_not_show_what_stands_in_it(self) -> None:
+        (said,) = refuse(sasl_password="${hunter2}")
+        assert "hunter2" not in said
+        assert said.endswith("[secret-reference]")
+
+
+class TestServers:
+    def test_the_command_line_goes_before_the_file(self) -> None:
+        settings = resolve(servers="cli:1, cli:2", bootstrap_servers="${env:UNSET}")
+        assert settings.servers == ("cli:1", "cli:2")
+
+    def test_without_any_server_nothing_starts(self) -> None:
+        with pytest.raises(ClusterError) as refused:
+            resolve(servers=None)
+        assert str(refused.value) == (
+            "topics/clusters.yaml:7:3: nothing says where the brokers of prod-eu are; write "
+            "client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers "
+            "[connect-address]"
+        )
+
+    def test_librdkafkas_other_names_count(self) -> None:
+        settings = resolve(
+            servers=None, metadata_broker_list="a:1", sasl_mechanisms="PLAIN"
+        ).start_at("b:2")
+        assert settings.servers == ("b:2",)
+        assert settings.mechanism == "PLAIN"
+
+
+class TestSecrecy:
+    SECRET = "c0rrect-h0rse"
+
+    def settings(self) -> Settings:
+        return resolve({"P": self.SECRET}, sasl_password="${env:P}", sasl_username="me")
+
+    def test_printing_shows_names_only(self) -> None:
+        settings = self.settings()
+        shown = f"{settings} {settings!r} {settings.start_at('b:1')!r}"
+        assert self.SECRET not in shown
+        assert "sasl.password" in shown
+
+    def test_a_connection_prints_its_servers_only(self) -> None:
+        entry = ClusterEntry("prod-eu", HERE, client={"sasl.password": "${env:P}"})
+        connection = connect(entry, bootstrap_servers="b:1", environment={"P": self.SECRET})
+        assert repr(connection) == "Connection(prod-eu, b:1)"
+        assert self.SECRET not in str(vars(connection))
+
+    def test_settings_do_not_go_into_a_file_by_accident(self) -> None:
+        with pytest.raises(TypeError, match="secrets"):
+            pickle.dumps(self.settings())
+
+    def test_texts_of_brokers_are_redacted(self) -> None:
+        text = f"token endpoint said: {self.SECRET} is wrong"
+        assert self.settings().redact(text) == "token endpoint said: *** is wrong"
+        assert self.settings().start_at("b:1").redact(text) == "token endpoint said: *** is wrong"

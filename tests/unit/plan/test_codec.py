@@ -1,0 +1,290 @@
+"""Plan files: their form, their seal, and what a file that is not one is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from shorthand import HERE, brokers, cluster, plan, spec, topic
+
+from reconciler.cli.schema import render_schema
+from reconciler.errors import Finding, PlanFileError, Severity
+from reconciler.model import Plan
+from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, summarise
+
+LIVE = cluster(
+    topic("1,2 2,3", "grown"),
+    topic("1,2 2,3", "shrunk"),
+    topic("1", "tuned", config={"flush.ms": "1", "segment.ms": "9"}),
+    topic("1", "same"),
+    topic("1", "stranger"),
+    nodes=brokers("a", "b", "c"),
+)
+SPECS = (
+    spec("made", partitions=2, replication_factor=2, config={"retention.ms": "1"}),
+    spec("grown", partitions=4, acknowledge=frozenset({"ordering"})),
+    spec("shrunk", partitions=1),
+    spec("tuned", config={"flush.ms": "2"}),
+    spec("same", partitions=1),
+)
+NOTE = Finding("estate-empty", "a note ü", where=HERE, severity=Severity.NOTE)
+PLAN = plan(SPECS, LIVE, files=2, notes=[NOTE])
+
+
+def document() -> dict[str, Any]:
+    """Return the document of `PLAN`, fresh, to be spoilt."""
+    return dict(json.loads(encode_plan(PLAN)))
+
+
+def change(name: str, doc: dict[str, Any]) -> dict[str, Any]:
+    found = [r for r in doc["resource_changes"] if r["name"] == name]
+    return dict(found[0])["change"]
+
+
+def refusal(text: str) -> str:
+    """Return what reading a file says."""
+    with pytest.raises(PlanFileError) as error:
+        decode_plan(text, "plan.json")
+    return str(error.value)
+
+
+TAMPERED = (
+    "plan.json does not match its own fingerprint: it was changed after it was made; "
+    "make the plan again [plan-tampered]"
+)
+
+
+# The form.
+
+
+def test_a_plan_comes_back_as_it_was() -> None:
+    assert decode_plan(encode_plan(PLAN)) == PLAN
+
+
+def test_a_plan_is_one_line_of_sorted_compact_json() -> None:
+    text = encode_plan(PLAN)
+    assert (
+        text
+        == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        + "\n"
+    )
+
+
+def test_text_is_kept_as_it_is_written() -> None:
+    assert "a note ü" in encode_plan(PLAN)
+
+
+def test_white_space_does_not_matter() -> None:
+    assert decode_plan(json.dumps(document(), indent=2)) == PLAN
+
+
+@pytest.mark.parametrize(
+    ("name", "action", "steps"),
+    [
+        ("made", "create", ["create_topic"]),
+        ("grown", "update", ["add_partitions"]),
+        ("tuned", "update", ["alter_config"]),
+        ("shrunk", "no-op", []),
+    ],
+)
+def test_actions_and_steps_carry_terraforms_names(name: str, action: str, steps: list[str]) -> None:
+    (found,) = (r for r in document()["resource_changes"] if r["name"] == name)
+    assert (found["change"]["actions"], found["steps"]) == ([action], steps)
+    assert (found["address"], found["type"]) == (f"kafka_topic.{name}", "kafka_topic")
+
+
+def test_after_holds_every_row_old_ones_included() -> None:
+    after = change("grown", document())["after"]
+    assert after["assignment"][:2] == [[1, 2], [2, 3]]
+    assert (after["partitions"], after["replication_factor"]) == (4, 2)
+
+
+def test_what_does_not_exist_is_null_before() -> None:
+    assert change("made", document())["before"] is None
+
+
+def test_the_summary_counts_topics() -> None:
+    assert summarise(PLAN).model_dump() == {
+        "create": 1,
+        "expand": 1,
+        "configure": 1,
+        "refused": 1,
+        "unchanged": 1,
+        "live": 5,
+        "files": 2,
+    }
+
+
+def test_the_document_validates_against_its_own_json_schema() -> None:
+    jsonschema.validate(document(), json.loads(render_schema("plan")))
+
+
+# The seal.
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("partitions", 3),
+        ("replication_factor", 1),
+        ("assignment", [[1, 2], [2, 3], [1, 2], [1, 2]]),
+        ("config", {"flush.ms": "1"}),
+        ("topic_id", "id-other"),
+    ],
+)
+@pytest.mark.parametrize("image", ["before", "after"])
+def test_an_image_that_was_changed_is_seen(image: str, field: str, value: object) -> None:
+    doc = document()
+    change("grown", doc)[image][field] = value
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+@pytest.mark.parametrize("name", ["made", "grown", "shrunk"])
+def test_an_image_that_was_taken_out_is_seen(name: str) -> None:
+    doc = document()
+    change(name, doc)["after"] = None if name != "shrunk" else change("grown", doc)["after"]
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_actions_that_were_changed_are_seen() -> None:
+    doc = document()
+    change("made", doc)["actions"] = ["no-op"]
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_steps_that_were_changed_are_seen() -> None:
+    doc = document()
+    doc["resource_changes"][0]["steps"] = []
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_a_topic_that_was_taken_out_is_seen() -> None:
+    doc = document()
+    del doc["resource_changes"][0]
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_a_refusal_that_was_taken_out_is_seen() -> None:
+    doc = document()
+    (shrunk,) = (r for r in doc["resource_changes"] if r["name"] == "shrunk")
+    shrunk["refusals"] = []
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_a_risk_that_was_acknowledged_afterwards_is_seen() -> None:
+    doc = document()
+    (grown,) = (r for r in doc["resource_changes"] if r["name"] == "grown")
+    grown["risks"][0]["acknowledged"] = False
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+@pytest.mark.parametrize("field", ["name", "cluster_id"])
+def test_another_cluster_is_seen(field: str) -> None:
+    doc = document()
+    doc["cluster"][field] = "other"
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_a_summary_that_was_changed_is_seen() -> None:
+    doc = document()
+    doc["summary"]["refused"] = 0
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_the_fingerprint_does_not_cover_the_rest_of_the_cluster() -> None:
+    elsewhere = replace(PLAN, unmanaged=("x",), live_topics=9, unchanged=4, balance_after=None)
+    assert fingerprint_plan(elsewhere) == fingerprint_plan(PLAN)
+
+
+@pytest.mark.parametrize("field", ["cluster", "cluster_id"])
+def test_the_fingerprint_covers_the_cluster(field: str) -> None:
+    assert fingerprint_plan(replace(PLAN, **{field: "other"})) != fingerprint_plan(PLAN)
+
+
+def test_the_fingerprint_is_the_same_everywhere() -> None:
+    """It is printed, compared and kept in other systems: a change of it is a change of format."""
+    empty = Plan(cluster="c", cluster_id=None, brokers=(), topics=())
+    expected = "310c9bcd6e69a96977cbcddc3a4c671baf61460970da28319fbd09d4ae7993d4"
+    assert fingerprint_plan(empty) == expected
+
+
+# What is no plan.
+
+
+@pytest.mark.parametrize("text", ["", "{", "plan", "[" * 100_000, "9" * 5_000])
+def test_what_is_no_json_is_refused(text: str) -> None:
+    said = refusal(text)
+    assert said.startswith("plan.json is no JSON: ")
+    assert said.endswith("; make the plan again [plan-form]")
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "7", '"x"', "NaN"])
+def test_json_of_another_form_is_refused(text: str) -> None:
+    assert refusal(text).startswith("plan.json is no plan: the document: ")
+
+
+def test_a_missing_part_is_named() -> None:
+    doc = document()
+    del doc["resource_changes"][1]["change"]
+    assert refusal(json.dumps(doc)) == (
+        "plan.json is no plan: resource_changes.1.change: Field required; "
+        "make the plan again [plan-form]"
+    )
+
+
+def test_a_file_without_a_format_is_refused() -> None:
+    doc = document()
+    del doc["format_version"]
+    assert refusal(json.dumps(doc)) == (
+        "plan.json is no plan: format_version: Field required; make the plan again [plan-form]"
+    )
+
+
+@pytest.mark.parametrize("version", ["2.0", "0.9", "10.0"])
+def test_another_major_format_is_refused(version: str) -> None:
+    doc = document()
+    doc["format_version"] = version
+    assert refusal(json.dumps(doc)) == (
+        f"plan.json has format_version {version}, this reconciler reads 1.x; "
+        "use the reconciler that made it, or make the plan again [plan-version]"
+    )
+
+
+@pytest.mark.parametrize("version", [1, None, "1", "1.0.0", ""])
+def test_a_malformed_format_is_refused(version: object) -> None:
+    doc = document()
+    doc["format_version"] = version
+    assert refusal(json.dumps(doc)).endswith(("[plan-form]", "[plan-version]"))
+
+
+def test_a_newer_minor_format_is_read_and_its_new_fields_are_skipped() -> None:
+    doc = document()
+    doc["format_version"] = "1.7"
+    doc["resource_changes"][0]["novelty"] = doc["novelty"] = 1
+    assert decode_plan(json.dumps(doc)) == PLAN
+
+
+def test_a_rule_that_nobody_knows_is_refused() -> None:
+    doc = document()
+    (shrunk,) = (r for r in doc["resource_changes"] if r["name"] == "shrunk")
+    shrunk["refusals"][0]["rule"] = "no-such-rule"
+    assert refusal(json.dumps(doc)) == (
+        "plan.json names the rule 'no-such-rule', which this reconciler does not have; "
+        "make the plan again [plan-form]"
+    )
+
+
+def test_half_a_character_is_refused() -> None:
+    doc = document()
+    doc["cluster"]["name"] = "\ud800"
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+@pytest.mark.parametrize("value", [1e400, "x", None, 10**30, -1.5, [[1]]])
+def test_a_broker_id_that_is_none_is_refused(value: object) -> None:
+    doc = document()
+    change("grown", doc)["after"]["assignment"][0][0] = value
+    assert refusal(json.dumps(doc)).endswith(("[plan-form]", "[plan-tampered]"))

@@ -1,0 +1,67 @@
+"""Steps follow from a topic's two images, and from nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from shorthand import HERE, rows
+
+from reconciler.errors import Finding
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, PlannedTopic, TopicImage
+from reconciler.plan import alter_config, steps_of
+
+
+def image(assignment: str, **config: str) -> TopicImage:
+    """Return an image; `flush_ms` is the config flush.ms."""
+    keys = {key.replace("_", "."): value for key, value in config.items()}
+    return TopicImage("id", rows(assignment), keys)
+
+
+def planned(before: TopicImage | None, after: TopicImage | None, **more: Any) -> PlannedTopic:
+    return PlannedTopic("t", HERE, before, after, **more)
+
+
+def test_nothing_to_do_is_no_step() -> None:
+    assert steps_of(planned(image("1,2", flush_ms="1"), image("1,2", flush_ms="1"))) == ()
+
+
+def test_a_topic_that_does_not_exist_is_created_with_all_it_has() -> None:
+    wished = image("1,2 2,1", flush_ms="1")
+    assert steps_of(planned(None, wished)) == (
+        CreateTopic("t", rows("1,2 2,1"), {"flush.ms": "1"}),
+    )
+
+
+def test_an_expansion_holds_only_the_new_rows() -> None:
+    assert steps_of(planned(image("1 2"), image("1 2 3 1"))) == (
+        AddPartitions("t", 2, rows("3 1")),
+    )
+
+
+def test_configs_are_set_and_unset_in_one_step() -> None:
+    before = image("1", flush_ms="1", retention_ms="2", segment_ms="3")
+    after = image("1", flush_ms="9", segment_ms="3", max_message_bytes="4")
+    assert steps_of(planned(before, after)) == (
+        AlterConfig("t", {"flush.ms": "9", "max.message.bytes": "4"}, frozenset({"retention.ms"})),
+    )
+
+
+def test_partitions_come_before_configs() -> None:
+    steps = steps_of(planned(image("1"), image("1 2", flush_ms="1")))
+    assert [type(step) for step in steps] == [AddPartitions, AlterConfig]
+
+
+@pytest.mark.parametrize("before", [None, image("1")])
+def test_a_refused_topic_has_no_steps(before: TopicImage | None) -> None:
+    refusal = Finding("deletion-not-done", "no")
+    assert steps_of(planned(before, image("1 2", flush_ms="1"), refusals=(refusal,))) == ()
+
+
+def test_a_topic_without_an_aim_has_no_steps() -> None:
+    assert steps_of(planned(None, None)) == ()
+
+
+def test_keys_are_set_in_one_order() -> None:
+    after = {"b": "1", "a": "1", "c": "1"}
+    assert list(alter_config("t", {}, after).set) == ["a", "b", "c"]

@@ -1,0 +1,179 @@
+"""The text of a plan: whole blocks as people see them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from shorthand import HERE, brokers, cluster, plan, rows, spec, topic
+
+from reconciler.errors import Finding, Severity
+from reconciler.plan import fingerprint_plan, render_text
+
+if TYPE_CHECKING:
+    from reconciler.model import ClusterState, Plan, TopicSpec
+
+SIX = brokers("a", "a", "b", "b", "c", "c")
+
+
+def lines(made: Plan) -> list[str]:
+    return render_text(made).splitlines()
+
+
+def block(wished: TopicSpec, state: ClusterState) -> list[str]:
+    """Return the block of the one topic of a plan."""
+    return render_text(plan([wished], state)).split("\n\n")[1].splitlines()
+
+
+def test_the_headline_tells_the_cluster_and_the_estate() -> None:
+    made = plan([spec()], cluster(topic(), nodes=SIX), files=61)
+    assert lines(made)[0] == ("prod · cluster-1 · 6 brokers in 3 racks · 1 topic from 61 files")
+
+
+def test_racks_that_are_not_there_are_not_counted() -> None:
+    assert lines(plan([], cluster(), files=1))[0] == (
+        "prod · cluster-1 · 3 brokers · 0 topics from 1 file"
+    )
+
+
+def test_nothing_to_do_is_no_changes() -> None:
+    assert lines(plan([spec()], cluster(topic())))[2:] == ["No changes. 1 topic as specified"]
+
+
+def test_strangers_are_told_beside_no_changes() -> None:
+    state = cluster(topic(), topic(name="x"), topic(name="y"))
+    assert lines(plan([spec()], state))[-1] == (
+        "No changes. 1 topic as specified · 2 live topics in no file"
+    )
+
+
+def test_a_new_topic() -> None:
+    config = {"retention.ms": "604800000", "compression.type": "zstd"}
+    wished = spec(partitions=12, replication_factor=3, config=config)
+    assert block(wished, cluster(nodes=SIX)) == [
+        "+ create  shop.orders                        12 partitions × 3 replicas    "
+        " topics/shop.yaml:3",
+        "            compression.type                 zstd",
+        "            retention.ms                     7d (604800000)",
+        "            placement                        leaders 2, replicas 6 a broker",
+    ]
+
+
+def test_an_expansion_with_its_risk() -> None:
+    assert block(spec(partitions=5), cluster(topic("1 2 3"))) == [
+        "~ expand  shop.orders                        3 → 5 partitions              "
+        " topics/shop.yaml:3",
+        "            placement                        leaders 1..2, replicas 1..2 a broker "
+        "(before: leaders 1, replicas 1)",
+        "            risk  ordering                   keys move to other partitions; mind this",
+    ]
+
+
+def test_a_config_with_its_risk() -> None:
+    live = topic(config={"retention.ms": "604800000", "flush.ms": "1"})
+    wished = spec(
+        config={"retention.ms": "86400000", "segment.ms": "90000"},
+        acknowledge=frozenset({"data-loss"}),
+    )
+    assert block(wished, cluster(live)) == [
+        "~ config  shop.orders                                                      "
+        " topics/shop.yaml:3",
+        "            flush.ms                         1 → unset",
+        "            retention.ms                     7d (604800000) → 1d (86400000)",
+        "            segment.ms                       not set → 90s (90000)",
+        "            risk  data-loss                  records older than 1d (86400000) are "
+        "deleted; acknowledged",
+    ]
+
+
+def test_a_topic_that_grows_and_is_configured_is_one_block_of_two_steps() -> None:
+    wished = spec(partitions=4, config={"flush.ms": "1"})
+    titles = [line for line in block(wished, cluster(topic())) if not line.startswith(" ")]
+    assert titles == [
+        "~ expand  shop.orders                        3 → 4 partitions              "
+        " topics/shop.yaml:3",
+        "~ config  shop.orders                        and its config",
+    ]
+
+
+def test_a_refusal_tells_what_and_the_way_out() -> None:
+    assert block(spec(partitions=8), cluster(topic("1 " * 12))) == [
+        "x refuse  shop.orders                                                      "
+        " topics/shop.yaml:3",
+        "            12 → 8 partitions: Kafka cannot remove partitions.",
+        "            Put 12 back, or create a new topic and move its producers and consumers. "
+        "[partitions-never-shrink]",
+    ]
+
+
+def test_a_refusal_that_begins_with_a_field_keeps_its_spelling() -> None:
+    text = render_text(plan([spec(partitions=1, replication_factor=9)], cluster()))
+    assert "\n            replication_factor 9 exceeds the 3 brokers" in text
+
+
+def test_a_topic_with_a_note_alone_is_kept() -> None:
+    live = topic(config={"odd.key": None})
+    assert block(spec(), cluster(live)) == [
+        "= keep    shop.orders                                                      "
+        " topics/shop.yaml:3",
+        "            note: odd.key is set on the topic, though the brokers do not know that key; "
+        "kafka-configs --delete-config takes it away [not-managed]",
+    ]
+
+
+def test_a_refused_topic_tells_no_risks() -> None:
+    live = topic("1,2 2", config={"cleanup.policy": "compact"})
+    wished = spec(partitions=3, config={"cleanup.policy": "compact"})
+    assert "risk  " not in render_text(plan([wished], cluster(live)))
+
+
+def test_the_closing_counts_sum_up_and_names_the_plan() -> None:
+    wished = [
+        spec("new", partitions=3, replication_factor=1),
+        spec("grown", partitions=3),
+        spec("tuned", config={"flush.ms": "1"}),
+        spec("shrunk", partitions=1),
+        spec("same"),
+    ]
+    live = [topic("1 2", name) for name in ("grown", "tuned", "shrunk", "same", "stranger")]
+    made = plan(wished, cluster(*live))
+    assert lines(made)[-3:] == [
+        "1 to create, 1 to expand, 1 to configure, 1 refused, 1 unchanged "
+        "· 1 live topic in no file",
+        "cluster: leaders 0..5 → 2..6, replicas 0..5 → 2..6 a broker",
+        f"fingerprint {fingerprint_plan(made)}",
+    ]
+
+
+def test_notes_of_the_plan_have_a_block() -> None:
+    note = Finding("estate-empty", "no topics", "write one", HERE, Severity.WARNING)
+    text = render_text(plan([], cluster(), notes=[note]))
+    assert text.split("\n\n")[1] == "warning: no topics; write one [estate-empty]"
+
+
+def test_colour_adds_codes_and_nothing_else() -> None:
+    live = [topic("1 2", "a"), topic("1", "b"), topic("1", "c", config={"odd.key": None})]
+    wished = [
+        spec("a", partitions=1),
+        spec("b", partitions=2, config={"flush.ms": "1"}),
+        spec("c"),
+        spec("d", assignment=rows("1,2")),
+    ]
+    made = plan(wished, cluster(*live))
+    coloured = render_text(made, colour=True)
+    assert coloured != render_text(made)
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == render_text(made)
+
+
+@pytest.mark.parametrize("specs", [[], [spec(partitions=1, replication_factor=1)]])
+def test_the_text_ends_in_one_newline(specs: list[TopicSpec]) -> None:
+    text = render_text(plan(specs, cluster()))
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+
+
+def test_no_line_ends_in_blanks() -> None:
+    wished = [spec("a", partitions=2, replication_factor=1), spec("b", config={"flush.ms": "1"})]
+    text = render_text(plan(wished, cluster(topic("1", "b"))))
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []

@@ -1,0 +1,61 @@
+"""Client properties: the names librdkafka knows, and secrets by reference only."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from reconciler.spec.client import PROPERTIES, SECRETS, read_client
+from reconciler.spec.fields import FieldError
+from reconciler.spec.load import load_text
+
+
+def read(text: str) -> dict[str, str]:
+    (document,) = load_text(text.encode(), "clusters.yaml").documents
+    return dict(read_client(document))
+
+
+def explain(text: str) -> str:
+    with pytest.raises(FieldError) as refused:
+        read(text)
+    return "\n".join(map(str, refused.value.findings))
+
+
+def is_known(name: str) -> bool:
+    """Ask librdkafka; a value no property takes makes no client and starts no thread."""
+    try:
+        AdminClient({name: "\x01", "no.such.property": ""})
+    except KafkaException as error:
+        return f'"{name}"' not in str(error) or "No such" not in str(error)
+    return True
+
+
+@pytest.mark.parametrize("name", sorted(PROPERTIES))
+def test_librdkafka_knows_every_property(name: str) -> None:
+    assert is_known(name)
+
+
+def test_librdkafka_would_have_said_if_not() -> None:
+    assert not is_known("bootstrap.server")
+
+
+def test_values_come_back_as_text_with_references_unresolved() -> None:
+    text = "bootstrap.servers: a:9092\nsocket.timeout.ms: 5000\nsasl.password: ${env:PASSWORD}"
+    assert read(text) == {
+        "bootstrap.servers": "a:9092",
+        "socket.timeout.ms": "5000",
+        "sasl.password": "${env:PASSWORD}",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(SECRETS))
+@pytest.mark.parametrize("value", ["hunter2", "hunter2${env:X}", "${env:hunter2", "[hunter2]"])
+def test_a_secret_is_never_shown(name: str, value: str) -> None:
+    said = explain(f"{name}: {value}")
+    assert "hunter2" not in said
+    assert said.startswith("clusters.yaml:1:")
+
+
+def test_a_property_of_the_java_client_is_translated() -> None:
+    assert "write ssl.ca.location, a PEM file" in explain("ssl.truststore.location: /ca.jks")

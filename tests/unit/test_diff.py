@@ -1,0 +1,398 @@
+"""The diff: what becomes work, what is refused and how that reads, what is only noted."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from shorthand import CATALOGUE, brokers, cluster, diff, rows, said, spec, topic
+
+from reconciler.diff import FieldChange, diff_topics, eligible_brokers, managed_overrides
+from reconciler.errors import Location, Severity
+from reconciler.model import Broker
+
+DEAD = Broker(4, alive=False)
+CORDONED = Broker(5, cordoned=True)
+AT = "topics/shop.yaml:3:1: "
+THREE = brokers(None, None, None)
+
+
+def refusals(*args: Any, **kwargs: Any) -> list[str]:
+    """Return what a diff refuses, without the place that all of it has."""
+    return [text.removeprefix(AT) for text in said(diff(*args, **kwargs).refusals)]
+
+
+# What needs no refusal.
+
+
+def test_a_spec_that_the_cluster_satisfies_has_no_changes() -> None:
+    wished = spec(partitions=3, replication_factor=1, config={"retention.ms": "1"})
+    assert diff(wished, cluster(topic(config={"retention.ms": "1"}))).changes == ()
+
+
+@pytest.mark.parametrize("field", ["partitions", "replication_factor"])
+def test_a_count_that_is_left_out_is_not_managed(field: str) -> None:
+    wished: dict[str, Any] = {"partitions": 3, "replication_factor": 1}
+    found = cluster(topic("1,2 2,3 3,1 1,2"))
+    kept = {name: count for name, count in wished.items() if name != field}
+    assert [change.path for change in diff(spec(**kept), found).changes] == list(kept)
+
+
+def test_a_topic_that_does_not_exist_is_to_be_created_whole() -> None:
+    found = diff(spec(partitions=4, replication_factor=2, config={"retention.ms": "1"}))
+    assert (found.new_partitions, found.replication_factor, found.state) == (4, 2, None)
+    assert found.config == {"retention.ms": "1"}
+    assert found.changes == (FieldChange("topic", None, "shop.orders"),)
+    assert found.refusals == ()
+
+
+def test_more_partitions_are_the_work_of_an_expansion() -> None:
+    found = diff(spec(partitions=5), cluster(topic("1,2 2,3 3,1")))
+    assert (found.new_partitions, found.replication_factor) == (2, 2)
+    assert found.changes == (FieldChange("partitions", 3, 5),)
+    assert found.refusals == ()
+
+
+def test_an_expansion_by_hand_takes_only_the_rows_that_are_new() -> None:
+    found = diff(spec(assignment=rows("1,2 2,3 3,2 3,1")), cluster(topic("1,2 2,3")))
+    assert (found.manual, found.new_partitions, found.refusals) == (rows("3,2 3,1"), 2, ())
+
+
+def test_manual_rows_win_over_inherited_counts() -> None:
+    found = diff(spec(partitions=9, replication_factor=3, assignment=rows("1,2 2,3")))
+    assert (found.new_partitions, found.replication_factor, found.refusals) == (2, 2, ())
+
+
+def test_manual_rows_need_no_racks() -> None:
+    wished = spec(assignment=rows("1,2"))
+    assert refusals(wished, cluster(nodes=brokers("a", None))) == []
+
+
+def test_diffs_come_by_topic_name() -> None:
+    wished = [spec(name, partitions=1, replication_factor=1) for name in ("b", "c", "a")]
+    assert [d.spec.name for d in diff_topics(wished, cluster(), CATALOGUE)] == ["a", "b", "c"]
+
+
+# Configs.
+
+
+def test_a_config_that_is_not_set_is_set() -> None:
+    found = diff(spec(config={"retention.ms": "1"}), cluster(topic()))
+    assert found.changes == (FieldChange("config.retention.ms", None, "1"),)
+    assert found.config == {"retention.ms": "1"}
+
+
+def test_a_config_that_leaves_the_file_is_unset() -> None:
+    found = diff(spec(), cluster(topic(config={"retention.ms": "1"})))
+    assert found.changes == (FieldChange("config.retention.ms", "1", None),)
+    assert found.config == {}
+
+
+def test_configs_without_a_common_key_are_changes_one_by_one() -> None:
+    wished = spec(config={"retention.ms": "1", "segment.ms": "2", "flush.ms": "3"})
+    found = diff(wished, cluster(topic(config={"max.message.bytes": "9"})))
+    assert [change.path for change in found.changes] == [
+        "config.flush.ms",
+        "config.max.message.bytes",
+        "config.retention.ms",
+        "config.segment.ms",
+    ]
+
+
+def test_a_config_equal_to_the_default_and_not_set_is_no_difference() -> None:
+    state = cluster(topic(), defaults={"retention.ms": "604800000"})
+    assert diff(spec(config={"retention.ms": "604800000"}), state).changes == ()
+
+
+def test_a_config_set_to_the_default_stays_set_while_the_spec_has_it() -> None:
+    override = {"retention.ms": "604800000"}
+    state = cluster(topic(config=override), defaults=override)
+    assert diff(spec(config=override), state).changes == ()
+
+
+def test_an_override_is_set_to_the_default_where_the_spec_says_so() -> None:
+    state = cluster(topic(config={"retention.ms": "1"}), defaults={"retention.ms": "2"})
+    assert diff(spec(config={"retention.ms": "2"}), state).config == {"retention.ms": "2"}
+
+
+def test_a_list_in_another_order_is_no_difference_and_keeps_the_live_spelling() -> None:
+    state = cluster(topic(config={"cleanup.policy": "delete,compact"}))
+    found = diff(spec(config={"cleanup.policy": "compact,delete"}), state)
+    assert (found.changes, found.config) == ((), {"cleanup.policy": "delete,compact"})
+
+
+def test_a_list_equal_to_the_default_in_another_order_is_no_difference() -> None:
+    state = cluster(topic(), defaults={"cleanup.policy": "delete,compact"})
+    assert diff(spec(config={"cleanup.policy": "compact,delete"}), state).changes == ()
+
+
+@pytest.mark.parametrize("side", ["leader", "follower"])
+def test_throttled_replicas_are_noted_and_never_unset(side: str) -> None:
+    key = f"{side}.replication.throttled.replicas"
+    found = diff(spec(), cluster(topic(config={key: "0:1"})))
+    assert (found.changes, found.config) == ((), {})
+    assert said(found.notes) == [
+        f"{AT}{key} is set on the topic: a reassignment is throttled, or left it behind; "
+        "kafka-reassign-partitions --verify clears it once the moves have ended [not-managed]"
+    ]
+    assert found.notes[0].severity is Severity.NOTE
+
+
+def test_a_key_that_the_brokers_do_not_know_is_noted_and_never_unset() -> None:
+    found = diff(spec(), cluster(topic(config={"left.over": None})))
+    assert (found.changes, found.config) == ((), {})
+    assert said(found.notes) == [
+        f"{AT}left.over is set on the topic, though the brokers do not know that key; "
+        "kafka-configs --delete-config takes it away [not-managed]"
+    ]
+
+
+def test_managed_overrides_leave_out_throttles_and_unknown_keys() -> None:
+    config = {"leader.replication.throttled.replicas": "*", "odd": None, "flush.ms": "1"}
+    assert managed_overrides(topic(config=config)) == {"flush.ms": "1"}
+
+
+# Brokers that may take something new.
+
+
+def test_eligible_brokers_are_alive_not_cordoned_not_excluded_and_by_id() -> None:
+    found = eligible_brokers((CORDONED, Broker(3), Broker(1), DEAD, Broker(2)), {2})
+    assert [broker.id for broker in found] == [1, 3]
+
+
+# Refusals, each with its whole message.
+
+
+def test_partitions_never_shrink() -> None:
+    assert refusals(spec(partitions=8), cluster(topic("1 2 3 1 2 3 1 2 3 1 2 3"))) == [
+        "12 → 8 partitions: Kafka cannot remove partitions; put 12 back, or create a new topic "
+        "and move its producers and consumers [partitions-never-shrink]"
+    ]
+
+
+def test_fewer_manual_rows_than_partitions_shrink_too() -> None:
+    (refusal,) = refusals(spec(assignment=rows("1 2")), cluster(topic("1 2 3")))
+    assert refusal.startswith("3 → 2 partitions: Kafka cannot remove partitions; ")
+
+
+@pytest.mark.parametrize("wished", [1, 3])
+def test_replication_stays(wished: int) -> None:
+    assert refusals(spec(replication_factor=wished), cluster(topic("1,2 2,3"))) == [
+        f"replication_factor 2 → {wished}: changing it moves replicas, which reconciler does not "
+        "do; put 2 back, or reassign with kafka-reassign-partitions and plan again "
+        "[replication-stays]"
+    ]
+
+
+def test_one_partition_of_another_replication_differs_from_the_wish() -> None:
+    (refusal,) = refusals(spec(replication_factor=2), cluster(topic("1,2 2,3,1 3,1")))
+    assert refusal.startswith("replication_factor 3 → 2: ")
+
+
+def test_replicas_stay() -> None:
+    wished = spec(assignment=rows("1,2 3,2"))
+    assert refusals(wished, cluster(topic("1,2 2,3"))) == [
+        "assignment of partition 1: [2, 3] → [3, 2]: existing replicas are never moved; "
+        "write [2, 3], or reassign with kafka-reassign-partitions and plan again [replicas-stay]"
+    ]
+
+
+def test_replicas_that_would_move_are_refused_in_the_order_of_partitions() -> None:
+    found = refusals(spec(assignment=rows("2 " * 11)), cluster(topic("1 " * 11)))
+    starts = [f"assignment of partition {number}: [1] → [2]" for number in range(11)]
+    assert [text[: len(start)] for text, start in zip(found, starts, strict=True)] == starts
+
+
+def test_an_expansion_waits_for_the_end_of_a_reassignment() -> None:
+    found = cluster(topic("1,2 2,3", reassigning=frozenset({1, 0})))
+    assert refusals(spec(partitions=3), found) == [
+        "partitions 0, 1 are being reassigned; Kafka may take their inflated replica lists for "
+        "the replication factor; wait until the reassignment has ended, or cancel it, and plan "
+        "again [expand-after-reassignment]"
+    ]
+
+
+def test_a_reassignment_does_not_hold_up_a_config() -> None:
+    found = cluster(topic("1,2", reassigning=frozenset({0})))
+    assert refusals(spec(config={"retention.ms": "1"}), found) == []
+
+
+def test_a_topic_of_mixed_replication_is_not_expanded() -> None:
+    assert refusals(spec(partitions=3), cluster(topic("1,2 3"))) == [
+        "its partitions have 1 and 2 replicas; Kafka holds new partitions against an arbitrary "
+        "one of them; give all of them the same number with kafka-reassign-partitions and plan "
+        "again [expand-uniform-replication]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "missing"),
+    [
+        ({}, "partitions and replication_factor"),
+        ({"partitions": 1}, "replication_factor"),
+        ({"replication_factor": 1}, "partitions"),
+    ],
+)
+def test_creating_needs_both_counts(counts: dict[str, int], missing: str) -> None:
+    assert refusals(spec(**counts)) == [
+        f"topic shop.orders does not exist, and its spec leaves out {missing}; "
+        f"write {missing} in the topic, its profile or the defaults [create-needs-counts]"
+    ]
+
+
+def test_a_new_name_does_not_collide_with_a_live_one() -> None:
+    wished = spec(partitions=1, replication_factor=1)
+    assert refusals(wished, cluster(topic(name="shop_orders"))) == [
+        "topic shop.orders would collide with the live topic shop_orders: metrics spell '.' and "
+        "'_' alike, so Kafka refuses it; name it otherwise, or put shop_orders into the spec "
+        "instead [name-collides-with-live]"
+    ]
+
+
+def test_collisions_are_listed_in_one_order_whatever_the_order_of_topics() -> None:
+    wished = spec("a_b_c", partitions=1, replication_factor=1)
+    live = [topic(name=name) for name in ("a.b.c", "a.b_c", "a_b.c")]
+    answers = {tuple(refusals(wished, cluster(*order))) for order in permutations(live)}
+    assert len(answers) == 1
+
+
+def test_a_live_topic_that_collides_already_is_no_matter_of_the_spec() -> None:
+    live = cluster(topic(), topic(name="shop_orders"))
+    assert refusals(spec(partitions=3), live) == []
+
+
+def test_replication_is_at_most_the_brokers() -> None:
+    assert refusals(spec(partitions=1, replication_factor=4)) == [
+        "replication_factor 4 exceeds the 3 brokers that can take replicas; use at most 3, "
+        "or bring up more brokers [rf-le-brokers]"
+    ]
+
+
+def test_brokers_that_take_nothing_new_do_not_count_for_replication() -> None:
+    state = cluster(nodes=[*THREE, DEAD, CORDONED])
+    assert refusals(spec(partitions=1, replication_factor=3), state, excluded={1}) == [
+        "replication_factor 3 exceeds the 2 brokers that can take replicas (3 more take nothing "
+        "new); use at most 2, or bring up more brokers [rf-le-brokers]"
+    ]
+
+
+def test_a_topic_that_exists_is_not_told_to_lower_its_replication() -> None:
+    state = cluster(topic("1,2,3"), nodes=[*THREE])
+    assert refusals(spec(partitions=2), state, excluded={1}) == [
+        "replication_factor 3 exceeds the 2 brokers that can take replicas (1 more take nothing "
+        "new); bring up more brokers [rf-le-brokers]"
+    ]
+
+
+def test_the_partition_of_the_fewest_replicas_bounds_the_in_sync_ones() -> None:
+    wished = spec(config={"min.insync.replicas": "2"})
+    assert [r.rule for r in diff(wished, cluster(topic("1 1,2"))).refusals] == [
+        "min-insync-le-replication"
+    ]
+
+
+def test_spreading_over_racks_needs_all_of_them() -> None:
+    state = cluster(nodes=brokers("a", None, "b", None))
+    assert refusals(spec(partitions=1, replication_factor=2), state) == [
+        "brokers 2, 4 tell no rack while others do, so spreading over racks cannot be promised; "
+        "set broker.rack on them, or write rack_aware: false in the spec [racks-known]"
+    ]
+
+
+def test_unknown_racks_do_not_matter_to_a_spec_that_opts_out() -> None:
+    wished = spec(partitions=1, replication_factor=2, rack_aware=False)
+    assert refusals(wished, cluster(nodes=brokers("a", None))) == []
+
+
+def test_the_rack_of_a_broker_that_takes_nothing_does_not_matter() -> None:
+    wished = spec(partitions=1, replication_factor=2)
+    state = cluster(nodes=[*brokers("a", "b"), Broker(3)])
+    assert refusals(wished, state, excluded={3}) == []
+
+
+@pytest.mark.parametrize(
+    ("broker", "refusal"),
+    [
+        (9, "which the cluster does not have; brokers that can take replicas: 1, 2 "),
+        (4, "which is not alive; start it first; brokers that can take replicas: 1, 2 "),
+        (5, "whose log directories are all cordoned; brokers that can take replicas: 1, 2 "),
+        (3, "which exclude_brokers keeps out; brokers that can take replicas: 1, 2 "),
+    ],
+)
+def test_a_manual_row_names_brokers_that_can_take_it(broker: int, refusal: str) -> None:
+    rule = {9: "broker-unknown", 4: "broker-dead", 5: "broker-cordoned", 3: "broker-excluded"}
+    wished = spec(assignment=((1, 2), (2, broker)))
+    state = cluster(nodes=[*THREE, DEAD, CORDONED])
+    assert refusals(wished, state, excluded={3}) == [
+        f"partition 1 is assigned to broker {broker}, {refusal}[{rule[broker]}]"
+    ]
+
+
+def test_the_row_numbers_of_an_expansion_by_hand_count_on() -> None:
+    wished = spec(assignment=rows("1 2 9"))
+    (refusal,) = refusals(wished, cluster(topic("1 2")))
+    assert refusal.startswith("partition 2 is assigned to broker 9, ")
+
+
+def test_existing_replicas_on_a_dead_broker_are_no_matter_of_the_spec() -> None:
+    wished = spec(assignment=rows("4,1"))
+    assert refusals(wished, cluster(topic("4,1"), nodes=[*THREE, DEAD])) == []
+
+
+def test_min_insync_of_a_new_topic_is_at_most_its_replication() -> None:
+    wished = spec(partitions=1, replication_factor=2, config={"min.insync.replicas": "3"})
+    assert refusals(wished) == [
+        "min.insync.replicas 3 exceeds the 2 replicas of shop.orders: no producer with acks=all "
+        "could write; use at most 2 [min-insync-le-replication]"
+    ]
+
+
+@pytest.mark.parametrize("others", [{}, {"flush.ms": "1", "retention.ms": "2", "segment.ms": "3"}])
+def test_min_insync_of_a_live_topic_is_at_most_its_replication(others: dict[str, str]) -> None:
+    live = topic("1,2", config={"max.message.bytes": "9"})
+    (refusal,) = refusals(spec(config={"min.insync.replicas": "3", **others}), cluster(live))
+    assert refusal.startswith("min.insync.replicas 3 exceeds the 2 replicas of shop.orders: ")
+
+
+def test_min_insync_that_is_there_already_is_no_change_to_refuse() -> None:
+    config = {"min.insync.replicas": "3"}
+    assert refusals(spec(config=config), cluster(topic("1,2", config=config))) == []
+
+
+def test_deletion_is_not_done() -> None:
+    assert refusals(spec(absent=True), cluster(topic())) == [
+        "state: absent asks to delete shop.orders, which reconciler does not do; delete it by "
+        "hand once nothing uses it, or take the document out of the estate [deletion-not-done]"
+    ]
+
+
+def test_an_absent_topic_that_is_absent_is_no_change() -> None:
+    found = diff(spec(absent=True))
+    assert (found.changes, found.refusals) == ((), ())
+
+
+def test_a_refusal_stands_where_the_field_was_written() -> None:
+    written = Location("topics/clusters.yaml", 2, 30)
+    wished = spec(partitions=1, fields={"partitions": written})
+    (refusal,) = diff(wished, cluster(topic())).refusals
+    assert refusal.where == written
+
+
+def test_every_reason_is_given_at_once() -> None:
+    wished = spec(partitions=1, replication_factor=2, config={"min.insync.replicas": "2"})
+    rules = [refusal.rule for refusal in diff(wished, cluster(topic("1 2"))).refusals]
+    assert rules == ["partitions-never-shrink", "replication-stays", "min-insync-le-replication"]
+
+
+@pytest.mark.parametrize(
+    ("also", "rules"),
+    [({}, ["tiered-off-deletes"]), ({"remote.log.delete.on.disable": "true"}, [])],
+)
+def test_leaving_the_remote_tier_says_that_its_records_go(
+    also: dict[str, str], rules: list[str]
+) -> None:
+    live = topic(config={"remote.storage.enable": "true"})
+    wished = spec(config={"remote.storage.enable": "false", **also})
+    state = cluster(live, defaults={"remote.storage.enable": "false"})
+    assert [refusal.rule for refusal in diff(wished, state).refusals] == rules

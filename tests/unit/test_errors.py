@@ -1,0 +1,28 @@
+"""How trouble is said."""
+
+import pytest
+
+from reconciler.errors import Finding, Location, sort_findings
+
+
+def test_a_finding_says_where_what_the_way_out_and_the_rule() -> None:
+    finding = Finding("value-range", "0 is too few", "write 1", Location("a.yaml", 3, 7))
+    assert str(finding) == "a.yaml:3:7: 0 is too few; write 1 [value-range]"
+
+
+def test_what_no_screen_should_be_sent_is_escaped() -> None:
+    finding = Finding("value-range", "key 'a\tb\x1b[31m' is\nodd", "no\u2028way")
+    assert finding.what == "key 'a\\tb\\x1b[31m' is\\nodd"
+    assert finding.way_out == "no\\u2028way"
+
+
+def test_a_rule_that_is_not_in_the_rulebook_cannot_be_named() -> None:
+    with pytest.raises(KeyError, match="no-such-rule"):
+        Finding("no-such-rule", "what")
+
+
+def test_findings_are_ordered_by_place_and_said_once() -> None:
+    late = Finding("value-range", "b", where=Location("a.yaml", 9))
+    early = Finding("value-range", "a", where=Location("a.yaml", 2))
+    nowhere = Finding("value-range", "c")
+    assert sort_findings([late, early, nowhere, late]) == (nowhere, early, late)
