@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
+    "STRATEGIES",
     "Level",
     "LevelResult",
     "Placed",

@@ -29,27 +29,19 @@ def check_placement(problem: Problem, placed: Mapping[str, Assignment]) -> tuple
 
 
 class _Rule:
-    """The hard rules over one problem's brokers. Sound racks of a row are looked up, once seen."""
+    """The hard rules over one problem's brokers. Racks of a row that were even once stay so."""
 
     def __init__(self, problem: Problem) -> None:
         self._rack = {broker.id: broker.rack or "" for broker in problem.brokers}
         self._size = Counter(self._rack.values())
-        self._even: set[tuple[str, ...]] = set()
+        self._even: set[tuple[str | None, ...]] = set()
 
     def is_sound(self, wish: Wish, row: Replicas) -> bool:
-        """Tell quickly whether a row has no fault."""
+        """Tell quickly whether a row has no fault; where in doubt, that it has."""
         if not len(row) == len(set(row)) == wish.replication:
             return False
-        try:
-            racks = tuple(sorted([self._rack[broker] for broker in row]))
-        except KeyError:
-            return False
-        if not wish.rack_aware or racks in self._even:
-            return True
-        if self._is_even(racks):
-            self._even.add(racks)
-            return True
-        return False
+        racks = tuple(map(self._rack.get, row))
+        return racks in self._even if wish.rack_aware else None not in racks
 
     def faults(self, wish: Wish, row: Replicas) -> Iterator[str]:
         """Yield every fault of a row."""
@@ -70,4 +62,7 @@ class _Rule:
         """
         held = Counter(racks)
         most = max(held.values(), default=0)
-        return all(most - held[rack] <= 1 for rack in self._size if held[rack] < self._size[rack])
+        even = all(most - held[rack] <= 1 for rack in self._size if held[rack] < self._size[rack])
+        if even:
+            self._even.add(racks)
+        return even

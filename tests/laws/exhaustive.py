@@ -9,6 +9,7 @@ sums are merged where they are equal, which leaves nothing out.
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,8 +26,8 @@ class Optimum(NamedTuple):
 
     topic_leaders: int
     topic_replicas: int
-    cluster_leaders: int
-    cluster_replicas: int
+    cluster_leaders: int | Fraction
+    cluster_replicas: int | Fraction
 
 
 def search(problem: Problem) -> Optimum:
@@ -42,7 +43,8 @@ def search(problem: Problem) -> Optimum:
         leaders, replicas = leaders + best[0], replicas + best[1]
         totals = {add(total, count) for total in totals for count in counts}
     n = len(ids)
-    cluster = min((squares(total[:n]), squares(total[n:])) for total in totals)
+    prices = price_of_loads(problem)
+    cluster = min((scaled(total[:n], prices), scaled(total[n:], prices)) for total in totals)
     return Optimum(leaders, replicas, *cluster)
 
 
@@ -108,6 +110,15 @@ def search_partitions(problem: Problem) -> Optimum:
 
 def add(first: Vector, second: Vector) -> Vector:
     return tuple(map(sum, zip(first, second, strict=True)))
+
+
+def price_of_loads(problem: Problem) -> list[Fraction]:
+    """Return what a squared load costs on each broker: less where there is more capacity."""
+    return [Fraction(1, problem.capacity.get(broker.id, 1)) for broker in problem.brokers]
+
+
+def scaled(loads: Iterable[int], prices: Iterable[Fraction]) -> Fraction:
+    return sum((p * y * y for y, p in zip(loads, prices, strict=True)), Fraction(0))
 
 
 def squares(values: Iterable[int]) -> int:

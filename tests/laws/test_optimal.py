@@ -6,7 +6,7 @@ Repeat a run of the slow ones with `RECONCILER_SEED=… pytest -m slow tests/law
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import cp_sat
@@ -53,11 +53,12 @@ def measure(problem: Problem, placed: Placed) -> exhaustive.Optimum:
     ids = [broker.id for broker in problem.brokers]
     topics = [count_load([wish.existing, placed.rows[wish.topic]]) for wish in problem.wishes]
     leaders, replicas = count_load(placed.rows.values())
+    prices = exhaustive.price_of_loads(problem)
     return exhaustive.Optimum(
         sum(exhaustive.squares(led[b] for b in ids) for led, _ in topics),
         sum(exhaustive.squares(held[b] for b in ids) for _, held in topics),
-        exhaustive.squares(problem.leaders.get(b, 0) + leaders[b] for b in ids),
-        exhaustive.squares(problem.replicas.get(b, 0) + replicas[b] for b in ids),
+        exhaustive.scaled([problem.leaders.get(b, 0) + leaders[b] for b in ids], prices),
+        exhaustive.scaled([problem.replicas.get(b, 0) + replicas[b] for b in ids], prices),
     )
 
 
@@ -112,6 +113,17 @@ def test_cp_sat_agrees_with_the_exhaustive_search_and_with_the_strategy() -> Non
         best = cp_sat.solve(problem)
         assert best == exhaustive.search(problem), problem
         assert measure(problem, place_replicas(problem))[:3] == best[:3], problem
+
+
+def test_loads_are_weighed_by_capacity_as_exactly() -> None:
+    rng = Random(SEED)
+    for _ in range(500):
+        problem = draw_problem(rng, rng.choice((1, 1, 2)), partitions=2)
+        capacity = {broker.id: rng.choice((1, 2, 4)) for broker in problem.brokers}
+        problem = replace(problem, capacity=capacity)
+        levels = 4 if len(problem.wishes) == 1 else 3
+        reached = measure(problem, place_replicas(problem))
+        assert reached[:levels] == exhaustive.search(problem)[:levels], problem
 
 
 def test_the_comparison_notices_a_strategy_that_is_not_optimal() -> None:
