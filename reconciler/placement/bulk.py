@@ -24,7 +24,7 @@ from reconciler.placement.realise import realise_all
 from reconciler.placement.weave import weave
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,27 +46,28 @@ def place_in_bulk(
     grown = place_jointly([ask for ask in asks if ask.wish.existing], before)
     load = grown.load.copy()
     woven = weave_all([ask for ask in asks if not ask.wish.existing], load)
-    loose = _place_stuck(woven, load)
+    exact = [*zip(grown.asks, grown.placed, strict=True), *_place_stuck(woven, load)]
     topics = grown.samples() + [(one.kind.ask, one.kind.sample, one.kind.topics) for one in woven]
     bounds = cluster_bounds(topics, before)
-    enough = load.price() if len(asks) <= _IMPROVED_TOPICS else load.price()[:1]
-    exact = [*zip(grown.asks, grown.placed, strict=True), *loose]
     rows = {ask.wish.topic: row for one in woven for ask, row in one.assignments()}
-    if enough == bounds[: len(enough)]:
-        rows |= realise_all(exact)
-        return rows, measure_levels(topics, bounds, load)
+    levels = 2 if len(asks) <= _IMPROVED_TOPICS else 1
+    if load.price()[:levels] == bounds[:levels]:
+        return rows | realise_all(exact), measure_levels(topics, bounds, load)
     known = {ask.wish.topic: counts for one in woven for ask, counts in one.counts()}
     known |= {ask.wish.topic: counts for ask, counts in exact}
     placed = [known[ask.wish.topic].copy() for ask in asks]
     estate = improve(Estate(asks, placed, before, bounds))
-    exact_topics = {ask.wish.topic for ask, _ in exact}
-    changed = [
-        (ask, counts)
-        for ask, counts, _ in estate.samples()
-        if ask.wish.topic in exact_topics or counts != known[ask.wish.topic]
-    ]
-    rows |= realise_all(changed)
-    return rows, measure_levels(estate.samples(), bounds, estate.load)
+    changed = _changed(estate, known, {ask.wish.topic for ask, _ in exact})
+    return rows | realise_all(changed), measure_levels(estate.samples(), bounds, estate.load)
+
+
+def _changed(
+    estate: Estate, known: Mapping[str, Counts], exact: Container[str]
+) -> Iterator[tuple[Ask, Counts]]:
+    """Yield the topics that are not, or no longer, what their woven rows say."""
+    for ask, counts in zip(estate.asks, estate.placed, strict=True):
+        if ask.wish.topic in exact or counts != known[ask.wish.topic]:
+            yield ask, counts
 
 
 @dataclass(slots=True)

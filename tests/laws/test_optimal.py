@@ -14,7 +14,7 @@ import exhaustive
 import pytest
 from instances import draw_problem
 
-from reconciler.placement import Placed, Problem, count_load, place_replicas
+from reconciler.placement import Placed, Problem, count_load, optimal, place_replicas
 from reconciler.placement.striped import place_striped
 
 SEED = int(os.environ.get("RECONCILER_SEED", "20261121"))
@@ -86,6 +86,13 @@ def test_several_topics_are_jointly_optimal_on_three_levels_and_nearly_always_on
 ):
     agreement = agree(SEED + 1, 2500, (2, 2, 3), partitions=2)
     assert len(agreement.fourth) <= 0.005 * agreement.instances
+
+
+def test_the_bulk_way_holds_the_same_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimal, "_BULK", 0)
+    assert agree(SEED + 4, 600, (1,), partitions=4).fourth == []
+    several = agree(SEED + 5, 600, (2, 3), partitions=2)
+    assert len(several.fourth) <= 0.005 * several.instances
 
 
 @pytest.mark.slow
