@@ -17,7 +17,7 @@ from reconciler.placement.counts import Counts
 from reconciler.placement.crown import count_leads, even_cluster, even_topics
 from reconciler.placement.flow import place_topic
 from reconciler.placement.heirs import scatter_heirs
-from reconciler.placement.joint import Estate, improve, place_jointly
+from reconciler.placement.joint import Estate, has_one_weight, improve, place_jointly
 from reconciler.placement.kinds import best_leaders, sort_kinds, total_replicas
 from reconciler.placement.levels import measure_levels
 from reconciler.placement.realise import realise_all
@@ -50,7 +50,7 @@ def place_in_bulk(
     topics = grown.samples() + [(one.kind.ask, one.kind.sample, one.kind.topics) for one in woven]
     bounds = cluster_bounds(topics, before)
     rows = {ask.wish.topic: row for one in woven for ask, row in one.assignments()}
-    levels = 2 if len(asks) <= _IMPROVED_TOPICS else 1
+    levels = 2 if len(asks) <= _IMPROVED_TOPICS else int(has_one_weight(asks))
     if load.price()[:levels] == bounds[:levels]:
         return rows | realise_all(exact), measure_levels(topics, bounds, load)
     known = {ask.wish.topic: counts for one in woven for ask, counts in one.counts()}

@@ -75,6 +75,12 @@ class Ask:
         """What one replica adds to the load of the cluster."""
         return self.wish.weight
 
+    @property
+    def kind(self) -> tuple[int, int, bool, int]:
+        """What new topics have to share to be exchangeable."""
+        wish = self.wish
+        return wish.count, wish.replication, wish.rack_aware, wish.weight
+
     @cached_property
     def ranks(self) -> tuple[int, ...]:
         """How brokers stand in line where all else is equal: by a hash of the topic's name."""

@@ -191,8 +191,10 @@ def _level_classes(
 ) -> bool:
     """Level the topics of each weight among themselves."""
     changed = False
-    for weight in sorted({ask.weight for ask in asks}, reverse=True):
-        topics = [t for t, ask in enumerate(asks) if ask.weight == weight]
+    by_weight = defaultdict[int, list[int]](list)
+    for t, ask in enumerate(asks):
+        by_weight[ask.weight].append(t)
+    for weight, topics in sorted(by_weight.items(), reverse=True):
         network = _Network(topics, gates_of, len(load.scales))
         while path := network.find_path(getattr(load, side), load.scales, weight):
             by_topic = defaultdict[int, list[Step]](list)

@@ -74,6 +74,8 @@ def place_jointly(asks: Sequence[Ask], before: Load) -> Estate:
 
 def improve(estate: Estate) -> Estate:
     """Bring an estate whose topics are optimal by themselves to the best that can be found."""
+    if len(estate.asks) > _PASSED and not has_one_weight(estate.asks):
+        return estate
     if len(estate.asks) == 1:
         return _place_in_order(estate.asks, range(1), estate.before, estate.bounds)
     _polish(estate)
@@ -83,6 +85,11 @@ def improve(estate: Estate) -> Estate:
     backwards = _place_in_order(estate.asks, order, estate.before, estate.bounds)
     _polish(backwards)
     return _kick(min(estate, backwards, key=lambda e: e.load.price()))
+
+
+def has_one_weight(asks: Sequence[Ask]) -> bool:
+    """Tell whether all topics weigh the same, which is what joint optimality rests on."""
+    return len({ask.weight for ask in asks}) <= 1
 
 
 def _place_in_order(

@@ -65,10 +65,9 @@ class Kind:
 
 def sort_kinds(asks: Sequence[Ask]) -> list[Kind]:
     """Divide new topics into kinds, kinds and their topics in the order of their names."""
-    alike: dict[tuple[object, ...], list[Ask]] = defaultdict(list)
+    alike: dict[tuple[int, int, bool, int], list[Ask]] = defaultdict(list)
     for ask in asks:
-        wish = ask.wish
-        alike[wish.count, wish.replication, wish.rack_aware, wish.weight].append(ask)
+        alike[ask.kind].append(ask)
     kinds = []
     for topics in alike.values():
         replicas = evenest_replicas(topics[0])

@@ -18,10 +18,16 @@ from reconciler.placement.problem import Placed
 from reconciler.placement.realise import realise_all
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.placement.counts import Ask
     from reconciler.placement.problem import Problem
 
 _BULK = 10_000
 """New replicas of new topics from which on numpy pays, its import included."""
+
+_ALIKE = 150
+"""New replicas of each kind of topic from which on arrays are faster than topic by topic."""
 
 
 def place_optimal(problem: Problem) -> Placed:
@@ -32,7 +38,7 @@ def place_optimal(problem: Problem) -> Placed:
     """
     asks, before = pose(problem)
     new = [ask for ask in asks if not ask.wish.existing]
-    if sum(ask.copies for ask in new) >= _BULK:
+    if _pays_in_bulk(new):
         from reconciler.placement.bulk import place_in_bulk
 
         rows, levels = place_in_bulk(asks, before)
@@ -41,3 +47,8 @@ def place_optimal(problem: Problem) -> Placed:
         rows = realise_all((ask, counts) for ask, counts, _ in estate.samples())
         levels = measure_levels(estate.samples(), estate.bounds, estate.load)
     return Placed({wish.topic: rows.get(wish.topic, ()) for wish in problem.wishes}, levels)
+
+
+def _pays_in_bulk(new: Sequence[Ask]) -> bool:
+    copies = sum(ask.copies for ask in new)
+    return copies >= max(_BULK, _ALIKE * len({ask.kind for ask in new}))

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 _ORDERS = 512
-"""How many orders of racks and brokers the topics of a kind share."""
+"""How many orders of racks and brokers the topics of a kind share at most."""
 
 
 def weave(kind: Kind) -> Ints:
     """Return rows of broker indices, leaders first: one line a partition, topic after topic."""
     seeds = hash_names(kind)
     replicas = _deal_extras(kind, seeds)
-    order = _orders(kind)[(mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)]
+    order = _orders(kind)[_order_of(seeds)]
     times = np.take_along_axis(replicas, order, axis=1)
     lines = np.repeat(order.ravel(), times.ravel())
     topics, (count, replication) = kind.topics, (kind.ask.count, kind.ask.wish.replication)
@@ -97,10 +97,17 @@ def _shuffle(start: int, units: int, keys: Words) -> Ints:
     return shuffled
 
 
+def _order_of(seeds: Words) -> Ints:
+    """Return the order that each topic uses: its own, as long as there are enough."""
+    if len(seeds) <= _ORDERS:
+        return np.arange(len(seeds))
+    return (mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)
+
+
 def _orders(kind: Kind) -> Ints:
     """Return orders of all brokers, racks kept together."""
     rack_of = np.array(kind.ask.rule.rack_of)
-    drawn = mix(_numbers(_ORDERS) + np.uint64(kind.ask.ranks[0]), 3)[:, None]
+    drawn = mix(_numbers(min(_ORDERS, kind.topics)) + np.uint64(kind.ask.ranks[0]), 3)[:, None]
     racks = mix(drawn + _numbers(int(rack_of.max()) + 1), 4)
     brokers = mix(drawn + _numbers(len(rack_of)), 5)
     places = np.argsort(np.argsort(racks, axis=1, kind="stable"), axis=1).astype(np.uint64)

@@ -89,7 +89,7 @@ def test_several_topics_are_jointly_optimal_on_three_levels_and_nearly_always_on
 
 
 def test_the_bulk_way_holds_the_same_promises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimal, "_BULK", 0)
+    monkeypatch.setattr(optimal, "_pays_in_bulk", lambda _: True)
     assert agree(SEED + 4, 600, (1,), partitions=4).fourth == []
     several = agree(SEED + 5, 600, (2, 3), partitions=2)
     assert len(several.fourth) <= 0.005 * several.instances

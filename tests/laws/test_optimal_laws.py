@@ -49,7 +49,7 @@ def mixed_problem(seed: int, topics: int) -> Problem:
 @pytest.fixture(params=["exact", "bulk"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways to place new topics, whatever their number."""
-    monkeypatch.setattr(optimal, "_BULK", 0 if request.param == "bulk" else 10**9)
+    monkeypatch.setattr(optimal, "_pays_in_bulk", lambda _: request.param == "bulk")
     return str(request.param)
 
 
@@ -71,7 +71,8 @@ import hashlib, sys
 sys.path.insert(0, {here!r})
 from test_optimal_laws import mixed_problem
 from reconciler.placement import optimal, place_replicas
-for optimal._BULK in (0, 10**9):
+for bulk in (True, False):
+    optimal._pays_in_bulk = lambda _: bulk
     placed = place_replicas(mixed_problem(3, 40))
     print(hashlib.sha256(repr((sorted(placed.rows.items()), placed.levels)).encode()).hexdigest())
 """
@@ -107,8 +108,8 @@ def test_both_ways_reach_the_same_on_the_first_three_levels(
     for _ in range(60):
         problem = draw_problem(rng, rng.randint(3, 12), brokers=8, partitions=9)
         reached = []
-        for limit in (0, 10**9):
-            monkeypatch.setattr(optimal, "_BULK", limit)
+        for bulk in (True, False):
+            monkeypatch.setattr(optimal, "_pays_in_bulk", lambda _, bulk=bulk: bulk)
             reached.append([level.reached for level in place_replicas(problem).levels][:3])
         assert reached[0] == reached[1], problem
 
