@@ -1,9 +1,15 @@
-"""What placement is asked: eligible brokers, the load they carry, and wishes for new partitions."""
+"""What placement is asked, and what it answers.
+
+Asked: eligible brokers, the load they carry, and wishes for new partitions. Answered: the new
+rows, and for every level of the objective what was reached and what is the least possible.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,12 +17,16 @@ if TYPE_CHECKING:
 
     from reconciler.model import Assignment, Broker
 
+_UNIT = 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """New partitions of one topic: `count` of them, `replication` replicas each.
 
-    `existing` holds the rows that stay as they are; the new ones are appended to them.
+    `existing` holds the rows that stay as they are; the new ones are appended to them. `weight`
+    says how heavily one replica weighs on its broker, next to those of other wishes (megabytes,
+    or kilobytes per second). Topics stay even by count; weights matter to the cluster's levels.
     """
 
     topic: str
@@ -24,20 +34,27 @@ class Wish:
     count: int
     replication: int
     rack_aware: bool = True
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Brokers that may take something new, the replicas on them now, and the wishes.
 
-    `leaders` and `replicas` count what every broker id holds over all topics of the cluster,
-    preferred leaders and replicas, wished or not. Brokers are in the order of their ids.
+    `leaders` and `replicas` say what every broker id holds over all topics of the cluster,
+    preferred leaders and replicas, wished or not: counts, or sums of weights where the wishes
+    carry some. `capacity` says how much a broker can bear next to others (1 where it is not
+    named); loads are then levelled in proportion to it, as far as the topics' own evenness lets
+    them be. With equal weights the promises of the optimal strategy hold for any capacities
+    whose ratios are exact in 20 binary digits; with unequal weights the joint levels are best
+    found, with their bounds (dividing weights evenly contains the partition problem).
     """
 
     brokers: tuple[Broker, ...]
     leaders: Mapping[int, int]
     replicas: Mapping[int, int]
     wishes: tuple[Wish, ...]
+    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def racks(self, wish: Wish) -> dict[str, tuple[int, ...]]:
         """Return broker ids by rack, racks by name and ids ascending; one rack if none matters.
@@ -48,6 +65,50 @@ class Problem:
         for broker in sorted(self.brokers):
             racks[(broker.rack or "") if wish.rack_aware else ""].append(broker.id)
         return {rack: tuple(racks[rack]) for rack in sorted(racks)}
+
+    def scales(self) -> tuple[int, ...]:
+        """Return what a squared load costs on each broker, by id: the inverse of its capacity."""
+        capacities = [self.capacity.get(b, 1) for b in sorted(broker.id for broker in self.brokers)]
+        if len(set(capacities)) <= 1:
+            return (1,) * len(capacities)
+        most = max(capacities)
+        return tuple(max(1, round(_UNIT * most / capacity)) for capacity in capacities)
+
+
+class Level(StrEnum):
+    """The objective, most important first: each is a sum of squares over the eligible brokers."""
+
+    TOPIC_LEADERS = "leaders of the topics"
+    TOPIC_REPLICAS = "replicas of the topics"
+    CLUSTER_LEADERS = "leaders of the cluster"
+    CLUSTER_REPLICAS = "replicas of the cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class LevelResult:
+    """What one level reached: its sum of squares, the least possible given the levels above.
+
+    `bound` equals `reached` where that is proven to be the least; where it is lower, the truth
+    lies between them. `skew` is max − min, for topics that of the most uneven one.
+    """
+
+    level: Level
+    reached: int
+    bound: int
+    skew: int
+
+    @property
+    def proven(self) -> bool:
+        """Tell whether nothing better exists."""
+        return self.reached == self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The new rows by topic, and the levels in their order; none where nobody optimised."""
+
+    rows: Mapping[str, Assignment]
+    levels: tuple[LevelResult, ...] = ()
 
 
 def count_load(assignments: Iterable[Assignment]) -> tuple[Counter[int], Counter[int]]:

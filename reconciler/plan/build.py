@@ -38,7 +38,7 @@ def build_plan(
     ]
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
-    rows = place_replicas(_problem(judged, state, brokers)) if brokers else {}
+    rows = place_replicas(_problem(judged, state, brokers)).rows if brokers else {}
     rows = {**rows, **{diff.spec.name: diff.manual for diff in judged if diff.manual is not None}}
     planned = [
         _plan_topic(diff, rows.get(diff.spec.name, ()), risks[diff.spec.name], ids)
