@@ -76,6 +76,8 @@ def build_plan(estate: Estate, cluster: str, state: ClusterState, *, topics: str
         _diff(estate, cluster, specs, state),
         state,
         excluded=entry.exclude_brokers,
+        capacity=entry.capacity,
+        strategy=entry.strategy,
         ignored=_list_ignored(entry, state, topics),
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from reconciler.placement.check import check_placement
 from reconciler.placement.measure import measure_balance
 from reconciler.placement.optimal import place_optimal
-from reconciler.placement.problem import Level, LevelResult, Placed, Problem, Wish, count_load
+from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.striped import place_striped
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STRATEGIES",
-    "Level",
-    "LevelResult",
     "Placed",
     "Problem",
     "Wish",

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reconciler.model import Assignment
+    from reconciler.model import Assignment, LevelResult
     from reconciler.placement.counts import Ask, Load
     from reconciler.placement.kinds import Kind
-    from reconciler.placement.problem import LevelResult
 
     Ints = NDArray[np.int64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.model import Level, LevelResult
 from reconciler.placement.counts import topic_price
-from reconciler.placement.problem import Level, LevelResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model import Assignment, Broker
+    from reconciler.model import Assignment, Broker, LevelResult
 
 _UNIT = 2**20
 
@@ -73,34 +72,6 @@ class Problem:
             return (1,) * len(capacities)
         most = max(capacities)
         return tuple(max(1, round(_UNIT * most / capacity)) for capacity in capacities)
-
-
-class Level(StrEnum):
-    """The objective, most important first: each is a sum of squares over the eligible brokers."""
-
-    TOPIC_LEADERS = "leaders of the topics"
-    TOPIC_REPLICAS = "replicas of the topics"
-    CLUSTER_LEADERS = "leaders of the cluster"
-    CLUSTER_REPLICAS = "replicas of the cluster"
-
-
-@dataclass(frozen=True, slots=True)
-class LevelResult:
-    """What one level reached: its sum of squares, the least possible given the levels above.
-
-    `bound` equals `reached` where that is proven to be the least; where it is lower, the truth
-    lies between them. `skew` is max − min, for topics that of the most uneven one.
-    """
-
-    level: Level
-    reached: int
-    bound: int
-    skew: int
-
-    @property
-    def proven(self) -> bool:
-        """Tell whether nothing better exists."""
-        return self.reached == self.bound
 
 
 @dataclass(frozen=True, slots=True)

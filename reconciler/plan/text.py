@@ -11,10 +11,10 @@ from reconciler.plan.steps import steps_of
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.errors import Finding
-    from reconciler.model import Balance, Plan, PlannedTopic, RiskNote, Spread, Step
+    from reconciler.model import Balance, LevelResult, Plan, PlannedTopic, RiskNote, Spread, Step
 
 NAME_WIDTH = 34
 DETAIL = " " * 12
@@ -175,7 +175,20 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
     if plan.balance_before and plan.balance_after:
         yield f"cluster: {_shift(plan.balance_before, plan.balance_after)}"
+    if plan.levels:
+        yield f"placement: {_proof(plan.levels)}"
     yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
+
+
+def _proof(levels: Iterable[LevelResult]) -> str:
+    """Say whether anything better exists, and how far off it could be where that is open."""
+    short = [
+        f"{result.level} within {(result.reached - result.bound) / result.bound:.2%} of the bound"
+        for result in levels
+        if not result.proven
+    ]
+    proven = "the best there is, leaders before replicas, each topic before the cluster"
+    return f"{', '.join(short)}, not proven to be the least" if short else proven
 
 
 def _shift(before: Balance, after: Balance) -> str:

@@ -14,9 +14,8 @@ import pytest
 from instances import draw_problem
 
 import reconciler
-from reconciler.model import Broker
+from reconciler.model import Broker, Level
 from reconciler.placement import (
-    Level,
     Problem,
     Wish,
     check_placement,

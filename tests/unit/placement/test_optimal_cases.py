@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import brokers, rows
 
-from reconciler.placement import Level, Placed, Problem, Wish, count_load, place_replicas
+from reconciler.model import Level
+from reconciler.placement import Placed, Problem, Wish, count_load, place_replicas
 from reconciler.placement.counts import RackRule
 
 if TYPE_CHECKING:
