@@ -69,7 +69,7 @@ def test_a_plan_on_a_snapshot_is_the_live_plan_and_applies(
     assert run([*verb, "--against", saved, "--out", offline]) == 1
     planned = (tmp_path / "off.json").read_bytes()
     assert planned == (tmp_path / "live.json").read_bytes()
-    assert planned.count(b'"topic_id":"') == 4
+    assert planned.count(b'"topic_id":"') == 8  # before and after, of four topics
     assert run(["apply", offline, "--estate", str(estate), "--auto-approve", "--skip-refused"]) == 1
     said = capsys.readouterr().out
     assert f"done          {topic_prefix}new" in said
