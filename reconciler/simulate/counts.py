@@ -36,9 +36,8 @@ class CountResult:
     @property
     def evenness(self) -> str:
         """Say what every broker has the same number of."""
-        if self.balance.leaders.skew:
-            return ""
-        return "leaders" if self.balance.replicas.skew else "leaders and replicas"
+        spreads = {"leaders": self.balance.leaders, "replicas": self.balance.replicas}
+        return " and ".join(name for name, spread in spreads.items() if not spread.skew)
 
 
 def compare_counts(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from reconciler.simulate.compare import KAFKA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model import Spread
     from reconciler.placement.loss import Loss
@@ -58,14 +59,24 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
             rows.append((one.strategy, one.mean))
     cells = [[name, *(_number(getattr(f, key)) for _, _, key in columns)] for name, f in rows]
     table = _table([("", "strategy"), *((group, name) for group, name, _ in columns)], cells)
-    return "\n".join([describe_world(world), "", *table, "", *_legend(lost=lost)]) + "\n"
+    return "\n".join([describe_world(world), "", *table, "", *_legend(world)]) + "\n"
 
 
-def _legend(*, lost: bool) -> Iterable[str]:
+def _legend(world: World) -> Iterator[str]:
+    lost = bool(world.losses)
     over = "the living brokers" if lost else "the brokers"
     yield f"topic: the most uneven topic over {over}; cluster: all topics together"
-    yield "worst heir: the most leaders that one survivor takes over"
+    yield "worst heir: the most leaders that one survivor takes over" + (
+        "" if lost else f"; of a broker's, {_ideal_heir(world):,} if they spread evenly"
+    )
     yield "under min: partitions that then have fewer replicas in sync than min.insync.replicas"
+
+
+def _ideal_heir(world: World) -> int:
+    """Return how many leaders each survivor takes over where all brokers lead and inherit alike."""
+    brokers = len(world.living)
+    partitions = sum(len(topic.assignment) for topic in world.topics.values())
+    return ceil(partitions / (brokers * (brokers - 1))) if brokers > 1 else 0
 
 
 def describe_world(world: World) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from shorthand import brokers
 
+from reconciler.model import Balance, Spread
 from reconciler.placement import STRATEGIES as PLACING
 from reconciler.placement import Problem, Wish, place_replicas
 from reconciler.simulate import (
     KAFKA,
     STRATEGIES,
+    CountResult,
     LoseBroker,
     LoseRack,
     Place,
@@ -81,6 +83,7 @@ def test_the_counts_that_divide_by_the_brokers_come_out_even() -> None:
     assert [one.partitions for one in results] == list(range(1, 28))
     even = [one.partitions for one in results if one.evenness == "leaders and replicas"]
     assert even == [9, 18, 27]
+    assert CountResult(3, Balance(Spread(0, 1), Spread(3, 3)), 1, 2, 3).evenness == "replicas"
     assert max(one.kafka_worst for one in results) > 1
 
 
