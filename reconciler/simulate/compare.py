@@ -101,7 +101,7 @@ def choose_placer(strategy: str, throw: int = 0) -> Placer:
     """Return what places by a strategy; `throw` numbers the throws of Kafka's dice."""
     if strategy == KAFKA:
         return _Dice(throw)
-    return lambda problem, _: place_replicas(problem, strategy)
+    return lambda problem, _: place_replicas(problem, strategy).rows
 
 
 class _Dice:

@@ -73,7 +73,7 @@ def test_figures_after_a_loss_are_of_what_is_left() -> None:
 
 
 def test_where_nothing_is_placed_there_is_one_answer() -> None:
-    world = NINE.take(ORDERS, lambda problem, _: place_replicas(problem))
+    world = NINE.take(ORDERS, lambda problem, _: place_replicas(problem).rows)
     (one,) = compare_strategies(world, [LoseBroker(1)])
     assert (one.strategy, len(one.outcomes)) == ("as it is", 1)
 

@@ -86,7 +86,7 @@ def test_a_placer_hears_who_is_down() -> None:
 
     def place(problem, fenced):  # type: ignore[no-untyped-def]
         down.append(tuple(broker.id for broker in fenced))
-        return place_replicas(problem)
+        return place_replicas(problem).rows
 
     take(LoseBroker(2)).take(create("t", 1, 1), place)
     assert down == [(2,)]
