@@ -131,21 +131,14 @@ def open_connection(
 ) -> Connection:
     """Connect to a cluster of the estate; `sandbox` is the one that runs on this machine."""
     from reconciler.kafka import connect
+    from reconciler.spec.estate import SANDBOX
 
     entry = find_cluster(estate, cluster)
-    if cluster == "sandbox" and bootstrap_servers is None:
-        bootstrap_servers = _sandbox_servers()
+    if cluster == SANDBOX and bootstrap_servers is None:
+        from reconciler.sandbox.control import require_sandbox
+
+        bootstrap_servers = require_sandbox().bootstrap_servers
     return connect(entry, bootstrap_servers=bootstrap_servers)
-
-
-def _sandbox_servers() -> str:
-    from reconciler.errors import SandboxError
-    from reconciler.sandbox.record import running_sandbox
-
-    record = running_sandbox()
-    if record is None:
-        raise SandboxError("no sandbox runs on this machine; start one: reconciler sandbox up")
-    return record.bootstrap_servers
 
 
 def _diff(

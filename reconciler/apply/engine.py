@@ -216,7 +216,6 @@ class _Run:
         again = []
         for topic in doubtful:
             name, answer = topic.planned.name, topic.answer
-            topic.answer = None
             if name in found and found[name].is_done:
                 self.already_done.append(name)
                 del self.topics[name]
@@ -226,6 +225,7 @@ class _Run:
                 topic.failure = answer
             else:
                 topic.learn(found[name].steps if name in found else topic.todo)
+                topic.answer = None
                 again.append(name)
         return again
 
@@ -278,7 +278,7 @@ class _Run:
 
         def send(batch: Sequence[Step]) -> Mapping[str, Answer]:
             for step in batch:
-                self.topics[step.topic].sent = True
+                self.topics[step.topic].send()
             answers = send_batch(self.writer, batch)
             for name, answer in answers.items():
                 self.topics[name].take(answer)

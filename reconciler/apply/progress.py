@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.apply.batches import split_step
@@ -14,16 +15,19 @@ from reconciler.model import (
     CreateTopic,
     Outcome,
     OutcomeKind,
+    Step,
 )
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from reconciler.apply.remaining import Remaining
-    from reconciler.model import PlannedTopic, Step
+    from reconciler.model import PlannedTopic
 
-CONTRADICTIONS = ("TOPIC_ALREADY_EXISTS", "INVALID_PARTITIONS")
+CONTRADICTIONS: Mapping[type[Step], str] = MappingProxyType(
+    {CreateTopic: "TOPIC_ALREADY_EXISTS", AddPartitions: "INVALID_PARTITIONS"}
+)
 """Refusals that say a step is done already, by a request whose answer was lost."""
 
 UNSEEN = "accepted; not every broker was seen to show it"
@@ -31,14 +35,23 @@ UNSEEN = "accepted; not every broker was seen to show it"
 
 @dataclass(slots=True)
 class Progress:
-    """One topic: the steps still to do, whether any was sent, its last answer, its failure."""
+    """One topic: the steps still to do, whether any was sent, its last answer, its failure.
+
+    `believed` is a refusal that was taken to say that a step is done; the brokers have to show it.
+    """
 
     planned: PlannedTopic
     todo: list[Step]
     sent: bool = False
     answer: Answer | None = None
     failure: Answer | None = None
+    believed: Answer | None = None
     shown: bool = False
+
+    def send(self) -> None:
+        """Note that a step is on its way: from here on it may be done."""
+        self.sent = True
+        self.answer = None
 
     def take(self, answer: Answer) -> None:
         """Record the answer to the part of the first step that one request can take."""
@@ -50,6 +63,7 @@ class Progress:
     def believe(self) -> None:
         """Take a contradiction for what it says: the first step, or its part, is done."""
         self.sent = True
+        self.believed = self.answer
         self.take(Answer(AnswerKind.ACCEPTED))
 
     def learn(self, steps: Iterable[Step]) -> None:
@@ -72,7 +86,9 @@ class Progress:
     @property
     def contradicted(self) -> bool:
         """Say whether the refusal reads as if the step had been done before."""
-        return self.answer is not None and self.answer.error in CONTRADICTIONS
+        if not self.in_doubt or self.answer is None or not self.todo:
+            return False
+        return CONTRADICTIONS.get(type(self.todo[0])) == self.answer.error
 
 
 def _comes_before(step: Step, other: Step) -> bool:
@@ -104,7 +120,7 @@ def conclude(topic: Progress, left: Remaining | None, stopped: str) -> Outcome:
         return _conclude_unsent(topic, stopped)
     if left and left.moved:
         return Outcome(name, OutcomeKind.FAILED, left.moved[0].what, left.moved[0].rule)
-    if not topic.failure and not topic.todo:
+    if not topic.failure and not topic.todo and not topic.believed:
         return Outcome(name, OutcomeKind.DONE, UNSEEN)
     reason = _reason(topic, stopped)
     if left is None:
@@ -131,7 +147,7 @@ def _conclude_unsent(topic: Progress, stopped: str) -> Outcome:
 
 
 def _reason(topic: Progress, stopped: str) -> str:
-    failure = topic.failure
+    failure = topic.failure or topic.believed
     if failure is None:
         return stopped if topic.answer else f"{stopped} before an answer came"
     if failure.kind is AnswerKind.LOST:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import NewTopic
 from shorthand import spec
-from workbench import Workbench, outcomes, texts
+from workbench import Workbench, assert_landed, outcomes, texts
 
 from reconciler.errors import RefusedPlanError
 from reconciler.model import AnswerKind
 
 if TYPE_CHECKING:
     from reconciler.apply import StepAnswered
-    from reconciler.model import Plan, TopicSpec
+    from reconciler.model import TopicSpec
     from reconciler.sandbox import Cluster
 
 
@@ -33,15 +33,6 @@ def orders(prefix: str, partitions: int = 3, **config: str) -> TopicSpec:
         config=spelled,
         acknowledge=frozenset({"data-loss", "ordering"}),
     )
-
-
-def assert_landed(bench: Workbench, plan: Plan) -> None:
-    """Check that each topic is what its plan says, to the last replica and override."""
-    found = bench.topics(*(topic.name for topic in plan.topics))
-    for topic in plan.topics:
-        assert topic.after is not None
-        assert found[topic.name].assignment == topic.after.assignment
-        assert found[topic.name].config == topic.after.config
 
 
 CHANGES = {

@@ -17,7 +17,7 @@ from proxy import (
     failing_network,
 )
 from shorthand import spec
-from workbench import Workbench, outcomes, texts
+from workbench import Workbench, assert_landed, outcomes, texts
 
 from reconciler.kafka import writer
 
@@ -54,14 +54,6 @@ def plan_three(bench: Workbench, prefix: str) -> Plan:
         spec(f"{prefix}expand", partitions=4, replication_factor=2),
         spec(f"{prefix}configure", **counts, config={"retention.ms": "604800001"}),
     )
-
-
-def assert_landed(bench: Workbench, plan: Plan) -> None:
-    found = bench.topics(*(topic.name for topic in plan.topics))
-    for topic in plan.topics:
-        assert topic.after is not None
-        assert found[topic.name].assignment == topic.after.assignment
-        assert found[topic.name].config == topic.after.config
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.lower())

@@ -54,6 +54,7 @@ class Workbench:
         return build_plan("lab", diff_topics(specs, state, CATALOGUE), state)
 
     def apply(self, plan: Plan, **more: Any) -> Applied:
+        more.setdefault("patience_s", 30.0)  # nothing here takes longer
         return apply_plan(plan, self.reader, self.writer, time, **more)
 
     def bring(self, *specs: TopicSpec) -> Plan:
@@ -72,3 +73,12 @@ def outcomes(applied: Applied) -> dict[str, str]:
 def texts(applied: Applied) -> dict[str, str]:
     """Return what is said of each topic."""
     return {outcome.topic: outcome.text for outcome in applied.outcomes}
+
+
+def assert_landed(bench: Workbench, plan: Plan) -> None:
+    """Check that each topic is what its plan says, to the last replica and override."""
+    found = bench.topics(*(topic.name for topic in plan.topics))
+    for topic in plan.topics:
+        assert topic.after is not None
+        assert found[topic.name].assignment == topic.after.assignment
+        assert found[topic.name].config == topic.after.config

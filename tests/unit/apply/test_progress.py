@@ -71,18 +71,26 @@ def test_a_topic_is_in_doubt_while_its_last_answer_was_not_yes(
     assert progress(GROW, *answers).in_doubt is doubt
 
 
+EXISTS = Answer(AnswerKind.REFUSED, "TOPIC_ALREADY_EXISTS", "it exists")
+NO_INCREASE = Answer(AnswerKind.REFUSED, "INVALID_PARTITIONS", "no increase")
+
+
 @pytest.mark.parametrize(
-    ("answer", "worth"),
+    ("planned", "answer", "worth"),
     [
-        (YES, False),
-        (NO, False),
-        (LOST, True),
-        (Answer(AnswerKind.REFUSED, "TOPIC_ALREADY_EXISTS"), True),
-        (Answer(AnswerKind.REFUSED, "INVALID_PARTITIONS"), True),
+        (GROW, YES, False),
+        (GROW, NO, False),
+        (GROW, LOST, True),
+        (CREATE, EXISTS, True),
+        (GROW, NO_INCREASE, True),
+        (CREATE, NO_INCREASE, False),
+        (GROW, EXISTS, False),
     ],
 )
-def test_what_was_lost_or_contradicted_is_worth_repeating(answer: Answer, worth: bool) -> None:
-    assert progress(GROW, answer).worth_repeating is worth
+def test_what_was_lost_or_contradicted_is_worth_repeating(
+    planned: PlannedTopic, answer: Answer, worth: bool
+) -> None:
+    assert progress(planned, answer).worth_repeating is worth
 
 
 MANY = PlannedTopic("t", HERE, None, TopicImage(None, ((1,),) * (MAX_RECORDS + 1), {}))
@@ -90,7 +98,7 @@ REST = AddPartitions("t", MAX_RECORDS, ((1,),))
 
 
 def test_a_contradicted_step_is_believed_to_be_done_and_its_rest_is_not() -> None:
-    topic = progress(MANY)
+    topic = progress(MANY, EXISTS)
     topic.believe()
     assert (topic.todo, topic.sent, topic.in_doubt) == ([REST], True, False)
 
@@ -130,6 +138,16 @@ def test_what_was_accepted_and_not_seen_everywhere_is_done_with_a_word() -> None
         OutcomeKind.DONE,
         "accepted; not every broker was seen to show it",
     )
+
+
+def test_what_was_believed_to_be_there_and_is_not_has_failed() -> None:
+    topic = progress(CREATE, EXISTS)
+    topic.believe()
+    assert outcome(topic, *steps_of(CREATE)) == (
+        OutcomeKind.FAILED,
+        "the brokers refuse it: it exists",
+    )
+    assert outcome(topic) == (OutcomeKind.DONE, "")
 
 
 def test_what_was_never_sent_was_not_attempted() -> None:
