@@ -6,6 +6,7 @@
     print(render_plan(plan))
     apply_plan(plan, estate)
 
+Beside them, `read_snapshot` gives a state without a cluster, and `take_snapshot` one to keep.
 Every call raises a ReconcilerError whose text is fit for a person; nothing prints.
 """
 
@@ -56,20 +57,59 @@ def read_cluster(
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
         state = reader.read_cluster(config_of=names)
-        differing = [
-            diff.spec.name for diff in _diff(estate, cluster, specs, state) if diff.changes
+        planned = [
+            diff.spec.name
+            for diff in _diff(estate, cluster, specs, state)
+            if diff.changes or diff.refusals or diff.notes
         ]
-        return _identify(state, reader.read_topic_ids(state.topics.keys() & differing))
+        return _identify(state, reader.read_topic_ids(state.topics.keys() & planned))
+
+
+def take_snapshot(
+    estate: Estate, cluster: str, *, bootstrap_servers: str | None = None
+) -> ClusterState:
+    """Read a cluster whole: the configs and the id of every topic, whether or not it has a spec.
+
+    Errors: as `read_cluster`. Cost: 0.3 ms of CPU for each topic.
+    """
+    from reconciler.kafka import KafkaReader
+
+    with open_connection(estate, cluster, bootstrap_servers) as connection:
+        reader = KafkaReader(connection)
+        reader.check_rights([], for_apply=False)
+        state = reader.read_cluster()
+        state = _identify(state, reader.read_topic_ids(state.topics.keys()))
+    return replace(state, kafka_version=find_cluster(estate, cluster).kafka_version)
+
+
+def read_snapshot(path: str | Path) -> ClusterState:
+    """Read a snapshot file: a state that needs no cluster. What it leaves out is healthy.
+
+    Errors: SnapshotError with everything that is wrong with the file.
+    """
+    from reconciler.snapshot import read_snapshot as read
+
+    return read(Path(path))
+
+
+def write_snapshot(state: ClusterState, path: str | Path) -> None:
+    """Write a state as a snapshot file: whole, or not at all. Errors: SnapshotError."""
+    from reconciler.snapshot import write_snapshot as write
+
+    write(state, Path(path))
 
 
 def build_plan(estate: Estate, cluster: str, state: ClusterState, *, topics: str = "*") -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
     `topics` is a glob of topic names; the others are neither planned nor reported.
+    Errors: ClusterError where the state is another cluster's than the one that the estate expects.
     """
     from reconciler import plan as stage
 
     entry = find_cluster(estate, cluster)
+    _refuse_other_cluster(entry, state)
+    state = _assume_defaults(entry, state)
     specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
     return stage.build_plan(
         cluster,
@@ -149,6 +189,36 @@ def _diff(
 
     entry = find_cluster(estate, cluster)
     return diff_topics(specs, state, catalogue(entry.kafka_version), entry.exclude_brokers)
+
+
+def _refuse_other_cluster(entry: ClusterEntry, state: ClusterState) -> None:
+    """Refuse what a connection would have refused already, had there been one."""
+    from reconciler.errors import ClusterError, Finding
+
+    if entry.cluster_id and state.cluster_id and entry.cluster_id != state.cluster_id:
+        what = (
+            f"this is cluster {state.cluster_id}, and {entry.name} is expected to be "
+            f"{entry.cluster_id}"
+        )
+        way_out = f"take a snapshot of {entry.name}, or correct cluster_id in clusters.yaml"
+        raise ClusterError([Finding("cluster-id", what, way_out, entry.location)])
+
+
+def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
+    """Give a state that tells no defaults those of its Kafka version, and say so.
+
+    A cluster with a topic always tells them: only a snapshot written by hand does not.
+    """
+    from reconciler.errors import Finding, Severity
+    from reconciler.spec.configs import catalogue
+
+    if state.config_defaults or not state.topics:
+        return state
+    release = catalogue(state.kafka_version or entry.kafka_version)
+    defaults = {n: key.default for n, key in release.keys.items() if key.default is not None}
+    what = f"the snapshot tells no config_defaults, so those of Kafka {release.version} are assumed"
+    note = Finding("snapshot-assumed", what, severity=Severity.NOTE)
+    return replace(state, config_defaults=defaults, notes=(*state.notes, note))
 
 
 def _identify(state: ClusterState, ids: Mapping[str, str]) -> ClusterState:

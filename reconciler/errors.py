@@ -107,6 +107,10 @@ class PlanFileError(FindingsError):
     """A plan file is no plan of ours: malformed, from a newer format, or tampered with."""
 
 
+class SnapshotError(FindingsError):
+    """A snapshot cannot be read, or is none of ours: everything that is wrong, all at once."""
+
+
 class StalePlanError(FindingsError):
     """The cluster has moved since the plan was made: one finding for each thing that moved."""
 

@@ -73,7 +73,8 @@ class TopicState:
     `config` holds overrides only (source DYNAMIC_TOPIC_CONFIG); a value of None is an override
     under a key that the brokers do not know, whose value they do not tell. `assignment` holds the
     replicas a partition is heading for: while a reassignment runs, its target and not the
-    inflated list that metadata shows. `in_sync` is empty where nobody knows.
+    inflated list that metadata shows. `in_sync` is empty where nobody knows; so are `size_bytes`
+    and `rate_bytes_per_s`, which hold a number for each partition.
     """
 
     name: str
@@ -83,6 +84,8 @@ class TopicState:
     in_sync: Assignment = ()
     reassigning: frozenset[int] = frozenset()
     internal: bool = False
+    size_bytes: tuple[int, ...] = ()
+    rate_bytes_per_s: tuple[int, ...] = ()
 
     @property
     def replication_factors(self) -> frozenset[int]:
@@ -104,6 +107,7 @@ class ClusterState:
     topics: Mapping[str, TopicState]
     config_defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     notes: tuple[Finding, ...] = ()
+    kafka_version: str | None = None
 
 
 class Risk(StrEnum):

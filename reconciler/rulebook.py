@@ -158,6 +158,14 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("reassignments-unseen", "A plan knows which replicas are on the move."),
 )
 
+# Snapshots: files that stand in for a cluster (snapshot).
+_SNAPSHOTS: tuple[Rule, ...] = (
+    Rule("snapshot-file", "A snapshot is a file of UTF-8 text that can be read."),
+    Rule("snapshot-form", "A snapshot has the form that its schema describes."),
+    Rule("snapshot-version", "A snapshot of a newer major format is not read."),
+    Rule("snapshot-assumed", "What a snapshot leaves out and a plan rests on is said."),
+)
+
 # Plan files, stale plans and outcomes (plan, apply).
 _PLAN: tuple[Rule, ...] = (
     Rule(
@@ -181,6 +189,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "assignments": _ASSIGNMENTS,
         "differences": _DIFF,
         "cluster": _CLUSTER,
+        "snapshots": _SNAPSHOTS,
         "plan and apply": _PLAN,
     }
 )

@@ -23,6 +23,8 @@ VERBS = MappingProxyType(
         "plan": "Show exactly what would change on a cluster.",
         "show": "Show a saved plan.",
         "apply": "Make the changes of a plan, and nothing else.",
+        "snapshot": "Save a cluster's state as a file that stands in for it.",
+        "simulate": "Show what placement would do, without a cluster.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
         "schema": "Print the JSON Schemas of the file formats.",
     }

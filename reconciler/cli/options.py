@@ -14,3 +14,9 @@ bootstrap_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT,…", help="Goes before what clusters.yaml says."
 )
 topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only these topics.")
+against_option = click.option(
+    "--against",
+    metavar="SNAPSHOT",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Plan on this file instead of the cluster.",
+)

@@ -11,6 +11,7 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.terminal import print_note, wants_colour, working
+from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
     from reconciler.model import Plan
@@ -24,6 +25,7 @@ PENDING = 2
 @options.cluster_option
 @options.bootstrap_option
 @options.topic_option
+@options.against_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Save the plan.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending.")
@@ -32,15 +34,17 @@ def command(
     cluster: str,
     bootstrap_servers: str | None,
     topic: str,
+    against: Path | None,
     form: api.PlanFormat,
     out: Path | None,
     detailed_exitcode: bool,
 ) -> int:
     """Check every spec in ESTATE, compare with a cluster, and print what would change.
 
-    Exits 0 when that went well, 1 on an error or where something is refused.
+    Exits 0 when that went well, 1 on an error or where something is refused. With --against no
+    network is used.
     """
-    plan = make_plan(estate, cluster, bootstrap_servers, topic)[1]
+    plan = make_plan(estate, cluster, bootstrap_servers, topic, against)[1]
     click.echo(api.render_plan(plan, form, colour=wants_colour(sys.stdout)), nl=False, color=True)
     if out is not None:
         save_plan(plan, out)
@@ -48,11 +52,19 @@ def command(
 
 
 def make_plan(
-    estate: Path, cluster: str, bootstrap_servers: str | None, topic: str
+    estate: Path,
+    cluster: str,
+    bootstrap_servers: str | None,
+    topic: str,
+    against: Path | None = None,
 ) -> tuple[Estate, Plan]:
     """Load, read and plan, saying what is going on where it takes a while."""
+    if against is not None and bootstrap_servers is not None:
+        raise UsageError("--against plans on a file; leave --bootstrap-servers out")
     loaded = api.load_estate(estate)
     api.find_cluster(loaded, cluster)
+    if against is not None:
+        return loaded, api.build_plan(loaded, cluster, api.read_snapshot(against), topics=topic)
     with working(f"reading {cluster}"):
         state = api.read_cluster(loaded, cluster, bootstrap_servers=bootstrap_servers)
     return loaded, api.build_plan(loaded, cluster, state, topics=topic)

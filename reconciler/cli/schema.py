@@ -34,8 +34,18 @@ def _plan() -> dict[str, Any]:
     }
 
 
+def _snapshot() -> dict[str, Any]:
+    from reconciler.snapshot import SnapshotDocument
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **SnapshotDocument.model_json_schema(),
+        "title": "A snapshot of a Kafka cluster, for reconciler",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
-    {"topic": _topic, "clusters": _clusters, "plan": _plan}
+    {"topic": _topic, "clusters": _clusters, "plan": _plan, "snapshot": _snapshot}
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
 from reconciler.model import Broker
+from reconciler.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,45 +30,11 @@ def spread_brokers(brokers: int, racks: int) -> tuple[Broker, ...]:
 
 
 def read_shape(file: Path) -> tuple[Broker, ...]:
-    """Read broker ids and racks from a cluster's snapshot; everything else in it is ignored.
+    """Read broker ids and racks from a cluster's snapshot.
 
-    Errors: SandboxError naming what is wrong with the file.
+    Errors: SnapshotError naming everything that is wrong with the file.
     """
-    try:
-        snapshot = json.loads(file.read_bytes())
-    except OSError as error:
-        raise SandboxError(f"cannot read {file}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise SandboxError(f"{file} is not JSON: {error}; {_EXPECTED}") from error
-    entries = snapshot.get("brokers") if isinstance(snapshot, dict) else None
-    if not isinstance(entries, list) or not entries:
-        raise SandboxError(f"{file} names no brokers; {_EXPECTED}")
-    brokers = tuple(_read_broker(entry, file, number) for number, entry in enumerate(entries))
-    _refuse_duplicates(brokers, file)
-    return tuple(sorted(brokers))
-
-
-_EXPECTED = 'expected {"brokers": [{"id": 1, "rack": "a"}, …]}, as `reconciler snapshot` writes'
-
-
-def _read_broker(entry: Any, file: Path, number: int) -> Broker:
-    where = f"{file}: brokers[{number}]"
-    if not isinstance(entry, dict):
-        raise SandboxError(f"{where} is no object; {_EXPECTED}")
-    broker_id, rack = entry.get("id"), entry.get("rack")
-    if type(broker_id) is not int or not 0 <= broker_id <= LARGEST_ID:
-        raise SandboxError(f"{where}.id is {broker_id!r}; broker ids are whole numbers from 0")
-    if rack is not None and (not isinstance(rack, str) or not rack.isprintable() or not rack):
-        raise SandboxError(f"{where}.rack is {rack!r}; a rack is a name, or null for none")
-    return Broker(broker_id, rack)
-
-
-def _refuse_duplicates(brokers: tuple[Broker, ...], file: Path) -> None:
-    seen: set[int] = set()
-    for broker in brokers:
-        if broker.id in seen:
-            raise SandboxError(f"{file} names broker {broker.id} twice; ids are unique")
-        seen.add(broker.id)
+    return read_snapshot(file).brokers
 
 
 def describe_shape(brokers: Sequence[Broker]) -> str:

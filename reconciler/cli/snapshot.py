@@ -1,0 +1,40 @@
+"""`reconciler snapshot`: a cluster's state as a file that stands in for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reconciler import api
+from reconciler.cli import options
+from reconciler.cli.findings import count
+from reconciler.cli.terminal import print_note, working
+
+
+@click.command()
+@options.estate_argument
+@options.cluster_option
+@options.bootstrap_option
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it.",
+)
+def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path) -> None:
+    """Write brokers, topics, replicas and configs of a cluster into a file.
+
+    ESTATE says how the cluster is reached. The file holds no records and no secrets; `plan
+    --against`, `simulate` and `sandbox up --like` read it.
+    """
+    loaded = api.load_estate(estate)
+    api.find_cluster(loaded, cluster)
+    with working(f"reading {cluster}"):
+        state = api.take_snapshot(loaded, cluster, bootstrap_servers=bootstrap_servers)
+    api.write_snapshot(state, out)
+    for note in state.notes:
+        print_note(f"{note.severity}: {note.what}; {note.way_out} [{note.rule}]")
+    brokers, topics = count(len(state.brokers), "broker"), count(len(state.topics), "topic")
+    print_note(f"{cluster}: {brokers} and {topics} saved to {out}")

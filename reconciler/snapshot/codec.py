@@ -1,0 +1,247 @@
+"""A cluster's state as a snapshot's text, and back, or everything that is wrong with the text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from reconciler.errors import Finding, Location, SnapshotError
+from reconciler.model import Broker, ClusterState, TopicState
+from reconciler.snapshot.checks import check_document
+from reconciler.snapshot.document import FORMAT_VERSION, SnapshotDocument, TopicDocument
+from reconciler.snapshot.places import locate, spell_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+MOST_FINDINGS = 50
+"""As many mistakes of one file are shown."""
+
+_WAY_OUT = "`reconciler schema snapshot` says what a snapshot holds"
+
+
+def encode_snapshot(state: ClusterState) -> str:
+    """Encode a state: equal states, equal text; a line for each broker, config default and topic.
+
+    Whatever says nothing is left out.
+    """
+    parts = {
+        "format_version": json.dumps(FORMAT_VERSION),
+        "cluster_id": _compact(state.cluster_id),
+        "kafka_version": _compact(state.kafka_version) if state.kafka_version else None,
+        "brokers": _lines(_broker(broker) for broker in sorted(state.brokers)),
+        "config_defaults": _map(state.config_defaults),
+        "topics": _lines(_topic(state.topics[name]) for name in sorted(state.topics)),
+        "notes": _lines(_note(note) for note in state.notes) if state.notes else None,
+    }
+    body = ",\n".join(f'  "{key}": {text}' for key, text in parts.items() if text is not None)
+    return f"{{\n{body}\n}}\n"
+
+
+def decode_snapshot(text: str, source: str = "snapshot") -> ClusterState:
+    """Decode a snapshot. Errors: SnapshotError with everything that is wrong, each at its place.
+
+    A broker that only rows name is dead. Config defaults stay empty where the file has none.
+    """
+    raw = _parse(text, source)
+    _refuse_newer(raw, text, source)
+    try:
+        document = SnapshotDocument.model_validate(raw)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        raise SnapshotError(_shorten(_tell(p, text, source) for p in problems)) from error
+    except KeyError as error:
+        what = f"a note names the rule {error}, which this reconciler does not have"
+        where = locate(text, ("notes",), source)
+        raise SnapshotError([Finding("snapshot-form", what, "take the note out", where)]) from error
+    wrong = [
+        Finding("snapshot-form", f"{spell_path(path)}: {what}", way_out, locate(text, path, source))
+        for path, what, way_out in check_document(document)
+    ]
+    if wrong:
+        raise SnapshotError(_shorten(wrong))
+    return _state(document)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def _lines(entries: Iterable[Mapping[str, Any]]) -> str:
+    body = ",\n".join(f"    {_compact(entry)}" for entry in entries)
+    return f"[\n{body}\n  ]" if body else "[]"
+
+
+def _map(values: Mapping[str, str]) -> str | None:
+    body = ",\n".join(f"    {_compact(key)}: {_compact(values[key])}" for key in sorted(values))
+    return f"{{\n{body}\n  }}" if body else None
+
+
+def _broker(broker: Broker) -> dict[str, Any]:
+    entry: dict[str, Any] = {"id": broker.id, "rack": broker.rack}
+    return (
+        entry
+        | ({} if broker.alive else {"alive": False})
+        | ({"cordoned": True} if broker.cordoned else {})
+    )
+
+
+def _topic(topic: TopicState) -> dict[str, Any]:
+    entry = {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "partitions": topic.assignment,
+        "config": {key: topic.config[key] for key in sorted(topic.config)},
+        "in_sync": topic.in_sync,
+        "reassigning": sorted(topic.reassigning),
+        "internal": topic.internal,
+        "size_bytes": topic.size_bytes,
+        "rate_bytes_per_s": topic.rate_bytes_per_s,
+    }
+    return {key: value for key, value in entry.items() if value or key in ("name", "partitions")}
+
+
+def _note(note: Finding) -> dict[str, Any]:
+    entry = {field.name: getattr(note, field.name) for field in fields(note)}
+    if note.where is not None:
+        entry["where"] = {field.name: getattr(note.where, field.name) for field in fields(Location)}
+    return {key: value for key, value in entry.items() if value}
+
+
+def _parse(text: str, source: str) -> Any:
+    """Read JSON. A key that stands twice is refused: one of the two would be dropped silently."""
+    twice: set[str] = set()
+
+    def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entry = dict(pairs)
+        if len(entry) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice.update(key for key in entry if keys.count(key) > 1)
+        return entry
+
+    try:
+        raw = json.loads(text, object_pairs_hook=take)
+    except json.JSONDecodeError as error:
+        where = Location(source, error.lineno, error.colno)
+        raise SnapshotError([_refuse(f"this is no JSON: {error.msg}", where)]) from error
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError([_refuse(f"this is no JSON: {error}", Location(source, 1))]) from error
+    if twice:
+        named = ", ".join(sorted(twice))
+        what = f"keys stand twice in one object: {named}"
+        raise SnapshotError([_refuse(what, Location(source, 1))])
+    if not isinstance(raw, dict):
+        what = 'a snapshot is an object: {"brokers": [{"id": 1, "rack": "a"}, …], "topics": […]}'
+        raise SnapshotError([_refuse(what, Location(source, 1))])
+    return raw
+
+
+def _refuse(what: str, where: Location) -> Finding:
+    return Finding("snapshot-form", what, _WAY_OUT, where)
+
+
+def _refuse_newer(raw: dict[str, Any], text: str, source: str) -> None:
+    """Refuse a newer major format; of a newer minor one, leave out the keys not known here."""
+    version = raw.get("format_version", FORMAT_VERSION)
+    ours, our_minor = map(int, FORMAT_VERSION.split("."))
+    major, _, minor = version.partition(".") if isinstance(version, str) else ("", "", "")
+    if not (_is_count(major) and _is_count(minor)):
+        return  # its form is refused with the rest
+    if int(major) != ours:
+        what = f"format_version is {version}, and this reconciler reads {ours}.x"
+        way_out = "use the reconciler that wrote it, or take the snapshot again"
+        where = locate(text, ("format_version",), source)
+        raise SnapshotError([Finding("snapshot-version", what, way_out, where)])
+    if int(minor) > our_minor:
+        _leave_out_unknown(raw)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _leave_out_unknown(raw: dict[str, Any]) -> None:
+    from reconciler.snapshot.document import BrokerDocument
+
+    for key in raw.keys() - SnapshotDocument.model_fields.keys() - {"$schema"}:
+        del raw[key]
+    for name, model in (("brokers", BrokerDocument), ("topics", TopicDocument)):
+        entries = raw.get(name)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict):
+                for key in entry.keys() - model.model_fields.keys():
+                    del entry[key]
+
+
+def _tell(problem: Any, text: str, source: str) -> Finding:
+    """Tell one of pydantic's errors, at the place of the value."""
+    path = tuple(step for step in problem["loc"] if step != "[key]")
+    where = locate(text, path, source)
+    spelled = spell_path(path)
+    match problem["type"]:
+        case "missing":
+            what = f"{spelled} is missing"
+        case "extra_forbidden":
+            what = f"{spelled}: unknown key"
+        case _:
+            _, should, wanted = str(problem["msg"]).partition("should ")
+            what = f"{spelled} is {_show(problem['input'])}; it {should}{wanted or problem['msg']}"
+    return Finding("snapshot-form", what, _WAY_OUT, where)
+
+
+def _show(value: object) -> str:
+    text = _compact(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def _shorten(findings: Iterable[Finding]) -> list[Finding]:
+    """Keep the first findings of a file that is wrong from end to end."""
+    kept: list[Finding] = []
+    more = 0
+    for finding in findings:
+        if len(kept) < MOST_FINDINGS:
+            kept.append(finding)
+        else:
+            more += 1
+    if more:
+        last = kept[-1].where
+        kept.append(Finding("snapshot-form", f"{more:,} more mistakes are not shown", "", last))
+    return kept
+
+
+def _state(document: SnapshotDocument) -> ClusterState:
+    topics = {topic.name: topic for topic in sorted(document.topics, key=lambda topic: topic.name)}
+    return ClusterState(
+        cluster_id=document.cluster_id,
+        brokers=tuple(sorted(_brokers(document), key=lambda broker: broker.id)),
+        topics={name: _topic_state(topic) for name, topic in topics.items()},
+        config_defaults=document.config_defaults,
+        notes=document.notes,
+        kafka_version=document.kafka_version,
+    )
+
+
+def _brokers(document: SnapshotDocument) -> Iterator[Broker]:
+    known = {broker.id for broker in document.brokers}
+    for broker in document.brokers:
+        yield Broker(broker.id, broker.rack, broker.alive, broker.cordoned)
+    named = {broker for topic in document.topics for row in topic.partitions for broker in row}
+    for stranger in named - known:
+        yield Broker(stranger, alive=False)
+
+
+def _topic_state(topic: TopicDocument) -> TopicState:
+    return TopicState(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        assignment=topic.partitions,
+        config=topic.config,
+        in_sync=topic.in_sync,
+        reassigning=frozenset(topic.reassigning),
+        internal=topic.internal,
+        size_bytes=topic.size_bytes,
+        rate_bytes_per_s=topic.rate_bytes_per_s,
+    )

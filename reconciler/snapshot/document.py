@@ -1,0 +1,73 @@
+"""The form of a snapshot file, declared once: what is written, read, and published as a schema.
+
+Only brokers are required: whatever else is missing is taken for healthy.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+from reconciler.errors import Finding
+
+FORMAT_VERSION = "1.0"
+"""Major: a reader that does not know it refuses. Minor: only added keys, which it may skip."""
+
+BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
+NOT_EMPTY = Field(json_schema_extra={"minItems": 1})
+"""For the schema; checks.py refuses it: pydantic would count only the items that are well."""
+
+Row = Annotated[tuple[BrokerId, ...], NOT_EMPTY]
+Amount = Annotated[StrictInt, Field(ge=0, le=2**63 - 1)]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class BrokerDocument(_Document):
+    """A broker: its id, its rack, and whether it can take anything."""
+
+    id: BrokerId
+    rack: Annotated[StrictStr, Field(min_length=1)] | None = None
+    alive: StrictBool = True
+    cordoned: StrictBool = False
+
+
+class TopicDocument(_Document):
+    """A topic: row p of `partitions` lists the brokers of partition p, preferred leader first.
+
+    `config` holds overrides only; null stands for the value of a key that the brokers do not
+    know. `reassigning` names the partitions on the move, whose rows are where they are heading.
+    `size_bytes` and `rate_bytes_per_s` hold one number a partition: what is stored, and what
+    producers write.
+    """
+
+    name: Annotated[StrictStr, Field(min_length=1)]
+    topic_id: StrictStr | None = None
+    partitions: tuple[Row, ...]
+    config: dict[StrictStr, StrictStr | None] = Field(default_factory=dict)
+    in_sync: tuple[tuple[BrokerId, ...], ...] = ()
+    reassigning: tuple[Annotated[StrictInt, Field(ge=0)], ...] = ()
+    internal: StrictBool = False
+    size_bytes: tuple[Amount, ...] = ()
+    rate_bytes_per_s: tuple[Amount, ...] = ()
+
+
+class SnapshotDocument(_Document):
+    """The state of one Kafka cluster. `config_defaults` holds what is in force without overrides.
+
+    Brokers that only rows name are dead.
+    """
+
+    schema_address: StrictStr | None = Field(default=None, alias="$schema")
+    format_version: Annotated[StrictStr, Field(pattern=r"^\d{1,9}\.\d{1,9}$")] = FORMAT_VERSION
+    cluster_id: StrictStr | None = None
+    kafka_version: (
+        Annotated[StrictStr, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")] | None
+    ) = None
+    brokers: Annotated[tuple[BrokerDocument, ...], NOT_EMPTY]
+    config_defaults: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    topics: tuple[TopicDocument, ...] = ()
+    notes: tuple[Finding, ...] = ()

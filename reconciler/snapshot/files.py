@@ -1,0 +1,39 @@
+"""Snapshots as files: read whole, written whole or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding, Location, SnapshotError
+from reconciler.snapshot.codec import decode_snapshot, encode_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.model import ClusterState
+
+
+def read_snapshot(path: Path) -> ClusterState:
+    """Read a snapshot. Errors: SnapshotError with everything that is wrong with the file."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise _refuse(path, f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _refuse(path, f"is no UTF-8: {error.reason} at byte {error.start}") from error
+    return decode_snapshot(text, str(path))
+
+
+def write_snapshot(state: ClusterState, path: Path) -> None:
+    """Write a snapshot. Errors: SnapshotError where it cannot be written."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(encode_snapshot(state), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise _refuse(path, f"cannot be written: {error.strerror}") from error
+
+
+def _refuse(path: Path, what: str) -> SnapshotError:
+    finding = Finding("snapshot-file", f"the snapshot {what}", "", Location(str(path), 1))
+    return SnapshotError([finding])

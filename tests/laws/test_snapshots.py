@@ -1,0 +1,121 @@
+"""Laws of snapshots: nothing is lost, and a plan made on one is the plan made on the state."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+from hypothesis import given
+from hypothesis import strategies as st
+from worlds import worlds
+
+from reconciler.cli.schema import SCHEMAS
+from reconciler.errors import SnapshotError
+from reconciler.plan import encode_plan
+from reconciler.snapshot import decode_snapshot, encode_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from worlds import World
+
+    from reconciler.model import ClusterState, TopicState
+
+SCHEMA = jsonschema.Draft202012Validator(SCHEMAS["snapshot"]())
+
+
+@st.composite
+def states(draw: st.DrawFn) -> ClusterState:
+    """Draw a state with everything that a snapshot can hold."""
+    state = draw(worlds()).state
+    topics = {name: draw(measured(topic)) for name, topic in state.topics.items()}
+    named = draw(st.none() | st.text(max_size=30))
+    version = draw(st.none() | st.sampled_from(("4.1", "3.9.2")))
+    brokers = tuple(sorted(state.brokers, key=lambda broker: broker.id))
+    return replace(state, cluster_id=named, brokers=brokers, topics=topics, kafka_version=version)
+
+
+@st.composite
+def measured(draw: st.DrawFn, topic: TopicState) -> TopicState:
+    """Draw what is in sync and how much there is, or nobody knows."""
+    amounts = st.just(()) | st.tuples(*[st.integers(0, 2**63 - 1)] * len(topic.assignment))
+    in_sync = draw(st.just(()) | st.just(tuple(row[::-1] for row in topic.assignment)))
+    return replace(
+        topic,
+        in_sync=in_sync,
+        internal=draw(st.booleans()),
+        size_bytes=draw(amounts),
+        rate_bytes_per_s=draw(amounts),
+    )
+
+
+@given(states())
+def test_nothing_is_lost(state: ClusterState) -> None:
+    text = encode_snapshot(state)
+    assert decode_snapshot(text) == state
+    assert encode_snapshot(decode_snapshot(text)) == text
+    SCHEMA.validate(json.loads(text))
+
+
+@given(states(), st.data())
+def test_neither_order_changes_the_text(state: ClusterState, data: st.DataObject) -> None:
+    names = data.draw(st.permutations(list(state.topics)))
+    brokers = data.draw(st.permutations(state.brokers))
+    shuffled = {name: state.topics[name] for name in names}
+    other = replace(state, brokers=tuple(brokers), topics=shuffled)
+    assert encode_snapshot(other) == encode_snapshot(state)
+
+
+@given(worlds())
+def test_a_plan_on_a_snapshot_is_the_plan_on_the_state(world: World) -> None:
+    read = replace(world, state=decode_snapshot(encode_snapshot(world.state)))
+    assert encode_plan(read.plan()) == encode_plan(world.plan())
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(("brokers", "topics", "id", "name", "partitions", "config", "x")),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(json_values | st.text())
+def test_whatever_a_file_holds_it_is_read_or_refused(value: object) -> None:
+    assert is_told(value if isinstance(value, str) else json.dumps(value))
+
+
+@given(states(), st.data())
+def test_a_snapshot_with_one_value_changed_is_read_or_refused(
+    state: ClusterState, data: st.DataObject
+) -> None:
+    raw = json.loads(encode_snapshot(state))
+    target, key = data.draw(st.sampled_from(list(_places(raw))))
+    target[key] = data.draw(json_values)
+    assert is_told(json.dumps(raw))
+
+
+def is_told(text: str) -> bool:
+    """Tell whether a text is read, or refused with a place in it."""
+    try:
+        decode_snapshot(text, "s.json")
+    except SnapshotError as error:
+        return all(str(finding).startswith("s.json:") for finding in error.findings)
+    return True
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every list and map of a document with each of its keys."""
+    entries = enumerate(value) if isinstance(value, list) else value.items()
+    for key, inner in entries:
+        yield value, key
+        if isinstance(inner, list | dict):
+            yield from _places(inner)
