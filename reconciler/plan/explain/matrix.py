@@ -206,7 +206,9 @@ def _idle_brokers(racks: Iterable[Rack]) -> Iterator[str]:
         who = f"Broker {ids} is {kind} and takes"
         if len(those) > 1:
             who = f"Brokers {ids} are {kind} and take"
-        yield f"{who} nothing new; {_kept(held)}. Evenness is that of the others."
+        yield f"{who} nothing new; {_kept(held)}."
+    if idle:
+        yield "Evenness is that of the other brokers."
 
 
 def _kept(held: Load) -> str:

@@ -241,7 +241,8 @@ class _Drawing:
             even = base - BAR / most * sum(takers) / len(takers)
             self.sheet.line(EDGE + LABELS, even, self.grid.right, even, "even")
         for rack, (x, width) in zip(self.matrix.racks, self.grid.panels, strict=True):
-            self.sheet.write(x + width / 2, base + 28, measure.shift(rack), "c m s")
+            says = measure.shift(rack, new=self.matrix.first_new == 0)
+            self.sheet.write(x + width / 2, base + 28, says, "c m s")
         self.sheet.write(EDGE, base + 28, "by rack", "m s")
         self.y += BARS
 

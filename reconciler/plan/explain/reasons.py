@@ -124,10 +124,10 @@ def _why_replicas(growth: Growth, totals: Mapping[int, int]) -> str:
         )
     if not _racks_let(growth, fullest, emptiest):
         return _why_racks(growth, fullest, emptiest)
-    return (
-        f"all {leaders[fullest]} new replicas on broker {fullest} are leaders, and even leaders "
-        "go before even replicas"
-    )
+    few = f"all {leaders[fullest]} new replicas on broker {fullest} are leaders"
+    if leaders[fullest] == 1:
+        few = f"the new replica on broker {fullest} is a leader"
+    return f"{few}, and even leaders go before even replicas"
 
 
 def _improvements(growth: Growth, totals: Mapping[int, int]) -> Iterator[tuple[int, int]]:
@@ -181,9 +181,12 @@ def _existing_stay(totals: Mapping[int, int], new: Mapping[int, int], verb: str)
     above = {b: total for b, total in totals.items() if not new.get(b) and total > least + 1}
     named = ", ".join(str(broker) for broker in list(above)[:NAMED])
     more = f" and {len(above) - NAMED} more" if len(above) > NAMED else ""
+    which = "broker" if len(above) == 1 else "brokers"
+    added = sum(new.values())
+    went = "the new one went" if added == 1 else f"all {added:,} new ones went"
     return (
-        f"{'broker' if len(above) == 1 else 'brokers'} {named}{more} {verb} {_range(above)} "
-        f"before, and existing replicas stay; all {sum(new.values()):,} new went to others"
+        f"{which} {named}{more} {verb} {_range(above)} before, and existing replicas stay; "
+        f"{went} to others"
     )
 
 

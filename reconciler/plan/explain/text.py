@@ -51,7 +51,7 @@ def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -
         parts.append(list(table.render(paint)))
     else:
         parts += [list(part.render(paint)) for part in _rack_tables(matrix, width)]
-        parts.append(list(_brokers_by_load(matrix.columns, width)))
+        parts.append(list(_brokers_by_load(matrix, width)))
     if matrix.odds:
         parts.append(list(_odds(matrix, matrix.odds, width)))
     parts.append([line for reason in matrix.reasons for line in wrap(reason, width)])
@@ -89,13 +89,14 @@ def _totals(measure: Measure, matrix: Matrix) -> Iterator[Line]:
     racks = matrix.racks
     before = _each(racks, lambda column: f"{measure.before(column)}")
     after = _each(racks, lambda column: f"{measure.after(column)}")
-    if before == after or not any(measure.before(rack) for rack in racks):
+    new = not any(measure.before(rack) for rack in racks)
+    if new or before == after:
         yield Line(f"  {measure.noun}", after)
     else:
         yield Line(f"  {measure.noun} before", before)
         yield Line(f"  {measure.noun} after", after)
     if has_racks(matrix):
-        yield _across("    by rack", racks, measure.shift)
+        yield _across("    by rack", racks, lambda rack: measure.shift(rack, new=new))
 
 
 def _each(racks: Iterable[Rack], say: Callable[[Column], str]) -> tuple[tuple[str, ...], ...]:
@@ -129,8 +130,9 @@ def _rack_tables(matrix: Matrix, width: int) -> Iterator[Table]:
     yield from Table(tuple(lines), left=True).split(width)
     for title, measures in (("this topic", TOPIC), ("all topics", CLUSTER)):
         head = Line(title, (("brokers",), *((measure.noun,) for measure in measures)))
+        new = not any(measure.before(rack) for measure in measures for rack in racks)
         totals = [
-            Line(rack_name(rack), tuple(_rack_totals(rack, measures)), rule_above=number == 0)
+            Line(rack_name(rack), tuple(_rack_totals(rack, measures, new=new)), number == 0)
             for number, rack in enumerate(racks)
         ]
         yield from Table((head, *totals), left=True).split(width)
@@ -148,24 +150,26 @@ def _rack_mark(matrix: Matrix, block: Block, rack: Rack) -> str:
     return " ".join(marks) or NOTHING
 
 
-def _rack_totals(rack: Rack, measures: Iterable[Measure]) -> Iterator[tuple[str]]:
+def _rack_totals(rack: Rack, measures: Iterable[Measure], *, new: bool) -> Iterator[tuple[str]]:
     yield (str(len(rack.columns)),)
     for measure in measures:
         after = [measure.after(column) for column in rack.columns]
         least, most = min(after), max(after)
         each = f"{least:,}" if least == most else f"{least:,}..{most:,}"
-        yield (f"{measure.shift(rack)} ({each} each)",)
+        yield (f"{measure.shift(rack, new=new)} ({each} each)",)
 
 
-def _brokers_by_load(columns: Iterable[Column], width: int) -> Iterator[str]:
+def _brokers_by_load(matrix: Matrix, width: int) -> Iterator[str]:
     """List all brokers by what they hold of the topic, so that no total is lost."""
 
     def load(column: Column) -> list[int]:
         return [-n for m in TOPIC for n in (m.after(column), m.before(column))]
 
-    for _, group in groupby(sorted(columns, key=lambda c: (load(c), c.broker)), key=load):
+    new = matrix.first_new == 0
+    ordered = sorted(matrix.columns, key=lambda column: (load(column), column.broker))
+    for _, group in groupby(ordered, key=load):
         same = list(group)
-        counts = ", ".join(f"{measure.noun} {measure.shift(same[0])}" for measure in TOPIC)
+        counts = ", ".join(f"{m.noun} {m.shift(same[0], new=new)}" for m in TOPIC)
         brokers = "broker" if len(same) == 1 else "brokers"
         says = f"{counts}: {brokers} {', '.join(_runs([column.broker for column in same]))}"
         yield from wrap(says, width, subsequent_indent="    ", break_on_hyphens=False)
@@ -185,6 +189,6 @@ def _odds(matrix: Matrix, odds: Odds, width: int) -> Iterator[str]:
     """Set what is planned beside what Kafka's own placement would have risked."""
     says = "Max − min over the brokers, beside what Kafka itself would have risked, over "
     yield from wrap(f"{says}{odds.throws} throws of its dice:", width)
-    yield f"{'':<10}{'planned':>8}{'mean':>7}{'worst':>7}"
+    yield f"{'':<10}{'planned':>8}{'mean':>6}{'worst':>6}"
     for noun, planned, risked in compare(matrix, odds):
-        yield f"  {noun:<8}{planned:>8,}{risked.expected:>7,.1f}{risked.worst:>7,}"
+        yield f"  {noun:<8}{planned:>8,}{risked.expected:>6,.1f}{risked.worst:>6,}"

@@ -32,10 +32,10 @@ class Measure(NamedTuple):
         """Return the number as the plan leaves it."""
         return self.pick(self.of(carrier).after)
 
-    def shift(self, carrier: Carrier) -> str:
-        """Say both, or one where they are the same or there was nothing."""
+    def shift(self, carrier: Carrier, *, new: bool = False) -> str:
+        """Say both, or one where they are the same or the whole topic is new."""
         before, after = self.before(carrier), self.after(carrier)
-        return f"{before:,} → {after:,}" if before not in (0, after) else f"{after:,}"
+        return f"{after:,}" if new or before == after else f"{before:,} → {after:,}"
 
 
 def _topic(carrier: Carrier) -> Shift:
