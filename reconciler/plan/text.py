@@ -130,11 +130,12 @@ def _placement(topic: PlannedTopic) -> Iterator[str]:
     after, before = topic.balance_after, topic.balance_before
     if after is None:
         return
-    beside = f" (before: {_pair(before)})" if before is not None else ""
-    yield _detail("placement", f"{_pair(after)} a broker{beside}")
+    beside = f" (before: {describe_balance(before)})" if before is not None else ""
+    yield _detail("placement", f"{describe_balance(after)} a broker{beside}")
 
 
-def _pair(balance: Balance) -> str:
+def describe_balance(balance: Balance) -> str:
+    """Say how many leaders and replicas a broker has: one number, or the least and the most."""
     return f"leaders {_spread(balance.leaders)}, replicas {_spread(balance.replicas)}"
 
 

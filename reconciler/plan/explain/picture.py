@@ -21,6 +21,7 @@ from reconciler.plan.explain.words import (
     headline,
     rack_name,
 )
+from reconciler.plan.text import count, describe_balance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,11 +64,9 @@ def draw_matrix(matrix: Matrix) -> str:
 
 def describe(matrix: Matrix) -> str:
     """Say in words what the picture shows, for those who cannot see it."""
-    leaders, replicas = matrix.after.leaders, matrix.after.replicas
     says = [
-        f"Partitions by brokers in {len(matrix.racks)} racks. "
-        f"Leaders {leaders.least} to {leaders.most} and replicas "
-        f"{replicas.least} to {replicas.most} a broker."
+        f"Partitions by brokers in {count(len(matrix.racks), 'rack')}, "
+        f"{describe_balance(matrix.after)} a broker."
     ]
     if matrix.odds:
         says.append(_say_odds(matrix, matrix.odds))
@@ -76,7 +75,8 @@ def describe(matrix: Matrix) -> str:
 
 def _say_odds(matrix: Matrix, odds: Odds) -> str:
     parts = [
-        f"{noun} {skew}, Kafka itself {risked.expected:.1f} on average and {risked.worst} at worst"
+        f"{noun} {skew}, by Kafka itself {risked.expected:.1f} on average "
+        f"and {risked.worst} at worst"
         for noun, skew, risked in compare(matrix, odds)
     ]
     return f"Max minus min: {'; '.join(parts)}, over {odds.throws} throws."
