@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import permutations, product
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import worlds
+from worlds import rows_on, worlds
 
+from reconciler.model import Broker
+from reconciler.placement import Problem, Wish, check_placement, count_load
 from reconciler.plan.explain import draw_matrix, explain_topic, render_matrix
+from reconciler.plan.explain.reasons import Growth, give_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from worlds import World
 
+    from reconciler.model import Assignment, Replicas
     from reconciler.plan.explain import Matrix
 
 RECT = "{http://www.w3.org/2000/svg}rect"
@@ -95,3 +100,50 @@ def test_colour_is_only_colour(world: World) -> None:
         coloured = re.sub(r"\x1b\[\d+m", "", render_matrix(matrix, colour=True))
         lines = [line.rstrip() for line in coloured.splitlines()]
         assert lines == render_matrix(matrix).splitlines()
+
+
+@st.composite
+def small_growths(draw: st.DrawFn) -> Growth:
+    """Draw a topic so small that all its placements can be tried."""
+    nodes = tuple(Broker(n, draw(st.sampled_from("ab"))) for n in range(draw(st.integers(2, 4))))
+    ids = [node.id for node in nodes]
+    replication = draw(st.integers(1, min(3, len(nodes))))
+    existing = draw(rows_on(ids, replication)) if draw(st.booleans()) else ()
+    rack_aware = draw(st.booleans())
+    rows = legal_rows(nodes, replication, rack_aware)
+    count = 3 if len(rows) <= 12 else 2
+    new = draw(st.lists(st.sampled_from(rows), min_size=1, max_size=count))
+    return Growth(nodes, existing, tuple(new), rack_aware)
+
+
+def legal_rows(nodes: tuple[Broker, ...], replication: int, rack_aware: bool) -> list[Replicas]:
+    """List every row that the checker accepts."""
+    wish = Wish("t", (), 1, replication, rack_aware)
+    problem = Problem(nodes, {}, {}, (wish,))
+    rows = permutations([node.id for node in nodes], replication)
+    return [row for row in rows if not check_placement(problem, {"t": (row,)})]
+
+
+def squares(existing: Assignment, new: Assignment) -> tuple[tuple[int, int], Counter[int]]:
+    """Return the sums of squares of leaders and replicas, and the new leaders."""
+    totals = count_load([existing, new])
+    leaders, replicas = (sum(n * n for n in total.values()) for total in totals)
+    return (leaders, replicas), count_load([new])[0]
+
+
+@given(small_growths())
+def test_what_is_said_to_be_forced_is_forced(growth: Growth) -> None:
+    """Held against every placement there is; replicas against those with the same leaders."""
+    rows = legal_rows(growth.brokers, len(growth.new[0]), growth.rack_aware)
+    found, led = squares(growth.existing, growth.new)
+    tried = [squares(growth.existing, new) for new in product(rows, repeat=len(growth.new))]
+    least_leaders = min(sums[0] for sums, _ in tried)
+    least_replicas = min(sums[1] for sums, leaders in tried if leaders == led)
+    for reason in give_reasons(growth):
+        free = "nothing forces that" in reason
+        if reason.startswith("Leaders"):
+            assert free == (found[0] > least_leaders)
+        elif reason.startswith("Replicas"):
+            assert free == (found[1] > least_replicas)
+        elif reason.startswith("As even as"):
+            assert found == (least_leaders, least_replicas)
