@@ -7,8 +7,28 @@ state = reconciler.read_cluster(estate, "prod-eu")
 plan = reconciler.build_plan(estate, "prod-eu", state)
 print(reconciler.render_plan(plan))
 reconciler.apply_plan(plan, estate)
+
+`read_snapshot` gives a state without a cluster; `take_snapshot` and `write_snapshot` make one.
 """
 
-from reconciler.api import apply_plan, build_plan, load_estate, read_cluster, render_plan
+from reconciler.api import (
+    apply_plan,
+    build_plan,
+    load_estate,
+    read_cluster,
+    read_snapshot,
+    render_plan,
+    take_snapshot,
+    write_snapshot,
+)
 
-__all__ = ["apply_plan", "build_plan", "load_estate", "read_cluster", "render_plan"]
+__all__ = [
+    "apply_plan",
+    "build_plan",
+    "load_estate",
+    "read_cluster",
+    "read_snapshot",
+    "render_plan",
+    "take_snapshot",
+    "write_snapshot",
+]

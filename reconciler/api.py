@@ -110,13 +110,16 @@ def build_plan(estate: Estate, cluster: str, state: ClusterState, *, topics: str
 
     entry = find_cluster(estate, cluster)
     _refuse_other_cluster(entry, state)
-    state = _assume_defaults(entry, state)
     specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
+    if specs:
+        state = _assume_defaults(entry, state)
     return stage.build_plan(
         cluster,
         _diff(estate, cluster, specs, state),
         state,
         excluded=entry.exclude_brokers,
+        capacity=entry.capacity,
+        strategy=entry.strategy,
         ignored=_list_ignored(entry, state, topics),
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),
@@ -244,7 +247,8 @@ def _refuse_other_cluster(entry: ClusterEntry, state: ClusterState) -> None:
 def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
     """Give a state that tells no defaults those of its Kafka version, and say so.
 
-    A cluster with a topic always tells them: only a snapshot written by hand does not.
+    A cluster with a topic tells them wherever a spec is read for: only a snapshot written by hand
+    does not.
     """
     from reconciler.errors import Finding, Severity
     from reconciler.spec.configs import catalogue

@@ -188,6 +188,34 @@ class Balance:
     replicas: Spread
 
 
+class Level(StrEnum):
+    """The objective, most important first: each is a sum of squares over the eligible brokers."""
+
+    TOPIC_LEADERS = "leaders of the topics"
+    TOPIC_REPLICAS = "replicas of the topics"
+    CLUSTER_LEADERS = "leaders of the cluster"
+    CLUSTER_REPLICAS = "replicas of the cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class LevelResult:
+    """What one level reached: its sum of squares, the least possible given the levels above.
+
+    `bound` equals `reached` where that is proven to be the least; where it is lower, the truth
+    lies between them. `skew` is max − min, for topics that of the most uneven one.
+    """
+
+    level: Level
+    reached: int
+    bound: int
+    skew: int
+
+    @property
+    def proven(self) -> bool:
+        """Tell whether nothing better exists."""
+        return self.reached == self.bound
+
+
 class AnswerKind(StrEnum):
     """What a broker said to one item of a request."""
 
@@ -264,3 +292,4 @@ class Plan:
     notes: tuple[Finding, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
+    levels: tuple[LevelResult, ...] = ()

@@ -127,7 +127,7 @@ _DIFF: tuple[Rule, ...] = (
     Rule("broker-dead", "A dead broker takes nothing new."),
     Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
     Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
-    Rule("tiered-off-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
+    Rule("untiering-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
     Rule("deletion-not-done", "No topic is deleted."),
     Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
 )

@@ -121,7 +121,7 @@ def refuse_untiering(
     turned_off = before.get(tiered) == "true" and after.get(tiered) == "false"
     if turned_off and after.get(key) != "true":
         yield Finding(
-            "tiered-off-deletes",
+            "untiering-deletes",
             f"{tiered} true → false deletes what the remote tier holds, and Kafka wants that said",
             f"write {key}: true beside it, or keep the tier and stop copying with "
             "remote.log.copy.disable: true",

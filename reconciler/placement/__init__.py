@@ -11,23 +11,31 @@ from typing import TYPE_CHECKING
 
 from reconciler.placement.check import check_placement
 from reconciler.placement.measure import measure_balance
-from reconciler.placement.problem import Problem, Wish, count_load
+from reconciler.placement.optimal import place_optimal
+from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.striped import place_striped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.model import Assignment
+__all__ = [
+    "STRATEGIES",
+    "Placed",
+    "Problem",
+    "Wish",
+    "check_placement",
+    "count_load",
+    "measure_balance",
+    "place_replicas",
+]
 
-__all__ = ["Problem", "Wish", "check_placement", "count_load", "measure_balance", "place_replicas"]
-
-STRATEGIES: Mapping[str, Callable[[Problem], Mapping[str, Assignment]]] = MappingProxyType(
-    {"striped": place_striped}
+STRATEGIES: Mapping[str, Callable[[Problem], Placed]] = MappingProxyType(
+    {"optimal": place_optimal, "striped": lambda problem: Placed(place_striped(problem))}
 )
 
 
-def place_replicas(problem: Problem, strategy: str = "striped") -> Mapping[str, Assignment]:
-    """Place all wishes of a problem and return the new rows by topic.
+def place_replicas(problem: Problem, strategy: str = "optimal") -> Placed:
+    """Place all wishes of a problem and return the new rows by topic, and how good they are.
 
     Errors: ValueError where a wish asks for more replicas than there are brokers (the caller
     refuses that first); AssertionError where the checker finds fault with the strategy's answer.
@@ -38,7 +46,7 @@ def place_replicas(problem: Problem, strategy: str = "striped") -> Mapping[str, 
                 f"{wish.topic}: {wish.replication} replicas, {len(problem.brokers)} brokers"
             )
     placed = STRATEGIES[strategy](problem)
-    violations = check_placement(problem, placed)
+    violations = check_placement(problem, placed.rows)
     if violations:
         raise AssertionError("; ".join(violations))
     return placed

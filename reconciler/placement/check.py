@@ -17,32 +17,52 @@ def check_placement(problem: Problem, placed: Mapping[str, Assignment]) -> tuple
     found: list[str] = []
     wished = {wish.topic for wish in problem.wishes}
     found += [f"{topic}: placed without a wish" for topic in sorted(set(placed) - wished)]
+    rule = _Rule(problem)
     for wish in problem.wishes:
         rows = placed.get(wish.topic, ())
         if len(rows) != wish.count:
             found.append(f"{wish.topic}: {len(rows)} rows for {wish.count} new partitions")
         for number, row in enumerate(rows, len(wish.existing)):
-            found += [f"{wish.topic} partition {number}: {v}" for v in _row(problem, wish, row)]
+            if not rule.is_sound(wish, row):
+                found += [f"{wish.topic} partition {number}: {v}" for v in rule.faults(wish, row)]
     return tuple(found)
 
 
-def _row(problem: Problem, wish: Wish, row: Replicas) -> Iterator[str]:
-    eligible = {broker.id: broker for broker in problem.brokers}
-    if len(row) != wish.replication:
-        yield f"{len(row)} replicas instead of {wish.replication}"
-    if len(set(row)) != len(row):
-        yield f"a broker twice in {list(row)}"
-    strangers = sorted(set(row) - set(eligible))
-    if strangers:
-        yield f"brokers {strangers} may take nothing new"
-    elif wish.rack_aware and not _is_even([eligible[b].rack or "" for b in row], problem):
-        yield f"{list(row)} is not spread over the racks as evenly as they allow"
+class _Rule:
+    """The hard rules over one problem's brokers. Racks of a row that were even once stay so."""
 
+    def __init__(self, problem: Problem) -> None:
+        self._rack = {broker.id: broker.rack or "" for broker in problem.brokers}
+        self._size = Counter(self._rack.values())
+        self._even: set[tuple[str | None, ...]] = set()
 
-def _is_even(racks_of_row: list[str], problem: Problem) -> bool:
-    """Even: no rack holds two replicas more than another rack that still has a broker free."""
-    held = Counter(racks_of_row)
-    size = Counter(broker.rack or "" for broker in problem.brokers)
-    with_room = [held[rack] for rack in size if held[rack] < size[rack]]
-    most = max(held.values(), default=0)
-    return most - min(with_room, default=most) <= 1
+    def is_sound(self, wish: Wish, row: Replicas) -> bool:
+        """Tell quickly whether a row has no fault; where in doubt, that it has."""
+        if not len(row) == len(set(row)) == wish.replication:
+            return False
+        racks = tuple(map(self._rack.get, row))
+        return racks in self._even if wish.rack_aware else None not in racks
+
+    def faults(self, wish: Wish, row: Replicas) -> Iterator[str]:
+        """Yield every fault of a row."""
+        if len(row) != wish.replication:
+            yield f"{len(row)} replicas instead of {wish.replication}"
+        if len(set(row)) != len(row):
+            yield f"a broker twice in {list(row)}"
+        strangers = sorted(set(row) - set(self._rack))
+        if strangers:
+            yield f"brokers {strangers} may take nothing new"
+        elif wish.rack_aware and not self._is_even(tuple(self._rack[b] for b in row)):
+            yield f"{list(row)} is not spread over the racks as evenly as they allow"
+
+    def _is_even(self, racks: tuple[str, ...]) -> bool:
+        """Even: no rack holds two replicas more than another one that still has a broker free.
+
+        That is the whole rule: an uneven division can always be improved by one such step.
+        """
+        held = Counter(racks)
+        most = max(held.values(), default=0)
+        even = all(most - held[rack] <= 1 for rack in self._size if held[rack] < self._size[rack])
+        if even:
+            self._even.add(racks)
+        return even

@@ -12,11 +12,10 @@ gives the same rows; elsewhere the same distribution.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from reconciler.model import Assignment, Broker, Replicas
     from reconciler.placement.problem import Problem
@@ -26,15 +25,18 @@ _MASK = (1 << 48) - 1
 _MULTIPLIER = 0x5DEECE66D
 
 
-def throw_dice(problem: Problem, seed: int) -> Mapping[str, Assignment]:
+def throw_dice(
+    problem: Problem, seed: int, fenced: Collection[Broker] = ()
+) -> Mapping[str, Assignment]:
     """Place every wish as a controller whose dice have this seed would, topics by name.
 
-    Returns the new rows by topic. All brokers of the problem count as unfenced.
+    Returns the new rows by topic. The brokers of the problem are those that are not `fenced`,
+    which a controller takes as followers where their rack has no other broker left in its turn.
     """
     dice = _Dice(seed)
     placed = {}
     for wish in sorted(problem.wishes, key=lambda wish: wish.topic):
-        racks = _RackList(problem.brokers, dice)
+        racks = _RackList(problem.brokers, fenced, dice)
         placed[wish.topic] = tuple(racks.next_row(wish.replication) for _ in range(wish.count))
     return placed
 
@@ -67,16 +69,18 @@ class _Dice:
 
 
 class _BrokerList:
-    """The brokers of one rack: within an epoch each is dealt once, from a start that moves on."""
+    """Some brokers of a rack: within an epoch each is dealt once, from a start that moves on."""
 
     def __init__(self, ids: Iterable[int], dice: _Dice) -> None:
         self.ids = sorted(ids)
-        self._offset = dice.below(len(self.ids))
+        self._offset = dice.below(len(self.ids)) if self.ids else 0
         self._dealt = 0
         self._epoch = 0
 
     def next(self, epoch: int) -> int | None:
         """Deal a broker, or None when all were dealt in this epoch."""
+        if not self.ids:
+            return None
         if self._epoch != epoch:
             self._epoch, self._dealt = epoch, 0
             self._offset = (self._offset + 1) % len(self.ids)
@@ -86,23 +90,36 @@ class _BrokerList:
         return self.ids[(self._dealt - 1 + self._offset) % len(self.ids)]
 
 
+class _Rack:
+    """A rack: its brokers that are not fenced, who alone may lead, and those that are."""
+
+    def __init__(self, active: Iterable[int], fenced: Iterable[int], dice: _Dice) -> None:
+        self.fenced = _BrokerList(fenced, dice)
+        self.active = _BrokerList(active, dice)
+
+    def next(self, epoch: int) -> int | None:
+        """Deal a broker, a fenced one only where no other is left in this epoch."""
+        broker = self.active.next(epoch)
+        return self.fenced.next(epoch) if broker is None else broker
+
+
 class _RackList:
     """The racks of a cluster, entered a step further with every partition."""
 
-    def __init__(self, brokers: Iterable[Broker], dice: _Dice) -> None:
-        ids = defaultdict(list)
-        for broker in brokers:
-            ids[broker.rack is not None, broker.rack or ""].append(broker.id)
+    def __init__(self, active: Collection[Broker], fenced: Collection[Broker], dice: _Dice) -> None:
+        names = sorted({_name_rack(broker) for broker in (*active, *fenced)})
         self._dice = dice
-        self._by_name = [_BrokerList(ids[rack], dice) for rack in sorted(ids)]
+        self._by_name = [
+            _Rack(_list_ids(active, name), _list_ids(fenced, name), dice) for name in names
+        ]
         self._racks = list(self._by_name)
-        self._brokers = sum(map(len, ids.values()))
+        self._active = len(active)
         self._offset = dice.below(len(self._racks))
         self._epoch = 0
 
     def next_row(self, replication: int) -> Replicas:
         """Deal the replicas of one more partition, leader first."""
-        if self._epoch == self._brokers and self._brokers > 1:
+        if self._epoch == self._active and self._active > 1:
             self._shuffle()
         self._offset %= len(self._racks)
         first, leader = self._deal_leader()
@@ -120,12 +137,22 @@ class _RackList:
 
     def _deal_leader(self) -> tuple[int, int]:
         index = self._offset
-        while (leader := self._racks[index].next(self._epoch)) is None:
+        while (leader := self._racks[index].active.next(self._epoch)) is None:
             index = (index + 1) % len(self._racks)
         return index, leader
 
     def _shuffle(self) -> None:
         self._dice.shuffle(self._racks)
         for rack in self._by_name:
-            self._dice.shuffle(rack.ids)
+            self._dice.shuffle(rack.fenced.ids)
+            self._dice.shuffle(rack.active.ids)
         self._epoch = 0
+
+
+def _name_rack(broker: Broker) -> tuple[bool, str]:
+    """Return what racks are sorted by: brokers without one come first."""
+    return broker.rack is not None, broker.rack or ""
+
+
+def _list_ids(brokers: Iterable[Broker], rack: tuple[bool, str]) -> list[int]:
+    return [broker.id for broker in brokers if _name_rack(broker) == rack]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
-from statistics import pstdev
+from math import sqrt
 from typing import TYPE_CHECKING
 
 from reconciler.model import Balance, Spread
@@ -94,7 +94,8 @@ def _spread(counts: Mapping[int, int], brokers: Collection[int]) -> Spread:
 
 def _deviate(counts: Mapping[int, int], brokers: Collection[int]) -> float:
     held = [counts.get(broker, 0) for broker in brokers]
-    return pstdev(held) if held else 0.0
+    n, total, squares = len(held), sum(held), sum(count * count for count in held)
+    return sqrt(n * squares - total * total) / n if held else 0.0
 
 
 def _count_violations(rows: Iterable[Replicas], brokers: Iterable[Broker]) -> int:

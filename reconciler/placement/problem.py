@@ -1,22 +1,31 @@
-"""What placement is asked: eligible brokers, the load they carry, and wishes for new partitions."""
+"""What placement is asked, and what it answers.
+
+Asked: eligible brokers, the load they carry, and wishes for new partitions. Answered: the new
+rows, and for every level of the objective what was reached and what is the least possible.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model import Assignment, Broker
+    from reconciler.model import Assignment, Broker, LevelResult
+
+_UNIT = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """New partitions of one topic: `count` of them, `replication` replicas each.
 
-    `existing` holds the rows that stay as they are; the new ones are appended to them.
+    `existing` holds the rows that stay as they are; the new ones are appended to them. `weight`
+    says how heavily one replica weighs on its broker, next to those of other wishes (megabytes,
+    or kilobytes per second). Topics stay even by count; weights matter to the cluster's levels.
     """
 
     topic: str
@@ -24,20 +33,27 @@ class Wish:
     count: int
     replication: int
     rack_aware: bool = True
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Brokers that may take something new, the replicas on them now, and the wishes.
 
-    `leaders` and `replicas` count what every broker id holds over all topics of the cluster,
-    preferred leaders and replicas, wished or not. Brokers are in the order of their ids.
+    `leaders` and `replicas` say what every broker id holds over all topics of the cluster,
+    preferred leaders and replicas, wished or not: counts, or sums of weights where the wishes
+    carry some. `capacity` says how much a broker can bear next to others (1 where it is not
+    named); loads are then levelled in proportion to it, as far as the topics' own evenness lets
+    them be. With equal weights the promises of the optimal strategy hold for any capacities
+    whose ratios are exact in 20 binary digits; with unequal weights the joint levels are best
+    found, with their bounds (dividing weights evenly contains the partition problem).
     """
 
     brokers: tuple[Broker, ...]
     leaders: Mapping[int, int]
     replicas: Mapping[int, int]
     wishes: tuple[Wish, ...]
+    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def racks(self, wish: Wish) -> dict[str, tuple[int, ...]]:
         """Return broker ids by rack, racks by name and ids ascending; one rack if none matters.
@@ -48,6 +64,22 @@ class Problem:
         for broker in sorted(self.brokers):
             racks[(broker.rack or "") if wish.rack_aware else ""].append(broker.id)
         return {rack: tuple(racks[rack]) for rack in sorted(racks)}
+
+    def scales(self) -> tuple[int, ...]:
+        """Return what a squared load costs on each broker, by id: the inverse of its capacity."""
+        capacities = [self.capacity.get(b, 1) for b in sorted(broker.id for broker in self.brokers)]
+        if len(set(capacities)) <= 1:
+            return (1,) * len(capacities)
+        most = max(capacities)
+        return tuple(max(1, round(_UNIT * most / capacity)) for capacity in capacities)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The new rows by topic, and the levels in their order; none where nobody optimised."""
+
+    rows: Mapping[str, Assignment]
+    levels: tuple[LevelResult, ...] = ()
 
 
 def count_load(assignments: Iterable[Assignment]) -> tuple[Counter[int], Counter[int]]:

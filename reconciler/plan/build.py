@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff import TopicDiff, eligible_brokers, managed_overrides
 from reconciler.model import Plan, PlannedTopic, TopicImage
-from reconciler.placement import Problem, Wish, count_load, measure_balance, place_replicas
+from reconciler.placement import (
+    Placed,
+    Problem,
+    Wish,
+    count_load,
+    measure_balance,
+    place_replicas,
+)
 from reconciler.plan.guards import assess_risks, refuse_unaccepted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import Assignment, Broker, ClusterState, RiskNote
@@ -23,13 +30,16 @@ def build_plan(
     state: ClusterState,
     *,
     excluded: Collection[int] = (),
+    capacity: Mapping[int, int] | None = None,
+    strategy: str = "optimal",
     ignored: Collection[str] = (),
     files: int = 0,
     notes: Iterable[Finding] = (),
 ) -> Plan:
     """Place what the diffs ask for and freeze it all into a plan.
 
-    `ignored` names live topics that are nobody's business here: neither planned nor reported.
+    `capacity` says how much a broker can bear next to others, 1 where it is not named. `ignored`
+    names live topics that are nobody's business here: neither planned nor reported.
     Only what is not refused is placed, so that a refused topic takes no room from the others.
     """
     risks = {diff.spec.name: _risks(diff, state) for diff in diffs}
@@ -38,8 +48,10 @@ def build_plan(
     ]
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
-    rows = place_replicas(_problem(judged, state, brokers)) if brokers else {}
-    rows = {**rows, **{diff.spec.name: diff.manual for diff in judged if diff.manual is not None}}
+    problem = _problem(judged, state, brokers, capacity or {})
+    placed = place_replicas(problem, strategy) if problem.wishes else Placed({})
+    manual = {diff.spec.name: diff.manual for diff in judged if diff.manual is not None}
+    rows = {**placed.rows, **manual}
     planned = [
         _plan_topic(diff, rows.get(diff.spec.name, ()), risks[diff.spec.name], ids)
         for diff in judged
@@ -61,6 +73,7 @@ def build_plan(
         notes=tuple(notes),
         balance_before=measure_balance([t.assignment for t in state.topics.values()], ids),
         balance_after=measure_balance(after.values(), ids),
+        levels=placed.levels,
     )
 
 
@@ -76,7 +89,10 @@ def _refusals(
 
 
 def _problem(
-    diffs: Iterable[TopicDiff], state: ClusterState, brokers: tuple[Broker, ...]
+    diffs: Iterable[TopicDiff],
+    state: ClusterState,
+    brokers: tuple[Broker, ...],
+    capacity: Mapping[int, int],
 ) -> Problem:
     """Pose the wishes that are to be placed; manual rows of this plan count as load."""
     wishes, manual = [], []
@@ -89,7 +105,7 @@ def _problem(
             wishes.append(_wish(diff))
     load = [topic.assignment for topic in state.topics.values()]
     leaders, replicas = count_load([*load, *manual])
-    return Problem(brokers, leaders, replicas, tuple(wishes))
+    return Problem(brokers, leaders, replicas, tuple(wishes), capacity)
 
 
 def _wish(diff: TopicDiff) -> Wish:

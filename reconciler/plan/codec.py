@@ -147,6 +147,7 @@ def _document(plan: Plan) -> PlanDocument:
             brokers=plan.brokers,
             balance_before=plan.balance_before,
             balance_after=plan.balance_after,
+            levels=plan.levels,
         ),
         resource_changes=tuple(map(_resource, plan.topics)),
         summary=summarise(plan),
@@ -200,6 +201,7 @@ def _plan(document: PlanDocument) -> Plan:
         notes=document.notes,
         balance_before=cluster.balance_before,
         balance_after=cluster.balance_after,
+        levels=cluster.levels,
     )
 
 

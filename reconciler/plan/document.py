@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.errors import Finding, Location
-from reconciler.model import Balance, Broker, RiskNote
+from reconciler.model import Balance, Broker, LevelResult, RiskNote
 
 FORMAT_VERSION = "1.0"
 """Major: a reader that does not know it refuses. Minor: only added fields, which it may skip."""
@@ -66,6 +66,7 @@ class ClusterDocument(_Document):
     brokers: tuple[Broker, ...]
     balance_before: Balance | None = None
     balance_after: Balance | None = None
+    levels: tuple[LevelResult, ...] = ()
 
 
 class SummaryDocument(_Document):

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.errors import Finding
-    from reconciler.model import Balance, Broker, Plan, PlannedTopic, RiskNote, Step, TopicImage
+    from reconciler.model import (
+        Balance,
+        Broker,
+        LevelResult,
+        Plan,
+        PlannedTopic,
+        RiskNote,
+        Step,
+        TopicImage,
+    )
 
     Racks = tuple[set[int], ...]
 
@@ -204,7 +213,20 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
     if plan.balance_before and plan.balance_after:
         yield f"cluster: {_shift(plan.balance_before, plan.balance_after)}"
+    if plan.levels:
+        yield f"placement: {_proof(plan.levels)}"
     yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
+
+
+def _proof(levels: Iterable[LevelResult]) -> str:
+    """Say whether anything better exists, and how far off it could be where that is open."""
+    short = [
+        f"{result.level} within {(result.reached - result.bound) / result.bound:.2%} of the bound"
+        for result in levels
+        if not result.proven
+    ]
+    proven = "the best there is, leaders before replicas, each topic before the cluster"
+    return f"{', '.join(short)}, not proven to be the least" if short else proven
 
 
 def _shift(before: Balance, after: Balance) -> str:

@@ -22,12 +22,14 @@ from reconciler.sandbox.request import NOTHING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.sandbox.java import Java
     from reconciler.sandbox.launch import Launch
     from reconciler.sandbox.progress import Progress
     from reconciler.sandbox.request import ClusterRequest
 
 TRY_AGAIN_AFTER_S = 24 * 3600
 UNUSED_AFTER_S = 30 * 24 * 3600
+WHOLE_SINCE = 25
 
 
 def use_archive(
@@ -45,7 +47,24 @@ def use_archive(
             archive.touch()
     except OSError:
         pass  # a cache that cannot be written to costs time, not the start
-    return launch.adding(f"-XX:SharedArchiveFile={archive}") if archive.exists() else launch
+    return launch.adding(*_to_use(launch.java, archive)) if archive.exists() else launch
+
+
+def _to_write(java: Java, archive: Path) -> str:
+    """Tell a JVM to write an archive at its end.
+
+    Java 25 writes a whole one (JEP 514); before, it is laid upon the one that the runtime brings,
+    which a runtime of few modules does not bring.
+    """
+    option = "AOTCacheOutput" if java.major >= WHOLE_SINCE else "ArchiveClassesAtExit"
+    return f"-XX:{option}={archive}"
+
+
+def _to_use(java: Java, archive: Path) -> tuple[str, ...]:
+    """Tell a JVM to use an archive, without words about parts that do not fit this machine."""
+    if java.major >= WHOLE_SINCE:
+        return (f"-XX:AOTCache={archive}", "-Xlog:aot*=off")
+    return (f"-XX:SharedArchiveFile={archive}",)
 
 
 def _name_archive(launch: Launch) -> str:
@@ -106,7 +125,7 @@ def _make_archive(archive: Path, launch: Launch, request: ClusterRequest, direct
     training_directory.mkdir()
     with appearing(archive) as temporary:
         temporary.unlink()  # the JVM refuses to write over a file
-        recording = launch.adding(f"-XX:ArchiveClassesAtExit={temporary}")
+        recording = launch.adding(_to_write(launch.java, temporary))
         cluster = EmbeddedCluster(training, recording, training_directory)
         try:
             cluster.start()

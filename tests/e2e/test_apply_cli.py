@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from proxy import CREATE_TOPICS, Loss, failing_network
+
+from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +37,7 @@ class Shell:
         self.directory = directory
         self.servers = servers
         self.journal = directory / "journal.jsonl"
+        self.printed = directory / "printed.txt"
         (directory / "topics").mkdir()
         self.write("clusters.yaml", "version: 1\nclusters: {lab: {}}\n")
 
@@ -55,6 +62,31 @@ class Shell:
         process = self.start_apply("", *more)
         out, err = process.communicate(timeout=TIMEOUT_S)
         return process.returncode, out, err
+
+    def start_saved(self) -> subprocess.Popen[bytes]:
+        """Apply plan.json, with a journal of its own; what is printed goes to a file."""
+        self.journal.unlink(missing_ok=True)
+        saved = ("apply", "plan.json", "--auto-approve", "--journal", str(self.journal))
+        program = [*RECONCILER, *saved, "--bootstrap-servers", self.servers]
+        with self.printed.open("wb") as out:
+            return subprocess.Popen(program, stdout=out, stderr=out, cwd=self.directory)
+
+    def await_phase(self, process: subprocess.Popen[bytes], phase: str) -> None:
+        """Wait until the journal tells of a phase."""
+        while not (self.journal.exists() and f'"phase": "{phase}"' in self.journal.read_text()):
+            assert process.poll() is None, self.printed.read_text()[-500:]
+            time.sleep(0.01)
+
+    def await_topics(self, count: int) -> int:
+        """Return how many topics a broker shows, once it shows as many, or no more appear."""
+        client = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        for _ in range(100):
+            shown = len(client.list_topics(timeout=15).topics)
+            if shown >= count:
+                time.sleep(1)  # for any that nobody told of
+                break
+            time.sleep(0.3)
+        return len(client.list_topics(timeout=15).topics)
 
     def lines(self) -> list[dict[str, str]]:
         """Return the journal: every line of it whole."""
@@ -228,3 +260,43 @@ def test_a_journal_on_a_full_disk_does_not_stop_the_work(
     code, out, err = shell.apply()
     assert (code, told(out)) == (0, {"old": "done"})
     assert err == "the journal /dev/full ends here: No space left on device\n"
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_large_apply_is_interrupted_killed_and_finished(tmp_path: Path) -> None:
+    """3,000 topics in requests of 500: what is reported is what is there, each time."""
+    count = 3_000
+    with start_cluster(brokers=3, racks=3) as cluster:
+        shell = Shell(tmp_path, cluster.bootstrap_servers)
+        bodies = [
+            f"topic: t{number:04}\npartitions: 1\nreplication_factor: 1\n"
+            for number in range(count)
+        ]
+        shell.write("all.yaml", "---\n".join(bodies))
+        assert shell.run("plan", "--cluster", "lab", "--out", "plan.json")[0] == 0
+
+        first = shell.start_saved()
+        shell.await_phase(first, "create")
+        first.send_signal(signal.SIGINT)
+        assert first.wait(TIMEOUT_S) == 130
+        out = shell.printed.read_text()
+        done = re.search(r"Interrupted\. Applied: (\d+) done, (\d+) not attempted\n$", out)
+        assert done, out[-200:]
+        assert int(done[1]) + int(done[2]) == count
+        assert 0 < int(done[1]) < count
+        assert shell.await_topics(int(done[1])) == int(done[1])
+
+        second = shell.start_saved()
+        shell.await_phase(second, "create")
+        second.kill()
+        second.wait()
+        assert "outcome" not in {line["type"] for line in shell.lines()}
+
+        third = shell.start_saved()
+        assert third.wait(TIMEOUT_S) == 0
+        out = shell.printed.read_text()
+        # How much the killed one got done is its luck.
+        assert re.search(r"Applied: \d+ already done(, \d+ done)?\n$", out)
+        assert Counter(line["type"] for line in shell.lines())["outcome"] == count
+        assert shell.run("plan", "--cluster", "lab", "--detailed-exitcode")[0] == 0

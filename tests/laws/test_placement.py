@@ -1,4 +1,4 @@
-"""Laws of placement: the checker takes every answer, and growth in steps is growth at once."""
+"""Laws of the striped strategy: sound rows, and growth in steps is growth at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import broker_lists, rows_on
 
-from reconciler.placement import Problem, Wish, check_placement, count_load, place_replicas
+from reconciler.placement import Problem, Wish, check_placement, count_load
 from reconciler.placement.striped import place_striped
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_the_checker_takes_every_answer(problem: Problem) -> None:
 @given(problems())
 def test_racks_are_as_even_as_they_can_be(problem: Problem) -> None:
     """Dealt one by one to the least filled rack with room: the checker's rule, said otherwise."""
-    placed = place_replicas(problem)
+    placed = place_striped(problem)
     for wish in problem.wishes:
         if wish.rack_aware:
             even = deal(problem.brokers, wish.replication)
@@ -66,7 +66,7 @@ def per_rack(nodes: tuple[Broker, ...], row: Replicas) -> list[int]:
 @given(problems())
 def test_new_leaders_go_round(problem: Problem) -> None:
     """Each topic's new leaders differ by at most one between any two brokers."""
-    placed = place_replicas(problem)
+    placed = place_striped(problem)
     for wish in problem.wishes:
         led = Counter(row[0] for row in placed[wish.topic])
         counts = [led[node.id] for node in problem.brokers]
@@ -75,7 +75,7 @@ def test_new_leaders_go_round(problem: Problem) -> None:
 
 @given(problems())
 def test_every_wish_gets_its_rows_of_distinct_brokers(problem: Problem) -> None:
-    placed = place_replicas(problem)
+    placed = place_striped(problem)
     ids = {node.id for node in problem.brokers}
     assert set(placed) == {wish.topic for wish in problem.wishes}
     for wish in problem.wishes:
@@ -97,12 +97,12 @@ def test_growing_one_by_one_is_placing_at_once(
     replication = data.draw(st.integers(1, len(nodes)))
     whole = Wish("t", (), first, replication, rack_aware)
     problem = Problem(nodes, {}, {}, (whole,))
-    grown = place_replicas(problem)["t"]
+    grown = place_striped(problem)["t"]
     at_once = replace(whole, existing=grown, count=more)
     for _ in range(more):
         step = replace(whole, existing=grown, count=1)
-        grown += place_replicas(replace(problem, wishes=(step,)))["t"]
-    added = place_replicas(replace(problem, wishes=(at_once,)))["t"]
+        grown += place_striped(replace(problem, wishes=(step,)))["t"]
+    added = place_striped(replace(problem, wishes=(at_once,)))["t"]
     assert grown[first:] == added
 
 
@@ -113,9 +113,9 @@ def test_a_topic_that_grew_is_the_topic_that_was_large_from_the_start(
     """Whatever the first count, the same start gives the same stripe."""
     replication = data.draw(st.integers(1, len(nodes)))
     large = Wish("t", (), first + more, replication)
-    rows = place_replicas(Problem(nodes, {}, {}, (large,)))["t"]
+    rows = place_striped(Problem(nodes, {}, {}, (large,)))["t"]
     small = replace(large, existing=rows[:first], count=more)
-    assert place_replicas(Problem(nodes, {}, {}, (small,)))["t"] == rows[first:]
+    assert place_striped(Problem(nodes, {}, {}, (small,)))["t"] == rows[first:]
 
 
 @given(problems(), st.randoms(use_true_random=False))
@@ -124,13 +124,13 @@ def test_the_order_of_brokers_and_wishes_means_nothing(problem: Problem, random:
     random.shuffle(nodes)
     random.shuffle(wishes)
     other = replace(problem, brokers=tuple(nodes), wishes=tuple(wishes))
-    assert place_replicas(other) == place_replicas(problem)
+    assert place_striped(other) == place_striped(problem)
 
 
 @given(problems())
 def test_more_wishes_do_not_change_what_comes_before_them(problem: Problem) -> None:
     """A new topic is placed after all expansions, so it never moves one."""
     wishes = tuple(wish for wish in problem.wishes if wish.existing)
-    alone = place_replicas(replace(problem, wishes=wishes))
-    beside = place_replicas(problem)
+    alone = place_striped(replace(problem, wishes=wishes))
+    beside = place_striped(problem)
     assert {topic: beside[topic] for topic in alone} == alone

@@ -387,7 +387,7 @@ def test_every_reason_is_given_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("also", "rules"),
-    [({}, ["tiered-off-deletes"]), ({"remote.log.delete.on.disable": "true"}, [])],
+    [({}, ["untiering-deletes"]), ({"remote.log.delete.on.disable": "true"}, [])],
 )
 def test_leaving_the_remote_tier_says_that_its_records_go(
     also: dict[str, str], rules: list[str]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers, rows
 
+from reconciler.model import Broker
 from reconciler.placement import Problem, Wish
 from reconciler.placement.dice import throw_dice
-
-if TYPE_CHECKING:
-    from reconciler.model import Broker
 
 # From org.apache.kafka.metadata.placement.StripedReplicaPlacer of Kafka 4.4.0,
 # new StripedReplicaPlacer(new Random(seed)).place(new PlacementSpec(0, count, replication), …).
@@ -44,6 +41,16 @@ def test_the_same_seed_gives_the_rows_of_the_real_class(
 ) -> None:
     problem = Problem(nodes, {}, {}, (Wish("t", (), count, replication),))
     assert throw_dice(problem, seed) == {"t": rows(expected)}
+
+
+def test_fenced_brokers_follow_where_their_rack_has_no_other_left() -> None:
+    """Recorded from the real class too: a rack that is fenced as a whole takes its replica."""
+    active = tuple(Broker(n, rack) for n, rack in enumerate("abab", 1))
+    fenced = (Broker(7, "c"), Broker(8, "c"), Broker(9, "a"))
+    problem = Problem(active, {}, {}, (Wish("t", (), 8, 4),))
+    assert throw_dice(problem, 11, fenced) == {
+        "t": rows("3,2,7,1 4,8,1,2 3,7,2,8 1,4,8,3 3,8,4,7 1,2,7,3 4,8,3,2 1,7,2,8")
+    }
 
 
 def test_neither_existing_replicas_nor_other_load_change_a_throw() -> None:

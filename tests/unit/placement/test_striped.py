@@ -11,6 +11,7 @@ from shorthand import brokers, rows
 
 from reconciler.model import Broker
 from reconciler.placement import Problem, Wish, place_replicas
+from reconciler.placement.striped import place_striped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ def place(
 ) -> Assignment:
     """Place one topic's new partitions."""
     wish = Wish("t", rows(existing), count, replication, rack_aware)
-    return place_replicas(Problem(tuple(nodes), leaders or {}, {}, (wish,)))["t"]
+    return place_striped(Problem(tuple(nodes), leaders or {}, {}, (wish,)))["t"]
 
 
 def start_at(broker: int, nodes: Sequence[Broker]) -> dict[int, int]:
@@ -145,7 +146,7 @@ def test_ties_depend_on_the_name_so_not_all_topics_begin_at_one_broker() -> None
     firsts = set()
     for number in range(40):
         problem = Problem(FIVE, {}, {}, (Wish(f"t{number}", (), 1, 1),))
-        firsts.add(place_replicas(problem)[f"t{number}"][0])
+        firsts.add(place_striped(problem)[f"t{number}"][0])
     assert firsts == {(0,), (1,), (2,), (3,), (4,)}
 
 
@@ -154,16 +155,16 @@ def test_ties_depend_on_the_name_so_not_all_topics_begin_at_one_broker() -> None
 
 def test_topics_count_as_load_for_each_other() -> None:
     wishes = tuple(Wish(f"t{number}", (), 1, 1) for number in range(10))
-    placed = place_replicas(Problem(FIVE, {}, {}, wishes))
+    placed = place_striped(Problem(FIVE, {}, {}, wishes))
     assert Counter(row[0] for (row,) in placed.values()) == dict.fromkeys(range(5), 2)
 
 
 def test_expansions_come_before_new_topics() -> None:
     """What an expansion takes is bound; a new topic can still go round it."""
     wishes = (Wish("a", (), 1, 1), Wish("z", rows("0"), 4, 1))
-    placed = place_replicas(Problem(FIVE, {0: 1}, {0: 1}, wishes))
+    placed = place_striped(Problem(FIVE, {0: 1}, {0: 1}, wishes))
     assert placed["z"] == rows("1 2 3 4")
-    more = place_replicas(Problem(FIVE, {0: 1}, {0: 1}, (*wishes, Wish("b", (), 4, 1))))
+    more = place_striped(Problem(FIVE, {0: 1}, {0: 1}, (*wishes, Wish("b", (), 4, 1))))
     assert Counter(row[0] for row in (*more["a"], *more["b"])) == dict.fromkeys(
         {row[0] for row in (*more["a"], *more["b"])}, 1
     )
@@ -171,7 +172,7 @@ def test_expansions_come_before_new_topics() -> None:
 
 def test_the_order_of_wishes_changes_nothing() -> None:
     wishes = (Wish("a", (), 3, 2), Wish("b", rows("1,2"), 3, 2), Wish("c", (), 5, 3))
-    answers = [place_replicas(Problem(FIVE, {}, {}, order)) for order in permutations(wishes)]
+    answers = [place_striped(Problem(FIVE, {}, {}, order)) for order in permutations(wishes)]
     assert all(answer == answers[0] for answer in answers)
 
 
@@ -197,13 +198,13 @@ def test_excluded_holders_keep_what_they_hold_and_get_nothing() -> None:
 
 
 def test_no_wishes_no_rows() -> None:
-    assert place_replicas(Problem(FIVE, {}, {}, ())) == {}
+    assert place_striped(Problem(FIVE, {}, {}, ())) == {}
 
 
 @pytest.mark.parametrize("replication", [0, 4])
 def test_a_replication_that_cannot_be_is_an_error_of_the_caller(replication: int) -> None:
     with pytest.raises(ValueError, match=f"t: {replication} replicas, 3 brokers"):
-        place(brokers(None, None, None), 1, replication)
+        place_replicas(Problem(FIVE[:3], {}, {}, (Wish("t", (), 1, replication),)), "striped")
 
 
 def test_six_brokers_in_three_racks_grown_one_by_one_stay_even() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, spec, topic
 
 from reconciler.errors import Finding, Severity
+from reconciler.model import Level, LevelResult
 from reconciler.plan import fingerprint_plan, render_text
 
 if TYPE_CHECKING:
@@ -153,10 +155,11 @@ def test_the_closing_counts_sum_up_and_names_the_plan() -> None:
     ]
     live = [topic("1 2", name) for name in ("grown", "tuned", "shrunk", "same", "stranger")]
     made = plan(wished, cluster(*live))
-    assert lines(made)[-3:] == [
+    assert lines(made)[-4:] == [
         "1 to create, 1 to expand, 1 to configure, 1 refused, 1 unchanged "
         "· 1 live topic in no file",
         "cluster: leaders 0..5 → 2..6, replicas 0..5 → 2..6 a broker",
+        "placement: the best there is, leaders before replicas, each topic before the cluster",
         f"fingerprint {fingerprint_plan(made)}",
     ]
 
@@ -192,3 +195,12 @@ def test_no_line_ends_in_blanks() -> None:
     wished = [spec("a", partitions=2, replication_factor=1), spec("b", config={"flush.ms": "1"})]
     text = render_text(plan(wished, cluster(topic("1", "b"))))
     assert [line for line in text.splitlines() if line != line.rstrip()] == []
+
+
+def test_what_may_not_be_the_best_is_said_with_how_far_off_it_could_be() -> None:
+    made = plan([spec("made", partitions=3, replication_factor=1)], cluster())
+    open_end = LevelResult(Level.CLUSTER_REPLICAS, reached=1020, bound=1000, skew=1)
+    said = lines(replace(made, levels=(*made.levels[:3], open_end)))[-2]
+    assert said == (
+        "placement: replicas of the cluster within 2.00% of the bound, not proven to be the least"
+    )

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.errors import Location, Severity, SpecError, UsageError
+from reconciler.placement import STRATEGIES
 from reconciler.spec import load_estate
 from reconciler.spec.estate import MOST_FINDINGS
+from reconciler.spec.shape import PLACEMENTS
 
 if TYPE_CHECKING:
     from reconciler.model import TopicSpec
@@ -183,3 +185,16 @@ def test_a_newer_kafka_is_noted(tmp_path: Path) -> None:
     clusters = 'version: 1\nclusters: {prod: {kafka_version: "99.0"}}'
     (note,) = load(tmp_path, "topic: a", clusters).findings
     assert (note.rule, note.severity) == ("kafka-version-newer", Severity.NOTE)
+
+
+def test_a_cluster_says_how_replicas_are_placed(tmp_path: Path) -> None:
+    (tmp_path / "clusters.yaml").write_text(
+        "version: 1\nclusters: {a: {strategy: striped, capacity: {7: 2, 9: 1}}, b: {}}\n"
+    )
+    clusters = load_estate(tmp_path).clusters
+    assert (clusters["a"].strategy, dict(clusters["a"].capacity)) == ("striped", {7: 2, 9: 1})
+    assert (clusters["b"].strategy, dict(clusters["b"].capacity)) == ("optimal", {})
+
+
+def test_the_strategies_of_a_spec_are_those_of_placement() -> None:
+    assert set(PLACEMENTS) == set(STRATEGIES)

@@ -1,0 +1,160 @@
+"""The least that the cluster's levels can possibly reach: water-filling with the topics' slack.
+
+Optimal on its own levels, a topic can only vary by one unit on some brokers (the bases of a
+matroid, shifted). Pouring those units freely, whatever topic they come from, can only be better
+than any true placement. Where a placement meets the bound, it is proven to be the best.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.placement.counts import plain_squares, squares
+from reconciler.placement.water import Basin, Region, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.placement.counts import Ask, Load, Sample
+
+
+class Slack(NamedTuple):
+    """What a topic surely puts on each broker, how much more it may, and by how much in all."""
+
+    sure: Sequence[int]
+    room: Sequence[int]
+    units: int
+
+
+def leader_slack(ask: Ask, leaders: Sequence[int]) -> Slack:
+    """Return the slack of optimal leaders: any of the brokers that tie may have the last units."""
+    heights = [a + b for a, b in zip(ask.leaders, leaders, strict=True)]
+    top = max((h for h, n in zip(heights, leaders, strict=True) if n), default=0)
+    lower = [b for b, h in enumerate(heights) if h == top - 1 and leaders[b] < ask.count]
+    upper = [b for b, h in enumerate(heights) if h == top and leaders[b]] if lower else []
+    return _slack(leaders, lower, upper)
+
+
+def replica_slack(ask: Ask, reached: int) -> Slack:
+    """Return the slack of replicas that reached a sum of squares on the topic's level.
+
+    Where leaders have pushed the replicas above their own least, little is sure.
+    """
+    replicas = evenest_replicas(ask)
+    if plain_squares(ask.replicas, replicas) < reached:
+        n = len(replicas)
+        return Slack([0] * n, [ask.count] * n, ask.copies)
+    return free_slack(ask, replicas)
+
+
+def evenest_replicas(ask: Ask) -> list[int]:
+    """Return the most even replicas of a topic, leaders not considered."""
+    regions = [
+        Region(rack, low, high)
+        for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True)
+    ]
+    n = len(ask.ids)
+    basin = Basin(ask.replicas, [ask.count] * n, ask.ranks, [1] * n)
+    return fill(basin, regions, ask.copies)
+
+
+def free_slack(ask: Ask, replicas: Sequence[int]) -> Slack:
+    """Return the slack of the most even replicas: whoever may hand one on, or be handed one."""
+    heights = [a + b for a, b in zip(ask.replicas, replicas, strict=True)]
+    full = [ask.count == n for n in replicas]
+    highest, lowest = [], []
+    shrinks, grows = [], []
+    for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True):
+        highest.append(max((heights[b] for b in rack if replicas[b]), default=-1))
+        lowest.append(min((heights[b] for b in rack if not full[b]), default=1 << 62))
+        held = sum(replicas[b] for b in rack)
+        shrinks.append(held > low)
+        grows.append(held < high)
+    highest_abroad = max((h for h, s in zip(highest, shrinks, strict=True) if s), default=-1)
+    lowest_abroad = min((h for h, g in zip(lowest, grows, strict=True) if g), default=1 << 62)
+    upper, lower = [], []
+    for b, height in enumerate(heights):
+        j = ask.rule.rack_of[b]
+        takers = (lowest[j], lowest_abroad if shrinks[j] else 1 << 62)
+        givers = (highest[j], highest_abroad if grows[j] else -1)
+        if replicas[b] and height - 1 in takers:
+            upper.append(b)
+        if not full[b] and height + 1 in givers:
+            lower.append(b)
+    return _slack(replicas, lower, upper)
+
+
+def _slack(counts: Sequence[int], lower: Iterable[int], upper: Sequence[int]) -> Slack:
+    sure, room = list(counts), [0] * len(counts)
+    for b in upper:
+        sure[b] -= 1
+        room[b] += 1
+    for b in lower:
+        room[b] += 1
+    return Slack(sure, room, len(upper))
+
+
+class Bound:
+    """Gathers the slack of all topics and pours it over the cluster."""
+
+    def __init__(self, loads: Sequence[int], scales: Sequence[int]) -> None:
+        self._scales = scales
+        self._sure = list(loads)
+        self._room = [0] * len(loads)
+        self._units = 0
+        self._racks: list[tuple[int, int]] | None = None
+        self._rack_lists: tuple[tuple[int, ...], ...] | None = None
+
+    def add(self, ask: Ask, slack: Slack, times: int = 1, *, by_rack: bool = False) -> None:
+        """Add a topic, or `times` topics with the same slack."""
+        weight = ask.weight * times
+        self._sure = [y + weight * n for y, n in zip(self._sure, slack.sure, strict=True)]
+        self._room = [y + weight * n for y, n in zip(self._room, slack.room, strict=True)]
+        self._units += weight * slack.units
+        if by_rack:
+            self._add_racks(ask, slack, weight)
+
+    def _add_racks(self, ask: Ask, slack: Slack, weight: int) -> None:
+        """Add what the racks may take; topics that see other racks leave no common bound."""
+        if self._rack_lists is None:
+            self._rack_lists = ask.rule.racks
+            self._racks = [(0, 0)] * len(ask.rule.racks)
+        if self._rack_lists != ask.rule.racks or self._racks is None:
+            self._racks = None
+            return
+        for j, (rack, (low, high)) in enumerate(zip(ask.rule.racks, ask.rack_bounds, strict=True)):
+            sure = sum(slack.sure[b] for b in rack)
+            room = sum(slack.room[b] for b in rack)
+            least, most = self._racks[j]
+            least += weight * max(low - sure, 0)
+            self._racks[j] = (least, most + weight * min(high - sure, room))
+
+    def pour(self, ranks: Sequence[int]) -> list[int]:
+        """Return the most even loads, in units of weight, that the slack could ever give."""
+        everyone = range(len(self._sure))
+        regions = [Region(everyone, 0, self._units)]
+        if self._racks is not None and self._rack_lists is not None:
+            pairs = zip(self._rack_lists, self._racks, strict=True)
+            regions = [Region(rack, low, high) for rack, (low, high) in pairs]
+        basin = Basin(self._sure, self._room, ranks, self._scales)
+        poured = fill(basin, regions, self._units)
+        return [a + b for a, b in zip(self._sure, poured, strict=True)]
+
+    def least(self) -> int:
+        """Return the least sum of squares that anything could reach."""
+        return squares(self.pour([0] * len(self._sure)), self._scales)
+
+
+def cluster_bounds(topics: Iterable[Sample], before: Load) -> tuple[int, int]:
+    """Return the least that the cluster's leaders and replicas could reach.
+
+    `before` is the load without the topics. Leaders and replicas are bounded apart, as if the
+    leaders' level did not tie the replicas' hands.
+    """
+    leaders = Bound(before.leaders, before.scales)
+    replicas = Bound(before.replicas, before.scales)
+    for ask, counts, times in topics:
+        leaders.add(ask, leader_slack(ask, counts.leaders), times)
+        reached = plain_squares(ask.replicas, counts.replicas)
+        replicas.add(ask, replica_slack(ask, reached), times, by_rack=True)
+    return leaders.least(), replicas.least()

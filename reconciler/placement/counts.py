@@ -1,0 +1,203 @@
+"""A problem in count space: how many leaders and replicas of each topic go to each broker.
+
+Brokers are indices here, in the order of their ids. Partitions have no part in it: counts that
+obey `RackRule` can always be turned into partitions (see realise.py), so all that is to be
+optimised is optimised on a few numbers a broker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reconciler.placement.problem import Problem, Wish
+
+_WORD = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RackRule:
+    """How many replicas of one partition each rack takes: `fewest` to `most`, by rack.
+
+    The most even division that the sizes of the racks allow: one replica is dealt to every rack
+    with a broker left for as long as all of these can get one; what remains goes to different
+    racks among those with a broker left.
+    """
+
+    racks: tuple[tuple[int, ...], ...]
+    rack_of: tuple[int, ...]
+    fewest: tuple[int, ...]
+    most: tuple[int, ...]
+
+    @classmethod
+    def deal(cls, racks: tuple[tuple[int, ...], ...], replication: int) -> RackRule:
+        """Deal the replicas of one partition. `replication` is at most the number of brokers."""
+        sizes = [len(rack) for rack in racks]
+        rounds, left = 0, replication
+        while left and left >= (roomy := sum(size > rounds for size in sizes)):
+            left -= roomy
+            rounds += 1
+        fewest = tuple(min(size, rounds) for size in sizes)
+        most = tuple(
+            low + (left > 0 and size > low) for size, low in zip(sizes, fewest, strict=True)
+        )
+        rack_of = {b: j for j, rack in enumerate(racks) for b in rack}
+        return cls(racks, tuple(rack_of[b] for b in sorted(rack_of)), fewest, most)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One wish in count space. `leaders` and `replicas` are what the topic has on each broker."""
+
+    wish: Wish
+    leaders: tuple[int, ...]
+    replicas: tuple[int, ...]
+    rule: RackRule
+    ids: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """New partitions."""
+        return self.wish.count
+
+    @property
+    def copies(self) -> int:
+        """New replicas."""
+        return self.wish.count * self.wish.replication
+
+    @property
+    def weight(self) -> int:
+        """What one replica adds to the load of the cluster."""
+        return self.wish.weight
+
+    @property
+    def kind(self) -> tuple[int, int, bool, int]:
+        """What new topics have to share to be exchangeable."""
+        wish = self.wish
+        return wish.count, wish.replication, wish.rack_aware, wish.weight
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """How brokers stand in line where all else is equal: by a hash of the topic's name."""
+        return tie_ranks(self.wish.topic, self.ids)
+
+    @cached_property
+    def rack_bounds(self) -> tuple[tuple[int, int], ...]:
+        """Fewest and most new replicas of each rack, over all new partitions."""
+        both = zip(self.rule.fewest, self.rule.most, strict=True)
+        return tuple((low * self.count, high * self.count) for low, high in both)
+
+
+@dataclass(slots=True)
+class Counts:
+    """New leaders and new replicas (leaders among them) of one topic on each broker."""
+
+    leaders: list[int]
+    replicas: list[int]
+
+    def copy(self) -> Counts:
+        return Counts(self.leaders.copy(), self.replicas.copy())
+
+
+Sample = tuple[Ask, Counts, int]
+"""A topic whose own levels are optimal, and how many topics are like it."""
+
+
+@dataclass(slots=True)
+class Load:
+    """Leaders and replicas of the whole cluster on each broker, in units of the wishes' weights.
+
+    The price of a load y on broker b is `scales[b]` * y * y: where capacities differ, the scale
+    is their inverse, and the least sum lies where loads are in proportion to capacities.
+    """
+
+    leaders: list[int]
+    replicas: list[int]
+    scales: tuple[int, ...]
+
+    def add(self, ask: Ask, counts: Counts, sign: int = 1) -> None:
+        """Add what a topic brings, or take it away again with a sign of -1."""
+        weight = sign * ask.weight
+        self.leaders = [y + weight * n for y, n in zip(self.leaders, counts.leaders, strict=True)]
+        self.replicas = [
+            y + weight * n for y, n in zip(self.replicas, counts.replicas, strict=True)
+        ]
+
+    def copy(self) -> Load:
+        return Load(self.leaders.copy(), self.replicas.copy(), self.scales)
+
+    def price(self) -> tuple[int, int]:
+        """Return the cluster's two levels: leaders, then replicas."""
+        return squares(self.leaders, self.scales), squares(self.replicas, self.scales)
+
+
+def squares(loads: Iterable[int], scales: Iterable[int]) -> int:
+    """Return the (scaled) sum of squares, which is what every level minimises."""
+    return sum(scale * y * y for y, scale in zip(loads, scales, strict=True))
+
+
+def plain_squares(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the sum of squares of the sums of two lists."""
+    return sum((a + b) ** 2 for a, b in zip(first, second, strict=True))
+
+
+def topic_price(ask: Ask, counts: Counts) -> tuple[int, int]:
+    """Return a topic's two levels: leaders, then replicas."""
+    return (
+        plain_squares(ask.leaders, counts.leaders),
+        plain_squares(ask.replicas, counts.replicas),
+    )
+
+
+def tie_ranks(topic: str, ids: Iterable[int]) -> tuple[int, ...]:
+    """Return a rank for each broker that depends on the topic's name and the broker's id alone."""
+    digest = blake2b(topic.encode(), digest_size=24).digest()
+    factor, shift, mix = (int.from_bytes(digest[i : i + 8], "big") | 1 for i in (0, 8, 16))
+    spread = ((factor * (i + 1) + shift) & _WORD for i in ids)
+    return tuple(((s ^ (s >> 32)) * mix) & _WORD for s in spread)
+
+
+def pose(problem: Problem) -> tuple[list[Ask], Load]:
+    """Restate a problem in count space: wishes in their order of placement, and the load.
+
+    Expansions come before new topics, then names decide, so that the order in which wishes and
+    brokers were given plays no part.
+    """
+    ids = tuple(sorted(broker.id for broker in problem.brokers))
+    rules: dict[tuple[bool, int], RackRule] = {}
+    asks = []
+    for wish in sorted(problem.wishes, key=lambda wish: (not wish.existing, wish.topic)):
+        if not wish.count:
+            continue
+        key = (wish.rack_aware, wish.replication)
+        if key not in rules:
+            rules[key] = RackRule.deal(_index_racks(problem, wish, ids), wish.replication)
+        leaders, replicas = _count_existing(wish, ids)
+        asks.append(Ask(wish, leaders, replicas, rules[key], ids))
+    leaders_now = [problem.leaders.get(b, 0) for b in ids]
+    replicas_now = [problem.replicas.get(b, 0) for b in ids]
+    return asks, Load(leaders_now, replicas_now, problem.scales())
+
+
+def _index_racks(problem: Problem, wish: Wish, ids: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    index = {broker: i for i, broker in enumerate(ids)}
+    return tuple(tuple(index[b] for b in rack) for rack in problem.racks(wish).values())
+
+
+def _count_existing(wish: Wish, ids: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if not wish.existing:
+        nothing = (0,) * len(ids)
+        return nothing, nothing
+    leaders, replicas = dict.fromkeys(ids, 0), dict.fromkeys(ids, 0)
+    for row in wish.existing:
+        if row and row[0] in leaders:
+            leaders[row[0]] += 1
+        for broker in row:
+            if broker in replicas:
+                replicas[broker] += 1
+    return tuple(leaders.values()), tuple(replicas.values())

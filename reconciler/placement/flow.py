@@ -1,0 +1,246 @@
+"""One topic, all four levels at once, exactly: a minimum-cost flow with convex prices.
+
+Leads flow from L and followers from F into brokers, from brokers into racks, from racks to the
+sink T within the bounds of the rack rule. The price of a lead is paid on the way in, the price of
+a replica on the way from broker to rack. Both families of constraints are laminar, so the
+matrix is totally unimodular and whole numbers come by themselves; convex prices keep that (Ahuja,
+Magnanti, Orlin, "Network Flows", ch. 14; KIP-925 places Streams tasks by such a flow). The levels
+are packed into one integer, a more important one above all that the lesser can sum up to.
+
+A water-filled start is improved along negative cycles until there is none, which is the optimum.
+Every path between the hubs L, F, T and the racks crosses one broker, so the search runs over
+hubs: cheapest crossings first, Bellman-Ford over a handful of nodes after that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.placement.counts import Counts
+from reconciler.placement.water import Basin, Region, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from reconciler.placement.counts import Ask, Load
+
+    Price = Callable[[int, int], int]
+
+_LEADS, _FOLLOWERS, _SINK, _RACKS = 0, 1, 2, 3
+"""Hubs by number; rack j is hub `_RACKS + j`."""
+
+
+class _Crossing(NamedTuple):
+    """The way from one hub to another: its price, and what it adds to which broker."""
+
+    source: int
+    target: int
+    price: int
+    broker: int
+    leads: int
+    replicas: int
+
+
+def place_topic(ask: Ask, load: Load) -> Counts:
+    """Return the best counts of one topic on top of `load`, which does not include them.
+
+    Cost: O(brokers) a cycle, and few cycles.
+    """
+    flow = _Flow(ask, load, start_counts(ask, load))
+    while cycle := flow.find_negative_cycle():
+        flow.push(cycle)
+    return flow.counts
+
+
+def start_counts(ask: Ask, load: Load) -> Counts:
+    """Water-fill the leaders, then the replicas around them: optimal, or close to it."""
+    n = len(ask.ids)
+    everyone = [Region(range(n), 0, ask.count)]
+    ranks = list(zip(ask.replicas, load.leaders, ask.ranks, strict=True))
+    leaders = fill(Basin(ask.leaders, [ask.count] * n, ranks, [1] * n), everyone, ask.count)
+    return Counts(leaders, surround_leaders(ask, load, leaders))
+
+
+def surround_leaders(ask: Ask, load: Load, leaders: Sequence[int]) -> list[int]:
+    """Return the most even replicas of the topic for given leaders: exact on that level."""
+    heights = [e + n for e, n in zip(ask.replicas, leaders, strict=True)]
+    rooms = [ask.count - n for n in leaders]
+    regions = []
+    for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True):
+        led = sum(leaders[b] for b in rack)
+        regions.append(Region(rack, max(low - led, 0), high - led))
+    ranks = list(zip(load.replicas, ask.ranks, strict=True))
+    basin = Basin(heights, rooms, ranks, [1] * len(heights))
+    followers = fill(basin, regions, ask.copies - ask.count)
+    return [n + f for n, f in zip(leaders, followers, strict=True)]
+
+
+class _Prices:
+    """What the next lead or replica on a broker costs, the four levels in one integer."""
+
+    def __init__(self, ask: Ask, load: Load) -> None:
+        self._leaders, self._replicas = ask.leaders, ask.replicas
+        self._led, self._held, self._scales = load.leaders, load.replicas, load.scales
+        self._weight = ask.weight
+        topic_replicas = ask.copies * 2 * (max(ask.replicas) + ask.count + 1)
+        scaled = 2 * max(load.scales) * ask.weight
+        cluster_leaders = ask.count * scaled * (max(load.leaders) + ask.weight * (ask.count + 1))
+        cluster_replicas = ask.copies * scaled * (max(load.replicas) + ask.weight * (ask.count + 1))
+        self._cl = cluster_replicas.bit_length() + 2
+        self._r = self._cl + cluster_leaders.bit_length() + 2
+        self._l = self._r + topic_replicas.bit_length() + 2
+
+    def lead(self, b: int, n: int) -> int:
+        """Price of the lead that follows `n` new ones on broker b."""
+        w = self._weight
+        cluster = self._scales[b] * w * (2 * (self._led[b] + w * n) + w)
+        return ((2 * (self._leaders[b] + n) + 1) << self._l) + (cluster << self._cl)
+
+    def replica(self, b: int, n: int) -> int:
+        """Price of the replica that follows `n` new ones on broker b."""
+        w = self._weight
+        cluster = self._scales[b] * w * (2 * (self._held[b] + w * n) + w)
+        return ((2 * (self._replicas[b] + n) + 1) << self._r) + cluster
+
+
+class _Flow:
+    """A feasible flow, and the cheapest crossings of its residual network, kept by rack."""
+
+    def __init__(self, ask: Ask, load: Load, counts: Counts) -> None:
+        self.counts = counts
+        self._ask = ask
+        self._prices = prices = _Prices(ask, load)
+        leaders, replicas = counts.leaders, counts.replicas
+        self._lead = [prices.lead(b, n) for b, n in enumerate(leaders)]
+        self._unlead = [-prices.lead(b, n - 1) for b, n in enumerate(leaders)]
+        self._add = [prices.replica(b, n) for b, n in enumerate(replicas)]
+        self._drop = [-prices.replica(b, n - 1) for b, n in enumerate(replicas)]
+        self._held = [sum(replicas[b] for b in rack) for rack in ask.rule.racks]
+        self._crossings = [list(self._cross(j)) for j in range(len(ask.rule.racks))]
+
+    def find_negative_cycle(self) -> list[_Crossing] | None:
+        """Find a cycle of negative price by Bellman-Ford from everywhere at once."""
+        crossings = [crossing for rack in self._crossings for crossing in rack]
+        hubs = _RACKS + len(self._crossings)
+        distance = [0] * hubs
+        via: list[_Crossing | None] = [None] * hubs
+        for _ in range(hubs + 1):
+            improved = False
+            for crossing in crossings:
+                reach = distance[crossing[0]] + crossing[2]
+                if reach < distance[crossing[1]]:
+                    distance[crossing[1]] = reach
+                    via[crossing[1]] = crossing
+                    improved = True
+            if not improved:
+                return None
+            if cycle := _cycle_of(via):
+                return cycle
+        raise AssertionError("prices fell without a cycle")
+
+    def push(self, cycle: Iterable[_Crossing]) -> None:
+        """Send as many units round the cycle as each of them pays."""
+        leads: Counter[int] = Counter()
+        replicas: Counter[int] = Counter()
+        for crossing in cycle:
+            if crossing.broker >= 0:
+                leads[crossing.broker] += crossing.leads
+                replicas[crossing.broker] += crossing.replicas
+        units = self._worthwhile(leads, replicas)
+        for b in replicas:
+            self._shift(b, units * leads[b], units * replicas[b])
+        for j in {self._ask.rule.rack_of[b] for b in replicas}:
+            rack = self._ask.rule.racks[j]
+            self._held[j] = sum(self.counts.replicas[b] for b in rack)
+            self._crossings[j] = list(self._cross(j))
+
+    def _worthwhile(self, leads: Counter[int], replicas: Counter[int]) -> int:
+        """Return the largest power of two of units whose last one is feasible and still pays."""
+        units = 1
+        while self._pays(leads, replicas, 2 * units):
+            units *= 2
+        return units
+
+    def _pays(self, leads: Counter[int], replicas: Counter[int], units: int) -> bool:
+        price, racks = 0, Counter[int]()
+        for b, dx in replicas.items():
+            dl, n, m = leads[b], self.counts.leaders[b], self.counts.replicas[b]
+            led, held = n + units * dl, m + units * dx
+            if not 0 <= led <= held <= self._ask.count:
+                return False
+            racks[self._ask.rule.rack_of[b]] += units * dx
+            price += _last_unit(self._prices.lead, b, n, dl, units)
+            price += _last_unit(self._prices.replica, b, m, dx, units)
+        bounds = self._ask.rack_bounds
+        fits = all(bounds[j][0] <= self._held[j] + d <= bounds[j][1] for j, d in racks.items())
+        return fits and price < 0
+
+    def _shift(self, b: int, leads: int, replicas: int) -> None:
+        counts, prices = self.counts, self._prices
+        counts.leaders[b] = n = counts.leaders[b] + leads
+        counts.replicas[b] = m = counts.replicas[b] + replicas
+        self._lead[b], self._unlead[b] = prices.lead(b, n), -prices.lead(b, n - 1)
+        self._add[b], self._drop[b] = prices.replica(b, m), -prices.replica(b, m - 1)
+
+    def _cross(self, j: int) -> Iterator[_Crossing]:
+        """Yield the cheapest crossing between each two hubs over the brokers of rack j."""
+        hub = _RACKS + j
+        low, high = self._ask.rack_bounds[j]
+        if self._held[j] < high:
+            yield _Crossing(hub, _SINK, 0, -1, 0, 0)
+        if self._held[j] > low:
+            yield _Crossing(_SINK, hub, 0, -1, 0, 0)
+        leaders, replicas, rack = self.counts.leaders, self.counts.replicas, self._ask.rule.racks[j]
+        roomy = [b for b in rack if replicas[b] < self._ask.count]
+        leading = [b for b in rack if leaders[b]]
+        following = [b for b in rack if replicas[b] > leaders[b]]
+        lead, unlead, add, drop = self._lead, self._unlead, self._add, self._drop
+        if roomy:
+            price, b = min((lead[b] + add[b], b) for b in roomy)
+            yield _Crossing(_LEADS, hub, price, b, 1, 1)
+            price, b = min((add[b], b) for b in roomy)
+            yield _Crossing(_FOLLOWERS, hub, price, b, 0, 1)
+        if leading:
+            price, b = min((unlead[b] + drop[b], b) for b in leading)
+            yield _Crossing(hub, _LEADS, price, b, -1, -1)
+            price, b = min((unlead[b], b) for b in leading)
+            yield _Crossing(_FOLLOWERS, _LEADS, price, b, -1, 0)
+        if following:
+            price, b = min((drop[b], b) for b in following)
+            yield _Crossing(hub, _FOLLOWERS, price, b, 0, -1)
+            price, b = min((lead[b], b) for b in following)
+            yield _Crossing(_LEADS, _FOLLOWERS, price, b, 1, 0)
+
+
+def _last_unit(price: Price, b: int, start: int, step: int, units: int) -> int:
+    """Return the price of going from `units - 1` to `units` steps away from `start`."""
+    if step == 0:
+        return 0
+    near, far = start + (units - 1) * step, start + units * step
+    if step > 0:
+        return sum(price(b, n) for n in range(near, far))
+    return -sum(price(b, n) for n in range(far, near))
+
+
+def _cycle_of(via: Sequence[_Crossing | None]) -> list[_Crossing] | None:
+    """Return a cycle of the search's parents, which is of negative price if there is one."""
+    state = [0] * len(via)
+    for first in range(len(via)):
+        hub = first
+        while not state[hub] and (crossing := via[hub]):
+            state[hub] = first + 1
+            hub = crossing.source
+        if via[hub] is not None and state[hub] == first + 1:
+            return list(_walk_back(via, hub))
+        state[hub] = state[hub] or -1
+    return None
+
+
+def _walk_back(via: Sequence[_Crossing | None], start: int) -> Iterator[_Crossing]:
+    hub = start
+    while crossing := via[hub]:
+        yield crossing
+        hub = crossing.source
+        if hub == start:
+            return

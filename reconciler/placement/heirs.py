@@ -1,0 +1,59 @@
+"""The scatter of heirs for thousands of rows at once. Counts and leaders stay as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reconciler.placement.weave import mix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reconciler.placement.kinds import Kind
+
+    Ints = NDArray[np.int64]
+
+_PARTS = 64
+_FEW_TOPICS = 256
+"""Where a kind has fewer topics, their orders alone do not bring enough brokers together."""
+
+
+def scatter_heirs(kind: Kind, rows: Ints) -> None:
+    """Change followers and their order in place so that each leader has many different heirs."""
+    if kind.topics < _FEW_TOPICS:
+        for slot in range(1, rows.shape[1]):
+            _change_partners(kind, rows, slot)
+    spread_heirs(rows, len(kind.ask.ids))
+
+
+def _change_partners(kind: Kind, rows: Ints, slot: int) -> None:
+    """Let pairs of rows of a topic exchange a follower of the same rack, drawn by hash."""
+    racks = np.array(kind.ask.rule.rack_of)
+    group = np.arange(len(rows)) // kind.ask.count * (racks.max() + 1) + racks[rows[:, slot]]
+    drawn = mix(np.arange(len(rows)).astype(np.uint64) + np.uint64(kind.ask.ranks[0]), slot)
+    line = np.lexsort((drawn, group))
+    one, other = line[:-1:2], line[1::2]
+    mine, theirs = rows[one, slot], rows[other, slot]
+    fits = group[one] == group[other]
+    fits &= (rows[other] != mine[:, None]).all(axis=1)
+    fits &= (rows[one] != theirs[:, None]).all(axis=1)
+    rows[one[fits], slot], rows[other[fits], slot] = theirs[fits], mine[fits]
+
+
+def spread_heirs(rows: Ints, brokers: int) -> None:
+    """Put the follower second that has been the leader's heir least so far, part by part."""
+    if rows.shape[1] < 3:
+        return
+    after = np.zeros(brokers * brokers, dtype=np.int64)
+    size = max(1, -(-len(rows) // _PARTS))
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        pairs = part[:, :1] * brokers + part[:, 1:]
+        least = after[pairs].argmin(axis=1)
+        line = np.arange(len(part))
+        heir = part[line, 1 + least]
+        part[line, 1 + least] = part[:, 1]
+        part[:, 1] = heir
+        after += np.bincount(part[:, 0] * brokers + heir, minlength=len(after))

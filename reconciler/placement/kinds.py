@@ -1,0 +1,140 @@
+"""New topics by kind: equal partitions, replication, racks and weight make topics exchangeable.
+
+A new topic holds nothing yet, so all topics of a kind have the same best counts up to ties: every
+broker gets a sure share, and `units` brokers of those with room get one more. What the cluster
+sees of a kind is one number a broker, its total, and water-filling finds the best totals.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reconciler.placement.bounds import evenest_replicas, free_slack
+from reconciler.placement.counts import Counts
+from reconciler.placement.water import Basin, Region, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.placement.bounds import Slack
+    from reconciler.placement.counts import Ask, Load
+
+_CELLS = 4_000_000
+"""Topics times brokers that one kind may span at most, so that arrays stay in memory."""
+
+
+@dataclass(slots=True)
+class Kind:
+    """Exchangeable new topics, and what they have together on each broker.
+
+    `sample` holds the counts of one such topic that is optimal by itself.
+    """
+
+    asks: Sequence[Ask]
+    sample: Counts
+    slack: Slack
+    replicas: list[int] = field(default_factory=list)
+    leaders: list[int] = field(default_factory=list)
+
+    @property
+    def ask(self) -> Ask:
+        """One of them, to stand for all."""
+        return self.asks[0]
+
+    @property
+    def topics(self) -> int:
+        """How many there are."""
+        return len(self.asks)
+
+    @property
+    def leads(self) -> tuple[int, int]:
+        """Fewest and most leaders of one topic on any broker."""
+        return min(self.sample.leaders), max(self.sample.leaders)
+
+    def extra_bounds(self) -> list[Region]:
+        """Return how many of one topic's extra replicas each rack takes, fewest and most."""
+        regions = []
+        for rack, (low, high) in zip(self.ask.rule.racks, self.ask.rack_bounds, strict=True):
+            sure = sum(self.slack.sure[b] for b in rack)
+            room = sum(self.slack.room[b] for b in rack)
+            regions.append(Region(rack, max(low - sure, 0), min(high - sure, room)))
+        return regions
+
+
+def sort_kinds(asks: Sequence[Ask]) -> list[Kind]:
+    """Divide new topics into kinds, kinds and their topics in the order of their names."""
+    alike: dict[tuple[int, int, bool, int], list[Ask]] = defaultdict(list)
+    for ask in asks:
+        alike[ask.kind].append(ask)
+    kinds = []
+    for topics in alike.values():
+        replicas = evenest_replicas(topics[0])
+        sample = Counts(_even(topics[0].count, len(replicas)), replicas)
+        slack = free_slack(topics[0], replicas)
+        most = max(1, _CELLS // len(topics[0].ids))
+        kinds += [Kind(topics[i : i + most], sample, slack) for i in range(0, len(topics), most)]
+    return kinds
+
+
+def _even(units: int, brokers: int) -> list[int]:
+    return [units // brokers + (b < units % brokers) for b in range(brokers)]
+
+
+def total_replicas(kinds: Sequence[Kind], load: Load) -> None:
+    """Set the kinds' totals of replicas, and add them to the load.
+
+    Each kind in turn is poured on top of all others, until that gains nothing.
+    """
+    for kind in kinds:
+        kind.replicas = [0] * len(load.replicas)
+        kind.leaders = [0] * len(load.leaders)
+        _pour_replicas(kind, load)
+    before = None
+    while before is None or load.price() < before:
+        before = load.price()
+        for kind in kinds:
+            _pour_replicas(kind, load)
+
+
+def _pour_replicas(kind: Kind, load: Load) -> None:
+    """Set a kind's totals anew. Single replicas all lead: the leaders' level decides for them."""
+    alone = kind.ask.wish.replication == 1
+    if alone:
+        load.leaders = _shift(load.leaders, kind.replicas, -kind.ask.weight)
+    load.replicas = _shift(load.replicas, kind.replicas, -kind.ask.weight)
+    kind.replicas = _totals(kind, load.leaders if alone else load.replicas, load)
+    load.replicas = _shift(load.replicas, kind.replicas, kind.ask.weight)
+    if alone:
+        load.leaders = _shift(load.leaders, kind.replicas, kind.ask.weight)
+        kind.leaders = kind.replicas
+
+
+def _totals(kind: Kind, rest: Sequence[int], load: Load) -> list[int]:
+    topics, weight = kind.topics, kind.ask.weight
+    sure = [topics * n for n in kind.slack.sure]
+    heights = [y // weight + n for y, n in zip(rest, sure, strict=True)]
+    regions = [Region(r.members, topics * r.low, topics * r.high) for r in kind.extra_bounds()]
+    ranks = list(zip(load.replicas, kind.ask.ranks, strict=True))
+    basin = Basin(heights, [topics * n for n in kind.slack.room], ranks, load.scales)
+    return _shift(sure, fill(basin, regions, topics * kind.slack.units), 1)
+
+
+def _shift(loads: Sequence[int], counts: Sequence[int], weight: int) -> list[int]:
+    return [y + weight * n for y, n in zip(loads, counts, strict=True)]
+
+
+def best_leaders(kind: Kind, load: Load) -> list[int]:
+    """Return the totals of leaders a kind should have, `load` including what it has now.
+
+    Ties go to those who have most now, so that little is to be changed.
+    """
+    weight, topics, (fewest, most) = kind.ask.weight, kind.topics, kind.leads
+    n = len(load.leaders)
+    rest = _shift(load.leaders, kind.leaders, -weight)
+    heights = [y // weight + topics * fewest for y in rest]
+    basin = Basin(heights, [topics * (most - fewest)] * n, [-n for n in kind.leaders], load.scales)
+    units = topics * (kind.ask.count - n * fewest)
+    extra = fill(basin, [Region(range(n), 0, units)], units)
+    return [topics * fewest + more for more in extra]

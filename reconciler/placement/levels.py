@@ -1,0 +1,49 @@
+"""What a placement reached on each level, and what could be reached at best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.model import Level, LevelResult
+from reconciler.placement.counts import topic_price
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.placement.counts import Load, Sample
+
+
+def measure_levels(
+    topics: Sequence[Sample], bounds: tuple[int, int], after: Load
+) -> tuple[LevelResult, ...]:
+    """Measure the four levels of topics that are optimal by themselves and levelled together.
+
+    Then the cluster's leaders are as even as they can be where weights are equal, and so are its
+    replicas for a single topic; all else is held against its bound.
+    """
+    own_leaders = own_replicas = led = held = 0
+    for ask, counts, times in topics:
+        leaders, replicas = topic_price(ask, counts)
+        own_leaders, own_replicas = own_leaders + times * leaders, own_replicas + times * replicas
+        led = max(led, _topic_skew(ask.leaders, counts.leaders))
+        held = max(held, _topic_skew(ask.replicas, counts.replicas))
+    leaders, replicas = after.price()
+    least_leaders, least_replicas = bounds
+    if len({ask.weight for ask, _, _ in topics}) <= 1:
+        least_leaders = leaders
+    if sum(times for _, _, times in topics) <= 1:
+        least_replicas = replicas
+    return (
+        LevelResult(Level.TOPIC_LEADERS, own_leaders, own_leaders, led),
+        LevelResult(Level.TOPIC_REPLICAS, own_replicas, own_replicas, held),
+        LevelResult(Level.CLUSTER_LEADERS, leaders, least_leaders, _skew(after.leaders)),
+        LevelResult(Level.CLUSTER_REPLICAS, replicas, least_replicas, _skew(after.replicas)),
+    )
+
+
+def _skew(loads: Sequence[int]) -> int:
+    return max(loads, default=0) - min(loads, default=0)
+
+
+def _topic_skew(existing: Sequence[int], new: Sequence[int]) -> int:
+    return _skew([a + b for a, b in zip(existing, new, strict=True)])

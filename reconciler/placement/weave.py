@@ -1,0 +1,119 @@
+"""Rows of thousands of like new topics at once: totals become rows by wrapping around.
+
+McNaughton's wrap-around rule (Management Science 6(1), 1959) twice. Over topics: each broker's
+extra replicas are laid end to end, rack by rack, and dealt to the topics in turn, so that a topic
+meets no broker twice and every rack as often as it should. Over partitions: a topic's replicas
+are laid end to end, rack by rack, and cut into as many lines as a row has replicas; the columns
+are the partitions, whose brokers differ and obey the rack rule.
+
+Plain wrapping makes all topics share a handful of sets. So topics are shuffled anew for each
+rack, and racks and brokers for each topic, by hashes of names: counts do not change.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from math import gcd
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reconciler.placement.kinds import Kind
+
+    Ints = NDArray[np.int64]
+    Words = NDArray[np.uint64]
+
+_ORDERS = 512
+"""How many orders of racks and brokers the topics of a kind share at most."""
+
+
+def weave(kind: Kind) -> Ints:
+    """Return rows of broker indices, leaders first: one line a partition, topic after topic."""
+    seeds = hash_names(kind)
+    replicas = _deal_extras(kind, seeds)
+    order = _orders(kind)[_order_of(seeds)]
+    times = np.take_along_axis(replicas, order, axis=1)
+    lines = np.repeat(order.ravel(), times.ravel())
+    topics, (count, replication) = kind.topics, (kind.ask.count, kind.ask.wish.replication)
+    columns = lines.reshape(topics, replication, count).transpose(0, 2, 1)
+    turn = _leading_line(count, replication)[None, :] + np.arange(topics)[:, None]
+    pick = (turn[:, :, None] + np.arange(replication)) % replication
+    return np.take_along_axis(columns, pick, axis=2).reshape(topics * count, replication)
+
+
+def _leading_line(count: int, replication: int) -> Ints:
+    """Return which line leads each partition, so that leads are evenly spaced along all lines.
+
+    Along a line every `replication`-th place leads. Where lengths allow, the rhythm goes on from
+    the end of one line to the start of the next; else it stumbles by one place there.
+    """
+    places = np.arange(count)
+    if gcd(count, replication) == 1:
+        return -places * pow(count, -1, replication)
+    return places
+
+
+def hash_names(kind: Kind) -> Words:
+    names = (ask.wish.topic.encode() for ask in kind.asks)
+    digests = b"".join(blake2b(name, digest_size=8).digest() for name in names)
+    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+
+
+def mix(words: Words, salt: int) -> Words:
+    """Hash words once more (the finaliser of SplitMix64; Steele, Lea, Flood, OOPSLA 2014)."""
+    words = words + np.uint64((salt * 0x9E3779B97F4A7C15) % 2**64)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _deal_extras(kind: Kind, seeds: Words) -> Ints:
+    """Return replicas by topic and broker: the sure ones, and the extra ones dealt in turn."""
+    topics, sure = kind.topics, np.array(kind.slack.sure)
+    replicas = np.tile(sure, (topics, 1))
+    extra = np.array(kind.replicas) - topics * sure
+    start = 0
+    for j, rack in enumerate(kind.ask.rule.racks):
+        members = np.array(sorted(rack, key=lambda b: (kind.ask.ranks[b], b)))
+        units = np.repeat(members, extra[members])
+        turns = _shuffle(start, len(units), mix(seeds, 6 + j))
+        replicas[turns[(start + np.arange(len(units))) % topics], units] += 1
+        start += len(units)
+    return replicas
+
+
+def _shuffle(start: int, units: int, keys: Words) -> Ints:
+    """Return who takes whose turn: topics with one unit more change places among themselves."""
+    topics = len(keys)
+    turns = np.arange(topics)
+    longer = (start + np.arange(units % topics)) % topics
+    others = np.setdiff1d(turns, longer)
+    shuffled = turns.copy()
+    for group in (longer, others):
+        shuffled[group] = group[np.argsort(keys[group], kind="stable")]
+    return shuffled
+
+
+def _order_of(seeds: Words) -> Ints:
+    """Return the order that each topic uses: its own, as long as there are enough."""
+    if len(seeds) <= _ORDERS:
+        return np.arange(len(seeds))
+    return (mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)
+
+
+def _orders(kind: Kind) -> Ints:
+    """Return orders of all brokers, racks kept together."""
+    rack_of = np.array(kind.ask.rule.rack_of)
+    drawn = mix(_numbers(min(_ORDERS, kind.topics)) + np.uint64(kind.ask.ranks[0]), 3)[:, None]
+    racks = mix(drawn + _numbers(int(rack_of.max()) + 1), 4)
+    brokers = mix(drawn + _numbers(len(rack_of)), 5)
+    places = np.argsort(np.argsort(racks, axis=1, kind="stable"), axis=1).astype(np.uint64)
+    keys = (places[:, rack_of] << np.uint64(40)) | (brokers >> np.uint64(24))
+    return np.argsort(keys, axis=1, kind="stable")
+
+
+def _numbers(count: int) -> Words:
+    return np.arange(count).astype(np.uint64)

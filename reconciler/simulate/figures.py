@@ -1,0 +1,120 @@
+"""A world in figures: the same for every strategy, so that they can stand beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.placement.loss import count_unwritable, lose_each_broker, lose_each_rack
+from reconciler.placement.measure import Quality, measure_quality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reconciler.model import Assignment
+    from reconciler.placement.loss import Loss
+    from reconciler.simulate.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a strategy comes to.
+
+    `topic_…` is max − min within a topic, that of the most uneven one; `cluster_…` over all
+    topics. `…_if_broker` and `…_if_rack` are for the worst single broker or rack that could be
+    lost from here. `lost_heir` is the worst heir of the losses there were.
+    """
+
+    topic_leaders: float
+    cluster_leaders: float
+    topic_replicas: float
+    cluster_replicas: float
+    leader_deviation: float
+    replica_deviation: float
+    misplaced_share: float
+    rack_violations: float
+    replica_sets: float
+    heir_if_broker: float
+    under_if_broker: float
+    offline_if_broker: float
+    heir_if_rack: float
+    under_if_rack: float
+    offline_if_rack: float
+    lost_heir: float
+    under_now: float
+    offline_now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A world measured: the figures, and what they are of."""
+
+    figures: Figures
+    cluster: Quality
+    topics: Mapping[str, Quality]
+    brokers: Mapping[int, Loss]
+    racks: Mapping[str, Loss]
+
+
+def measure_world(world: World, seen: dict[Assignment, Quality] | None = None) -> Measured:
+    """Measure a world.
+
+    Who leads is who leads there: where brokers are lost, the first living replica. Racks are
+    judged by the rows as they were placed. `seen` keeps what was measured on the same brokers,
+    for most topics lie the same by every strategy.
+    """
+    cluster = _measure(world, [topic.assignment for topic in world.topics.values()])
+    topics = {}
+    seen = {} if seen is None else seen
+    for name, topic in world.topics.items():
+        if topic.assignment not in seen:
+            seen[topic.assignment] = _measure(world, [topic.assignment])
+        topics[name] = seen[topic.assignment]
+    exposed = tuple(world.topics.values())
+    brokers = lose_each_broker(exposed, world.brokers)
+    racks = lose_each_rack(exposed, world.brokers)
+    under, offline = count_unwritable(exposed, world.brokers)
+    misplaced = sum(topic.misplaced for topic in topics.values())
+    figures = Figures(
+        topic_leaders=max((q.balance.leaders.skew for q in topics.values()), default=0),
+        cluster_leaders=cluster.balance.leaders.skew,
+        topic_replicas=max((q.balance.replicas.skew for q in topics.values()), default=0),
+        cluster_replicas=cluster.balance.replicas.skew,
+        leader_deviation=cluster.leader_deviation,
+        replica_deviation=cluster.replica_deviation,
+        misplaced_share=misplaced / cluster.partitions if cluster.partitions else 0,
+        rack_violations=cluster.rack_violations,
+        replica_sets=cluster.replica_sets,
+        heir_if_broker=_most(loss.worst_heir for loss in brokers.values()),
+        under_if_broker=_most(loss.under_min_in_sync for loss in brokers.values()),
+        offline_if_broker=_most(loss.offline for loss in brokers.values()),
+        heir_if_rack=_most(loss.worst_heir for loss in racks.values()),
+        under_if_rack=_most(loss.under_min_in_sync for loss in racks.values()),
+        offline_if_rack=_most(loss.offline for loss in racks.values()),
+        lost_heir=_most(loss.worst_heir for loss in world.losses),
+        under_now=under,
+        offline_now=offline,
+    )
+    return Measured(figures, cluster, topics, brokers, racks)
+
+
+def _most(counts: Iterable[int]) -> int:
+    return max(counts, default=0)
+
+
+def _measure(world: World, assignments: list[Assignment]) -> Quality:
+    placed = measure_quality(assignments, world.brokers)
+    if len(world.living) == len(world.brokers):
+        return placed
+    living = {broker.id for broker in world.living}
+    led = [tuple(tuple(b for b in row if b in living) for row in rows) for rows in assignments]
+    serving = measure_quality(led, world.brokers)
+    return Quality(
+        placed.partitions,
+        serving.balance,
+        serving.leader_deviation,
+        serving.replica_deviation,
+        serving.misplaced,
+        placed.rack_violations,
+        placed.replica_sets,
+    )

@@ -1,0 +1,231 @@
+"""Simulations as tables for people, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from reconciler.simulate.compare import KAFKA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.model import Spread
+    from reconciler.placement.loss import Loss
+    from reconciler.placement.measure import Quality
+    from reconciler.simulate.compare import Comparison
+    from reconciler.simulate.counts import CountResult
+    from reconciler.simulate.figures import Figures
+    from reconciler.simulate.steps import Wanted
+    from reconciler.simulate.world import World
+
+Column = tuple[str, str, str]
+"""The group that it stands under, its name, and its figure."""
+
+_BALANCE: tuple[Column, ...] = (
+    ("leaders max − min", "topic", "topic_leaders"),
+    ("leaders max − min", "cluster", "cluster_leaders"),
+    ("replicas max − min", "topic", "topic_replicas"),
+    ("replicas max − min", "cluster", "cluster_replicas"),
+    ("racks", "violations", "rack_violations"),
+)
+_IF_LOST: tuple[Column, ...] = (
+    ("if a broker is lost", "worst heir", "heir_if_broker"),
+    ("if a broker is lost", "under min", "under_if_broker"),
+    ("if a rack is lost", "worst heir", "heir_if_rack"),
+    ("if a rack is lost", "under min", "under_if_rack"),
+)
+_LOST: tuple[Column, ...] = (
+    ("after the losses", "worst heir", "lost_heir"),
+    ("after the losses", "under min", "under_now"),
+    ("after the losses", "offline", "offline_now"),
+)
+
+
+def render_comparison(comparisons: Sequence[Comparison]) -> str:
+    """Render strategies side by side. Returns lines ending in a newline."""
+    world = comparisons[0].world
+    lost = bool(world.losses)
+    columns = _BALANCE + (_LOST if lost else _IF_LOST)
+    if not lost and not any(broker.rack for broker in world.brokers):
+        columns = tuple(c for c in columns if c[0] not in ("racks", "if a rack is lost"))
+    rows: list[tuple[str, Figures]] = []
+    for one in comparisons:
+        if one.strategy == KAFKA and len(one.outcomes) > 1:
+            rows += [(f"kafka, mean of {len(one.outcomes)}", one.mean), ("kafka, worst", one.worst)]
+        else:
+            rows.append((one.strategy, one.mean))
+    cells = [[name, *(_number(getattr(f, key)) for _, _, key in columns)] for name, f in rows]
+    table = _table([("", "strategy"), *((group, name) for group, name, _ in columns)], cells)
+    return "\n".join([describe_world(world), "", *table, "", *_legend(world)]) + "\n"
+
+
+def _legend(world: World) -> Iterator[str]:
+    lost = bool(world.losses)
+    over = "the living brokers" if lost else "the brokers"
+    yield f"topic: the most uneven topic over {over}; cluster: all topics together"
+    yield "worst heir: the most leaders that one survivor takes over" + (
+        "" if lost else f"; of a broker's, {_ideal_heir(world):,} if they spread evenly"
+    )
+    yield "under min: partitions that then have fewer replicas in sync than min.insync.replicas"
+
+
+def _ideal_heir(world: World) -> int:
+    """Return how many leaders each survivor takes over where all brokers lead and inherit alike."""
+    brokers = len(world.living)
+    partitions = sum(len(topic.assignment) for topic in world.topics.values())
+    return ceil(partitions / (brokers * (brokers - 1))) if brokers > 1 else 0
+
+
+def describe_world(world: World) -> str:
+    """Say in a line what a world holds: brokers, racks, topics, partitions, replicas."""
+    rows = [row for topic in world.topics.values() for row in topic.assignment]
+    held = ", ".join(
+        (
+            count(len(world.topics), "topic"),
+            count(len(rows), "partition"),
+            count(sum(map(len, rows)), "replica"),
+        )
+    )
+    return f"{describe_brokers(world)} · {held}"
+
+
+def describe_brokers(world: World) -> str:
+    """Say how many brokers there are, in how many racks, and how many of them do not live."""
+    racks = len({broker.rack for broker in world.brokers} - {None})
+    lost = len(world.brokers) - len(world.living)
+    where = f" in {count(racks, 'rack')}" if racks else ""
+    gone = f", {lost} of them lost" if lost else ""
+    return f"{count(len(world.brokers), 'broker')}{where}{gone}"
+
+
+def count(number: int, noun: str) -> str:
+    """Say a number with its noun: 1 topic, 2 topics."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def render_counts(
+    wanted: Wanted, strategy: str, world: World, results: Sequence[CountResult]
+) -> str:
+    """Render a topic's partition counts, one a line; the one that was asked for is marked."""
+    heads = [
+        ("", "partitions"),
+        ("a broker", "leaders"),
+        ("a broker", "replicas"),
+        ("if one is lost", "worst heir"),
+        ("leaders max − min", strategy),
+        ("leaders max − min", "kafka mean"),
+        ("leaders max − min", "worst"),
+        ("the same on every broker", ""),
+    ]
+    cells = [
+        [
+            f"{'→ ' if one.partitions == wanted.partitions else ''}{one.partitions:,}",
+            _spread(one.balance.leaders),
+            _spread(one.balance.replicas),
+            f"{one.worst_heir:,}",
+            f"{one.balance.leaders.skew:,}",
+            _number(one.kafka_mean),
+            f"{one.kafka_worst:,}",
+            one.evenness,
+        ]
+        for one in results
+    ]
+    other = len(world.topics.keys() - {wanted.topic})
+    title = f"{wanted.topic} on {describe_brokers(world)}, beside {count(other, 'other topic')}"
+    return "\n".join([title, "", *_table(heads, cells)]) + "\n"
+
+
+def _spread(spread: Spread) -> str:
+    return f"{spread.most:,}" if spread.skew == 0 else f"{spread.least:,}..{spread.most:,}"
+
+
+def _number(value: float) -> str:
+    """Write a figure: whole ones plainly, means with one decimal."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lay out a table of two head lines; a group's title spans its columns."""
+    widths = [max(len(name), *(len(row[n]) for row in rows)) for n, (_, name) in enumerate(heads)]
+    groups: list[tuple[str, list[int]]] = []
+    for number, (group, _) in enumerate(heads):
+        if groups and group and groups[-1][0] == group:
+            groups[-1][1].append(number)
+        else:
+            groups.append((group, [number]))
+    for group, members in groups:
+        missing = len(group) - sum(widths[n] for n in members) - 2 * (len(members) - 1)
+        widths[members[0]] += max(0, missing)
+    titles, names, lines = [], [], [""] * len(rows)
+    for group, members in groups:
+        span = sum(widths[n] for n in members) + 2 * (len(members) - 1)
+        titles.append(group.rjust(span))
+        names.append("  ".join(_align(heads[n][1], widths[n], n) for n in members))
+        for r, row in enumerate(rows):
+            part = "  ".join(_align(row[n], widths[n], n) for n in members)
+            lines[r] += ("   " if lines[r] else "") + part
+    return [line.rstrip() for line in ("   ".join(titles), "   ".join(names), *lines)]
+
+
+def _align(text: str, width: int, column: int) -> str:
+    return text.ljust(width) if column == 0 else text.rjust(width)
+
+
+def list_comparison(comparisons: Sequence[Comparison]) -> str:
+    """Return strategies as JSON: figures, and for one outcome every topic and every loss."""
+    answer = {
+        "format_version": "1.0",
+        "strategies": [_list_strategy(one) for one in comparisons],
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+
+
+def _list_strategy(one: Comparison) -> dict[str, Any]:
+    listed: dict[str, Any] = {
+        "strategy": one.strategy,
+        "outcomes": len(one.outcomes),
+        "mean": asdict(one.mean),
+        "worst": asdict(one.worst),
+    }
+    if len(one.outcomes) == 1:
+        (measured,) = one.outcomes
+        listed["cluster"] = _quality(measured.cluster)
+        listed["topics"] = {name: _quality(each) for name, each in measured.topics.items()}
+        listed["if_broker_is_lost"] = _losses(measured.brokers)
+        listed["if_rack_is_lost"] = _losses(measured.racks)
+        listed["losses"] = [_loss(loss) for loss in one.world.losses]
+    return listed
+
+
+def _quality(quality: Quality) -> dict[str, Any]:
+    return {**asdict(quality), "misplaced_share": quality.misplaced_share}
+
+
+def _losses(losses: Mapping[Any, Loss]) -> dict[str, Any]:
+    return {str(name): _loss(loss) for name, loss in losses.items()}
+
+
+def _loss(loss: Loss) -> dict[str, Any]:
+    return {
+        "brokers": sorted(loss.brokers),
+        "leaders_moved": loss.leaders_moved,
+        "worst_heir": loss.worst_heir,
+        "heirs": {str(broker): moved for broker, moved in loss.heirs.items()},
+        "under_min_in_sync": loss.under_min_in_sync,
+        "offline": loss.offline,
+    }
+
+
+def list_counts(topic: str, strategy: str, results: Iterable[CountResult]) -> str:
+    """Return a topic's partition counts as JSON."""
+    counts = [{**asdict(one), "same_on_every_broker": one.evenness} for one in results]
+    answer = {
+        "format_version": "1.0",
+        "topic": topic,
+        "strategy": strategy,
+        "counts": counts,
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"

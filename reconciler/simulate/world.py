@@ -1,0 +1,123 @@
+"""A cluster while it is simulated: its brokers and topics, and what a step makes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, assert_never
+
+from reconciler.diff import eligible_brokers
+from reconciler.errors import UsageError
+from reconciler.model import Broker
+from reconciler.placement import Problem, Wish, count_load
+from reconciler.placement.loss import Exposed, Loss, expose, measure_losses
+from reconciler.simulate.steps import AddBrokers, LoseBroker, LoseRack, Place, Step, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from reconciler.model import Assignment, ClusterState
+
+    Placer = Callable[[Problem, Collection[Broker]], Mapping[str, Assignment]]
+    """Places a problem's wishes; the brokers beside it are registered and do not live."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Brokers, topics by name, and what was lost on the way, in order.
+
+    A step that cannot be done is a UsageError: it was asked for on a command line.
+    """
+
+    brokers: tuple[Broker, ...]
+    topics: Mapping[str, Exposed] = field(default_factory=lambda: MappingProxyType({}))
+    losses: tuple[Loss, ...] = ()
+
+    @classmethod
+    def of(cls, state: ClusterState, min_in_sync: int = 1) -> World:
+        """Return a cluster's state as a world; `min_in_sync` is for topics that tell none."""
+        names = sorted(state.topics)
+        exposed = expose([state.topics[n] for n in names], state.config_defaults, min_in_sync)
+        return cls(tuple(sorted(state.brokers)), dict(zip(names, exposed, strict=True)))
+
+    @property
+    def living(self) -> tuple[Broker, ...]:
+        """The brokers that serve."""
+        return tuple(broker for broker in self.brokers if broker.alive)
+
+    def take(self, step: Step, place: Placer) -> World:
+        """Return the world after a step."""
+        match step:
+            case Place():
+                return self._place(step, place)
+            case AddBrokers():
+                return self._add(step)
+            case LoseBroker(broker=broker):
+                return self._lose([b.id for b in self.living if b.id == broker], f"broker {broker}")
+            case LoseRack(rack=rack):
+                return self._lose([b.id for b in self.living if b.rack == rack], f"rack {rack}")
+            case _:
+                assert_never(step)
+
+    def _place(self, step: Place, place: Placer) -> World:
+        able = eligible_brokers(self.brokers)
+        wanted = [_check(one, self.topics.get(one.topic), len(able)) for one in step.topics]
+        rows = {one.topic: one.rows for one in wanted if one.rows is not None}
+        wishes = [wish for one in wanted if one.rows is None if (wish := self._wish(one)).count]
+        load = [topic.assignment for topic in self.topics.values()]
+        problem = Problem(able, *count_load([*load, *rows.values()]), tuple(wishes))
+        placed = place(problem, [b for b in self.brokers if not b.alive])
+        topics = dict(self.topics)
+        for one in wanted:
+            old = topics.get(one.topic, Exposed((), one.min_in_sync))
+            all_rows = rows.get(one.topic) or old.assignment + placed.get(one.topic, ())
+            topics[one.topic] = replace(old, assignment=all_rows)
+        return replace(self, topics={name: topics[name] for name in sorted(topics)})
+
+    def _wish(self, one: Wanted) -> Wish:
+        topic = self.topics.get(one.topic)
+        existing = topic.assignment if topic else ()
+        replication = one.replication or max(map(len, existing))
+        return Wish(
+            one.topic, existing, one.partitions - len(existing), replication, one.rack_aware
+        )
+
+    def _add(self, step: AddBrokers) -> World:
+        brokers = list(self.brokers)
+        held = Counter(b.rack for b in brokers if b.alive and b.rack is not None)
+        for _ in range(step.count):
+            rack = step.rack or min(sorted(held), key=lambda name: held[name], default=None)
+            if rack is not None:
+                held[rack] += 1
+            brokers.append(Broker(max(b.id for b in brokers) + 1, rack))
+        return replace(self, brokers=tuple(brokers))
+
+    def _lose(self, lost: Collection[int], name: str) -> World:
+        if not lost:
+            living = ", ".join(
+                str(b.id) if b.rack is None else f"{b.id} in {b.rack}" for b in self.living
+            )
+            raise UsageError(f"there is no {name} to lose; living brokers: {living}")
+        if len(lost) == len(self.living):
+            raise UsageError(f"{name} is all there is; without it there is nothing to look at")
+        (loss,) = measure_losses(self.topics.values(), self.brokers, [lost])
+        brokers = tuple(replace(b, alive=b.alive and b.id not in lost) for b in self.brokers)
+        return replace(self, brokers=brokers, losses=(*self.losses, loss))
+
+
+def _check(one: Wanted, topic: Exposed | None, able: int) -> Wanted:
+    """Return what is wanted. Errors: UsageError where the topic or the brokers stand against it."""
+    name = one.topic
+    if topic is None and one.replication is None:
+        raise UsageError(f"there is no topic {name} to grow")
+    if topic is not None and one.replication is not None:
+        raise UsageError(f"there is a topic {name} already; grow it with --grow {name}=…")
+    if topic is not None and one.partitions < len(topic.assignment):
+        raise UsageError(f"{name} has {len(topic.assignment)} partitions; Kafka cannot remove any")
+    replication = one.replication or max(map(len, topic.assignment if topic else ()), default=0)
+    if not 0 < replication <= able:
+        raise UsageError(
+            f"{name}: {replication} replicas need as many brokers, and {able} can take one"
+        )
+    return one

@@ -1,0 +1,163 @@
+"""Apply while nodes freeze and die, and where one request cannot take it all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from proxy import CREATE_PARTITIONS, Loss, failing_network
+from shorthand import spec
+from workbench import Workbench, assert_landed, outcomes, texts
+
+from reconciler.kafka import writer
+from reconciler.sandbox import start_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reconciler.apply import StepAnswered
+    from reconciler.model import TopicSpec
+    from reconciler.sandbox import Cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+FREEZE_S = 8
+
+
+@pytest.fixture(scope="module")
+def isolated() -> Iterator[Cluster]:
+    """Start three brokers and a controller, a process each."""
+    with start_cluster(brokers=3, racks=3, isolate=True) as cluster:
+        yield cluster
+
+
+def controller_of(cluster: Cluster) -> int:
+    """Return the controller's process: the one that writes its log."""
+    logs = {pid: Path(f"/proc/{pid}/fd/2").readlink().name for pid in cluster.process_ids}
+    (pid,) = (pid for pid, log in logs.items() if log.startswith("controller"))
+    return pid
+
+
+def many(prefix: str, count: int, **wished: int) -> list[TopicSpec]:
+    return [spec(f"{prefix}{number}", **wished) for number in range(count)]
+
+
+def once(phase: str, act: Callable[[], None]) -> Callable[[StepAnswered], None]:
+    """Act when the first answer of a phase is there."""
+    done = threading.Event()
+
+    def observe(answered: StepAnswered) -> None:
+        if answered.phase == phase and not done.is_set():
+            done.set()
+            act()
+
+    return observe
+
+
+@contextmanager
+def thawing(pid: int) -> Iterator[Callable[[], None]]:
+    """Give a way to freeze a process for a while."""
+    timer = threading.Timer(FREEZE_S, os.kill, (pid, signal.SIGCONT))
+
+    def freeze() -> None:
+        os.kill(pid, signal.SIGSTOP)
+        timer.start()
+
+    try:
+        yield freeze
+    finally:
+        timer.cancel()
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("patience_s", [2.0, 90.0])
+def test_a_controller_that_freezes_and_thaws_delays_the_work(
+    isolated: Cluster, topic_prefix: str, monkeypatch: pytest.MonkeyPatch, patience_s: float
+) -> None:
+    """With little patience, requests are given up and repeated; they are done all the same."""
+    monkeypatch.setattr(writer, "REQUEST_S", patience_s)
+    bench = Workbench(isolated)
+    bench.bring(*many(f"{topic_prefix}old", 5, partitions=1, replication_factor=2))
+    plan = bench.plan(
+        *many(f"{topic_prefix}new", 20, partitions=2, replication_factor=2),
+        *many(f"{topic_prefix}old", 5, partitions=3, replication_factor=2),
+    )
+    lost: list[StepAnswered] = []
+    with thawing(controller_of(isolated)) as freeze:
+        begin = once("validate", freeze)
+
+        def observe(answered: StepAnswered) -> None:
+            begin(answered)
+            if answered.kind == "lost":
+                lost.append(answered)
+
+        applied = bench.apply(plan, observe=observe)
+    assert set(outcomes(applied).values()) == {"done"}
+    assert bool(lost) is (patience_s < FREEZE_S)
+    assert_landed(bench, plan)
+
+
+def test_a_broker_that_dies_half_way_holds_nothing_up(isolated: Cluster, topic_prefix: str) -> None:
+    bench = Workbench(isolated)
+    bench.bring(*many(f"{topic_prefix}old", 20, partitions=1, replication_factor=2))
+    plan = bench.plan(
+        *many(f"{topic_prefix}new", 40, partitions=2, replication_factor=2),
+        *many(f"{topic_prefix}old", 20, partitions=4, replication_factor=2),
+    )
+    try:
+        kill = once("create", lambda: isolated.kill_broker(2))
+        applied = bench.apply(plan, observe=kill, patience_s=60.0)
+        assert set(outcomes(applied).values()) == {"done"}
+        assert_landed(bench, plan)
+    finally:
+        isolated.start_broker(2)
+
+
+def test_a_broker_that_freezes_half_way_holds_nothing_up(
+    isolated: Cluster, topic_prefix: str
+) -> None:
+    bench = Workbench(isolated)
+    plan = bench.plan(*many(topic_prefix, 40, partitions=2, replication_factor=2))
+    try:
+        freeze = once("validate", lambda: isolated.freeze_broker(3))
+        applied = bench.apply(plan, observe=freeze, patience_s=60.0)
+        assert set(outcomes(applied).values()) == {"done"}, texts(applied)
+    finally:
+        isolated.thaw_broker(3)
+    assert_landed(bench, plan)
+
+
+@pytest.mark.parametrize("version", ["4.1.2", "4.4.0"])
+def test_more_than_one_request_can_take_lands_whole(version: str) -> None:
+    """12,000 partitions more, 7,000 of them in one topic, and a new topic of 5,500.
+
+    One answer of the many is lost. Before Kafka 4.4 a CreatePartitions over the controller's limit
+    was committed in part, and answered with an error.
+    """
+    with start_cluster(brokers=3, racks=3, isolate=True, kafka_version=version) as cluster:
+        straight = Workbench(cluster)
+        old = many("old", 5, partitions=1, replication_factor=1)
+        straight.bring(*old, spec("large", partitions=1, replication_factor=1))
+        with failing_network(cluster) as network:
+            bench = Workbench(cluster, network.bootstrap_servers)
+            plan = bench.plan(
+                *many("old", 5, partitions=1_001, replication_factor=1),
+                spec("large", partitions=7_001, replication_factor=1),
+                spec("new", partitions=5_500, replication_factor=1, config={"flush.ms": "7"}),
+            )
+            fault = network.lose(CREATE_PARTITIONS, Loss.CUT_AFTER, skip=4)
+            steps: list[StepAnswered] = []
+            applied = bench.apply(plan, observe=steps.append, patience_s=300.0)
+        assert fault.struck.is_set()
+        assert set(outcomes(applied).values()) == {"done"}, texts(applied)
+        refused = Counter((s.phase, s.text) for s in steps if s.kind == "refused")
+        assert not [text for _, text in refused if "Excessively" in text or "UNKNOWN" in text]
+        assert_landed(straight, plan)
+        again = straight.apply(plan)
+        assert set(outcomes(again).values()) == {"already done"}

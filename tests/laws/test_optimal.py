@@ -1,0 +1,144 @@
+"""The proof that `optimal` is optimal: thousands of small problems against trying everything.
+
+Repeat a run of the slow ones with `RECONCILER_SEED=… pytest -m slow tests/laws/test_optimal.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import cp_sat
+import exhaustive
+import pytest
+from instances import draw_problem
+
+from reconciler.placement import Placed, Problem, count_load, optimal, place_replicas
+from reconciler.placement.striped import place_striped
+
+SEED = int(os.environ.get("RECONCILER_SEED", "20261121"))
+
+
+@dataclass
+class Agreement:
+    """What comparing the strategy with the exhaustive search found."""
+
+    instances: int = 0
+    first_three: list[str] = field(default_factory=list)
+    fourth: list[str] = field(default_factory=list)
+    better_than_best: list[str] = field(default_factory=list)
+    false_bounds: list[str] = field(default_factory=list)
+
+    def compare(self, problem: Problem) -> None:
+        placed = place_replicas(problem)
+        reached = measure(problem, placed)
+        best = exhaustive.search(problem)
+        case = f"{problem}: reached {reached}, best {best}"
+        self.instances += 1
+        if reached[:3] != best[:3]:
+            self.first_three.append(case)
+        elif reached[3] != best[3]:
+            self.fourth.append(case)
+        if reached < best:
+            self.better_than_best.append(case)
+        bounds = [level.bound for level in placed.levels]
+        if any(bound > least for bound, least in zip(bounds, best, strict=True)):
+            self.false_bounds.append(f"{case}, bounds {bounds}")
+        assert [level.reached for level in placed.levels] == list(reached), case
+
+
+def measure(problem: Problem, placed: Placed) -> exhaustive.Optimum:
+    """Count the four levels from the rows alone."""
+    ids = [broker.id for broker in problem.brokers]
+    topics = [count_load([wish.existing, placed.rows[wish.topic]]) for wish in problem.wishes]
+    leaders, replicas = count_load(placed.rows.values())
+    prices = exhaustive.price_of_loads(problem)
+    return exhaustive.Optimum(
+        sum(exhaustive.squares(led[b] for b in ids) for led, _ in topics),
+        sum(exhaustive.squares(held[b] for b in ids) for _, held in topics),
+        exhaustive.scaled([problem.leaders.get(b, 0) + leaders[b] for b in ids], prices),
+        exhaustive.scaled([problem.replicas.get(b, 0) + replicas[b] for b in ids], prices),
+    )
+
+
+def agree(seed: int, instances: int, topics: tuple[int, ...], **size: int) -> Agreement:
+    rng = Random(seed)
+    agreement = Agreement()
+    for _ in range(instances):
+        agreement.compare(draw_problem(rng, rng.choice(topics), **size))
+    print(  # noqa: T201 (what pytest -s shows of a run of the proof)
+        f"seed {seed}: {instances} instances of {topics} topics, {size}: "
+        f"levels 1-3 differ in {len(agreement.first_three)}, level 4 in {len(agreement.fourth)}"
+    )
+    assert not agreement.first_three
+    assert not agreement.better_than_best
+    assert not agreement.false_bounds
+    return agreement
+
+
+def test_one_topic_is_optimal_on_all_four_levels() -> None:
+    assert agree(SEED, 3000, (1,), partitions=4).fourth == []
+
+
+def test_several_topics_are_jointly_optimal_on_three_levels_and_nearly_always_on_the_fourth() -> (
+    None
+):
+    agreement = agree(SEED + 1, 2500, (2, 2, 3), partitions=2)
+    assert len(agreement.fourth) <= 0.005 * agreement.instances
+
+
+def test_the_bulk_way_holds_the_same_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimal, "_pays_in_bulk", lambda _: True)
+    assert agree(SEED + 4, 600, (1,), partitions=4).fourth == []
+    several = agree(SEED + 5, 600, (2, 3), partitions=2)
+    assert len(several.fourth) <= 0.005 * several.instances
+
+
+@pytest.mark.slow
+def test_one_topic_is_optimal_on_larger_problems_too() -> None:
+    assert agree(SEED + 2, 6000, (1,), brokers=6, partitions=4).fourth == []
+
+
+@pytest.mark.slow
+def test_several_topics_agree_on_larger_problems_too() -> None:
+    agreement = agree(SEED + 3, 6000, (2, 2, 3, 4), brokers=6, partitions=3)
+    assert len(agreement.fourth) <= 0.005 * agreement.instances
+
+
+def test_merging_equal_sums_changes_nothing_in_the_exhaustive_search() -> None:
+    rng = Random(SEED)
+    for _ in range(150):
+        problem = draw_problem(rng, rng.choice((1, 2)), brokers=4, partitions=2)
+        assert exhaustive.search(problem) == exhaustive.search_partitions(problem), problem
+
+
+def test_cp_sat_agrees_with_the_exhaustive_search_and_with_the_strategy() -> None:
+    rng = Random(SEED)
+    for _ in range(40):
+        problem = draw_problem(rng, rng.choice((1, 2)), partitions=2)
+        best = cp_sat.solve(problem)
+        assert best == exhaustive.search(problem), problem
+        assert measure(problem, place_replicas(problem))[:3] == best[:3], problem
+
+
+def test_loads_are_weighed_by_capacity_as_exactly() -> None:
+    rng = Random(SEED)
+    for _ in range(500):
+        problem = draw_problem(rng, rng.choice((1, 1, 2)), partitions=2)
+        capacity = {broker.id: rng.choice((1, 2, 4)) for broker in problem.brokers}
+        problem = replace(problem, capacity=capacity)
+        levels = 4 if len(problem.wishes) == 1 else 3
+        reached = measure(problem, place_replicas(problem))
+        assert reached[:levels] == exhaustive.search(problem)[:levels], problem
+
+
+def test_the_comparison_notices_a_strategy_that_is_not_optimal() -> None:
+    rng = Random(SEED)
+    problems = [draw_problem(rng, 1) for _ in range(50)]
+    worse = [
+        problem
+        for problem in problems
+        if measure(problem, Placed(place_striped(problem))) > exhaustive.search(problem)
+    ]
+    assert worse
