@@ -55,7 +55,7 @@ class Finding:
         for part in ("what", "way_out"):
             text = getattr(self, part)
             if not text.isprintable():
-                object.__setattr__(self, part, _escape(text))
+                object.__setattr__(self, part, escape_unprintable(text))
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -63,7 +63,7 @@ class Finding:
         return f"{place}{self.what}{way_out} [{self.rule}]"
 
 
-def _escape(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Spell unprintable characters as Python does: \\t, \\x1b, \\u2028."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 

@@ -8,6 +8,7 @@ from reconciler.diff import diff_topics
 from reconciler.errors import Location
 from reconciler.model import Broker, ClusterState, TopicSpec, TopicState
 from reconciler.plan import build_plan
+from reconciler.plan.explain import explain_topic
 from reconciler.spec.configs import catalogue
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from reconciler.diff import TopicDiff
     from reconciler.errors import Finding
     from reconciler.model import Assignment, Plan
+    from reconciler.plan.explain import Matrix
 
 HERE = Location("topics/shop.yaml", 3)
 CATALOGUE = catalogue()
@@ -67,6 +69,21 @@ def plan(
     """Diff and plan in one go, for the cluster `prod`."""
     diffs = diff_topics(wished, state, CATALOGUE, excluded)
     return build_plan("prod", diffs, state, excluded=excluded, **more)
+
+
+def matrix(
+    before: str,
+    added: str,
+    nodes: Sequence[Broker],
+    *others: TopicState,
+    excluded: Collection[int] = (),
+    **wished: Any,
+) -> Matrix:
+    """Explain a topic of so many rows that grows by these, placed by hand but judged as ours."""
+    live = [topic(before), *others] if before else others
+    state = cluster(*live, nodes=nodes)
+    made = plan([spec(assignment=rows(f"{before} {added}"), **wished)], state, excluded)
+    return explain_topic("shop.orders", made, state, excluded=excluded)
 
 
 def said(findings: Iterable[Finding]) -> list[str]:

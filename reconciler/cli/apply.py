@@ -96,7 +96,7 @@ def _obtain(
     else:
         if cluster is None:
             raise UsageError("name the cluster: --cluster NAME")
-        loaded, plan = make_plan(source, cluster, servers, topic)
+        loaded, _, plan = make_plan(source, cluster, servers, topic)
     colour = wants_colour(sys.stdout)
     click.echo(api.render_plan(plan, colour=colour), color=True)
     return loaded, plan

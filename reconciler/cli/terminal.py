@@ -6,6 +6,7 @@ Colours follow NO_COLOR, FORCE_COLOR and whether a person is looking (no-color.o
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -28,6 +29,11 @@ def wants_colour(stream: TextIO) -> bool:
 def paint(colour: str, text: str) -> str:
     """Paint what goes to stdout, where colours are wanted."""
     return click.style(text, fg=colour) if wants_colour(sys.stdout) else text
+
+
+def screen_width() -> int:
+    """Return the width of the terminal in characters, or 120 where nobody is looking."""
+    return shutil.get_terminal_size((120, 24)).columns
 
 
 @contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, Risk
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, Risk, Spread
 from reconciler.plan.codec import fingerprint_plan, summarise
 from reconciler.plan.steps import steps_of
 from reconciler.units import describe_value
@@ -14,7 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.errors import Finding
-    from reconciler.model import Balance, LevelResult, Plan, PlannedTopic, RiskNote, Spread, Step
+    from reconciler.model import (
+        Balance,
+        Broker,
+        LevelResult,
+        Plan,
+        PlannedTopic,
+        RiskNote,
+        Step,
+        TopicImage,
+    )
+
+    Racks = tuple[set[int], ...]
 
 NAME_WIDTH = 34
 DETAIL = " " * 12
@@ -37,7 +49,8 @@ def render_text(plan: Plan, *, colour: bool = False) -> str:
     """Render a plan for a terminal. Returns lines ending in a newline."""
     paint = Paint(colour)
     blocks = [[paint("bold", _headline(plan))]]
-    blocks += [list(_topic(topic, paint)) for topic in plan.topics]
+    racks = _racks(plan.brokers)
+    blocks += [list(_topic(topic, racks, paint)) for topic in plan.topics]
     if plan.notes:
         blocks.append([_note(note, paint) for note in plan.notes])
     blocks.append(list(_closing(plan, paint)))
@@ -58,13 +71,13 @@ def _headline(plan: Plan) -> str:
     return " · ".join(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
 
 
-def _topic(topic: PlannedTopic, paint: Paint) -> Iterator[str]:
+def _topic(topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:
     steps = steps_of(topic)
     for number, step in enumerate(steps):
         sign, verb, tone, what = _describe(step, topic)
         place = _place(topic) if number == 0 else ""
         yield _title(paint(tone, f"{sign} {verb:<7}"), topic.name, what, paint("dim", place))
-        yield from _details(step, topic, paint)
+        yield from _details(step, topic, racks, paint)
     for risk in topic.risks if steps else ():
         yield _detail(f"risk  {risk.risk}", _risk(risk, paint))
     if topic.refusals:
@@ -104,14 +117,14 @@ def _describe(step: Step, topic: PlannedTopic) -> tuple[str, str, str, str]:
             assert_never(step)
 
 
-def _details(step: Step, topic: PlannedTopic, paint: Paint) -> Iterator[str]:
+def _details(step: Step, topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:
     match step:
         case CreateTopic(config=config):
             for key, value in sorted(config.items()):
                 yield _detail(key, describe_value(key, value))
-            yield from _placement(topic)
+            yield from _placement(topic, racks)
         case AddPartitions():
-            yield from _placement(topic)
+            yield from _placement(topic, racks)
         case AlterConfig():
             before = topic.before.config if topic.before else {}
             yield from _config(step, before, paint)
@@ -126,15 +139,40 @@ def _config(step: AlterConfig, before: Mapping[str, str], paint: Paint) -> Itera
         yield _detail(key, f"{old} → {new}")
 
 
-def _placement(topic: PlannedTopic) -> Iterator[str]:
+def _placement(topic: PlannedTopic, racks: Racks) -> Iterator[str]:
     after, before = topic.balance_after, topic.balance_before
-    if after is None:
+    if after is None or topic.after is None:
         return
-    beside = f" (before: {_pair(before)})" if before is not None else ""
-    yield _detail("placement", f"{_pair(after)} a broker{beside}")
+    says = [f"{describe_balance(after)} a broker", *_describe_racks(topic.after, after, racks)]
+    beside = f" (before: {describe_balance(before)})" if before is not None else ""
+    yield _detail("placement", ", ".join(says) + beside)
 
 
-def _pair(balance: Balance) -> str:
+def _racks(brokers: Iterable[Broker]) -> Racks:
+    """Return the ids of each rack that can take something; nothing where there is one at most."""
+    racks: dict[str, set[int]] = {}
+    for broker in brokers:
+        if broker.rack is not None and broker.alive and not broker.cordoned:
+            racks.setdefault(broker.rack, set()).add(broker.id)
+    return tuple(racks.values()) if len(racks) > 1 else ()
+
+
+def _describe_racks(after: TopicImage, balance: Balance, racks: Racks) -> Iterator[str]:
+    """Say how even the racks are, with the number where that is at the cost of brokers."""
+    if not racks:
+        return
+    held = Counter(broker for row in after.assignment for broker in row)
+    sums = [sum(held[broker] for broker in rack) for rack in racks]
+    spread = Spread(min(sums), max(sums))
+    if spread.skew > 1:
+        yield f"racks {_spread(spread)}"
+    else:
+        uneven = balance.replicas.skew > 1
+        yield f"racks even ({_spread(spread)} each)" if uneven else "racks even"
+
+
+def describe_balance(balance: Balance) -> str:
+    """Say how many leaders and replicas a broker has: one number, or the least and the most."""
     return f"leaders {_spread(balance.leaders)}, replicas {_spread(balance.replicas)}"
 
 

@@ -58,8 +58,23 @@ def test_a_new_topic() -> None:
         " topics/shop.yaml:3",
         "            compression.type                 zstd",
         "            retention.ms                     7d (604800000)",
-        "            placement                        leaders 2, replicas 6 a broker",
+        "            placement                        leaders 2, replicas 6 a broker, racks even",
     ]
+
+
+@pytest.mark.parametrize(
+    ("racks", "placed", "said"),
+    [
+        ("aabb", "1,3 2,4 3,1 4,2", "replicas 2 a broker, racks even"),
+        ("aab", "1,3 2,3 3,1 3,2", "replicas 2..4 a broker, racks even (4 each)"),
+        ("abb", "1,2 3,1 2,3 3,2", "replicas 2..3 a broker, racks 2..6"),
+        ("aaa", "1,2 2,3 3,1", "replicas 2 a broker"),
+    ],
+)
+def test_racks_are_told_where_there_are_some(racks: str, placed: str, said: str) -> None:
+    state = cluster(nodes=brokers(*racks))
+    placement = block(spec(assignment=rows(placed)), state)[1]
+    assert placement.endswith(said)
 
 
 def test_an_expansion_with_its_risk() -> None:

@@ -1,0 +1,268 @@
+"""One topic as a matrix: partitions by brokers in their racks, before and after, with totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from reconciler.diff import eligible_brokers
+from reconciler.errors import escape_unprintable
+from reconciler.placement import count_load, measure_balance
+from reconciler.plan.explain.odds import Odds, weigh_odds
+from reconciler.plan.explain.reasons import Growth, give_reasons
+from reconciler.plan.text import count
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from reconciler.model import (
+        Assignment,
+        Balance,
+        Broker,
+        ClusterState,
+        Plan,
+        PlannedTopic,
+        TopicSpec,
+    )
+
+Idle = Literal["", "dead", "cordoned", "excluded", "gone"]
+"""Why a broker takes nothing new; "gone": a replica list names it, the cluster does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Preferred leaders, and replicas with them included."""
+
+    leaders: int = 0
+    replicas: int = 0
+
+    def __add__(self, other: Load) -> Load:
+        return Load(self.leaders + other.leaders, self.replicas + other.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A load before and after the plan."""
+
+    before: Load = Load()
+    after: Load = Load()
+
+    def __add__(self, other: Shift) -> Shift:
+        return Shift(self.before + other.before, self.after + other.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A broker: what it carries of the topic, and of all topics."""
+
+    broker: int
+    topic: Shift
+    cluster: Shift
+    idle: Idle = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rack:
+    """The brokers of a rack, by id; `name` is None where brokers tell no rack."""
+
+    name: str | None
+    columns: tuple[Column, ...]
+
+    @property
+    def topic(self) -> Shift:
+        """What the rack carries of the topic."""
+        return sum((column.topic for column in self.columns), Shift())
+
+    @property
+    def cluster(self) -> Shift:
+        """What the rack carries of all topics."""
+        return sum((column.cluster for column in self.columns), Shift())
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Partitions shown in one line, `first` to `last`, both included."""
+
+    first: int
+    last: int
+    new: bool
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A topic as the plan leaves it. Rows from `first_new` on are new, and only those.
+
+    `odds` is None where nothing new is placed.
+    """
+
+    topic: str
+    racks: tuple[Rack, ...]
+    rows: Assignment
+    first_new: int
+    before: Balance
+    after: Balance
+    odds: Odds | None
+    reasons: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All brokers, rack by rack."""
+        return tuple(column for rack in self.racks for column in rack.columns)
+
+    def blocks(self, most: int) -> tuple[Block, ...]:
+        """Return a block for each partition, or fold runs of them where those are too many."""
+        if len(self.rows) <= most:
+            return tuple(Block(p, p, p >= self.first_new) for p in range(len(self.rows)))
+        old = _fold(0, self.first_new, most // 2, new=False)
+        return (*old, *_fold(self.first_new, len(self.rows), most // 2, new=True))
+
+    def tally(self, block: Block) -> Mapping[int, Load]:
+        """Count what the partitions of a block put on each broker."""
+        leaders, replicas = count_load([self.rows[block.first : block.last + 1]])
+        return {broker: Load(leaders[broker], replicas[broker]) for broker in replicas}
+
+
+def _fold(start: int, end: int, most: int, *, new: bool) -> Iterator[Block]:
+    """Cut partitions into at most about so many blocks, at round numbers."""
+    size = next(s for s in round_sizes() if (end - start) <= s * most)
+    while start < end:
+        last = min(start - start % size + size, end) - 1
+        yield Block(start, last, new)
+        start = last + 1
+
+
+def round_sizes() -> Iterator[int]:
+    """Yield 1, 2, 5, 10, 20, 50 and so on."""
+    size = 1
+    while True:
+        yield from (size, 2 * size, 5 * size)
+        size *= 10
+
+
+def explain_topic(
+    name: str,
+    plan: Plan,
+    state: ClusterState,
+    *,
+    spec: TopicSpec | None = None,
+    excluded: Collection[int] = (),
+) -> Matrix:
+    """Lay out one topic of a cluster as a plan leaves it, and say why it lies like that.
+
+    The topic is in the plan or in the state; `spec` is its spec where it has one. Cost: one pass
+    over all replicas of the cluster, and some hundred placements of this one topic by Kafka's dice.
+    """
+    found, planned = state.topics.get(name), _find(plan, name)
+    before = found.assignment if found else ()
+    rows = planned.after.assignment if planned and planned.after else before
+    eligible = eligible_brokers(plan.brokers, excluded)
+    ids = [broker.id for broker in eligible]
+    growth = Growth(eligible, before, rows[len(before) :], spec is None or spec.rack_aware)
+    racks = _racks(_Loads(plan, state, before, rows), plan.brokers, excluded)
+    return Matrix(
+        topic=name,
+        racks=racks,
+        rows=rows,
+        first_new=len(before),
+        before=measure_balance([before], ids),
+        after=measure_balance([rows], ids),
+        odds=weigh_odds(growth),
+        reasons=tuple(map(escape_unprintable, _say_why(growth, racks, planned, spec))),
+    )
+
+
+def _find(plan: Plan, name: str) -> PlannedTopic | None:
+    return next((topic for topic in plan.topics if topic.name == name), None)
+
+
+def _say_why(
+    growth: Growth, racks: Iterable[Rack], planned: PlannedTopic | None, spec: TopicSpec | None
+) -> Iterator[str]:
+    if planned and planned.refusals:
+        yield f"Refused, so nothing new is placed: {planned.refusals[0].what}."
+    elif spec is not None and spec.assignment is not None:
+        yield f"Placed by hand, at {_place(spec)}: the rows are checked and taken as they are."
+    else:
+        yield from give_reasons(growth)
+    yield from _idle_brokers(racks)
+
+
+def _place(spec: TopicSpec) -> str:
+    where = spec.where("assignment")
+    return f"{where.file}:{where.line}"
+
+
+def _idle_brokers(racks: Iterable[Rack]) -> Iterator[str]:
+    """Say which brokers take nothing new, and what they keep of the topic."""
+    idle = [column for rack in racks for column in rack.columns if column.idle]
+    for kind in sorted({column.idle for column in idle}):
+        those = [column for column in idle if column.idle == kind]
+        held = sum((column.topic.after for column in those), Load())
+        ids = ", ".join(str(column.broker) for column in those)
+        who = f"Broker {ids} is {kind} and takes"
+        if len(those) > 1:
+            who = f"Brokers {ids} are {kind} and take"
+        yield f"{who} nothing new; {_kept(held)}."
+    if idle:
+        yield "Evenness is that of the other brokers."
+
+
+def _kept(held: Load) -> str:
+    if not held.replicas:
+        return "nothing of this topic is there"
+    stay = "stays" if held.replicas == 1 else "stay"
+    leading = f", {held.leaders} as preferred leader" if held.leaders else ""
+    return f"{count(held.replicas, 'replica')} of this topic {stay} there{leading}"
+
+
+class _Loads:
+    """Counts what every broker carries of the topic and of the cluster, before and after."""
+
+    def __init__(
+        self, plan: Plan, state: ClusterState, before: Assignment, rows: Assignment
+    ) -> None:
+        live = {topic: found.assignment for topic, found in state.topics.items()}
+        planned = {t.name: t.after.assignment for t in plan.topics if t.after}
+        self._topic = count_load([before]), count_load([rows])
+        self._cluster = count_load(live.values()), count_load({**live, **planned}.values())
+        self.named = {broker for row in rows for broker in row}
+
+    def of_topic(self, broker: int) -> Shift:
+        return self._shift(self._topic, broker)
+
+    def of_cluster(self, broker: int) -> Shift:
+        return self._shift(self._cluster, broker)
+
+    @staticmethod
+    def _shift(counts: tuple[tuple[Counter[int], Counter[int]], ...], broker: int) -> Shift:
+        before, after = (Load(leaders[broker], replicas[broker]) for leaders, replicas in counts)
+        return Shift(before, after)
+
+
+def _racks(loads: _Loads, brokers: Iterable[Broker], excluded: Collection[int]) -> tuple[Rack, ...]:
+    """Group all brokers by rack, those that left the cluster under `gone` at the end."""
+    columns: dict[str | None, list[Column]] = {}
+    known = sorted(brokers, key=lambda broker: (broker.rack or "", broker.id))
+    for broker in known:
+        column = _column(loads, broker.id, _idle(broker, excluded))
+        columns.setdefault(broker.rack, []).append(column)
+    gone = sorted(loads.named - {broker.id for broker in known})
+    racks = [Rack(name, tuple(group)) for name, group in columns.items()]
+    lost = tuple(_column(loads, broker, "gone") for broker in gone)
+    return (*racks, *([Rack("gone", lost)] if lost else []))
+
+
+def _column(loads: _Loads, broker: int, idle: Idle) -> Column:
+    return Column(broker, loads.of_topic(broker), loads.of_cluster(broker), idle)
+
+
+def _idle(broker: Broker, excluded: Collection[int]) -> Idle:
+    if not broker.alive:
+        return "dead"
+    if broker.cordoned:
+        return "cordoned"
+    return "excluded" if broker.id in excluded else ""

@@ -1,0 +1,76 @@
+"""A sheet of SVG: the few shapes that a picture is made of, and how they look in light and dark.
+
+Colours are those of GitHub's own pages. No scripts, no variables, no fonts from elsewhere: what
+shows SVG shows this.
+"""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape, quoteattr
+
+STYLE = """
+text{font:12px ui-sans-serif,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
+.h{font-size:16px;font-weight:600}.m{fill:#59636e}.s{font-size:11px}.t{font-size:8px}.e{text-anchor:end}
+.c{text-anchor:middle}.g{font-weight:600}.card{fill:#fff;stroke:#d1d9e0}.p{fill:#f6f8fa}
+.band{fill:#0969da;fill-opacity:.07}.x{fill:#59636e;fill-opacity:.1}
+.l{fill:#818b98;stroke:#818b98}.f{fill:none;stroke:#818b98}
+.l.n{fill:#0969da;stroke:#0969da}.f.n{fill:none;stroke:#0969da}
+.old{fill:#afb8c1}.add{fill:#0969da}.even{stroke:#59636e;stroke-dasharray:2 3}
+.whisker{stroke:#818b98}
+@media(prefers-color-scheme:dark){text{fill:#f0f6fc}.m{fill:#9198a1}
+.card{fill:#0d1117;stroke:#3d444d}.p{fill:#151b23}.band{fill:#4493f8;fill-opacity:.12}
+.x{fill:#9198a1;fill-opacity:.12}.l{fill:#656c76;stroke:#656c76}.f{stroke:#656c76}
+.l.n{fill:#4493f8;stroke:#4493f8}.f.n{stroke:#4493f8}.old{fill:#656c76}.add{fill:#4493f8}
+.even{stroke:#9198a1}.whisker{stroke:#656c76}}
+""".replace("\n", "")
+
+
+class Sheet:
+    """Collects shapes in the order in which they are painted. Units: pixels."""
+
+    def __init__(self) -> None:
+        self._shapes: list[str] = []
+
+    def write(self, x: float, y: float, text: str, style: str, *, turned: bool = False) -> None:
+        """Write text with its baseline at y; turned, it reads upwards."""
+        turn = f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
+        self._shapes.append(
+            f'<text class="{style}" x="{x:g}" y="{y:g}"{turn}>{escape(text)}</text>'
+        )
+
+    def box(
+        self, x: float, y: float, width: float, height: float, style: str, **known: str
+    ) -> None:
+        """Draw a rectangle; `known` becomes data attributes, for programs that read the picture."""
+        said = "".join(f" data-{name}={quoteattr(value)}" for name, value in known.items())
+        self._shapes.append(
+            f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
+            f"{_round(style)}{said}/>"
+        )
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
+        """Draw a straight line."""
+        self._shapes.append(
+            f'<line class="{style}" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
+        )
+
+    def finish(self, width: float, height: float, title: str, description: str) -> str:
+        """Return the document, its shapes on a card with a frame."""
+        frame = f'<rect class="card" x=".5" y=".5" width="{width - 1:g}" height="{height - 1:g}"'
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+                f'viewBox="0 0 {width:g} {height:g}" role="img" aria-labelledby="title desc">',
+                f'<title id="title">{escape(title)}</title>',
+                f'<desc id="desc">{escape(description)}</desc>',
+                f"<style>{STYLE}</style>",
+                f'{frame} rx="8"/>',
+                *self._shapes,
+                "</svg>\n",
+            ]
+        )
+
+
+def _round(style: str) -> str:
+    """Round corners where a shape is large enough for them to be seen."""
+    return {"p": ' rx="6"', "l": ' rx="2"', "f": ' rx="2"'}.get(style.split(maxsplit=1)[0], "")

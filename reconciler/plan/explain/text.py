@@ -1,0 +1,194 @@
+"""A matrix as text: a column for each broker, or for each rack where brokers are too many.
+
+What is too wide or too long is folded, with its totals; nothing is cut.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from reconciler.plan.explain.table import Line, Table
+from reconciler.plan.explain.words import (
+    CLUSTER,
+    TOPIC,
+    block_name,
+    broker_name,
+    compare,
+    has_racks,
+    headline,
+    rack_name,
+)
+from reconciler.plan.text import Paint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from reconciler.plan.explain.matrix import Block, Column, Load, Matrix, Rack
+    from reconciler.plan.explain.odds import Odds
+    from reconciler.plan.explain.words import Measure
+
+WIDTH = 120
+ROWS = 40
+"""Of more partitions than this, runs are folded into blocks."""
+
+NOTHING = "·"
+
+
+def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -> str:
+    """Render a matrix for people. Returns lines ending in a newline.
+
+    Units: width in characters. New replicas carry a `+`, with or without colours.
+    """
+    paint = Paint(colour)
+    table = Table(tuple(_broker_lines(matrix)))
+    fits = table.width <= width
+    title = wrap(" · ".join(headline(matrix)), width)
+    legend = wrap(_legend(matrix, by_broker=fits), width)
+    parts = [[*(paint("bold", line) for line in title), *(paint("dim", line) for line in legend)]]
+    if fits:
+        parts.append(list(table.render(paint)))
+    else:
+        parts += [list(part.render(paint)) for part in _rack_tables(matrix, width)]
+        parts.append(list(_brokers_by_load(matrix, width)))
+    if matrix.odds:
+        parts.append(list(_odds(matrix, matrix.odds, width)))
+    parts.append([line for reason in matrix.reasons for line in wrap(reason, width)])
+    return "\n\n".join("\n".join(map(str.rstrip, part)) for part in parts if part) + "\n"
+
+
+def _legend(matrix: Matrix, *, by_broker: bool) -> str:
+    says = ["L leader", "F follower"]
+    if matrix.first_new < len(matrix.rows):
+        says.append("+ new")
+    if len(matrix.rows) > ROWS:
+        says.append("4L 9F: so many of each in a block of partitions")
+    if by_broker and any(column.idle for column in matrix.columns):
+        says.append("(6) takes nothing new")
+    return " · ".join(says)
+
+
+def _broker_lines(matrix: Matrix) -> Iterator[Line]:
+    racks = matrix.racks
+    if has_racks(matrix):
+        yield _across("", racks, rack_name)
+    yield Line("broker", _each(racks, broker_name))
+    for number, block in enumerate(matrix.blocks(ROWS)):
+        tally = matrix.tally(block)
+        cells = [tuple(_mark(tally.get(c.broker), block) for c in rack.columns) for rack in racks]
+        yield Line(block_name(block), tuple(cells), rule_above=number == 0)
+    for title, measures in (("this topic", TOPIC), ("all topics", CLUSTER)):
+        yield _across(title, racks, lambda _: "", rule_above=True)
+        for measure in measures:
+            yield from _totals(measure, matrix)
+
+
+def _totals(measure: Measure, matrix: Matrix) -> Iterator[Line]:
+    """Yield a number by broker and by rack; before only where it was another, and something."""
+    racks = matrix.racks
+    before = _each(racks, lambda column: f"{measure.before(column)}")
+    after = _each(racks, lambda column: f"{measure.after(column)}")
+    new = not any(measure.before(rack) for rack in racks)
+    if new or before == after:
+        yield Line(f"  {measure.noun}", after)
+    else:
+        yield Line(f"  {measure.noun} before", before)
+        yield Line(f"  {measure.noun} after", after)
+    if has_racks(matrix):
+        yield _across("    by rack", racks, lambda rack: measure.shift(rack, new=new))
+
+
+def _each(racks: Iterable[Rack], say: Callable[[Column], str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(say(column) for column in rack.columns) for rack in racks)
+
+
+def _across(
+    label: str, racks: Iterable[Rack], say: Callable[[Rack], str], *, rule_above: bool = False
+) -> Line:
+    return Line(label, tuple((say(rack),) for rack in racks), rule_above, across=True)
+
+
+def _mark(load: Load | None, block: Block) -> str:
+    """Say what a block of partitions puts on a broker or a rack."""
+    if load is None:
+        return NOTHING
+    new = "+" if block.new else ""
+    if len(block) == 1:
+        return new + ("L" if load.leaders else "F")
+    counted = [(load.leaders, "L"), (load.replicas - load.leaders, "F")]
+    return " ".join(f"{new}{number}{letter}" for number, letter in counted if number)
+
+
+def _rack_tables(matrix: Matrix, width: int) -> Iterator[Table]:
+    """Yield the matrix with a column for each rack, then the racks' totals."""
+    racks = matrix.racks
+    lines = [_across("", racks, rack_name)]
+    for number, block in enumerate(matrix.blocks(ROWS)):
+        cells = tuple((_rack_mark(matrix, block, rack),) for rack in racks)
+        lines.append(Line(block_name(block), cells, rule_above=number == 0))
+    yield from Table(tuple(lines), left=True).split(width)
+    for title, measures in (("this topic", TOPIC), ("all topics", CLUSTER)):
+        head = Line(title, (("brokers",), *((measure.noun,) for measure in measures)))
+        new = not any(measure.before(rack) for measure in measures for rack in racks)
+        totals = [
+            Line(rack_name(rack), tuple(_rack_totals(rack, measures, new=new)), number == 0)
+            for number, rack in enumerate(racks)
+        ]
+        yield from Table((head, *totals), left=True).split(width)
+
+
+def _rack_mark(matrix: Matrix, block: Block, rack: Rack) -> str:
+    """Name the brokers of a partition in a rack; of a block, count what the rack holds."""
+    ids = {column.broker for column in rack.columns}
+    if len(block) > 1:
+        held = [load for broker, load in matrix.tally(block).items() if broker in ids]
+        return _mark(sum(held[1:], held[0]) if held else None, block)
+    new = "+" if block.new else ""
+    row = matrix.rows[block.first]
+    marks = [f"{new}{'LF'[i > 0]}{broker}" for i, broker in enumerate(row) if broker in ids]
+    return " ".join(marks) or NOTHING
+
+
+def _rack_totals(rack: Rack, measures: Iterable[Measure], *, new: bool) -> Iterator[tuple[str]]:
+    yield (str(len(rack.columns)),)
+    for measure in measures:
+        after = [measure.after(column) for column in rack.columns]
+        least, most = min(after), max(after)
+        each = f"{least:,}" if least == most else f"{least:,}..{most:,}"
+        yield (f"{measure.shift(rack, new=new)} ({each} each)",)
+
+
+def _brokers_by_load(matrix: Matrix, width: int) -> Iterator[str]:
+    """List all brokers by what they hold of the topic, so that no total is lost."""
+
+    def load(column: Column) -> list[int]:
+        return [-n for m in TOPIC for n in (m.after(column), m.before(column))]
+
+    new = matrix.first_new == 0
+    ordered = sorted(matrix.columns, key=lambda column: (load(column), column.broker))
+    for _, group in groupby(ordered, key=load):
+        same = list(group)
+        counts = ", ".join(f"{m.noun} {m.shift(same[0], new=new)}" for m in TOPIC)
+        brokers = "broker" if len(same) == 1 else "brokers"
+        says = f"{counts}: {brokers} {', '.join(_runs([column.broker for column in same]))}"
+        yield from wrap(says, width, subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _runs(ids: Sequence[int]) -> Iterator[str]:
+    """Join neighbours: 1, 2, 3, 7 is 1–3, 7."""
+    start = 0
+    for end in range(1, len(ids) + 1):
+        if end == len(ids) or ids[end] != ids[end - 1] + 1:
+            first, last = ids[start], ids[end - 1]
+            yield f"{first}" if first == last else f"{first}–{last}"
+            start = end
+
+
+def _odds(matrix: Matrix, odds: Odds, width: int) -> Iterator[str]:
+    """Set what is planned beside what Kafka's own placement would have risked."""
+    says = "Max − min over the brokers, beside what Kafka itself would have risked, over "
+    yield from wrap(f"{says}{odds.throws} throws of its dice:", width)
+    yield f"{'':<10}{'planned':>8}{'mean':>6}{'worst':>6}"
+    for noun, planned, risked in compare(matrix, odds):
+        yield f"  {noun:<8}{planned:>8,}{risked.expected:>6,.1f}{risked.worst:>6,}"
