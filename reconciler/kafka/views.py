@@ -8,12 +8,12 @@ it, so a stray one is noticed and asked again.
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 
+from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.topics import read_topic
@@ -44,10 +44,18 @@ class Views:
         self, names: Collection[str], with_config: Collection[str]
     ) -> Mapping[int, Mapping[str, TopicState]]:
         """Ask all living brokers side by side; one that does not answer is left out."""
-        nodes = self.list_brokers()
-        with ThreadPoolExecutor(max(1, min(len(nodes), _THREADS))) as pool:
-            views = pool.map(lambda node: self._read_one(node, names, with_config), nodes)
-            return {n.id: view for n, view in zip(nodes, views, strict=True) if view is not None}
+        views: dict[int, Mapping[str, TopicState]] = {}
+
+        def ask(node: Node) -> tuple[int, Mapping[str, TopicState] | None]:
+            return node.id, self._read_one(node, names, with_config)
+
+        def take(told: tuple[int, Mapping[str, TopicState] | None]) -> None:
+            broker, view = told
+            if view is not None:
+                views[broker] = view
+
+        run_side_by_side(ask, self.list_brokers(), _THREADS, take)
+        return dict(sorted(views.items()))
 
     def list_brokers(self) -> list[Node]:
         """Return the living brokers with their addresses, by id."""
