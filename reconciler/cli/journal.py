@@ -62,15 +62,24 @@ class Journal:
         """Take note of one step's answer."""
         self._write("step", asdict(answered))
         if self._bars is not None:
-            if answered.phase not in self._tasks:
-                title = TITLES[answered.phase]
-                self._tasks[answered.phase] = self._bars.add_task(title, total=answered.total)
-            self._bars.advance(self._tasks[answered.phase])
+            self._advance(self._bars, answered)
 
     def conclude(self, applied: Applied) -> None:
         """Take note of every outcome."""
         for outcome in applied.outcomes:
             self._write("outcome", asdict(outcome))
+
+    def _advance(self, bars: Progress, answered: StepAnswered) -> None:
+        """Count an answer, unless every step of the phase is: the rest are sent again.
+
+        The first round answers every step; a topic may have several to be asked about.
+        """
+        if answered.phase not in self._tasks:
+            title = TITLES[answered.phase]
+            self._tasks[answered.phase] = bars.add_task(title, total=answered.total)
+        task = self._tasks[answered.phase]
+        if not bars.tasks[task].finished:
+            bars.advance(task)
 
     def _write(self, kind: str, fields: dict[str, Any]) -> None:
         if self._file is None:
