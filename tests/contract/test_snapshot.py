@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from lab import connect_to, create, wait_for
 
 from reconciler import api
@@ -13,6 +14,7 @@ from reconciler.kafka import KafkaReader
 from reconciler.model import CreateTopic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from reconciler.sandbox import Cluster
@@ -21,8 +23,11 @@ THROTTLE = "leader.replication.throttled.replicas"
 
 
 @pytest.fixture
-def estate(cluster6: Cluster, topic_prefix: str, tmp_path: Path) -> Path:
-    """Wish for everything a plan can say: create, expand, configure, keep with a note, refuse."""
+def estate(cluster6: Cluster, topic_prefix: str, tmp_path: Path) -> Iterator[Path]:
+    """Wish for everything a plan can say: create, expand, configure, keep with a note, refuse.
+
+    What was created goes again: other tests compare all that the shared cluster has.
+    """
     root = tmp_path / "topics"
     root.mkdir()
     names = {part: f"{topic_prefix}{part}" for part in ("grown", "kept", "shrunk", "gone")}
@@ -42,7 +47,11 @@ def estate(cluster6: Cluster, topic_prefix: str, tmp_path: Path) -> Path:
         f"topic: {names['shrunk']}\npartitions: 2\n{counts}\n---\n"
         f"topic: {names['gone']}\nstate: absent\n"
     )
-    return root
+    yield root
+    admin = AdminClient({"bootstrap.servers": cluster6.bootstrap_servers})
+    mine = [name for name in admin.list_topics(timeout=10).topics if name.startswith(topic_prefix)]
+    for gone in admin.delete_topics(mine).values():
+        gone.result(20)
 
 
 def test_a_snapshot_of_a_real_cluster_is_read_back_whole(
