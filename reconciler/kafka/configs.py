@@ -138,40 +138,6 @@ def _take_batch(
                 raise
 
 
-def read_cordoned(client: AdminClient, brokers: Sequence[int]) -> frozenset[int]:
-    """Return the brokers whose log directories are all cordoned (KIP-1066, Kafka 4.3).
-
-    A broker that does not tell, for want of the right, of the key or of an answer, counts as not
-    cordoned: the brokers themselves refuse what would be placed there.
-    """
-    asked = {
-        broker: client.describe_configs(
-            [ConfigResource(ResourceType.BROKER, str(broker))], request_timeout=REQUEST_S / 2
-        )
-        for broker in brokers
-    }
-    return frozenset(
-        broker
-        for broker, answers in asked.items()
-        if any(_is_cordoned(answer) for answer in answers.values())
-    )
-
-
-def _is_cordoned(answer: Future[dict[str, ConfigEntry]]) -> bool:
-    try:
-        entries = answer.result()
-    except KafkaException:
-        return False
-    cordoned = _read_list(entries, "cordoned.log.dirs")
-    directories = _read_list(entries, "log.dirs") or _read_list(entries, "log.dir")
-    return "*" in cordoned or (bool(directories) and directories <= cordoned)
-
-
-def _read_list(entries: Mapping[str, ConfigEntry], key: str) -> set[str]:
-    value = entries[key].value if key in entries else None
-    return {part.strip() for part in (value or "").split(",") if part.strip()}
-
-
 @contextmanager
 def _without_collection() -> Iterator[None]:
     """Hold the cyclic collector off: it walks every entry alive, and there are no cycles.

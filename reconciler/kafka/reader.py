@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import Finding, Severity
-from reconciler.kafka.configs import TopicConfigs, read_configs, read_cordoned
+from reconciler.kafka.broker_configs import (
+    complete_defaults,
+    find_cordoned,
+    read_broker_configs,
+)
+from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.reassignments import read_reassignments
 from reconciler.kafka.rights import (
@@ -70,7 +75,7 @@ class KafkaReader:
             cluster_id=found.cluster_id,
             brokers=_list_brokers(found, topics.values()),
             topics=MappingProxyType(topics),
-            config_defaults=MappingProxyType(found.configs.defaults),
+            config_defaults=MappingProxyType(found.defaults),
             notes=(*notes, *_note_blindness(found, self._connection.entry.name)),
         )
 
@@ -141,6 +146,7 @@ class _Found:
     topics: dict[str, TopicMetadata]
     cordoned: frozenset[int] = frozenset()
     configs: TopicConfigs = field(default_factory=TopicConfigs)
+    defaults: dict[str, str] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     late: dict[str, int] = field(default_factory=dict)
 
@@ -153,7 +159,8 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
     nodes = sorted(cluster.nodes, key=lambda node: node.id)
     found = _Found(cluster.cluster_id, nodes, {n: t for n, t in shown.items() if t.error is None})
     alive = [node.id for node in nodes]
-    found.cordoned = read_cordoned(client, alive)
+    told = read_broker_configs(client, alive)
+    found.cordoned = find_cordoned(told)
     named = set(found.topics if config_of is None else config_of)
     found.configs = read_configs(client, _choose_topics(found, named), alive)
     missing = named - found.topics.keys()
@@ -163,6 +170,7 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
         found.late = elsewhere.known_by
         found.configs.overrides |= elsewhere.overrides
         found.configs.denied |= elsewhere.denied
+    found.defaults = complete_defaults(found.configs, told.values())
     return found
 
 
