@@ -12,7 +12,7 @@ from reconciler.plan.steps import steps_of
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import (
@@ -148,13 +148,11 @@ def _placement(topic: PlannedTopic, racks: Racks) -> Iterator[str]:
     yield _detail("placement", ", ".join(says) + beside)
 
 
-def _racks(brokers: Iterable[Broker]) -> Racks:
+def _racks(brokers: Sequence[Broker]) -> Racks:
     """Return the ids of each rack that can take something; nothing where there is one at most."""
-    racks: dict[str, set[int]] = {}
-    for broker in brokers:
-        if broker.rack is not None and broker.alive and not broker.cordoned:
-            racks.setdefault(broker.rack, set()).add(broker.id)
-    return tuple(racks.values()) if len(racks) > 1 else ()
+    able = {b.rack for b in brokers if b.rack is not None and b.alive and not b.cordoned}
+    racks = tuple({b.id for b in brokers if b.rack == rack} for rack in sorted(able))
+    return racks if len(racks) > 1 else ()
 
 
 def _describe_racks(after: TopicImage, balance: Balance, racks: Racks) -> Iterator[str]:

@@ -260,7 +260,7 @@ class _Drawing:
 
     def _odds(self, odds: Odds) -> None:
         """Draw the planned max − min above what Kafka risks: the mean a bar, the worst a line."""
-        says = "max − min over the brokers: planned, and what Kafka itself would have risked"
+        says = "max − min over the brokers, beside what Kafka would have risked"
         for line in self._wrap(says):
             self.sheet.write(EDGE, self.y + 14, line, "m s")
             self.y += LINE

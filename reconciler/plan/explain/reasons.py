@@ -154,25 +154,25 @@ def _racks_let(growth: Growth, giver: int, taker: int) -> bool:
 
 
 def _why_racks(growth: Growth, fullest: int, emptiest: int) -> str:
+    """Say which of the two brokers' racks the rule binds, and how many brokers each has."""
     full, empty = growth.rack_of[fullest], growth.rack_of[emptiest]
     must, may = growth.share[full][0], growth.share[empty][1]
-    partitions = len(growth.new)
-    if must and growth.in_rack(full) == must * partitions:
-        says = (
-            f"rack {full} has to hold {count(must, 'replica')} of each of "
-            f"{count(partitions, 'new partition')}"
-        )
-    else:
-        says = (
-            f"rack {empty} may hold at most {count(may, 'replica')} of each of "
-            f"{count(partitions, 'new partition')}"
-        )
-    here, there = count(growth.sizes[full], "broker"), count(growth.sizes[empty], "broker")
-    return (
-        f"{says}; rack {full} has {here} for its {growth.in_rack(full):,}, rack {empty} "
-        f"{there} for its {growth.in_rack(empty):,}. An even spread over racks goes before an "
-        "even spread over brokers"
+    bound, says, other = empty, f"may hold at most {count(may, 'replica')}", full
+    if must and growth.in_rack(full) == must * len(growth.new):
+        bound, says, other = full, f"has to hold {count(must, 'replica')}", empty
+    here, there = (
+        f"{growth.in_rack(rack):,} on {count(growth.sizes[rack], 'broker')}"
+        for rack in (bound, other)
     )
+    return (
+        f"{_rack(bound)} {says} of each of {count(len(growth.new), 'new partition')}, {here}; "
+        f"{_rack(other)} has {there}. An even spread over racks goes before an even spread over "
+        "brokers"
+    )
+
+
+def _rack(name: str) -> str:
+    return name if name.lower().startswith("rack") else f"rack {name}"
 
 
 def _existing_stay(totals: Mapping[int, int], new: Mapping[int, int], verb: str) -> str:

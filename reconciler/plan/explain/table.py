@@ -81,13 +81,14 @@ class Table:
         return max(len(line.label) for line in self.lines)
 
     def _widths(self) -> list[list[int]]:
-        """Return the width of every column, by group; a wide cell across widens the last."""
+        """Return the width of every column, by group; a wide cell across widens them all."""
         apart = [line.cells for line in self.lines if not line.across]
         across = [line.cells for line in self.lines if line.across]
         groups = [_column_widths(group) for group in zip(*apart, strict=True)]
         for number, widths in enumerate(groups):
             widest = max((len(cells[number][0]) for cells in across), default=0)
-            widths[-1] += max(widest - _group_width(widths), 0)
+            for missing in range(widest - _group_width(widths)):
+                widths[-1 - missing % len(widths)] += 1
         return groups
 
 

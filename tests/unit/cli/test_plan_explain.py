@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from reconciler.cli.app import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SNAPSHOT = {
     "brokers": [{"id": n, "rack": "abc"[n % 3]} for n in range(1, 7)],
@@ -20,6 +17,7 @@ SNAPSHOT = {
         {"name": "alone", "partitions": [[1], [1]]},
     ],
 }
+DOCS = Path(__file__).parents[3] / "docs"
 PLAN = ("plan", "--cluster", "prod", "--against", "s.json")
 
 
@@ -101,3 +99,16 @@ def test_a_picture_beside_the_plan(directory: Path, capsys: pytest.CaptureFixtur
 def test_usage(more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*PLAN, *more]) == 64
     assert said in capsys.readouterr().err
+
+
+def test_the_documentation_shows_what_is_printed_and_drawn(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    snapshot, topic = str(DOCS / "images" / "one-broker-down.json"), "payments.captured"
+    command = ["plan", str(DOCS.parent / "topics"), "--cluster", "prod-eu", "--against", snapshot]
+    assert run([*command, "--topic", topic, "--explain", topic, "--svg", "drawn.svg"]) == 0
+    _, _, explanation = printed(capsys).partition(f"\n\n{topic} · ")
+    assert explanation in (DOCS / "explain.md").read_text(encoding="utf-8")
+    drawn = (directory / "drawn.svg").read_text(encoding="utf-8")
+    assert drawn == (DOCS / "images" / "explain.svg").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, spec, topic
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import Level, LevelResult
+from reconciler.model import Broker, Level, LevelResult
 from reconciler.plan import fingerprint_plan, render_text
 
 if TYPE_CHECKING:
@@ -75,6 +75,13 @@ def test_racks_are_told_where_there_are_some(racks: str, placed: str, said: str)
     state = cluster(nodes=brokers(*racks))
     placement = block(spec(assignment=rows(placed)), state)[1]
     assert placement.endswith(said)
+
+
+def test_what_a_dead_broker_holds_is_still_in_its_rack() -> None:
+    nodes = (*brokers("a", "b"), Broker(3, "b", alive=False))
+    wished = spec(assignment=rows("1,2 3,1 2,1"))
+    placement = block(wished, cluster(topic("1,2 3,1"), nodes=nodes))[1]
+    assert "replicas 2..3 a broker, racks even (before:" in placement
 
 
 def test_an_expansion_with_its_risk() -> None:
