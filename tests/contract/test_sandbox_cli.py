@@ -111,7 +111,7 @@ def test_without_a_sandbox_the_way_out_is_named() -> None:
 
 def test_like_takes_ids_and_racks_from_a_snapshot(tmp_path: Path) -> None:
     snapshot = tmp_path / "snapshot.json"
-    brokers = [{"id": 30, "rack": "eu-1ß"}, {"id": 4, "rack": None, "more": 1}]
+    brokers = [{"id": 30, "rack": "eu-1ß"}, {"id": 4, "rack": None}]
     snapshot.write_text(json.dumps({"format_version": "1.0", "brokers": brokers, "topics": []}))
     up = run("up", "--like", str(snapshot))
     assert up.returncode == 0, up.stderr
