@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt generate test-slow bench-balance bench-read bench-apply clean
+.PHONY: help demo test lint fmt generate test-slow bench-balance bench-read bench-apply bench-placement clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -48,6 +48,9 @@ bench-read: $(READY)  ## An empty plan of 1,000 and 5,000 topics beside the smal
 
 bench-apply: $(READY)  ## Creating 1,000 and 5,000 topics beside the smallest script.
 	@$(BIN)/python benchmarks/apply.py
+
+bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: quality and CPU.
+	@$(BIN)/python benchmarks/placement.py
 
 clean:  ## Take away what these targets made here.
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,17 +1,21 @@
-"""How good and how fast placement is: the optimal strategy beside striping, case by case.
+"""How good and how fast placement is: ours, striping, and Kafka's own class, side by side.
 
-CPU seconds are this process's own, of placing and its certificate; the checker that holds every
-answer against the hard rules is timed apart. An heir is who leads next when a leader's broker
-dies: `heir` is the largest share of one broker's leaders that falls to a single other one, in
-multiples of an even division over all brokers that can inherit.
+Every case is placed by all three in turn, in one run. Ours and striping run in this process,
+Kafka's StripedReplicaPlacer in a warm JVM beside it. `make bench-placement` runs it; letters
+choose cases: `python benchmarks/placement.py a e`.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from statistics import mean
 from typing import TYPE_CHECKING
+
+from placement_bounds import bound_cluster, bound_topics
+from placement_java import JavaPlacer
 
 from reconciler.model import Broker
 from reconciler.placement import (
@@ -24,135 +28,265 @@ from reconciler.placement import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from reconciler.model import Assignment
 
     Rows = Mapping[str, Assignment]
 
+LEGEND = """\
+Columns. topic: leader/replica max − min of the worst topic (in c: of the worst step on the way);
+  cluster: the same of all topics together; bound: the least that is possible, each on its own.
+  heir: the largest share of one broker's leaders that falls to a single other one when it dies, in
+  multiples of an even division among the brokers of other racks; its bound supposes even leaders.
+  sets: different sets of brokers that hold a partition. Of the topics that the case places.
+CPU. optimal and striped: of this process, from the problem to the rows; with certificates where
+  there are any, without the checker, which has to accept every answer. kafka: of the JVM's
+  process, garbage collection included, from specs in Java to assignments in Java; in brackets the
+  placing thread alone. One call into Java for all topics; its view of the cluster is a list and a
+  constant, less than the controller's own costs. Means of the repeats.
+Dice. kafka draws at random, and looks neither at existing replicas nor at other topics. Where one
+  topic is placed, it is so {draws} times: means over these, then the worst of each column."""
+
 HEADING = (
-    f"{'case':34} {'strategy':9} {'CPU s':>7} {'check':>6}  {'topic L/R':>10} {'cluster L/R':>12}"
-    f" {'heir':>6}  proven"
+    f"{'':24} {'topic':>9} {'cluster':>11} {'heir':>7} {'sets':>7} {'CPU s':>9} {'÷ kafka':>9}"
 )
+DRAWS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A problem, or one grown a partition at a time up to `grown_to`."""
+    """A problem, or one grown a partition at a time up to `grown_to`.
+
+    `repeats` are interleaved; within each, ours runs `loops` times to be long enough to time.
+    `draws` is how many dice Kafka's class throws for it.
+    """
 
     name: str
     problem: Problem
     grown_to: int = 0
-    repeats: int = 1
+    repeats: int = 3
+    loops: int = 1
+    draws: int = 1
 
 
-def main() -> None:
-    """Print one line for each case and strategy."""
-    print(HEADING)
-    for make in CASES:
-        case = make()
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How good an answer is; what each means, the legend says."""
+
+    topic_leaders: float
+    topic_replicas: float
+    cluster_leaders: float
+    cluster_replicas: float
+    heir: float
+    sets: float
+
+    def __str__(self) -> str:
+        topic = f"{_short(self.topic_leaders)}/{_short(self.topic_replicas)}"
+        cluster = f"{_short(self.cluster_leaders)}/{_short(self.cluster_replicas)}"
+        sets = f"{self.sets:,.0f}" if self.sets else ""
+        return f"{topic:>9} {cluster:>11} {self.heir:6.2f}x {sets:>7}"
+
+
+def main(letters: Iterable[str] = ()) -> None:
+    """Compare all cases, or some."""
+    with JavaPlacer() as java:
+        print(f"{java.described}; Python {sys.version.split()[0]}")
+        print(LEGEND.format(draws=DRAWS))
+        print(HEADING)
+        for letter, make in CASES.items():
+            if letter in (letters or CASES):
+                compare(make(), java)
+
+
+def compare(case: Case, java: JavaPlacer) -> None:
+    """Place a case by each, turn by turn, and print a line for each and one for the bounds."""
+    cpu: dict[str, list[float]] = defaultdict(list)
+    answers: dict[str, Rows] = {}
+    for turn in range(case.repeats):
         for strategy in STRATEGIES:
-            print(measure(case, strategy), flush=True)
+            answers[strategy], seconds = place(case, strategy)
+            cpu[strategy].append(seconds)
+        thrown, whole, thread = throw(case, java, turn)
+        cpu["kafka"].append(whole)
+        cpu["thread"].append(thread)
+    print(f"\n{case.name}\n  {'bound':<22} {bound(case)}", flush=True)
+    kafka = mean(cpu["kafka"])
+    for strategy, rows in answers.items():
+        check(case, strategy, rows)
+        spent = mean(cpu[strategy])
+        times = f"{_seconds(spent):>9} {spent / kafka:9.1f}"
+        print(f"  {strategy:<22} {measure(case, rows)} {times}", flush=True)
+    figures = [measure(case, rows) for rows in thrown]
+    times = f"{_seconds(kafka):>9} ({_seconds(mean(cpu['thread']))})"
+    print(f"  {'kafka':<22} {_fold(mean, figures)} {times}", flush=True)
+    if len(figures) > 1:
+        print(f"  {'kafka, worst':<22} {replace(_fold(max, figures), sets=0)}", flush=True)
 
 
-def measure(case: Case, strategy: str) -> str:
-    """Place a case, the best of its repeats, and describe the outcome in a line."""
-    seconds = []
-    for _ in range(case.repeats):
-        start = time.process_time()
-        rows, proven = place(case, strategy)
-        seconds.append(time.process_time() - start)
+def place(case: Case, strategy: str) -> tuple[Rows, float]:
+    """Return the new rows, and the CPU seconds they took."""
     start = time.process_time()
-    if not case.grown_to and check_placement(case.problem, rows):
-        raise SystemExit(f"{case.name}, {strategy}: the checker finds fault")
-    check = time.process_time() - start
-    topic, cluster = skews(case, rows)
-    return (
-        f"{case.name:34} {strategy:9} {min(seconds):7.3f} {check:6.3f}  {topic:>10} {cluster:>12}"
-        f" {worst_heir(case, rows):5.2f}x  {proven}"
-    )
+    for _ in range(case.loops):
+        rows = _grow(case, strategy) if case.grown_to else STRATEGIES[strategy](case.problem).rows
+    return rows, (time.process_time() - start) / case.loops
 
 
-def place(case: Case, strategy: str) -> tuple[Rows, str]:
-    """Return the new rows, and which levels are proven to be optimal."""
-    if case.grown_to:
-        return grow(case, strategy), "-"
-    placed = STRATEGIES[strategy](case.problem)
-    return placed.rows, "".join("+" if level.proven else "?" for level in placed.levels) or "-"
-
-
-def grow(case: Case, strategy: str) -> Rows:
+def _grow(case: Case, strategy: str) -> Rows:
     """Grow one topic a partition at a time."""
     (wish,) = case.problem.wishes
     rows: Assignment = ()
     while len(rows) < case.grown_to:
-        leaders, replicas = count_load([rows])
-        step = replace(wish, existing=rows, count=1)
-        problem = replace(case.problem, leaders=leaders, replicas=replicas, wishes=(step,))
-        rows += STRATEGIES[strategy](problem).rows[wish.topic]
+        rows += STRATEGIES[strategy](_step(case, rows)).rows[wish.topic]
     return {wish.topic: rows}
 
 
-def skews(case: Case, rows: Rows) -> tuple[str, str]:
-    """Return max − min of leaders and replicas: of the worst topic, and of the cluster."""
+def _step(case: Case, rows: Assignment) -> Problem:
+    leaders, replicas = count_load([rows])
+    (wish,) = case.problem.wishes
+    step = replace(wish, existing=rows, count=1)
+    return replace(case.problem, leaders=leaders, replicas=replicas, wishes=(step,))
+
+
+def throw(case: Case, java: JavaPlacer, seed: int) -> tuple[list[Rows], float, float]:
+    """Return every draw of Kafka's class, and the CPU seconds of one: process and thread."""
+    nodes = [(broker.id, broker.rack or "") for broker in case.problem.brokers]
+    replication = case.problem.wishes[0].replication
+    if case.grown_to:
+        wished = [(p, 1, replication) for p in range(case.grown_to)]
+    else:
+        wished = [(len(w.existing), w.count, w.replication) for w in case.problem.wishes]
+    cpu, found = java.place(nodes, wished * case.draws, seed)
+    rows = iter(tuple(map(tuple, found.tolist())))
+    thrown = [_deal(case, rows) for _ in range(case.draws)]
+    return thrown, cpu.process / case.draws, cpu.thread / case.draws
+
+
+def _deal(case: Case, rows: Iterator[tuple[int, ...]]) -> Rows:
+    """Give every wish its rows, in the order in which they were asked for."""
+    return {
+        wish.topic: tuple(next(rows) for _ in range(case.grown_to or wish.count))
+        for wish in case.problem.wishes
+    }
+
+
+def check(case: Case, strategy: str, rows: Rows) -> None:
+    """Errors: SystemExit where the checker finds fault with an answer."""
+    problem = case.problem
+    if case.grown_to:
+        problem = replace(problem, wishes=(replace(problem.wishes[0], count=case.grown_to),))
+    if violations := check_placement(problem, rows):
+        raise SystemExit(f"{case.name}, {strategy}: {violations[0]}")
+
+
+def measure(case: Case, rows: Rows) -> Figures:
+    """Measure an answer together with what was there before."""
     ids = [broker.id for broker in case.problem.brokers]
     existing = {wish.topic: wish.existing for wish in case.problem.wishes}
-    each = [measure_balance([existing[topic], new], ids) for topic, new in rows.items()]
+    whole = {topic: (*existing[topic], *new) for topic, new in rows.items()}
+    if case.grown_to:
+        (grown,) = whole.values()
+        looked_at = [grown[:count] for count in range(1, case.grown_to + 1)]
+    else:
+        looked_at = list(whole.values())
+    each = [measure_balance([assignment], ids) for assignment in looked_at]
     leaders, replicas = count_load(rows.values())
-    led = [case.problem.leaders.get(b, 0) + leaders[b] for b in ids]
-    held = [case.problem.replicas.get(b, 0) + replicas[b] for b in ids]
-    topic = max(b.leaders.skew for b in each), max(b.replicas.skew for b in each)
-    return "{}/{}".format(*topic), f"{max(led) - min(led)}/{max(held) - min(held)}"
+    return Figures(
+        max(balance.leaders.skew for balance in each),
+        max(balance.replicas.skew for balance in each),
+        _skew(case.problem.leaders.get(b, 0) + leaders[b] for b in ids),
+        _skew(case.problem.replicas.get(b, 0) + replicas[b] for b in ids),
+        worst_heir(case.problem, whole.values()),
+        len({frozenset(row) for assignment in whole.values() for row in assignment}),
+    )
 
 
-def worst_heir(case: Case, rows: Rows) -> float:
+def worst_heir(problem: Problem, assignments: Iterable[Assignment]) -> float:
     """Return the worst heir's share of a leader's rows, in multiples of an even division."""
     heirs: dict[int, Counter[int]] = defaultdict(Counter)
-    for wish in case.problem.wishes:
-        for row in (*wish.existing, *rows[wish.topic]):
-            if len(row) > 1:
-                heirs[row[0]][row[1]] += 1
-    rack = {broker.id: broker.rack for broker in case.problem.brokers}
-    shares = []
-    for leader, after in heirs.items():
-        possible = sum(rack[b] != rack[leader] for b in rack)
-        shares.append(max(after.values()) * possible / after.total())
-    return max(shares, default=0.0)
+    for assignment in assignments:
+        for leader, heir, *_ in assignment:
+            heirs[leader][heir] += 1
+    able = _able_to_inherit(problem)
+    return max(max(c.values()) * able[leader] / c.total() for leader, c in heirs.items())
+
+
+def _able_to_inherit(problem: Problem) -> dict[int, int]:
+    """Count the brokers in other racks, where all heirs are: no case has fewer racks than RF."""
+    return {b.id: sum(b.rack != other.rack for other in problem.brokers) for b in problem.brokers}
+
+
+def bound(case: Case) -> Figures:
+    """Return what no placement can better; nothing is known of sets."""
+    problem = case.problem
+    (first, *_), count = problem.wishes, sum(w.count + len(w.existing) for w in problem.wishes)
+    if case.grown_to:
+        count = case.grown_to
+        steps = [replace(problem, wishes=(replace(first, count=n),)) for n in range(1, count + 1)]
+        each = [bound_topics(step) for step in steps]
+        topic = max(leaders for leaders, _ in each), max(replicas for _, replicas in each)
+        cluster = bound_cluster(steps[-1])
+    else:
+        topic, cluster = bound_topics(problem), bound_cluster(problem)
+    led = max(1, count // len(problem.brokers))
+    heir = max(-(-led // able) * able / led for able in _able_to_inherit(problem).values())
+    return Figures(*topic, *cluster, heir, 0)
+
+
+def _fold(fold: Callable[[Iterable[float]], float], figures: Iterable[Figures]) -> Figures:
+    return Figures(*map(fold, zip(*map(astuple, figures), strict=True)))
+
+
+def _skew(loads: Iterable[int]) -> int:
+    counts = list(loads)
+    return max(counts) - min(counts)
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:.1f}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.6f}" if seconds < 0.01 else f"{seconds:.3f}"
 
 
 def nodes(count: int, racks: int) -> tuple[Broker, ...]:
     return tuple(Broker(b, f"rack-{b % racks}") for b in range(count))
 
 
-def new_topics(name: str, topics: int, partitions: int, repeats: int = 1) -> Case:
+def new_topics(name: str, topics: int, partitions: int, repeats: int) -> Case:
     wishes = tuple(Wish(f"topic-{t:05}", (), partitions, 3) for t in range(topics))
     return Case(name, Problem(nodes(100, 5), {}, {}, wishes), repeats=repeats)
 
 
 def one_topic() -> Case:
     wishes = (Wish("orders", (), 30, 3),)
-    return Case("a  30 partitions, 9 brokers", Problem(nodes(9, 3), {}, {}, wishes), repeats=5)
+    problem = Problem(nodes(9, 3), {}, {}, wishes)
+    return Case("a  30 partitions, 9 brokers in 3 racks", problem, loops=50, draws=DRAWS)
 
 
 def small_topics() -> Case:
     wishes = tuple(Wish(f"topic-{t:04}", (), 1 + t % 12, 3) for t in range(1000))
-    return Case("b  1,000 of 1-12, 12 brokers", Problem(nodes(12, 3), {}, {}, wishes), repeats=3)
+    problem = Problem(nodes(12, 3), {}, {}, wishes)
+    return Case("b  1,000 topics of 1 to 12 partitions, 12 brokers in 3 racks", problem, repeats=5)
 
 
 def one_at_a_time() -> Case:
     problem = Problem(nodes(6, 3), {}, {}, (Wish("orders", (), 1, 3),))
-    return Case("c  one at a time to 24, 6 brokers", problem, grown_to=24, repeats=3)
+    name = "c  grown one partition at a time to 24, 6 brokers in 3 racks"
+    return Case(name, problem, grown_to=24, loops=10, draws=DRAWS)
 
 
 def unequal_racks() -> Case:
     racks = ("a", "a", "b", "b", "c")
     brokers = tuple(Broker(b, rack) for b, rack in enumerate(racks))
     problem = Problem(brokers, {}, {}, (Wish("orders", (), 60, 3),))
-    return Case("d  60 partitions, racks of 2, 2, 1", problem, repeats=5)
+    return Case("d  60 partitions, racks of 2, 2, 1 brokers", problem, loops=50, draws=DRAWS)
 
 
 def many_topics() -> Case:
-    return new_topics("e  10,000 x 20, 100 brokers", 10_000, 20, repeats=5)
+    name = "e  10,000 topics of 20 partitions, 100 brokers in 5 racks"
+    return new_topics(name, 10_000, 20, repeats=5)
 
 
 def expansions() -> Case:
@@ -162,22 +296,22 @@ def expansions() -> Case:
     leaders, replicas = count_load(rows.values())
     wishes = tuple(Wish(w.topic, rows[w.topic], 4, 3) for w in before.wishes[::10])
     problem = replace(before, leaders=leaders, replicas=replicas, wishes=wishes)
-    return Case("f  1,000 from 20 to 24 on (e)", problem, repeats=3)
+    return Case("f  1,000 of (e)'s topics grown from 20 to 24, where (e) left them", problem)
 
 
 def million_partitions() -> Case:
-    return new_topics("g  50,000 x 20, 100 brokers", 50_000, 20)
+    return new_topics("g  50,000 topics of 20 partitions, 100 brokers in 5 racks", 50_000, 20, 2)
 
 
-CASES: tuple[Callable[[], Case], ...] = (
-    one_topic,
-    small_topics,
-    one_at_a_time,
-    unequal_racks,
-    many_topics,
-    expansions,
-    million_partitions,
-)
+CASES: Mapping[str, Callable[[], Case]] = {
+    "a": one_topic,
+    "b": small_topics,
+    "c": one_at_a_time,
+    "d": unequal_racks,
+    "e": many_topics,
+    "f": expansions,
+    "g": million_partitions,
+}
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

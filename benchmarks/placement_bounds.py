@@ -1,0 +1,125 @@
+"""The least max − min that is possible, counted without any solver.
+
+Each bound is on its own: a placement that reaches one may have to miss another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from reconciler.placement import count_load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reconciler.placement import Problem, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a rack may take: its brokers' loads now, and how many new ones it has to get."""
+
+    held: tuple[int, ...]
+    least: int
+    most: int
+
+
+def bound_topics(problem: Problem) -> tuple[int, int]:
+    """Return the least max − min of leaders and of replicas of the worst topic."""
+    bounds = [_bound_topic(problem, wish) for wish in problem.wishes]
+    return max(leaders for leaders, _ in bounds), max(replicas for _, replicas in bounds)
+
+
+def bound_cluster(problem: Problem) -> tuple[int, int]:
+    """Return the least max − min of the cluster, whatever that would do to the topics."""
+    count = sum(wish.count for wish in problem.wishes)
+    bounds: Counter[str] = Counter()
+    limits: Counter[str] = Counter()
+    for wish in problem.wishes:
+        for rack, (least, most) in _share(problem, wish).items():
+            bounds[rack] += least * wish.count
+            limits[rack] += most * wish.count
+    total = sum(wish.count * wish.replication for wish in problem.wishes)
+    racks = _racks(problem)
+    led = _load(racks, problem.leaders)
+    held = _load(racks, problem.replicas)
+    rooms = tuple(Room(held[rack], bounds[rack], limits[rack]) for rack in racks)
+    return _bound_leaders(led, count), least_skew(rooms, total, count)
+
+
+def _bound_topic(problem: Problem, wish: Wish) -> tuple[int, int]:
+    leaders, replicas = count_load([wish.existing])
+    racks = _racks(problem)
+    led, held = _load(racks, leaders), _load(racks, replicas)
+    share = _share(problem, wish)
+    rooms = tuple(
+        Room(held[rack], share[rack][0] * wish.count, share[rack][1] * wish.count) for rack in racks
+    )
+    return (
+        _bound_leaders(led, wish.count),
+        least_skew(rooms, wish.count * wish.replication, wish.count),
+    )
+
+
+def _bound_leaders(led: Mapping[str, tuple[int, ...]], count: int) -> int:
+    """Return the bound for leaders, to whom racks are one."""
+    together = tuple(load for loads in led.values() for load in loads)
+    return least_skew((Room(together, count, count),), count, count)
+
+
+@cache
+def least_skew(rooms: tuple[Room, ...], total: int, most: int) -> int:
+    """Return the least max − min when `total` come on top, at most `most` of them to a broker."""
+    loads = [load for room in rooms for load in room.held]
+    after = sum(loads) + total
+    skew = 0
+    while True:  # the average lies between least and most loaded, so few floors can do
+        floors = range(-(-after // len(loads)) - skew, after // len(loads) + 1)
+        if any(_fits(rooms, total, most, floor, floor + skew) for floor in floors):
+            return skew
+        skew += 1
+
+
+def _fits(rooms: Sequence[Room], total: int, most: int, floor: int, ceiling: int) -> bool:
+    """Tell whether all loads can end between a floor and a ceiling."""
+    fewest = highest = 0
+    for room in rooms:
+        if max(room.held) > ceiling or min(room.held) + most < floor:
+            return False
+        low = max(room.least, sum(max(0, floor - load) for load in room.held))
+        high = min(room.most, sum(min(most, ceiling - load) for load in room.held))
+        if low > high:
+            return False
+        fewest += low
+        highest += high
+    return fewest <= total <= highest
+
+
+def _share(problem: Problem, wish: Wish) -> dict[str, tuple[int, int]]:
+    """Return the fewest and the most replicas of one partition that each rack may hold."""
+    size = {rack: len(ids) for rack, ids in _racks(problem).items()}
+    whole = 0
+    while sum(min(n, whole + 1) for n in size.values()) <= wish.replication and whole < max(
+        size.values()
+    ):
+        whole += 1
+    left = wish.replication - sum(min(n, whole) for n in size.values())
+    return {
+        rack: (min(n, whole), min(n, whole) + (left > 0 and n > whole)) for rack, n in size.items()
+    }
+
+
+def _racks(problem: Problem) -> dict[str, list[int]]:
+    racks = defaultdict(list)
+    for broker in problem.brokers:
+        racks[broker.rack or ""].append(broker.id)
+    return racks
+
+
+def _load(
+    racks: Mapping[str, Sequence[int]], counts: Mapping[int, int]
+) -> dict[str, tuple[int, ...]]:
+    return {rack: tuple(counts.get(b, 0) for b in ids) for rack, ids in racks.items()}
