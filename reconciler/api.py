@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reconciler.kafka import Connection
     from reconciler.model import ClusterState, Plan, TopicSpec
     from reconciler.plan.explain import Matrix
+    from reconciler.plan.weigh import Weigh
     from reconciler.spec import ClusterEntry, Estate
 
 PlanFormat = Literal["text", "json"]
@@ -100,16 +101,27 @@ def write_snapshot(state: ClusterState, path: str | Path) -> None:
     write(state, Path(path))
 
 
-def build_plan(estate: Estate, cluster: str, state: ClusterState, *, topics: str = "*") -> Plan:
+def build_plan(
+    estate: Estate,
+    cluster: str,
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    weigh: Weigh = "count",
+) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
-    `topics` is a glob of topic names; the others are neither planned nor reported.
-    Errors: ClusterError where the state is another cluster's than the one that the estate expects.
+    `topics` is a glob of topic names; the others are neither planned nor reported. `weigh` says
+    whether the cluster is levelled by the count of replicas, or by their size or rate, which only
+    a snapshot knows.
+    Errors: UsageError where nothing is known to weigh by; ClusterError where the state is another
+    cluster's than the one that the estate expects.
     """
     from reconciler import plan as stage
 
     entry = find_cluster(estate, cluster)
     _refuse_other_cluster(entry, state)
+    _refuse_blank_scale(state, weigh)
     specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
     if specs:
         state = _assume_defaults(entry, state)
@@ -118,8 +130,7 @@ def build_plan(estate: Estate, cluster: str, state: ClusterState, *, topics: str
         _diff(estate, cluster, specs, state),
         state,
         excluded=entry.exclude_brokers,
-        capacity=entry.capacity,
-        strategy=entry.strategy,
+        placing=stage.Placing(entry.strategy, entry.capacity, weigh),
         ignored=_list_ignored(entry, state, topics),
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),
@@ -219,6 +230,14 @@ def open_connection(
 
         bootstrap_servers = require_sandbox().bootstrap_servers
     return connect(entry, bootstrap_servers=bootstrap_servers)
+
+
+def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
+    from reconciler.errors import UsageError
+    from reconciler.plan.weigh import Scale
+
+    if Scale(state, weigh).is_blank:
+        raise UsageError(f"no {weigh} is known of any partition; plan --against a snapshot with it")
 
 
 def _diff(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from reconciler.model import ClusterState, Plan
     from reconciler.plan.explain import Matrix
+    from reconciler.plan.weigh import Weigh
     from reconciler.spec import Estate
 
 PENDING = 2
@@ -30,6 +31,12 @@ PENDING = 2
 @options.bootstrap_option
 @options.topic_option
 @options.against_option
+@click.option(
+    "--weigh",
+    type=click.Choice(["count", "size", "rate"]),
+    default="count",
+    help="Level the cluster by replicas, or by their size or rate in the snapshot.",
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Save the plan.")
 @click.option("--explain", multiple=True, metavar="TOPIC", help="Show why it is placed like that.")
@@ -47,6 +54,7 @@ def command(
     bootstrap_servers: str | None,
     topic: str,
     against: Path | None,
+    weigh: Weigh,
     form: api.PlanFormat,
     out: Path | None,
     explain: tuple[str, ...],
@@ -59,7 +67,7 @@ def command(
     network is used.
     """
     _check_explain(explain, svg, topic, form)
-    loaded, state, plan = make_plan(estate, cluster, bootstrap_servers, topic, against)
+    loaded, state, plan = make_plan(estate, cluster, bootstrap_servers, topic, against, weigh)
     matrices = [api.explain_topic(loaded, cluster, state, plan, name) for name in explain]
     _print(plan, form, matrices)
     if svg is not None:
@@ -104,6 +112,7 @@ def make_plan(
     bootstrap_servers: str | None,
     topic: str,
     against: Path | None = None,
+    weigh: Weigh = "count",
 ) -> Planned:
     """Load, read and plan, saying what is going on where it takes a while."""
     if against is not None and bootstrap_servers is not None:
@@ -115,7 +124,7 @@ def make_plan(
     else:
         with working(f"reading {cluster}"):
             state = api.read_cluster(loaded, cluster, bootstrap_servers=bootstrap_servers)
-    return Planned(loaded, state, api.build_plan(loaded, cluster, state, topics=topic))
+    return Planned(loaded, state, api.build_plan(loaded, cluster, state, topics=topic, weigh=weigh))
 
 
 def save_plan(plan: Plan, path: Path) -> None:

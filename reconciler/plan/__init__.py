@@ -4,12 +4,13 @@ Belongs here: building it, its steps, its canonical JSON and fingerprint, and it
 Forbidden here: clients, and anything that would change a cluster.
 """
 
-from reconciler.plan.build import build_plan
+from reconciler.plan.build import Placing, build_plan
 from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan, summarise
 from reconciler.plan.steps import alter_config, brokers_of, steps_of
 from reconciler.plan.text import render_text
 
 __all__ = [
+    "Placing",
     "alter_config",
     "brokers_of",
     "build_plan",

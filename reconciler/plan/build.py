@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.diff import TopicDiff, eligible_brokers, managed_overrides
@@ -11,17 +12,31 @@ from reconciler.placement import (
     Placed,
     Problem,
     Wish,
-    count_load,
     measure_balance,
     place_replicas,
 )
 from reconciler.plan.guards import assess_risks, refuse_unaccepted
+from reconciler.plan.weigh import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import Assignment, Broker, ClusterState, RiskNote
+    from reconciler.plan.weigh import Weigh
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """How a cluster wants replicas placed.
+
+    `capacity` says how much a broker can bear next to others, 1 where it is not named; `weigh`,
+    by what the cluster is levelled.
+    """
+
+    strategy: str = "optimal"
+    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    weigh: Weigh = "count"
 
 
 def build_plan(
@@ -30,16 +45,14 @@ def build_plan(
     state: ClusterState,
     *,
     excluded: Collection[int] = (),
-    capacity: Mapping[int, int] | None = None,
-    strategy: str = "optimal",
+    placing: Placing | None = None,
     ignored: Collection[str] = (),
     files: int = 0,
     notes: Iterable[Finding] = (),
 ) -> Plan:
     """Place what the diffs ask for and freeze it all into a plan.
 
-    `capacity` says how much a broker can bear next to others, 1 where it is not named. `ignored`
-    names live topics that are nobody's business here: neither planned nor reported.
+    `ignored` names live topics that are nobody's business here: neither planned nor reported.
     Only what is not refused is placed, so that a refused topic takes no room from the others.
     """
     risks = {diff.spec.name: _risks(diff, state) for diff in diffs}
@@ -48,8 +61,9 @@ def build_plan(
     ]
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
-    problem = _problem(judged, state, brokers, capacity or {})
-    placed = place_replicas(problem, strategy) if problem.wishes else Placed({})
+    placing = placing or Placing()
+    problem = _problem(judged, Scale(state, placing.weigh), brokers, placing.capacity)
+    placed = place_replicas(problem, placing.strategy) if problem.wishes else Placed({})
     manual = {diff.spec.name: diff.manual for diff in judged if diff.manual is not None}
     rows = {**placed.rows, **manual}
     planned = [
@@ -90,7 +104,7 @@ def _refusals(
 
 def _problem(
     diffs: Iterable[TopicDiff],
-    state: ClusterState,
+    scale: Scale,
     brokers: tuple[Broker, ...],
     capacity: Mapping[int, int],
 ) -> Problem:
@@ -100,18 +114,17 @@ def _problem(
         if diff.refusals or not diff.new_partitions:
             continue
         if diff.manual is not None:
-            manual.append(diff.manual)
+            manual.append((diff.spec.name, diff.manual))
         else:
-            wishes.append(_wish(diff))
-    load = [topic.assignment for topic in state.topics.values()]
-    leaders, replicas = count_load([*load, *manual])
+            wishes.append(_wish(diff, scale.weigh_topic(diff.spec.name)))
+    leaders, replicas = scale.weigh_load(manual)
     return Problem(brokers, leaders, replicas, tuple(wishes), capacity)
 
 
-def _wish(diff: TopicDiff) -> Wish:
+def _wish(diff: TopicDiff, weight: int) -> Wish:
     existing = diff.state.assignment if diff.state else ()
     count, replication = diff.new_partitions, diff.replication_factor
-    return Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware)
+    return Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware, weight)
 
 
 def _plan_topic(

@@ -1,0 +1,68 @@
+"""How heavily replicas weigh on their brokers: by count, or by what a snapshot knows of them.
+
+Weights matter to the cluster's levels only: every topic stays even by count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import TYPE_CHECKING, Literal
+
+from reconciler.placement import count_load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reconciler.model import Assignment, ClusterState, TopicState
+
+    Load = Mapping[int, int]
+
+Weigh = Literal["count", "size", "rate"]
+
+_UNITS = {"size": 2**20, "rate": 2**10}  # MiB, and KiB a second: whole numbers, and small ones
+
+
+class Scale:
+    """Weighs the replicas of one cluster. Units: replicas, MiB, or KiB a second; at least 1."""
+
+    def __init__(self, state: ClusterState, by: Weigh = "count") -> None:
+        self._topics = state.topics
+        self._by = by
+        self._typical = {
+            name: max(1, round(median(weights)))
+            for name, topic in state.topics.items()
+            if (weights := self._partitions(topic))
+        }
+        self._usual = round(median(self._typical.values())) if self._typical else 1
+
+    @property
+    def is_blank(self) -> bool:
+        """Say whether nothing is known to weigh by."""
+        return self._by != "count" and not self._typical
+
+    def weigh_topic(self, name: str) -> int:
+        """Return what one more replica of a topic is likely to weigh: what its others do."""
+        return 1 if self._by == "count" else self._typical.get(name, self._usual)
+
+    def weigh_load(self, manual: Iterable[tuple[str, Assignment]]) -> tuple[Load, Load]:
+        """Return what leaders and replicas weigh by broker id, `manual` rows of a plan included."""
+        rows = [(name, topic.assignment) for name, topic in self._topics.items()]
+        if self._by == "count":
+            return count_load(assignment for _, assignment in (*rows, *manual))
+        leaders: Counter[int] = Counter()
+        replicas: Counter[int] = Counter()
+        for name, assignment in (*rows, *manual):
+            known = self._partitions(self._topics[name]) if name in self._topics else ()
+            for number, row in enumerate(assignment):
+                weight = known[number] if number < len(known) else self.weigh_topic(name)
+                leaders.update(dict.fromkeys(row[:1], weight))
+                replicas.update(dict.fromkeys(row, weight))
+        return leaders, replicas
+
+    def _partitions(self, topic: TopicState) -> tuple[int, ...]:
+        """Return the weight of each partition, nothing where it is not known."""
+        if self._by == "count":
+            return ()
+        known = topic.size_bytes if self._by == "size" else topic.rate_bytes_per_s
+        return tuple(max(1, round(amount / _UNITS[self._by])) for amount in known)
