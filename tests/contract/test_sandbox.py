@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from kafka_image import find_image
+from lab import wait_for
 
 from reconciler.errors import SandboxError
 from reconciler.model import Broker
@@ -81,6 +82,8 @@ def test_a_topic_is_created_on_the_brokers_asked_for(cluster: Cluster, topic_pre
     name = f"{topic_prefix}placed"
     topic = NewTopic(name, 2, replica_assignment=[[30, 7], [11, 30]])
     admin.create_topics([topic])[name].result(30)
+    # Asked right after the answer, another broker may not have heard of the topic yet.
+    wait_for(lambda: len(admin.list_topics(name, timeout=10).topics[name].partitions) == 2)
     partitions = admin.list_topics(name, timeout=10).topics[name].partitions
     assert [partitions[n].replicas for n in (0, 1)] == [[30, 7], [11, 30]]
 
