@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from reconciler.errors import Finding
     from reconciler.model import Plan, PlannedTopic, Step
 
+ROWS = 50
+"""A longer table is folded."""
+FLOOR = 8_000
+"""Counts by file are told whatever else there is, where they are no longer. Units: bytes."""
 KEYS_IN_A_ROW = 3
 VALUE_IN_A_ROW = 40
 FILES_IN_A_TABLE = 100
@@ -30,12 +34,13 @@ def tell_changes(plan: Plan) -> Section:
     if not changed:
         return Section(Telling(""))
     topics = count(len(changed), "change")
+    table, by_file = _table(changed), Telling(_by_file(changed), f"the names of {topics}")
     return Section(
-        Telling("", f"the list of {topics}"),
+        by_file if by_file.size <= FLOOR else Telling("", f"the list of {topics}"),
         (
-            lambda: Telling(_table(changed)),
+            lambda: Telling(table if len(changed) <= ROWS else folded(topics, table)),
             lambda: Telling(_by_verb(changed), f"the words on {topics}"),
-            lambda: Telling(_by_file(changed), f"the names of {topics}"),
+            lambda: by_file,
         ),
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.model import Risk
 from reconciler.plan.markdown.folding import Section, Telling
-from reconciler.plan.markdown.marks import code, prose
+from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.steps import steps_of
 from reconciler.plan.text import capital, count
 
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
     Risky = Mapping[tuple[Risk, bool], Sequence[tuple[PlannedTopic, RiskNote]]]
 
 EXAMPLES = 10
+"""So many names stand in a line; the others are folded below it."""
+ROWS = 20
+"""More refusals than this are folded, with a line for each rule above."""
+LINES = 12
+"""More consequences than this are folded, with a line for each kind of risk above."""
 
 
 def tell_refusals(plan: Plan) -> Section:
@@ -33,14 +40,23 @@ def tell_refusals(plan: Plan) -> Section:
         return Section(Telling(""))
     alarm = _alarm(plan)
     topics = count(sum(bool(topic.refusals) for topic in plan.topics), "refused topic")
+    few = sum(map(len, by_rule.values())) <= ROWS
+    lines = alarm if few else f"{alarm}\n\n{_by_rule(by_rule)}"
     return Section(
         Telling(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}"),
         (
-            lambda: Telling(f"{alarm}\n\n{_table(plan)}"),
-            lambda: Telling(f"{alarm}\n\n{_by_rule(by_rule)}", f"each reason of {topics}"),
-            lambda: Telling(f"{alarm}\n\n{_by_rule(by_rule, EXAMPLES)}", f"most names of {topics}"),
+            lambda: Telling(f"{lines}\n\n{_fold_many(_table(plan), topics, few=few)}"),
+            lambda: Telling(
+                f"{alarm}\n\n{_by_rule(by_rule)}\n\n{folded(topics, _by_rule(by_rule, None))}",
+                f"each reason of {topics}",
+            ),
+            lambda: Telling(f"{alarm}\n\n{_by_rule(by_rule)}", f"most names of {topics}"),
         ),
     )
+
+
+def _fold_many(table: str, summary: str, *, few: bool) -> str:
+    return table if few else folded(summary, table)
 
 
 def _alarm(plan: Plan) -> str:
@@ -65,8 +81,8 @@ def _table(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _by_rule(by_rule: Refused, most: int | None = None) -> str:
-    """Tell each rule once, with one reason of many, and the names."""
+def _by_rule(by_rule: Refused, most: int | None = EXAMPLES) -> str:
+    """Tell each rule once, with one reason of many, and so many names, or all."""
     return "\n".join(_refused(rule, found, most) for rule, found in sorted(by_rule.items()))
 
 
@@ -102,13 +118,19 @@ def tell_risks(plan: Plan) -> Section:
             risky[note.risk, note.acknowledged].append((topic, note))
     if not risky:
         return Section(Telling(""))
-    topics = count(len({t.name for found in risky.values() for t, _ in found}), "topic")
+    kinds = list(_sorted(risky))
+    topics = count(len({t.name for kind in kinds for t, _ in kind.found}), "topic")
+    alert = _alert(kinds)
+
+    def beyond(told: int) -> Telling:
+        blocks = [folded(kind.summary, list_names(kind.names)) for kind in kinds[:told]]
+        return Telling("\n\n".join([alert, *blocks]), f"most names of {topics} at risk")
+
     return Section(
-        Telling(_alert(_count_risks(risky)), f"the names of {topics} at risk"),
+        Telling(_count_risks(kinds), f"the names of {topics} at risk"),
         (
-            lambda: Telling(_alert(_consequences(risky))),
-            lambda: Telling(_alert(_names(risky)), f"each consequence for {topics} at risk"),
-            lambda: Telling(_alert(_names(risky, EXAMPLES)), f"most names of {topics} at risk"),
+            lambda: Telling("\n\n".join([alert, *_consequences(kinds)])),
+            *(partial(beyond, told) for told in range(len(kinds), -1, -1)),
         ),
     )
 
@@ -127,35 +149,77 @@ def count_risks(plan: Plan) -> str:
 _ORDER = (Risk.DATA_LOSS, Risk.ORDERING, Risk.TRAFFIC, Risk.NONE)
 
 
-def _sorted(risky: Risky) -> Iterator[tuple[str, Sequence[tuple[PlannedTopic, RiskNote]]]]:
-    """Yield each kind in words with its topics: the worst first, the unaccepted before the rest."""
-    for risk, acknowledged in sorted(risky, key=lambda kind: (_ORDER.index(kind[0]), kind[1])):
-        kind = f"**{risk}**, acknowledged" if acknowledged else f"**{risk}, mind this**"
-        yield kind, risky[risk, acknowledged]
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The topics that share a risk, and whether their specs accept it."""
 
+    risk: Risk
+    acknowledged: bool
+    found: Sequence[tuple[PlannedTopic, RiskNote]]
 
-def _alert(lines: Iterable[str]) -> str:
-    return "> [!WARNING]\n" + "\n".join(f"> - {line}" for line in lines)
+    @property
+    def title(self) -> str:
+        if self.acknowledged:
+            return f"**{self.risk}**, acknowledged"
+        return f"**{self.risk}, mind this**"
 
+    @property
+    def summary(self) -> str:
+        return f"{self.title.replace('*', '')}: {count(len(self.names), 'topic')}"
 
-def _consequences(risky: Risky) -> Iterator[str]:
-    for kind, found in _sorted(risky):
+    @property
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(topic.name for topic, _ in self.found))
+
+    def by_consequence(self) -> dict[str, list[str]]:
         names: dict[str, list[str]] = defaultdict(list)
-        for topic, note in found:
+        for topic, note in self.found:
             names[note.consequence].append(topic.name)
-        for consequence, topics in names.items():
-            yield f"{kind}: {prose(consequence)}. {list_names(topics)}"
+        return names
 
 
-def _names(risky: Risky, most: int | None = None) -> Iterator[str]:
-    for kind, found in _sorted(risky):
-        names = list(dict.fromkeys(topic.name for topic, _ in found))
-        consequences = {note.consequence for _, note in found}
-        example = prose(found[0][1].consequence)
-        says = example if len(consequences) == 1 else f"for example {example}"
-        yield f"{kind} in {count(len(names), 'topic')}: {says}. {list_names(names, most)}"
+def _sorted(risky: Risky) -> Iterator[_Kind]:
+    """Yield the worst first, and the unaccepted before the rest."""
+    for risk, acknowledged in sorted(risky, key=lambda kind: (_ORDER.index(kind[0]), kind[1])):
+        yield _Kind(risk, acknowledged, risky[risk, acknowledged])
 
 
-def _count_risks(risky: Risky) -> Iterator[str]:
-    for kind, found in _sorted(risky):
-        yield f"{kind}: {count(len({topic.name for topic, _ in found}), 'topic')}"
+def _alert(kinds: Sequence[_Kind]) -> str:
+    """Tell every consequence in a line; or every kind, by one example, where those are many."""
+    if _is_many(kinds):
+        return _warn(map(_exemplify, kinds))
+    return _warn(
+        f"{kind.title}: {prose(consequence)}. {list_names(names, EXAMPLES)}"
+        for kind in kinds
+        for consequence, names in kind.by_consequence().items()
+    )
+
+
+def _exemplify(kind: _Kind) -> str:
+    consequences = kind.by_consequence()
+    example = prose(next(iter(consequences)))
+    says = example if len(consequences) == 1 else f"for example {example}"
+    names = kind.names
+    return f"{kind.title} in {count(len(names), 'topic')}: {says}. {list_names(names, EXAMPLES)}"
+
+
+def _is_many(kinds: Sequence[_Kind]) -> bool:
+    return sum(len(kind.by_consequence()) for kind in kinds) > LINES
+
+
+def _consequences(kinds: Sequence[_Kind]) -> Iterator[str]:
+    """Fold what the alert only begins to list: all names, by consequence."""
+    many = _is_many(kinds)
+    for kind in kinds:
+        named = kind.by_consequence()
+        if many or any(len(names) > EXAMPLES for names in named.values()):
+            lines = (f"- {prose(says)}. {list_names(names)}" for says, names in named.items())
+            yield folded(kind.summary, "\n".join(lines))
+
+
+def _count_risks(kinds: Sequence[_Kind]) -> str:
+    return _warn(f"{kind.title} in {count(len(kind.names), 'topic')}" for kind in kinds)
+
+
+def _warn(lines: Iterable[str]) -> str:
+    return "> [!WARNING]\n" + "\n".join(f"> - {line}" for line in lines)

@@ -18,7 +18,7 @@ def test_everything_where_there_is_room() -> None:
 
 
 def test_the_first_sections_come_first() -> None:
-    told = texts(30, section("a", "a" * 20), section("b", "b" * 20, "b" * 5))
+    told = texts(28, section("a", "a" * 20), section("b", "b" * 20, "b" * 5))
     assert told == ["a" * 20, "b"]
 
 

@@ -120,17 +120,20 @@ def big_plan(changes: int, refusals: int, **more: str) -> Plan:
     return Plan("prod-eu", "id", SIX, tuple(topics), files=60)
 
 
-def test_two_thousand_changes_keep_every_refusal_and_every_name_at_risk() -> None:
+def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
     made = big_plan(1_900, 100)
     text = render_markdown(made, saved="plan.json")
     assert len(text.encode()) <= COMMENT_LIMIT
-    for planned in made.topics:
-        if planned.refusals:
-            assert f"`{planned.name}`" in text
-    assert "**data-loss, mind this** in 634 topics" in text
-    assert "**ordering, mind this** in 950 topics" in text
-    assert "**ordering**, acknowledged in 950 topics" in text
-    assert "**Left out to fit:** " in text
+    refused = {planned.name for planned in made.topics if planned.refusals}
+    losing = {p.name for p in made.topics for n in p.risks if n.risk is Risk.DATA_LOSS}
+    told = set(re.findall(r"`([^`]+)`", text))
+    assert (len(refused), len(losing)) == (100, 634)
+    assert refused | losing <= told
+    assert "> - **data-loss, mind this** in 634 topics: for example " in text
+    assert "> - **ordering, mind this** in 950 topics: keys move" in text
+    assert "> - **ordering**, acknowledged in 950 topics: keys move" in text
+    assert "| `topics/team-00.yaml` | 0 | 32 | 32 |" in text
+    assert "**Left out to fit:** most names of 1,900 topics at risk; the names of" in text
     assert "`reconciler show plan.json` tells all of it" in text
 
 
@@ -138,8 +141,18 @@ def test_names_that_alone_would_not_fit_are_counted() -> None:
     made = big_plan(1_900, 100, name="x" * 200 + "{0}-{1}")
     text = render_markdown(made)
     assert len(text.encode()) <= COMMENT_LIMIT
+    assert "and 624 more" in text
     assert "most names of 1,900 topics at risk" in text
-    assert text.count("`refused-") == 100
+
+
+def test_many_of_a_kind_are_folded_below_a_line_that_counts_them() -> None:
+    text = render_markdown(big_plan(60, 21))
+    alert, _, rest = text.partition("<details>")
+    assert "and 11 more" in alert
+    assert "and 20 more" in rest.partition("<details>")[0]
+    assert "<summary>21 refused topics</summary>" in text
+    assert "<summary>60 changes</summary>" in text
+    assert "Left out" not in render_markdown(big_plan(60, 21), limit=1 << 20)
 
 
 def test_a_wider_limit_tells_more() -> None:
@@ -153,7 +166,7 @@ def test_details_are_a_beginning_of_the_list_with_the_risky_first() -> None:
         PlannedTopic(p.name.replace("team", "calm"), p.location, p.before, p.after)
         for p in many(200)
     ]
-    made = Plan("prod", None, SIX, tuple([*calm, *many(60)]))
+    made = Plan("prod", None, SIX, (*calm, *many(60)))
     text = render_markdown(made)
     detailed = re.findall(r"<summary><code>([a-z]+)-", text)
     assert detailed.count("team") == 60
