@@ -25,6 +25,8 @@ FLOOR = 8_000
 """Counts by file are told whatever else there is, where they are no longer. Units: bytes."""
 KEYS_IN_A_ROW = 3
 VALUE_IN_A_ROW = 40
+FILES_SHOWN = 10
+"""A table of more files is folded."""
 FILES_IN_A_TABLE = 100
 
 
@@ -142,7 +144,9 @@ def _by_file(changed: Sequence[PlannedTopic]) -> str:
     if rest := files[FILES_IN_A_TABLE:]:
         total = sum((counts[file] for file in rest), Counter())
         lines.append(_file_row(f"{count(len(rest), 'more file')}", total))
-    return "\n".join(lines)
+    table = "\n".join(lines)
+    in_files = f"{count(len(changed), 'change')} in {count(len(files), 'file')}"
+    return table if len(files) <= FILES_SHOWN else folded(in_files, table)
 
 
 def _file_row(label: str, counts: Counter[str]) -> str:

@@ -104,7 +104,13 @@ def many(
     for n in range(changes):
         risks = [RiskNote(Risk.ORDERING, "keys move to other partitions", acknowledged=n % 2 == 0)]
         if n % 3 == 0:
-            risks.append(RiskNote(Risk.DATA_LOSS, f"records older than {n}h are deleted"))
+            risks.append(
+                RiskNote(
+                    Risk.DATA_LOSS,
+                    f"records older than {n % 90 + 1}d are deleted",
+                    acknowledged=True,
+                )
+            )
         where = Location(f"topics/team-{n % 60:02}.yaml", n + 1)
         named = name.format(n % 60, n)
         yield PlannedTopic(named, where, before, after, tuple(risks))
@@ -117,7 +123,7 @@ def many(
 
 def big_plan(changes: int, refusals: int, **more: str) -> Plan:
     topics = sorted(many(changes, refusals, **more), key=lambda planned: planned.name)
-    return Plan("prod-eu", "id", SIX, tuple(topics), files=60)
+    return Plan("prod-eu", "5L6g3nShT-eMCtK--X86sw", SIX, tuple(topics), files=60)
 
 
 def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
@@ -129,9 +135,10 @@ def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
     told = set(re.findall(r"`([^`]+)`", text))
     assert (len(refused), len(losing)) == (100, 634)
     assert refused | losing <= told
-    assert "> - **data-loss, mind this** in 634 topics: for example " in text
+    assert "> - **data-loss**, acknowledged in 634 topics: for example " in text
     assert "> - **ordering, mind this** in 950 topics: keys move" in text
     assert "> - **ordering**, acknowledged in 950 topics: keys move" in text
+    assert "<summary>1,900 changes in 60 files</summary>" in text
     assert "| `topics/team-00.yaml` | 0 | 32 | 32 |" in text
     assert "**Left out to fit:** most names of 1,900 topics at risk; the names of" in text
     assert "`reconciler show plan.json` tells all of it" in text
