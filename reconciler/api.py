@@ -17,7 +17,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, assert_never
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reconciler.plan.weigh import Weigh
     from reconciler.spec import ClusterEntry, Estate
 
-PlanFormat = Literal["text", "json"]
+PlanFormat = Literal["text", "json", "markdown", "github"]
 
 
 def load_estate(path: str | Path = "topics") -> Estate:
@@ -137,11 +137,34 @@ def build_plan(
     )
 
 
-def render_plan(plan: Plan, format: PlanFormat = "text", *, colour: bool = False) -> str:  # noqa: A002
-    """Render a plan as text for people, or as canonical JSON."""
+def render_plan(
+    plan: Plan,
+    format: PlanFormat = "text",  # noqa: A002
+    *,
+    colour: bool = False,
+    saved: str | None = None,
+) -> str:
+    """Render a plan: text for people, canonical JSON, a comment, or annotations of GitHub.
+
+    `saved` is where the plan is kept, which a comment then points to.
+    """
     from reconciler.plan import encode_plan, render_text
 
-    return encode_plan(plan) if format == "json" else render_text(plan, colour=colour)
+    match format:
+        case "json":
+            return encode_plan(plan)
+        case "markdown":
+            from reconciler.plan.markdown import render_markdown
+
+            return render_markdown(plan, saved=saved)
+        case "github":
+            from reconciler.plan.github import render_github
+
+            return render_github(plan)
+        case "text":
+            return render_text(plan, colour=colour)
+        case _:
+            assert_never(format)
 
 
 def explain_topic(

@@ -1,4 +1,4 @@
-"""How findings are shown: as text for people, as JSON, as GitHub annotations, as SARIF."""
+"""How findings are shown: as text for people, as JSON, as SARIF, as JUnit."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as quote_uri
+from xml.etree import ElementTree
 
 import click
 
-from reconciler.errors import Severity
+from reconciler.errors import Severity, escape_unprintable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.errors import Finding
+    from reconciler.errors import Finding, Location
 
-ANNOTATIONS_SHOWN = 10
-"""GitHub shows that many annotations of a kind and drops the others."""
+RESULTS_TAKEN = 25_000
+"""Code scanning refuses a run of more results."""
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 def render_text(findings: Sequence[Finding]) -> str:
@@ -70,41 +70,6 @@ def list_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def render_github(findings: Sequence[Finding]) -> str:
-    """Show findings as GitHub annotations; those beyond its limit follow as plain text."""
-    lines: list[str] = []
-    beyond: list[Finding] = []
-    shown = dict.fromkeys(Severity, 0)
-    for finding in findings:
-        shown[finding.severity] += 1
-        if shown[finding.severity] > ANNOTATIONS_SHOWN:
-            beyond.append(finding)
-        else:
-            lines.append(_annotate(finding))
-    if beyond:
-        lines.extend(str(finding) for finding in beyond)
-        lines.append(f"{len(beyond):,} more not shown as annotations: GitHub takes 10 of a kind")
-    return "\n".join(lines)
-
-
-def _annotate(finding: Finding) -> str:
-    properties = {"title": finding.rule}
-    if finding.where:
-        file, line, column = finding.where.file, finding.where.line, finding.where.column
-        properties = {"file": file, "line": str(line), "col": str(column)} | properties
-    written = ",".join(f"{name}={_escape_property(text)}" for name, text in properties.items())
-    message = f"{finding.what}; {finding.way_out}" if finding.way_out else finding.what
-    return f"::{_COMMANDS[finding.severity]} {written}::{_escape(message)}"
-
-
-def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escape_property(text: str) -> str:
-    return _escape(text).replace(":", "%3A").replace(",", "%2C")
-
-
 def render_sarif(findings: Sequence[Finding]) -> str:
     """Show findings as SARIF 2.1.0, which code scanning reads."""
     from importlib.metadata import version
@@ -117,7 +82,12 @@ def render_sarif(findings: Sequence[Finding]) -> str:
         "version": version("reconciler"),
         "rules": [{"id": rule, "shortDescription": {"text": RULES[rule].says}} for rule in rules],
     }
-    run = {"tool": {"driver": driver}, "results": [_result(finding) for finding in findings]}
+    worst_first = sorted(findings, key=lambda finding: list(Severity).index(finding.severity))
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(finding) for finding in worst_first[:RESULTS_TAKEN]],
+    }
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -139,3 +109,34 @@ def _result(finding: Finding) -> dict[str, Any]:
         location = {"artifactLocation": artifact, "region": region}
         result["locations"] = [{"physicalLocation": location}]
     return result
+
+
+def render_junit(findings: Sequence[Finding], topics: Sequence[str]) -> str:
+    """Show findings as JUnit: a failed case for each error, a passed one for each good topic.
+
+    Warnings and notes are told in the output of the suite, since they fail nothing.
+    """
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    told = [str(finding) for finding in findings if finding.severity is not Severity.ERROR]
+    counts = {"tests": str(len(topics) + len(errors)), "failures": str(len(errors)), "errors": "0"}
+    suites = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": "reconciler validate", **counts})
+    for topic in topics:
+        _case(suite, topic, None)
+    for error in errors:
+        case = _case(suite, error.rule, error.where)
+        failure = ElementTree.SubElement(case, "failure", type=error.rule, message=error.what)
+        failure.text = str(error)
+    if told:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(told)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode")
+
+
+def _case(suite: ElementTree.Element, name: str, place: Location | None) -> ElementTree.Element:
+    properties = {"name": name, "classname": "topics"}
+    if place:
+        file = escape_unprintable(place.file)
+        name = f"{name} ({file}:{place.line})"
+        properties = {"name": name, "classname": file, "file": file, "line": str(place.line)}
+    return ElementTree.SubElement(suite, "testcase", properties)

@@ -20,3 +20,11 @@ against_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Plan on this file instead of the cluster.",
 )
+plan_format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown", "github"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, for programs, as a comment, or as annotations in a workflow.",
+)

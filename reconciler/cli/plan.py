@@ -37,7 +37,7 @@ PENDING = 2
     default="count",
     help="Level the cluster by replicas, or by their size or rate in the snapshot.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@options.plan_format_option
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Save the plan.")
 @click.option("--explain", multiple=True, metavar="TOPIC", help="Show why it is placed like that.")
 @click.option(
@@ -69,7 +69,9 @@ def command(
     _check_explain(explain, svg, topic, form)
     loaded, state, plan = make_plan(estate, cluster, bootstrap_servers, topic, against, weigh)
     matrices = [api.explain_topic(loaded, cluster, state, plan, name) for name in explain]
-    _print(plan, form, matrices)
+    print_plan(plan, form, str(out) if out else None)
+    if form == "text":
+        _explain(matrices)
     if svg is not None:
         _write_whole(svg, api.draw_explanation(matrices[0]))
     if out is not None:
@@ -77,10 +79,19 @@ def command(
     return exit_code(plan, detailed=detailed_exitcode)
 
 
-def _print(plan: Plan, form: api.PlanFormat, matrices: Iterable[Matrix]) -> None:
+def print_plan(plan: Plan, form: api.PlanFormat, saved: str | None) -> None:
+    """Print a plan, which is kept at `saved`, and tell a workflow where that is asked for."""
     colour = wants_colour(sys.stdout)
-    click.echo(api.render_plan(plan, form, colour=colour), nl=False, color=True)
-    for matrix in matrices if form == "text" else ():
+    click.echo(api.render_plan(plan, form, colour=colour, saved=saved), nl=False, color=True)
+    if form == "github":
+        from reconciler.cli.workflow import report_plan
+
+        report_plan(plan, saved)
+
+
+def _explain(matrices: Iterable[Matrix]) -> None:
+    colour = wants_colour(sys.stdout)
+    for matrix in matrices:
         text = api.render_explanation(matrix, width=screen_width(), colour=colour)
         click.echo(f"\n{text}", nl=False, color=True)
 
@@ -91,8 +102,8 @@ def _check_explain(
     """Refuse what could not be shown, before anything is read."""
     if svg is not None and len(explain) != 1:
         raise UsageError("--svg draws one topic; name it with --explain TOPIC")
-    if explain and form == "json" and svg is None:
-        raise UsageError("--explain is for people; the JSON lists every replica as it is")
+    if explain and form != "text" and svg is None:
+        raise UsageError(f"--explain is for people at a terminal; leave --format {form} out")
     for name in explain:
         if not fnmatchcase(name, glob):
             raise UsageError(f"--topic {glob} leaves out {name}, so there is nothing to explain")

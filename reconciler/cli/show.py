@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import api
-from reconciler.cli.terminal import wants_colour
+from reconciler.cli.options import plan_format_option
+from reconciler.cli.plan import print_plan
 
 if TYPE_CHECKING:
+    from reconciler.api import PlanFormat
     from reconciler.model import Plan
 
 
 @click.command()
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(plan: Path, form: api.PlanFormat) -> None:
+@plan_format_option
+def command(plan: Path, form: PlanFormat) -> None:
     """Show the saved PLAN. Errors where it was changed after it was made."""
-    colour = wants_colour(sys.stdout)
-    click.echo(api.render_plan(read_plan(plan), form, colour=colour), nl=False, color=True)
+    print_plan(read_plan(plan), form, str(plan))
 
 
 def read_plan(path: Path) -> Plan:

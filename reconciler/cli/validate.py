@@ -12,7 +12,7 @@ from reconciler.cli.findings import (
     count,
     count_findings,
     list_findings,
-    render_github,
+    render_junit,
     render_sarif,
     render_text,
 )
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "github", "sarif"]),
+    type=click.Choice(["text", "json", "github", "sarif", "junit"]),
     default="text",
     show_default=True,
     help="How findings are shown.",
@@ -62,7 +62,12 @@ def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> st
         case "sarif":
             return render_sarif(findings)
         case "github":
-            return "\n".join(filter(None, [render_github(findings), _conclude(findings, estate)]))
+            from reconciler.plan.github import annotate_findings
+
+            annotations = annotate_findings(findings)
+            return "\n".join(filter(None, [annotations, _conclude(findings, estate)]))
+        case "junit":
+            return render_junit(findings, estate.topics if estate else ())
         case _:
             conclusion = _conclude(findings, estate)
             return "\n\n".join(filter(None, [render_text(findings), conclusion]))

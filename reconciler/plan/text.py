@@ -48,8 +48,8 @@ class Paint:
 def render_text(plan: Plan, *, colour: bool = False) -> str:
     """Render a plan for a terminal. Returns lines ending in a newline."""
     paint = Paint(colour)
-    blocks = [[paint("bold", _headline(plan))]]
-    racks = _racks(plan.brokers)
+    blocks = [[paint("bold", describe_cluster(plan))]]
+    racks = group_racks(plan.brokers)
     blocks += [list(_topic(topic, racks, paint)) for topic in plan.topics]
     if plan.notes:
         blocks.append([_note(note, paint) for note in plan.notes])
@@ -62,7 +62,8 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _headline(plan: Plan) -> str:
+def describe_cluster(plan: Plan) -> str:
+    """Say in a line what is planned on: the cluster, its brokers, the specs."""
     racks = {broker.rack for broker in plan.brokers if broker.rack is not None}
     brokers = count(len(plan.brokers), "broker")
     where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
@@ -83,8 +84,8 @@ def _topic(topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:
     if topic.refusals:
         yield _title(paint("red", "x refuse "), topic.name, "", paint("dim", _place(topic)))
     for refusal in topic.refusals:
-        yield DETAIL + f"{_capital(refusal.what)}."
-        yield DETAIL + f"{_capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
+        yield DETAIL + f"{capital(refusal.what)}."
+        yield DETAIL + f"{capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
     if not steps and not topic.refusals:
         yield _title(paint("dim", "= keep   "), topic.name, "", paint("dim", _place(topic)))
     for note in topic.notes:
@@ -140,15 +141,21 @@ def _config(step: AlterConfig, before: Mapping[str, str], paint: Paint) -> Itera
 
 
 def _placement(topic: PlannedTopic, racks: Racks) -> Iterator[str]:
+    if says := describe_placement(topic, racks):
+        yield _detail("placement", says)
+
+
+def describe_placement(topic: PlannedTopic, racks: Racks) -> str:
+    """Say how evenly a topic will lie, and lay before; nothing where nobody measured."""
     after, before = topic.balance_after, topic.balance_before
     if after is None or topic.after is None:
-        return
+        return ""
     says = [f"{describe_balance(after)} a broker", *_describe_racks(topic.after, after, racks)]
     beside = f" (before: {describe_balance(before)})" if before is not None else ""
-    yield _detail("placement", ", ".join(says) + beside)
+    return ", ".join(says) + beside
 
 
-def _racks(brokers: Sequence[Broker]) -> Racks:
+def group_racks(brokers: Sequence[Broker]) -> Racks:
     """Return the ids of each rack that can take something; nothing where there is one at most."""
     able = {b.rack for b in brokers if b.rack is not None and b.alive and not b.cordoned}
     racks = tuple({b.id for b in brokers if b.rack == rack} for rack in sorted(able))
@@ -189,12 +196,13 @@ def _note(note: Finding, paint: Paint) -> str:
     return paint("dim", f"{note.severity}: {note.what}{way_out} [{note.rule}]")
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
     """Begin a sentence with a capital, unless it begins with the name of a field."""
     return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
 
 
-def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
+def count_changes(plan: Plan) -> list[str]:
+    """Count what is to do and what is refused: 1 to create, 2 refused; nothing that is zero."""
     summary = summarise(plan)
     counts = {
         "to create": summary.create,
@@ -202,18 +210,27 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
         "to configure": summary.configure,
         "refused": summary.refused,
     }
-    said = [f"{number:,} {what}" for what, number in counts.items() if number]
+    return [f"{number:,} {what}" for what, number in counts.items() if number]
+
+
+def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
+    said = count_changes(plan)
     unmanaged = f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
     if not said:
         line = f"No changes. {count(plan.unchanged, 'topic')} as specified"
         yield " · ".join(filter(None, [paint("green", line), unmanaged]))
         return
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
+    yield from describe_outcome(plan)
+    yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
+
+
+def describe_outcome(plan: Plan) -> Iterator[str]:
+    """Say how even the plan leaves the cluster, and whether anything better exists."""
     if plan.balance_before and plan.balance_after:
         yield f"cluster: {_shift(plan.balance_before, plan.balance_after)}"
     if plan.levels:
         yield f"placement: {_proof(plan.levels)}"
-    yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
 
 
 def _proof(levels: Iterable[LevelResult]) -> str:

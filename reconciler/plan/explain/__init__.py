@@ -5,8 +5,15 @@ sentences that say why a spread could not be more even. Forbidden here: placing 
 anything that reads the world.
 """
 
-from reconciler.plan.explain.matrix import Matrix, explain_topic
+from reconciler.plan.explain.matrix import Matrix, explain_topic, lay_out_topic
 from reconciler.plan.explain.picture import draw_matrix
-from reconciler.plan.explain.text import render_matrix
+from reconciler.plan.explain.text import render_layout, render_matrix
 
-__all__ = ["Matrix", "draw_matrix", "explain_topic", "render_matrix"]
+__all__ = [
+    "Matrix",
+    "draw_matrix",
+    "explain_topic",
+    "lay_out_topic",
+    "render_layout",
+    "render_matrix",
+]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from reconciler.diff import eligible_brokers
 from reconciler.errors import escape_unprintable
+from reconciler.model import ClusterState
 from reconciler.placement import count_load, measure_balance
 from reconciler.plan.explain.odds import Odds, weigh_odds
 from reconciler.plan.explain.reasons import Growth, give_reasons
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         Assignment,
         Balance,
         Broker,
-        ClusterState,
         Plan,
         PlannedTopic,
         TopicSpec,
@@ -172,6 +172,28 @@ def explain_topic(
         after=measure_balance([rows], ids),
         odds=weigh_odds(growth),
         reasons=tuple(map(escape_unprintable, _say_why(growth, racks, planned, spec))),
+    )
+
+
+def lay_out_topic(topic: PlannedTopic, plan: Plan) -> Matrix:
+    """Lay out one planned topic from the plan alone: where it lies, without a word on why.
+
+    What the brokers carry of other topics is not in a plan, and counts as nothing.
+    """
+    before = topic.before.assignment if topic.before else ()
+    rows = topic.after.assignment if topic.after else before
+    ids = [broker.id for broker in eligible_brokers(plan.brokers)]
+    alone = replace(plan, topics=(topic,))
+    loads = _Loads(alone, ClusterState(plan.cluster_id, plan.brokers, {}), before, rows)
+    return Matrix(
+        topic=topic.name,
+        racks=_racks(loads, plan.brokers, ()),
+        rows=rows,
+        first_new=len(before),
+        before=measure_balance([before], ids),
+        after=measure_balance([rows], ids),
+        odds=None,
+        reasons=(),
     )
 
 

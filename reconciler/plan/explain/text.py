@@ -29,11 +29,16 @@ if TYPE_CHECKING:
     from reconciler.plan.explain.odds import Odds
     from reconciler.plan.explain.words import Measure
 
+    Totals = Sequence[tuple[str, Sequence[Measure]]]
+
 WIDTH = 120
 ROWS = 40
 """Of more partitions than this, runs are folded into blocks."""
 
 NOTHING = "·"
+
+ALL_TOTALS = (("this topic", TOPIC), ("all topics", CLUSTER))
+OWN_TOTALS = (("this topic", TOPIC),)
 
 
 def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -> str:
@@ -58,6 +63,16 @@ def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -
     return "\n\n".join("\n".join(map(str.rstrip, part)) for part in parts if part) + "\n"
 
 
+def render_layout(matrix: Matrix, *, width: int = WIDTH) -> str:
+    """Render where the partitions lie and what that puts on each broker, and nothing else."""
+    table = Table(tuple(_broker_lines(matrix, OWN_TOTALS)))
+    fits = table.width <= width
+    tables = [table] if fits else _rack_tables(matrix, width, OWN_TOTALS)
+    parts = [wrap(_legend(matrix, by_broker=fits), width)]
+    parts += [list(part.render(Paint(wanted=False))) for part in tables]
+    return "\n\n".join("\n".join(map(str.rstrip, part)) for part in parts) + "\n"
+
+
 def _legend(matrix: Matrix, *, by_broker: bool) -> str:
     says = ["L leader", "F follower"]
     if matrix.first_new < len(matrix.rows):
@@ -69,7 +84,7 @@ def _legend(matrix: Matrix, *, by_broker: bool) -> str:
     return " · ".join(says)
 
 
-def _broker_lines(matrix: Matrix) -> Iterator[Line]:
+def _broker_lines(matrix: Matrix, totals: Totals = ALL_TOTALS) -> Iterator[Line]:
     racks = matrix.racks
     if has_racks(matrix):
         yield _across("", racks, rack_name)
@@ -78,7 +93,7 @@ def _broker_lines(matrix: Matrix) -> Iterator[Line]:
         tally = matrix.tally(block)
         cells = [tuple(_mark(tally.get(c.broker), block) for c in rack.columns) for rack in racks]
         yield Line(block_name(block), tuple(cells), rule_above=number == 0)
-    for title, measures in (("this topic", TOPIC), ("all topics", CLUSTER)):
+    for title, measures in totals:
         yield _across(title, racks, lambda _: "", rule_above=True)
         for measure in measures:
             yield from _totals(measure, matrix)
@@ -120,7 +135,7 @@ def _mark(load: Load | None, block: Block) -> str:
     return " ".join(f"{new}{number}{letter}" for number, letter in counted if number)
 
 
-def _rack_tables(matrix: Matrix, width: int) -> Iterator[Table]:
+def _rack_tables(matrix: Matrix, width: int, totals: Totals = ALL_TOTALS) -> Iterator[Table]:
     """Yield the matrix with a column for each rack, then the racks' totals."""
     racks = matrix.racks
     lines = [_across("", racks, rack_name)]
@@ -128,14 +143,14 @@ def _rack_tables(matrix: Matrix, width: int) -> Iterator[Table]:
         cells = tuple((_rack_mark(matrix, block, rack),) for rack in racks)
         lines.append(Line(block_name(block), cells, rule_above=number == 0))
     yield from Table(tuple(lines), left=True).split(width)
-    for title, measures in (("this topic", TOPIC), ("all topics", CLUSTER)):
+    for title, measures in totals:
         head = Line(title, (("brokers",), *((measure.noun,) for measure in measures)))
         new = not any(measure.before(rack) for measure in measures for rack in racks)
-        totals = [
+        lines = [
             Line(rack_name(rack), tuple(_rack_totals(rack, measures, new=new)), number == 0)
             for number, rack in enumerate(racks)
         ]
-        yield from Table((head, *totals), left=True).split(width)
+        yield from Table((head, *lines), left=True).split(width)
 
 
 def _rack_mark(matrix: Matrix, block: Block, rack: Rack) -> str:

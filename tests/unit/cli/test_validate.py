@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 import pytest
 
 from reconciler.cli.app import run
+from reconciler.cli.findings import render_sarif
+from reconciler.errors import Finding, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +112,34 @@ def test_sarif(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rules == ["config-unit", "topic-duplicate", "value-count"]
     place = report["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "topics/a%20b.yaml"
+
+
+def test_sarif_is_capped_worst_first() -> None:
+    notes = [Finding("not-managed", f"{n}", severity=Severity.NOTE) for n in range(25_000)]
+    (report,) = json.loads(render_sarif([*notes, Finding("not-managed", "bad")]))["runs"]
+    assert len(report["results"]) == 25_000
+    assert report["results"][0]["message"]["text"] == "bad"
+
+
+def test_junit_of_a_bad_estate(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "a<b.yaml").write_text(BAD)
+    assert run(["validate", "--format", "junit"]) == 1
+    suites = ElementTree.fromstring(capsys.readouterr().out)
+    assert (suites.get("tests"), suites.get("failures")) == ("3", "3")
+    (case,) = (c for c in suites[0] if (c.get("name") or "").startswith("value-count"))
+    assert (case.get("file"), case.get("line")) == ("topics/a<b.yaml", "2")
+    assert case.get("name") == "value-count (topics/a<b.yaml:2)"
+    failure = case[0]
+    assert failure.get("type") == "value-count"
+    assert (failure.text or "").startswith("topics/a<b.yaml:2:13: ")
+
+
+def test_junit_of_a_good_estate(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (estate / "a.yaml").write_text(NOTED)
+    assert run(["validate", "--format", "junit"]) == 0
+    suites = ElementTree.fromstring(capsys.readouterr().out)
+    assert [case.get("name") for case in suites[0].iter("testcase")] == ["a"]
+    assert "no Kafka topic" in (suites[0].findtext("system-out") or "")
 
 
 @pytest.mark.parametrize("name", ["topic", "clusters"])

@@ -1,0 +1,47 @@
+"""What a workflow of GitHub Actions is told beside the output: its summary, and its outputs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.cli.terminal import print_note
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.model import Plan
+
+LEAST_ROOM = 65_536
+"""A summary of a plan fits in that, however much the plan changes. Units: bytes."""
+
+
+def report_plan(plan: Plan, saved: str | None) -> None:
+    """Append a plan to the files that the runner names, where it names them."""
+    from reconciler.plan.github import list_outputs
+
+    if name := os.environ.get("GITHUB_STEP_SUMMARY"):
+        _summarise(plan, saved, Path(name))
+    if name := os.environ.get("GITHUB_OUTPUT"):
+        lines = [f"{key}={value}\n" for key, value in list_outputs(plan).items()]
+        _append(Path(name), "".join(lines))
+
+
+def _summarise(plan: Plan, saved: str | None, path: Path) -> None:
+    """Append to the summary of this step, in the room that earlier commands left of it."""
+    from reconciler.plan.github import SUMMARY_LIMIT
+    from reconciler.plan.markdown import render_markdown
+
+    room = SUMMARY_LIMIT - 1 - (path.stat().st_size if path.exists() else 0)
+    if room < LEAST_ROOM:
+        print_note("the summary of this step is full, so the plan is not added to it")
+        return
+    _append(path, render_markdown(plan, saved=saved, limit=room))
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,123 @@
+"""A plan, or findings, as what a workflow of GitHub Actions reads: annotations and outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.errors import Severity, escape_unprintable
+from reconciler.plan.codec import fingerprint_plan
+from reconciler.plan.steps import steps_of
+from reconciler.plan.text import count_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reconciler.errors import Finding, Location
+    from reconciler.model import Plan, PlannedTopic
+
+SHOWN = 10
+"""GitHub shows that many annotations of a kind for a step, and drops the others."""
+
+SUMMARY_LIMIT = 1 << 20
+"""GitHub drops the whole summary of a step that is longer. Units: bytes."""
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+class Annotation(NamedTuple):
+    """Words that GitHub shows on a line of a file, or beside the run where there is none."""
+
+    severity: Severity
+    title: str
+    text: str
+    where: Location | None = None
+
+    def __str__(self) -> str:
+        """Spell it as the workflow command that the runner looks for."""
+        properties = {"title": self.title}
+        if self.where:
+            place = {"file": self.where.file, "line": self.where.line, "col": self.where.column}
+            properties = {name: str(value) for name, value in place.items()} | properties
+        written = ",".join(f"{name}={_escape_property(v)}" for name, v in properties.items())
+        return f"::{_COMMANDS[self.severity]} {written}::{_escape(self.text)}"
+
+
+def render_github(plan: Plan) -> str:
+    """Render a plan as annotations on the specs' own lines. Returns lines ending in a newline."""
+    annotations = list(annotate_plan(plan))
+    lines = [str(annotation) for annotation in shown(annotations)]
+    if hidden := len(annotations) - len(lines):
+        lines.append(count_hidden(hidden))
+    counts = ", ".join(count_changes(plan)) or "no changes"
+    lines.append(f"{escape_unprintable(plan.cluster)}: {counts}, {plan.unchanged:,} unchanged")
+    return "\n".join(lines) + "\n"
+
+
+def annotate_plan(plan: Plan) -> Iterator[Annotation]:
+    """Yield refusals as errors, risks as warnings, or notices once acknowledged, then notes."""
+    for topic in plan.topics:
+        for refusal in topic.refusals:
+            yield annotate(refusal, topic)
+    for topic in plan.topics:
+        for note in topic.risks if steps_of(topic) else ():
+            severity = Severity.NOTE if note.acknowledged else Severity.WARNING
+            state = " (acknowledged)" if note.acknowledged else ""
+            text = f"{topic.name}: {note.consequence}{state}"
+            yield Annotation(severity, str(note.risk), text, topic.location)
+    for topic in plan.topics:
+        yield from (annotate(note, topic) for note in topic.notes)
+    yield from map(annotate, plan.notes)
+
+
+def annotate(finding: Finding, topic: PlannedTopic | None = None) -> Annotation:
+    """Turn a finding into an annotation, on its own line or on that of its topic."""
+    text = f"{finding.what}; {finding.way_out}" if finding.way_out else finding.what
+    if topic is None:
+        return Annotation(finding.severity, finding.rule, text, finding.where)
+    where = finding.where or topic.location
+    return Annotation(finding.severity, finding.rule, f"{topic.name}: {text}", where)
+
+
+def shown(annotations: Iterable[Annotation]) -> Iterator[Annotation]:
+    """Yield as many annotations of each kind as GitHub would show."""
+    seen = dict.fromkeys(Severity, 0)
+    for annotation in annotations:
+        seen[annotation.severity] += 1
+        if seen[annotation.severity] <= SHOWN:
+            yield annotation
+
+
+def count_hidden(number: int) -> str:
+    """Say how many annotations were held back."""
+    return f"{number:,} more not shown as annotations: GitHub takes {SHOWN} of a kind"
+
+
+def annotate_findings(findings: Iterable[Finding]) -> str:
+    """Render findings as annotations; those beyond the limit follow as plain text."""
+    seen = dict.fromkeys(Severity, 0)
+    lines, beyond = [], []
+    for finding in findings:
+        seen[finding.severity] += 1
+        if seen[finding.severity] > SHOWN:
+            beyond.append(str(finding))
+        else:
+            lines.append(str(annotate(finding)))
+    closing = [count_hidden(len(beyond))] if beyond else []
+    return "\n".join([*lines, *beyond, *closing])
+
+
+def list_outputs(plan: Plan) -> dict[str, str]:
+    """Return what later steps of a workflow decide by."""
+    return {
+        "changes": str(sum(bool(steps_of(topic)) for topic in plan.topics)),
+        "refused": str(sum(bool(topic.refusals) for topic in plan.topics)),
+        "fingerprint": fingerprint_plan(plan),
+    }
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,225 @@
+"""What a reviewer must not miss: refusals first, then risks, each told however many there are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reconciler.model import Risk
+from reconciler.plan.markdown.folding import Section, Telling
+from reconciler.plan.markdown.marks import code, folded, prose
+from reconciler.plan.steps import steps_of
+from reconciler.plan.text import capital, count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.errors import Finding
+    from reconciler.model import Plan, PlannedTopic, RiskNote
+
+    Refused = Mapping[str, Sequence[tuple[PlannedTopic, Finding]]]
+    Risky = Mapping[tuple[Risk, bool], Sequence[tuple[PlannedTopic, RiskNote]]]
+
+EXAMPLES = 10
+"""So many names stand in a line; the others are folded below it."""
+ROWS = 20
+"""More refusals than this are folded, with a line for each rule above."""
+LINES = 12
+"""More consequences than this are folded, with a line for each kind of risk above."""
+
+
+def tell_refusals(plan: Plan) -> Section:
+    """Tell what is refused, why, and the way out."""
+    by_rule: dict[str, list[tuple[PlannedTopic, Finding]]] = defaultdict(list)
+    for topic in plan.topics:
+        for refusal in topic.refusals:
+            by_rule[refusal.rule].append((topic, refusal))
+    if not by_rule:
+        return Section(Telling(""))
+    alarm = _alarm(plan)
+    topics = count(sum(bool(topic.refusals) for topic in plan.topics), "refused topic")
+    few = sum(map(len, by_rule.values())) <= ROWS
+    lines = alarm if few else f"{alarm}\n\n{_by_rule(by_rule)}"
+    return Section(
+        Telling(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}"),
+        (
+            lambda: Telling(f"{lines}\n\n{_fold_many(_table(plan), topics, few=few)}"),
+            lambda: Telling(
+                f"{alarm}\n\n{_by_rule(by_rule)}\n\n{folded(topics, _by_rule(by_rule, None))}",
+                f"each reason of {topics}",
+            ),
+            lambda: Telling(f"{alarm}\n\n{_by_rule(by_rule)}", f"most names of {topics}"),
+        ),
+    )
+
+
+def _fold_many(table: str, summary: str, *, few: bool) -> str:
+    return table if few else folded(summary, table)
+
+
+def _alarm(plan: Plan) -> str:
+    number = sum(bool(topic.refusals) for topic in plan.topics)
+    refused = f"{count(number, 'topic')} {'is' if number == 1 else 'are'} refused"
+    rest = "There is nothing else to apply."
+    if any(steps_of(topic) for topic in plan.topics):
+        rest = (
+            "Apply does nothing of this plan until that is settled, unless told `--skip-refused`."
+        )
+    return f"> [!CAUTION]\n> **{refused}.** {rest}"
+
+
+def _table(plan: Plan) -> str:
+    lines = ["| Refused | Why | Way out | Spec |", "|:--|:--|:--|:--|"]
+    for topic in plan.topics:
+        for refusal in topic.refusals:
+            why = f"{prose(capital(refusal.what))}. {code(refusal.rule)}"
+            place = code(f"{topic.location.file}:{topic.location.line}")
+            out = f"{prose(capital(refusal.way_out))}." if refusal.way_out else ""
+            lines.append(f"| {code(topic.name)} | {why} | {out} | {place} |")
+    return "\n".join(lines)
+
+
+def _by_rule(by_rule: Refused, most: int | None = EXAMPLES) -> str:
+    """Tell each rule once, with one reason of many, and so many names, or all."""
+    return "\n".join(_refused(rule, found, most) for rule, found in sorted(by_rule.items()))
+
+
+def _refused(rule: str, found: Sequence[tuple[PlannedTopic, Finding]], most: int | None) -> str:
+    names = list(dict.fromkeys(topic.name for topic, _ in found))
+    reasons = {refusal.what for _, refusal in found}
+    first = found[0][1]
+    one_of = "" if len(reasons) == 1 else ", for example"
+    way_out = f" {prose(capital(first.way_out))}." if first.way_out else ""
+    head = f"- **{count(len(names), 'topic')}** {code(rule)}{one_of}: {prose(first.what)}.{way_out}"
+    return f"{head} {list_names(names, most)}"
+
+
+def _count_rules(by_rule: Refused) -> str:
+    return "\n".join(
+        f"- **{count(len({topic.name for topic, _ in found}), 'topic')}** {code(rule)}"
+        for rule, found in sorted(by_rule.items())
+    )
+
+
+def list_names(names: Sequence[str], most: int | None = None) -> str:
+    """List names as code, or so many of them and the number of the others."""
+    shown = ", ".join(map(code, names[:most]))
+    beyond = len(names) - len(names[:most])
+    return f"{shown} and {beyond:,} more" if beyond else shown
+
+
+def tell_risks(plan: Plan) -> Section:
+    """Tell what the changes can cost, and whether the specs accept it."""
+    risky: dict[tuple[Risk, bool], list[tuple[PlannedTopic, RiskNote]]] = defaultdict(list)
+    for topic in plan.topics:
+        for note in topic.risks if steps_of(topic) else ():
+            risky[note.risk, note.acknowledged].append((topic, note))
+    if not risky:
+        return Section(Telling(""))
+    kinds = list(_sorted(risky))
+    topics = count(len({t.name for kind in kinds for t, _ in kind.found}), "topic")
+    alert = _alert(kinds)
+
+    def beyond(told: int) -> Telling:
+        blocks = [folded(kind.summary, list_names(kind.names)) for kind in kinds[:told]]
+        return Telling("\n\n".join([alert, *blocks]), f"most names of {topics} at risk")
+
+    return Section(
+        Telling(_count_risks(kinds), f"the names of {topics} at risk"),
+        (
+            lambda: Telling("\n\n".join([alert, *_consequences(kinds)])),
+            *(partial(beyond, told) for told in range(len(kinds), -1, -1)),
+        ),
+    )
+
+
+def count_risks(plan: Plan) -> str:
+    """Say in a few words which risks there are, the worst first."""
+    counts: dict[Risk, set[str]] = defaultdict(set)
+    for topic in plan.topics:
+        for note in topic.risks if steps_of(topic) else ():
+            counts[note.risk].add(topic.name)
+    return ", ".join(
+        f"**{risk}** in {count(len(counts[risk]), 'topic')}" for risk in _ORDER if risk in counts
+    )
+
+
+_ORDER = (Risk.DATA_LOSS, Risk.ORDERING, Risk.TRAFFIC, Risk.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The topics that share a risk, and whether their specs accept it."""
+
+    risk: Risk
+    acknowledged: bool
+    found: Sequence[tuple[PlannedTopic, RiskNote]]
+
+    @property
+    def title(self) -> str:
+        if self.acknowledged:
+            return f"**{self.risk}**, acknowledged"
+        return f"**{self.risk}, mind this**"
+
+    @property
+    def summary(self) -> str:
+        return f"{self.title.replace('*', '')}: {count(len(self.names), 'topic')}"
+
+    @property
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(topic.name for topic, _ in self.found))
+
+    def by_consequence(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = defaultdict(list)
+        for topic, note in self.found:
+            names[note.consequence].append(topic.name)
+        return names
+
+
+def _sorted(risky: Risky) -> Iterator[_Kind]:
+    """Yield the worst first, and the unaccepted before the rest."""
+    for risk, acknowledged in sorted(risky, key=lambda kind: (_ORDER.index(kind[0]), kind[1])):
+        yield _Kind(risk, acknowledged, risky[risk, acknowledged])
+
+
+def _alert(kinds: Sequence[_Kind]) -> str:
+    """Tell every consequence in a line; or every kind, by one example, where those are many."""
+    if _is_many(kinds):
+        return _warn(map(_exemplify, kinds))
+    return _warn(
+        f"{kind.title}: {prose(consequence)}. {list_names(names, EXAMPLES)}"
+        for kind in kinds
+        for consequence, names in kind.by_consequence().items()
+    )
+
+
+def _exemplify(kind: _Kind) -> str:
+    consequences = kind.by_consequence()
+    example = prose(next(iter(consequences)))
+    says = example if len(consequences) == 1 else f"for example {example}"
+    names = kind.names
+    return f"{kind.title} in {count(len(names), 'topic')}: {says}. {list_names(names, EXAMPLES)}"
+
+
+def _is_many(kinds: Sequence[_Kind]) -> bool:
+    return sum(len(kind.by_consequence()) for kind in kinds) > LINES
+
+
+def _consequences(kinds: Sequence[_Kind]) -> Iterator[str]:
+    """Fold what the alert only begins to list: all names, by consequence."""
+    many = _is_many(kinds)
+    for kind in kinds:
+        named = kind.by_consequence()
+        if many or any(len(names) > EXAMPLES for names in named.values()):
+            lines = (f"- {prose(says)}. {list_names(names)}" for says, names in named.items())
+            yield folded(kind.summary, "\n".join(lines))
+
+
+def _count_risks(kinds: Sequence[_Kind]) -> str:
+    return _warn(f"{kind.title} in {count(len(kind.names), 'topic')}" for kind in kinds)
+
+
+def _warn(lines: Iterable[str]) -> str:
+    return "> [!WARNING]\n" + "\n".join(f"> - {line}" for line in lines)

@@ -1,0 +1,82 @@
+"""The whole comment: who it is about, dangers, changes, details, and how to go on."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from reconciler.plan.codec import fingerprint_plan
+from reconciler.plan.markdown.changes import tell_changes, tell_notes, tell_outcome, tell_strangers
+from reconciler.plan.markdown.dangers import count_risks, tell_refusals, tell_risks
+from reconciler.plan.markdown.details import WITHOUT, tell_details
+from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
+from reconciler.plan.markdown.marks import code, prose
+from reconciler.plan.steps import steps_of
+from reconciler.plan.text import count, count_changes, describe_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model import Plan
+
+COMMENT_LIMIT = 65_536
+"""GitHub refuses a longer comment. It counts characters; bytes are never fewer."""
+
+
+def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMENT_LIMIT) -> str:
+    """Render a plan as markdown of at most so many bytes of UTF-8.
+
+    `saved` is where the plan is kept, so that people are sent there. Returns text that ends in a
+    newline, and begins with a marker by which the comment of a cluster is found again.
+    """
+    head, foot = _head(plan), _foot(plan, saved)
+    closing = _left_out([""], saved, plan)
+    room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
+    sections = (tell_refusals, tell_risks, tell_changes, tell_outcome, tell_notes, tell_strangers)
+    (*first, notes, strangers), room = fold((tell(plan) for tell in sections), room)
+    details = tell_details(plan, room)
+    told = [*first, details, notes, strangers]
+    without = [telling.without for telling in told if telling.without]
+    closing = _left_out(without, saved, plan) if without else ""
+    parts = [head, *(telling.text for telling in told), closing, foot]
+    return BETWEEN.join(filter(None, parts)) + "\n"
+
+
+def marker(cluster: str) -> str:
+    """Return the line, not to be seen, that a cluster's comment begins with."""
+    return f"<!-- reconciler:plan cluster={quote(cluster, safe='')} -->"
+
+
+def _head(plan: Plan) -> str:
+    counts = ", ".join(count_changes(plan)) or "no changes"
+    quiet = [f"{plan.unchanged:,} unchanged"] if count_changes(plan) else ["all as specified"]
+    if plan.unmanaged:
+        quiet.append(f"{count(len(plan.unmanaged), 'live topic')} in no file")
+    about = describe_cluster(plan).removeprefix(f"{plan.cluster} · ")
+    lines = [f"{prose(about)} · {' · '.join(quiet)}"]
+    if risks := count_risks(plan):
+        lines.insert(0, f"Risk: {risks}")
+    title = f"### Kafka plan for {code(plan.cluster)}: {counts}"
+    return BETWEEN.join([f"{marker(plan.cluster)}\n{title}", *lines])
+
+
+def _left_out(without: Iterable[str], saved: str | None, plan: Plan) -> str:
+    """Name what did not fit, and where it is."""
+    where = f"reconciler show {shlex.quote(saved)}" if saved else f"reconciler plan {_named(plan)}"
+    return f"**Left out to fit:** {'; '.join(without)}. {code(where)} tells all of it."
+
+
+def _named(plan: Plan) -> str:
+    return f"--cluster {shlex.quote(plan.cluster)}"
+
+
+def _foot(plan: Plan, saved: str | None) -> str:
+    """Name the plan, and say how to apply exactly it."""
+    fingerprint = fingerprint_plan(plan)
+    lines = [f"Fingerprint {code(fingerprint)}"]
+    if any(steps_of(topic) for topic in plan.topics):
+        fresh = f"{_named(plan)} --expect {fingerprint}"
+        apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"
+        lines.insert(0, f"To apply exactly this: {code(apply)}")
+    return "---\n" + "<br>\n".join(f"<sub>{line}</sub>" for line in lines)

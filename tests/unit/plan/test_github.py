@@ -1,0 +1,90 @@
+"""Annotations: on the specs' own lines, escaped, ten of a kind, the rest counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shorthand import HERE, cluster, plan, spec, topic
+
+from reconciler.errors import Finding, Location, Severity
+from reconciler.model import Plan, PlannedTopic, TopicImage
+from reconciler.plan import fingerprint_plan
+from reconciler.plan.github import annotate, annotate_findings, list_outputs, render_github
+
+NOTED = Finding("not-managed", "a: 100%, b", "see c", Location("a,b:c.yaml", 7, 3))
+
+
+def test_properties_and_text_are_escaped_each_in_its_way() -> None:
+    finding = replace(NOTED, severity=Severity.NOTE)
+    assert str(annotate(finding)) == (
+        "::notice file=a%2Cb%3Ac.yaml,line=7,col=3,title=not-managed::a: 100%25, b; see c"
+    )
+
+
+def test_no_text_can_begin_a_line_of_its_own() -> None:
+    image = TopicImage(None, ((1,),), {})
+    named = PlannedTopic("a\n::stop-commands::x", HERE, image, image, notes=(NOTED,))
+    text = render_github(Plan("prod\r\n::warning::x", None, (), (named,)))
+    assert [line[:9] for line in text.splitlines()] == ["::error f", "prod\\r\\n:"]
+
+
+@pytest.mark.parametrize(
+    ("severity", "command"),
+    [(Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.NOTE, "notice")],
+)
+def test_a_severity_is_a_command(severity: Severity, command: str) -> None:
+    finding = replace(NOTED, where=None, severity=severity)
+    assert str(annotate(finding)).startswith(f"::{command} title=not-managed::")
+
+
+def test_a_plan_is_annotated_refusals_first() -> None:
+    live = [
+        topic("1 2 3", "a"),
+        topic("1 2 3", "b"),
+        topic("1 2 3", "c", config={"retention.ms": "604800000"}),
+    ]
+    wished = [
+        spec("a", partitions=4),
+        spec("b", partitions=1),
+        spec("c", config={"retention.ms": "1000"}, acknowledge=frozenset({"data-loss"})),
+    ]
+    assert render_github(plan(wished, cluster(*live))).splitlines() == [
+        "::error file=topics/shop.yaml,line=3,col=1,title=partitions-never-shrink::b: 3 → 1 "
+        "partitions: Kafka cannot remove partitions; put 3 back, or create a new topic and move "
+        "its producers and consumers",
+        "::warning file=topics/shop.yaml,line=3,col=1,title=ordering::a: keys move to other "
+        "partitions",
+        "::notice file=topics/shop.yaml,line=3,col=1,title=data-loss::c: records older than 1s "
+        "(1000) are deleted (acknowledged)",
+        "prod: 1 to expand, 1 to configure, 1 refused, 0 unchanged",
+    ]
+
+
+def test_ten_of_a_kind_and_a_count_of_the_rest() -> None:
+    live = [topic("1 2 3", f"t{n}") for n in range(40)]
+    wished = [spec(f"t{n}", partitions=1 if n % 2 else 4) for n in range(40)]
+    lines = render_github(plan(wished, cluster(*live))).splitlines()
+    assert sum(line.startswith("::error ") for line in lines) == 10
+    assert sum(line.startswith("::warning ") for line in lines) == 10
+    assert lines[-2] == "20 more not shown as annotations: GitHub takes 10 of a kind"
+
+
+def test_findings_beyond_ten_follow_as_text() -> None:
+    findings = [replace(NOTED, where=Location("a.yaml", n)) for n in range(1, 13)]
+    lines = annotate_findings(findings).splitlines()
+    assert lines[10] == "a.yaml:11:1: a: 100%, b; see c [not-managed]"
+    assert lines[12:] == ["2 more not shown as annotations: GitHub takes 10 of a kind"]
+
+
+def test_no_findings_are_no_text() -> None:
+    assert annotate_findings([]) == ""
+
+
+def test_outputs() -> None:
+    made = plan([spec("a", partitions=1, replication_factor=1), spec("b")], cluster())
+    assert list_outputs(made) == {
+        "changes": "1",
+        "refused": "1",
+        "fingerprint": fingerprint_plan(made),
+    }
