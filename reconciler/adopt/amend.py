@@ -11,6 +11,8 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
+from reconciler.adopt.spelling import ORDER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
 
 _MARKER = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 _BARE_MARKER = re.compile(r"---[ \t]*(#[^\n]*)?(\n|$)")
-_ORDER = (
-    *("topic", "owner", "description", "clusters", "partitions", "replication_factor"),
-    *("rack_aware", "profile", "config", "assignment", "state", "acknowledge", "overrides"),
-)
 
 
 class NotAmendableError(ValueError):
@@ -58,7 +56,7 @@ def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> 
     if key in table:
         table[key] = wrapped
         return
-    before = _ORDER[: _ORDER.index(key)] if key in _ORDER else tuple(table)
+    before = ORDER[: ORDER.index(key)] if key in ORDER else tuple(table)
     place = max((number + 1 for number, name in enumerate(table) if name in before), default=0)
     table.insert(place, key, wrapped)
     _keep_blank_lines_last(table, place)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reconciler.adopt.amend import amend_document, set_key
+from reconciler.adopt.amend import NotAmendableError, amend_document, set_key
 from reconciler.adopt.spelling import humanise, render_document
+from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,8 @@ def write_clusters(
 ) -> str:
     """Return clusters.yaml with these defaults and profiles, and these clusters besides its own.
 
-    In: `text`, the file as it stands, None where there is none. Errors: NotAmendableError.
+    In: `text`, the file as it stands, None where there is none. Errors: UsageError where it
+    cannot be amended.
     """
     if text is None or not text.strip():
         added: dict[str, object] = {"version": 1, **shared}
@@ -65,7 +67,11 @@ def write_clusters(
         for name, entry in clusters.items():
             set_key(document["clusters"], name, dict(entry))
 
-    return amend_document(text, 1 << 30, edit)
+    try:
+        return amend_document(text, 1 << 30, edit)
+    except NotAmendableError as error:
+        what = f"clusters.yaml cannot be amended: {error}; write it with a key a line"
+        raise UsageError(what) from error
 
 
 def _humanise_all(config: Mapping[str, str], catalogue: Catalogue) -> dict[str, object]:

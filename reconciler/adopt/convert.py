@@ -16,7 +16,7 @@ from reconciler.adopt.converters.topicctl import read_topicctl
 from reconciler.adopt.express import choose_profile, express, inherit
 from reconciler.adopt.factor import factor
 from reconciler.adopt.lay_out import place_documents
-from reconciler.adopt.spelling import render_document
+from reconciler.adopt.spelling import render_topic
 from reconciler.adopt.wishes import MIN_INSYNC
 from reconciler.errors import Location, sort_findings
 from reconciler.model import TopicSpec
@@ -60,7 +60,7 @@ def convert_files(staging: Staging, tool: str, path: Path) -> Adoption:
     topics = _collect(source, catalogue, {topic.name for topic in estate.written})
     estate = _declare(staging, estate, source, topics, catalogue)
     documents = {
-        name: render_document(_make_document(copies, estate, catalogue))
+        name: render_topic(_make_document(copies, estate, catalogue))
         for name, copies in topics.items()
     }
     written = {t.name: staging.relative(t.where.file) for t in estate.written}

@@ -81,11 +81,15 @@ def _list_candidates(left: Counter[Items]) -> set[Items]:
 
 
 def _saving(candidate: Items, left: Counter[Items]) -> int:
-    """Count the lines that a profile saves: each topic's, less its own in clusters.yaml."""
-    topics = sum(count for items, count in left.items() if candidate <= items)
-    if topics < FEWEST_SHARING:
+    """Count the lines that a profile saves: each topic's, less its own in clusters.yaml.
+
+    A topic writes `profile:` instead, and no `config:` where nothing is left to say.
+    """
+    fitting = {items: count for items, count in left.items() if candidate <= items}
+    if len(candidate) < 2 or sum(fitting.values()) < FEWEST_SHARING:
         return 0
-    return topics * (len(candidate) - 1) - len(candidate) - 2
+    saved = sum(count * (len(candidate) - (items != candidate)) for items, count in fitting.items())
+    return saved - len(candidate) - 2
 
 
 def _name_profile(config: Mapping[str, str], taken: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.adopt.amend import append_documents
 from reconciler.adopt.express import choose_profile, inherit
 from reconciler.adopt.group import find_neighbours, group_topics
-from reconciler.adopt.spelling import render_document
+from reconciler.adopt.spelling import render_topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def lay_out(
             document["clusters"] = [cluster]
         if profile is not None:
             document["profile"] = profile
-        documents[wish.name] = render_document(document | said)
+        documents[wish.name] = render_topic(document | said)
     written = {t.name: staging.relative(t.where.file) for t in estate.written}
     return place_documents(documents, written, staging.texts)
 

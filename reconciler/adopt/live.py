@@ -11,14 +11,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.adoption import Adoption
-from reconciler.adopt.amend import NotAmendableError
 from reconciler.adopt.clusters import describe_defaults, describe_factored, write_clusters
 from reconciler.adopt.factor import Factored, factor
 from reconciler.adopt.lay_out import lay_out
 from reconciler.adopt.update import restrict_topics, update_topics
 from reconciler.adopt.wishes import drop_look_alikes, list_wishes
 from reconciler.diff import diff_topics
-from reconciler.errors import Finding, Severity, UsageError
+from reconciler.errors import Finding, Severity
 from reconciler.spec.configs import catalogue as choose_catalogue
 from reconciler.spec.estate import SANDBOX
 
@@ -106,14 +105,8 @@ def _declare(
         clusters[cluster]["defaults"] = defaults
     if not shared and not clusters:
         return estate
-    try:
-        text = write_clusters(staging.texts.get(file), shared, clusters)
-    except NotAmendableError as error:
-        what = f"{file} cannot be amended: {error}; write it with a key a line"
-        raise UsageError(what) from error
-    declared = estate.declared
-    texts = {file: text}
-    if is_new and declared:
+    texts = {file: write_clusters(staging.texts.get(file), shared, clusters)}
+    if is_new and estate.declared:
         names = {wish.name for wish in wishes}
         texts |= restrict_topics(staging, estate, names, cluster)
     return staging.change(texts)

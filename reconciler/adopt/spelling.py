@@ -20,6 +20,12 @@ _AMBIGUOUS = re.compile(r"(?i:null|true|false|yes|no|on|off|y|n|nan|inf|[0-9]+e[
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:E-?[0-9]+)?")
 _FORMATS = {Dimension.DURATION: format_duration, Dimension.SIZE: format_size}
 
+ORDER = (
+    *("topic", "owner", "description", "clusters", "partitions", "replication_factor"),
+    *("rack_aware", "profile", "config", "assignment", "state", "acknowledge", "overrides"),
+)
+"""The keys of a topic, as people look for them."""
+
 ConfigValue = str | list[str] | None
 
 
@@ -41,6 +47,11 @@ def humanise(catalogue: Catalogue, key: str, value: str) -> ConfigValue:
 def render_document(document: Mapping[str, object]) -> str:
     """Write a document as YAML: two blanks a level, rows and short lists on one line."""
     return "\n".join(_render_map(document, "", is_config=False)) + "\n"
+
+
+def render_topic(document: Mapping[str, object]) -> str:
+    """Write a topic document, its keys in their usual order."""
+    return render_document({key: document[key] for key in ORDER if key in document})
 
 
 def spell_text(text: str, *, number: bool = False) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import UsageError
+from reconciler.errors import SpecError, UsageError
 from reconciler.spec import load_estate
 from reconciler.spec.files import find_files, show_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from reconciler.errors import Finding
     from reconciler.spec import Estate
 
 
@@ -41,11 +42,21 @@ class Staging:
             if self.texts.get(path) != text:
                 self.texts[path] = self.changed[path] = text
                 self._store(path, text)
-        return load_estate(self.directory)
+        try:
+            return load_estate(self.directory)
+        except SpecError as error:
+            raise SpecError(map(self._rehome, error.findings)) from None
 
     def relative(self, file: str) -> str:
         """Return the path in the estate of a file that a location names."""
         return Path(file).relative_to(self.directory).as_posix()
+
+    def _rehome(self, finding: Finding) -> Finding:
+        """Let a finding point into the estate, where its file would be."""
+        if finding.where is None:
+            return finding
+        file = show_path(self.estate / self.relative(finding.where.file))
+        return replace(finding, where=replace(finding.where, file=file))
 
     def _store(self, path: str, text: str) -> None:
         target = self.directory / path

@@ -99,7 +99,7 @@ def _make_wish(topic: TopicState, findings: list[Finding], *, assignments: bool)
     if len(factors) > 1:
         reason = f"its partitions have {_join(factors)} replicas"
     elif MIN_INSYNC in config and int(config[MIN_INSYNC]) > factors[0]:
-        reason = f"{MIN_INSYNC} {config[MIN_INSYNC]} exceeds its {factors[0]}"
+        reason = f"{MIN_INSYNC} {config[MIN_INSYNC]} exceeds the {factors[0]} it has"
     if reason:
         findings.append(_leave_open(topic.name, reason, assignments=assignments))
     return Wish(

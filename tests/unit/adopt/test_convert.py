@@ -84,7 +84,7 @@ spec:
     staticAssignments: [[1, 2], [2, 3], [3, 1]]
 ---
 meta: {name: search.queries, cluster: prod, environment: live, region: eu}
-spec: {partitions: 3, replicationFactor: 2, placement: {strategy: in-rack}, migration: {throttleMB: 9}}
+spec: {partitions: 3, replicationFactor: 2, placement: {strategy: in-rack}, migration: {}}
 ---
 meta: {name: search.queries, cluster: test, environment: test, region: eu}
 spec: {partitions: 1, replicationFactor: 1, placement: {strategy: any}}
