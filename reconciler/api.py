@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from reconciler.adopt import Adoption
     from reconciler.apply import Applied, StepAnswered
     from reconciler.diff import TopicDiff
     from reconciler.kafka import Connection
@@ -99,6 +100,49 @@ def write_snapshot(state: ClusterState, path: str | Path) -> None:
     from reconciler.snapshot import write_snapshot as write
 
     write(state, Path(path))
+
+
+def adopt_cluster(
+    path: str | Path,
+    cluster: str,
+    *,
+    bootstrap_servers: str | None = None,
+    against: str | Path | None = None,
+    assignments: bool = False,
+    topics: str = "*",
+) -> Adoption:
+    """Make the texts of an estate whose plan on a cluster is empty; nothing is written yet.
+
+    `path` may hold an estate, whose topics are kept and amended; `against` reads a snapshot.
+    Errors: as `load_estate` and `take_snapshot`; UsageError where the cluster's address is unknown.
+    """
+    from reconciler import adopt as stage
+
+    request = stage.Request(cluster, topics, assignments, bootstrap_servers)
+    with stage.open_staging(Path(path)) as staging:
+        estate = staging.change({})
+        if against is not None:
+            state = read_snapshot(against)
+        else:
+            state = _read_for_adoption(estate, Path(path), cluster, bootstrap_servers)
+        if cluster in estate.clusters:
+            _refuse_other_cluster(estate.clusters[cluster], state)
+        return stage.adopt_cluster(staging, state, request)
+
+
+def convert_files(tool: str, source: str | Path, path: str | Path) -> Adoption:
+    """Make the texts of an estate out of another tool's files; nothing is written yet."""
+    from reconciler import adopt as stage
+
+    with stage.open_staging(Path(path)) as staging:
+        return stage.convert_files(staging, tool, Path(source))
+
+
+def write_adoption(adoption: Adoption, path: str | Path) -> None:
+    """Write the files of an adoption into its estate, each whole or not at all."""
+    from reconciler.adopt import write_texts
+
+    write_texts(Path(path), adoption.texts)
 
 
 def build_plan(
@@ -261,6 +305,26 @@ def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
 
     if Scale(state, weigh).is_blank:
         raise UsageError(f"no {weigh} is known of any partition; plan --against a snapshot with it")
+
+
+def _read_for_adoption(
+    estate: Estate, path: Path, cluster: str, bootstrap_servers: str | None
+) -> ClusterState:
+    """Read a cluster whole, be it one that clusters.yaml does not have yet."""
+    from reconciler.errors import Location, UsageError
+    from reconciler.kafka import KafkaReader, connect
+    from reconciler.spec import ClusterEntry
+
+    if cluster in estate.clusters:
+        return take_snapshot(estate, cluster, bootstrap_servers=bootstrap_servers)
+    if bootstrap_servers is None:
+        way_out = "name it there, or say --bootstrap-servers or --against"
+        raise UsageError(f"clusters.yaml has no cluster {cluster!r}; {way_out}")
+    entry = ClusterEntry(cluster, Location(str(path / "clusters.yaml"), 1))
+    with connect(entry, bootstrap_servers=bootstrap_servers) as connection:
+        reader = KafkaReader(connection)
+        reader.check_rights([], for_apply=False)
+        return reader.read_cluster()
 
 
 def _diff(

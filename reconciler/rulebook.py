@@ -180,6 +180,15 @@ _PLAN: tuple[Rule, ...] = (
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
 )
 
+# Estates written for clusters and files that are there already (adopt).
+_ADOPTION: tuple[Rule, ...] = (
+    Rule("import-left-out", "A topic that no spec can describe as it is stays out, and is named."),
+    Rule("import-not-managed", "What a spec cannot say of a topic is left open, and named."),
+    Rule("import-kept", "What people wrote and an import cannot rewrite is kept, and named."),
+    Rule("import-not-carried", "What other tools' files say and no spec can is named."),
+    Rule("import-differs", "A plan after an import is empty; what keeps it from that is said."),
+)
+
 STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
     {
         "files": _FILES,
@@ -191,6 +200,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "cluster": _CLUSTER,
         "snapshots": _SNAPSHOTS,
         "plan and apply": _PLAN,
+        "adoption": _ADOPTION,
     }
 )
 

@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+from keyword import iskeyword
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ VERBS = MappingProxyType(
         "plan": "Show exactly what would change on a cluster.",
         "show": "Show a saved plan.",
         "apply": "Make the changes of a plan, and nothing else.",
+        "import": "Write specs for a cluster, or for other tools' files.",
         "snapshot": "Save a cluster's state as a file that stands in for it.",
         "simulate": "Show what placement would do, without a cluster.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
@@ -39,10 +41,11 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import `reconciler.cli.<verb>` and return its `command`."""
+        """Import `reconciler.cli.<verb>` and return its `command`; a keyword ends in `_` there."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"reconciler.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"reconciler.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -61,8 +61,14 @@ class Estate:
         self.declared: tuple[str, ...] = tuple(sorted(documents.clusters.clusters))
         self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
         self.files = len({topic.where.file for topic in documents.topics})
+        self.profiles: tuple[str, ...] = tuple(sorted(documents.clusters.profiles))
+        self.written: tuple[WrittenTopic, ...] = tuple(documents.topics)
         self.findings = sort_findings(findings)
         self._documents = documents
+
+    def list_layers(self, cluster: str, profile: str | None) -> list[Written]:
+        """List what a topic of a cluster inherits, the farthest layer first."""
+        return self._documents.list_layers(cluster, profile)
 
     def topics_for(self, cluster: str) -> tuple[TopicSpec, ...]:
         """Return the topics of a cluster, resolved and sorted by name.
@@ -186,6 +192,14 @@ class _Documents:
         specs.sort(key=lambda spec: spec.name)
         findings += [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
         return tuple(specs), findings
+
+    def list_layers(self, cluster: str, profile: str | None) -> list[Written]:
+        """List the layers below a topic: defaults, its cluster's defaults, its profile."""
+        layers = self._list_inherited(cluster, self.clusters.clusters.get(cluster, ClusterForm()))
+        if profile in self.clusters.profiles:
+            model, table = self.clusters.profiles[profile], self.table["profiles"][profile]
+            layers.append(Written(model, table))
+        return layers
 
     def check_unused_configs(self) -> list[Finding]:
         """Check the configs that no cluster has resolved, by the newest catalogue."""

@@ -1,0 +1,251 @@
+"""One document of a file edited in place: comments, quotes, order and all other documents stay.
+
+The file is cut at its `---` lines, only the document that changes goes through ruamel.yaml, and
+the rest is handed back byte for byte.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from typing import TYPE_CHECKING, Any
+
+from reconciler.adopt.spelling import ORDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ruamel.yaml import YAML
+
+_MARKER = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
+_BARE_MARKER = re.compile(r"---[ \t]*(#[^\n]*)?(\n|$)")
+
+
+class NotAmendableError(ValueError):
+    """A document is written in a form that cannot be edited without rewriting it."""
+
+
+def amend_document(text: str, line: int, edit: Callable[[Any], None]) -> str:
+    """Edit the document that line `line` of a file is in. Errors: NotAmendableError."""
+    pieces = _cut(text)
+    start = 1
+    for number, piece in enumerate(pieces):
+        lines = piece.count("\n")
+        if start <= line < start + lines or number == len(pieces) - 1:
+            pieces[number] = _amend_piece(piece, edit)
+            return "".join(pieces)
+        start += lines
+    raise NotAmendableError("no document stands there")
+
+
+def append_documents(text: str, documents: list[str]) -> str:
+    """Add documents at the end of a file, which keeps every byte that it has."""
+    if text and not text.endswith("\n"):
+        text += "\n"
+    separator = "---\n" if _holds_document(text) else ""
+    return text + separator + "---\n".join(documents)
+
+
+def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> None:
+    """Set a key; a new one goes where a person would look for it.
+
+    Among configs a text that looks like a number or a flag needs no quotes.
+    """
+    wrapped = _wrap(value, is_config=is_config)
+    if key in table:
+        table[key] = wrapped
+        return
+    before = ORDER[: ORDER.index(key)] if key in ORDER else tuple(table)
+    place = max((number + 1 for number, name in enumerate(table) if name in before), default=0)
+    table.insert(place, key, wrapped)
+    _keep_blank_lines_last(table, place)
+
+
+def delete_key(table: Any, key: str, outer: Any = None) -> None:
+    """Take a key out with the comment on its own line; comments of what follows stay.
+
+    In: `outer`, the map that holds this one, where comments go when nothing stands before them.
+    """
+    names = list(table)
+    place = names.index(key)
+    holder, last = _last_leaf(table, key)
+    comments = holder.ca.items.get(last)
+    rest = _take_rest(comments)
+    table.ca.items.pop(key, None)
+    del table[key]
+    if not rest:
+        return
+    if place == 0 and table:
+        _put_before(table, names[1], rest)
+    elif place > 0:
+        _attach(*_last_leaf(table, names[place - 1]), rest)
+    elif outer is not None and (above := _find_above(outer, table)) is not None:
+        _attach(*above, rest)
+
+
+def _cut(text: str) -> list[str]:
+    starts = [match.start() for match in _MARKER.finditer(text)]
+    edges = [0, *(start for start in starts if start), len(text)]
+    return [text[a:b] for a, b in itertools.pairwise(edges)]
+
+
+def _amend_piece(piece: str, edit: Callable[[Any], None]) -> str:
+    from ruamel.yaml.comments import CommentedMap
+    from ruamel.yaml.error import YAMLError
+
+    marker = ""
+    if piece.startswith("---"):
+        match = _BARE_MARKER.match(piece)
+        if match is None:
+            raise NotAmendableError("it begins on the line of its `---`")
+        marker, piece = match[0], piece[match.end() :]
+    yaml = _make_yaml(piece)
+    try:
+        document = yaml.load(piece)
+    except YAMLError as error:
+        raise NotAmendableError("it is YAML that cannot be edited in place") from error
+    if not isinstance(document, CommentedMap) or document.fa.flow_style():
+        raise NotAmendableError("it is no map of a key a line")
+    edit(document)
+    stream = io.StringIO()
+    yaml.dump(document, stream)
+    return marker + stream.getvalue()
+
+
+def _make_yaml(text: str) -> YAML:
+    """Return a reader and writer that indents as the text does."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.representer import RoundTripRepresenter
+
+    class Representer(RoundTripRepresenter):
+        """Writes null as a word: a key without a value is a mistake in a spec."""
+
+    Representer.add_representer(
+        type(None), lambda self, _: self.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
+    yaml = YAML(typ="rt")
+    yaml.Representer = Representer
+    yaml.preserve_quotes = True
+    yaml.width = 1 << 20
+    nested = re.search(r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n( +)[^\s#-]", text, re.MULTILINE)
+    listed = re.search(r"^( *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n( *)-[ ]", text, re.MULTILINE)
+    mapping = len(nested[1]) if nested else 2
+    offset = len(listed[2]) - len(listed[1]) if listed else 2
+    yaml.indent(mapping=mapping, sequence=offset + 2, offset=offset)
+    return yaml
+
+
+def _holds_document(text: str) -> bool:
+    """Tell whether anything but comments stands behind a file's last `---`."""
+    last = _cut(text)[-1]
+    match = _BARE_MARKER.match(last)
+    body = last[match.end() :] if match else last
+    return any(line.strip() and not line.lstrip().startswith("#") for line in body.splitlines())
+
+
+def _wrap(value: object, *, is_config: bool) -> object:
+    """Turn a value into what ruamel.yaml writes as a person would."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    if isinstance(value, dict):
+        configs = {key: is_config or key in {"config", "configs"} for key in value}
+        return CommentedMap(
+            {key: _wrap(inner, is_config=configs[key]) for key, inner in value.items()}
+        )
+    if isinstance(value, list | tuple):
+        items = CommentedSeq([_wrap(item, is_config=False) for item in value])
+        if not any(isinstance(item, list) for item in items):
+            items.fa.set_flow_style()
+        return items
+    return _read_scalar(value) if is_config and isinstance(value, str) else value
+
+
+def _read_scalar(text: str) -> object:
+    """Take a number or flag for what it is, so that it stands without quotes."""
+    if text in {"true", "false"}:
+        return text == "true"
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)", text):
+        return int(text)
+    if re.fullmatch(r"-?[0-9]+\.[0-9]+", text) and repr(float(text)) == text:
+        return float(text)
+    return text
+
+
+def _last_leaf(table: Any, key: Any) -> tuple[Any, Any]:
+    """Return the map and key that the comments behind `key` hang on: the innermost last one."""
+    value: Any = table[key]
+    if hasattr(value, "fa") and value and not value.fa.flow_style():
+        inner = list(value)[-1] if isinstance(value, dict) else len(value) - 1
+        return _last_leaf(value, inner)
+    return table, key
+
+
+def _find_above(outer: Any, table: Any) -> tuple[Any, Any] | None:
+    names = list(outer)
+    place = next(number for number, name in enumerate(names) if outer[name] is table)
+    return _last_leaf(outer, names[place - 1]) if place else None
+
+
+def _take_rest(comments: Any) -> str:
+    """Return what follows a value's own line: comments and blank lines of what comes next."""
+    token = _token(comments)
+    if token is None:
+        return ""
+    own, end, rest = token.value.partition("\n")
+    token.value = own + end
+    return str(rest)
+
+
+def _attach(holder: Any, key: Any, rest: str) -> None:
+    """Hang comment lines behind a value that stays."""
+    from ruamel.yaml.error import CommentMark
+    from ruamel.yaml.tokens import CommentToken
+
+    slots = holder.ca.items.setdefault(key, [None, None, None, None])
+    place = 0 if isinstance(holder, list) else 2
+    if slots[place] is None:
+        slots[place] = CommentToken("\n" + rest, CommentMark(0), None)
+    else:
+        slots[place].value += rest
+
+
+def _put_before(table: Any, key: str, rest: str) -> None:
+    """Put comment lines above a key that has become the first of its map."""
+    from ruamel.yaml.error import CommentMark
+    from ruamel.yaml.tokens import CommentToken
+
+    slots = table.ca.items.setdefault(key, [None, None, None, None])
+    lines = [line.strip() for line in rest.splitlines() if line.strip()]
+    slots[1] = [CommentToken(f"{line}\n", CommentMark(table.lc.col), None) for line in lines]
+
+
+def _token(comments: Any) -> Any:
+    return next((slot for slot in comments or () if hasattr(slot, "value")), None)
+
+
+def _keep_blank_lines_last(table: Any, place: int) -> None:
+    """Let comments and blank lines that closed the map close it still, behind the new key."""
+    names = list(table)
+    if place == 0 or place != len(names) - 1:
+        return
+    holder, key = _last_leaf(table, names[place - 1])
+    rest = _take_rest(holder.ca.items.get(key))
+    if rest:
+        _attach(*_last_leaf(table, names[place]), rest)
+
+
+def edit_config(table: Any, key: str, changes: Mapping[str, object], gone: set[str]) -> None:
+    """Set and take out configs of a document; a config map that ends up empty goes as well."""
+    config = table.get(key)
+    if config is None:
+        if changes:
+            set_key(table, key, dict(changes), is_config=True)
+        return
+    for name, value in changes.items():
+        set_key(config, name, value, is_config=True)
+    for name in gone & set(config):
+        if len(config) == 1:
+            delete_key(table, key)
+            return
+        delete_key(config, name, table)

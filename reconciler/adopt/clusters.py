@@ -1,0 +1,78 @@
+"""clusters.yaml: written where there is none, amended where there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reconciler.adopt.amend import NotAmendableError, amend_document, set_key
+from reconciler.adopt.spelling import humanise, render_document
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.adopt.factor import Factored
+    from reconciler.spec.configs import Catalogue
+
+CLUSTERS_HEADER = """\
+# The clusters, and what their topics inherit.
+# A value is looked for in: override, topic, profile, the cluster's defaults, defaults.
+"""
+
+
+def describe_factored(factored: Factored, catalogue: Catalogue) -> dict[str, object]:
+    """Return defaults and profiles in the keys of clusters.yaml; what is empty is left out."""
+    profiles = {
+        name: {"config": _humanise_all(config, catalogue)}
+        for name, config in factored.profiles.items()
+    }
+    described = {"defaults": describe_defaults(factored, catalogue), "profiles": profiles}
+    return {key: value for key, value in described.items() if value}
+
+
+def describe_defaults(factored: Factored, catalogue: Catalogue) -> dict[str, object]:
+    """Return a layer of defaults."""
+    defaults: dict[str, object] = {}
+    if factored.replication_factor is not None:
+        defaults["replication_factor"] = factored.replication_factor
+    if factored.config:
+        defaults["config"] = _humanise_all(factored.config, catalogue)
+    return defaults
+
+
+def write_clusters(
+    text: str | None, shared: Mapping[str, object], clusters: Mapping[str, Mapping[str, object]]
+) -> str:
+    """Return clusters.yaml with these defaults and profiles, and these clusters besides its own.
+
+    In: `text`, the file as it stands, None where there is none. Errors: UsageError where it
+    cannot be amended.
+    """
+    if text is None or not text.strip():
+        added: dict[str, object] = {"version": 1, **shared}
+        if clusters:
+            added["clusters"] = dict(clusters)
+        return CLUSTERS_HEADER + render_document(added)
+    if not shared and not clusters:
+        return text
+
+    def edit(document: Any) -> None:
+        for key, value in shared.items():
+            set_key(document, key, value)
+        if not clusters:
+            return
+        if not document.get("clusters"):
+            set_key(document, "clusters", dict(clusters))
+            return
+        for name, entry in clusters.items():
+            set_key(document["clusters"], name, dict(entry))
+
+    try:
+        return amend_document(text, 1 << 30, edit)
+    except NotAmendableError as error:
+        what = f"clusters.yaml cannot be amended: {error}; write it with a key a line"
+        raise UsageError(what) from error
+
+
+def _humanise_all(config: Mapping[str, str], catalogue: Catalogue) -> dict[str, object]:
+    return {key: humanise(catalogue, key, value) for key, value in sorted(config.items())}

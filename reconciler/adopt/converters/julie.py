@@ -1,0 +1,92 @@
+"""Julie, formerly kafka-topology-builder: topologies whose levels make up the topics' names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.adopt.converters.source import ForeignTopic, get_table, list_tables
+from reconciler.spec.values import Table, Text
+
+if TYPE_CHECKING:
+    from reconciler.adopt.converters.source import Source
+
+_TOPIC = {"name", "dataType", "config", "plan", "description"}
+_AFTER = {"projects", "special_topics", "platform", "plans"}
+_COUNTS = ("num.partitions", "replication.factor")
+
+
+def read_topologies(source: Source) -> None:
+    """Read topologies; a topic's plan is looked up in the documents that hold plans."""
+    plans: dict[str, Table] = {}
+    for document in source.documents:
+        plans |= {str(name): plan for name, plan in get_table(document, "plans").entries()
+                  if isinstance(plan, Table)}  # fmt: skip
+    for document in source.documents:
+        if "context" in document:
+            _read_topology(document, plans, source)
+        elif "plans" not in document:
+            source.note("a document without context is no topology", document.where)
+
+
+def _read_topology(document: Table, plans: dict[str, Table], source: Source) -> None:
+    """Join the levels from `context` to `projects`, in the order of the file, by dots."""
+    levels = [value for key, value in document.entries() if key not in _AFTER]
+    prefix = [str(value) for value in levels if isinstance(value, Text)]
+    source.note_rest(
+        document,
+        {key for key, value in document.entries() if isinstance(value, Text)}
+        | _AFTER - {"platform"},
+        "topology",
+    )
+    for project in list_tables(document.get("projects")):
+        name = str(project.get("name"))
+        source.note_rest(project, {"name", "topics"}, f"project {name}")
+        for topic in list_tables(project.get("topics")):
+            _read_topic(topic, [*prefix, name], plans, source)
+    for topic in list_tables(document.get("special_topics")):
+        _read_topic(topic, [], plans, source)
+
+
+def _read_topic(topic: Table, above: list[str], plans: dict[str, Table], source: Source) -> None:
+    own = topic.get("name")
+    if not isinstance(own, Text):
+        source.note("a topic has no name", topic.where, "write one")
+        return
+    kind = source.read_text(topic, "dataType") if above else None
+    name = ".".join([*above, str(own), *([kind] if kind else [])])
+    source.note_rest(topic, _TOPIC, name)
+    config = _read_plan(topic, name, plans, source)
+    config |= source.read_config(topic.get("config"), name)
+    counts: dict[str, int] = {}
+    for key in _COUNTS:
+        text = config.pop(key, None)
+        if text is None:
+            continue
+        if isinstance(text, str) and text.isascii() and text.isdigit() and int(text) > 0:
+            counts[key] = int(text)
+        else:
+            source.note(f"{name}: {key} {text} is no count, and is left open", own.where)
+    source.topics.append(
+        ForeignTopic(
+            name,
+            own.where,
+            partitions=counts.get("num.partitions"),
+            replication_factor=counts.get("replication.factor"),
+            config=config,
+            description=source.read_text(topic, "description"),
+        )
+    )
+
+
+def _read_plan(
+    topic: Table, name: str, plans: dict[str, Table], source: Source
+) -> dict[str, str | tuple[str, ...]]:
+    plan = source.read_text(topic, "plan")
+    if plan is None:
+        return {}
+    if plan not in plans:
+        where = topic.key("plan").where
+        way_out = "hand over the file of plans, too, or write its values"
+        source.note(f"{name}: there is no plan {plan}", where, way_out)
+        return {}
+    return source.read_config(plans[plan].get("config"), f"plan {plan}")

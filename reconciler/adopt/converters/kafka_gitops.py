@@ -1,0 +1,74 @@
+"""kafka-gitops: one state.yaml of topics, services and users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.adopt.converters.source import ForeignTopic, get_table, read_source
+from reconciler.spec.values import Sequence, Table, Text
+
+if TYPE_CHECKING:
+    from reconciler.adopt.converters.source import Source
+
+
+def read_state_files(source: Source) -> None:
+    """Read state files, the topics of the files that their settings name included."""
+    for document in source.documents:
+        topics = get_table(get_table(document, "settings"), "topics")
+        replication = source.read_count(get_table(topics, "defaults"), "replication", "settings")
+        _note_lists(topics, source)
+        source.note_rest(document, {"settings", "topics"}, "state file")
+        for part in [document, *_follow(document, source)]:
+            for name, topic in get_table(part, "topics").entries():
+                _read_topic(name, topic, replication, source)
+
+
+def _follow(document: Table, source: Source) -> list[Table]:
+    """Read the file that holds the topics, where the state file names one of its own."""
+    settings = get_table(document, "settings")
+    source.note_rest(settings, {"topics", "files"}, "settings")
+    files = get_table(settings, "files")
+    source.note_rest(files, {"topics"}, "settings.files")
+    named = source.read_text(files, "topics")
+    path = Path(document.file).parent / named if named else None
+    if path is None or any(Path(other.file) == path for other in source.documents):
+        return []
+    if not path.is_file():
+        source.note(f"there is no {path}", files.key("topics").where, "bring it along")
+        return []
+    return list(read_source(path).documents)
+
+
+def _note_lists(topics: Table, source: Source) -> None:
+    """Name what kafka-gitops leaves alone, in the words that clusters.yaml has for it."""
+    for key, word in (
+        ("blacklist", "prefixed"),
+        ("exclude", "prefixed"),
+        ("whitelist", "prefixed"),
+    ):
+        prefixes = get_table(topics, key).get(word)
+        if isinstance(prefixes, Sequence) and prefixes:
+            patterns = ", ".join(f'"{prefix}*"' for prefix in prefixes)
+            way_out = "topics in no file are left alone anyway"
+            if key != "whitelist":
+                way_out = f"write ignore: [{patterns}] below each cluster"
+            source.note(f"settings.topics.{key} names {patterns}", topics.key(key).where, way_out)
+    known = {"defaults", "blacklist", "exclude", "whitelist"}
+    source.note_rest(topics, known, "settings.topics")
+    source.note_rest(get_table(topics, "defaults"), {"replication"}, "settings.topics.defaults")
+
+
+def _read_topic(name: Text, topic: object, replication: int | None, source: Source) -> None:
+    table = topic if isinstance(topic, Table) else Table()
+    source.note_rest(table, {"partitions", "replication", "configs"}, name)
+    own = source.read_count(table, "replication", name)
+    source.topics.append(
+        ForeignTopic(
+            str(name),
+            name.where,
+            partitions=source.read_count(table, "partitions", name),
+            replication_factor=replication if own is None else own,
+            config=source.read_config(table.get("configs"), name),
+        )
+    )

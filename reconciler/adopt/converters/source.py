@@ -1,0 +1,142 @@
+"""The documents of another tool, and a reader that forgets nothing: what is left over is a note."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding, Severity, SpecError, UsageError
+from reconciler.spec.files import read_file, show_path
+from reconciler.spec.load import load_text
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from reconciler.errors import Location
+    from reconciler.model import Assignment
+
+RawConfig = "Mapping[str, str | tuple[str, ...]]"
+_SUFFIXES = {".yaml", ".yml", ".json"}
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTopic:
+    """A topic as another tool's file says it; configs are raw. No cluster: it goes to every one."""
+
+    name: str
+    where: Location
+    cluster: str | None = None
+    partitions: int | None = None
+    replication_factor: int | None = None
+    config: Mapping[str, str | tuple[str, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    assignment: Assignment | None = None
+    description: str | None = None
+    absent: bool = False
+
+
+@dataclass(slots=True)
+class Source:
+    """Documents, and what comes of them: topics, clusters by name, notes."""
+
+    documents: tuple[Table, ...]
+    topics: list[ForeignTopic] = field(default_factory=list)
+    clusters: dict[str, dict[str, object]] = field(default_factory=dict)
+    notes: list[Finding] = field(default_factory=list)
+
+    def note(self, what: str, where: Location, way_out: str = "") -> None:
+        """Name something that is not carried over."""
+        severity = Severity.WARNING if way_out else Severity.NOTE
+        self.notes.append(Finding("import-not-carried", what, way_out, where, severity))
+
+    def note_rest(self, table: Table, known: Collection[str], of: str) -> None:
+        """Name the keys that nobody has read."""
+        rest = [key for key, _ in table.entries() if key not in known]
+        if rest:
+            listed = ", ".join(quote(key) for key in rest)
+            self.note(f"{of}: {listed} has no counterpart in a spec", rest[0].where)
+
+    def read_count(self, table: Table, key: str, of: str) -> int | None:
+        """Read a count; one that is left to the broker, or none at all, is left open."""
+        value = table.get(key)
+        if value is None:
+            return None
+        if isinstance(value, Text) and re.fullmatch(r"[1-9][0-9]{0,8}", value):
+            return int(value)
+        self.note(
+            f"{of}: {key} {describe(value)} is no count, and is left open", table.key(key).where
+        )
+        return None
+
+    def read_text(self, table: Table, key: str) -> str | None:
+        """Read a text; None where there is none."""
+        value = table.get(key)
+        return str(value) if isinstance(value, Text) and value and not value.is_null else None
+
+    def read_config(self, value: Value | None, of: str) -> dict[str, str | tuple[str, ...]]:
+        """Read a map of configs, scalars and lists; what is neither is noted."""
+        config: dict[str, str | tuple[str, ...]] = {}
+        if not isinstance(value, Table):
+            return config
+        for key, item in value.entries():
+            if isinstance(item, Sequence) and all(isinstance(part, Text) for part in item):
+                config[str(key)] = tuple(map(str, item))
+            elif isinstance(item, Text) and item.tag != "null":
+                config[str(key)] = str(item)
+            else:
+                self.note(f"{of}: {key} is {describe(item)}, not a value", key.where)
+        return config
+
+
+def read_source(path: Path) -> Source:
+    """Read every YAML or JSON document below a path.
+
+    Errors: UsageError where there is none; SpecError for what cannot be read.
+    """
+    if not path.exists():
+        raise UsageError(f"there is no {show_path(path)}; name a file or a directory")
+    documents: list[Table] = []
+    findings: list[Finding] = []
+    for file in _list_files(path):
+        content = read_file(file)
+        if isinstance(content, Finding):
+            findings.append(content)
+            continue
+        loaded = load_text(content, show_path(file))
+        findings.extend(loaded.findings)
+        documents.extend(d for d in loaded.documents if isinstance(d, Table))
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        raise SpecError(findings)
+    return Source(tuple(documents))
+
+
+def list_tables(value: Value | None) -> Iterator[Table]:
+    """Yield the maps of a list."""
+    if isinstance(value, Sequence):
+        yield from (item for item in value if isinstance(item, Table))
+
+
+def get_table(table: Table, key: str) -> Table:
+    """Return the map below a key; an empty one where nothing or something else stands there."""
+    value = table.get(key)
+    if isinstance(value, Table):
+        return value
+    empty = Table()
+    empty.file, empty.line, empty.column = table.file, table.line, table.column
+    return empty
+
+
+def _list_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in _SUFFIXES and file.is_file()
+        if not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )

@@ -1,0 +1,96 @@
+"""topicctl: cluster.yaml files, and files of topics with a meta and a spec."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from reconciler.adopt.converters.source import ForeignTopic, get_table
+from reconciler.spec.values import Sequence, Table, Text
+from reconciler.units import MINUTE
+
+if TYPE_CHECKING:
+    from reconciler.adopt.converters.source import Source
+    from reconciler.model import Assignment
+
+_ABOUT = {"name", "cluster", "environment", "region", "description", "consumers"}
+_SPEC = {"partitions", "replicationFactor", "retentionMinutes", "settings", "placement"}
+_EVEN = {"any", "balanced-leaders", "cross-rack"}
+"""Strategies whose aim every placement has here: leaders even, replicas over racks."""
+
+
+def read_topicctl(source: Source) -> None:
+    """Read clusters and topics; a document that has neither form is noted."""
+    for document in source.documents:
+        spec = get_table(document, "spec")
+        if "bootstrapAddrs" in spec or "zkAddrs" in spec:
+            _read_cluster(get_table(document, "meta"), spec, source)
+        elif "meta" in document and "spec" in document:
+            _read_topic(get_table(document, "meta"), spec, source)
+        else:
+            source.note("a document with no meta and spec is no topic of topicctl", document.where)
+
+
+def _read_cluster(about: Table, spec: Table, source: Source) -> None:
+    name = source.read_text(about, "name") or "cluster"
+    entry = source.clusters.setdefault(name, {})
+    if description := source.read_text(about, "description"):
+        entry["description"] = description
+    if cluster_id := source.read_text(spec, "clusterID"):
+        entry["cluster_id"] = cluster_id
+    addresses = spec.get("bootstrapAddrs")
+    if isinstance(addresses, Sequence) and addresses:
+        entry["client"] = {"bootstrap.servers": ",".join(map(str, addresses))}
+    known = {"name", "environment", "region", "description"}
+    source.note_rest(about, known, f"cluster {name}, meta")
+    source.note_rest(spec, {"bootstrapAddrs", "clusterID"}, f"cluster {name}, spec")
+
+
+def _read_topic(about: Table, spec: Table, source: Source) -> None:
+    name = about.get("name")
+    if not isinstance(name, Text):
+        source.note("a topic has no meta.name", about.where, "write one")
+        return
+    source.note_rest(about, _ABOUT - {"consumers"}, f"{name}, meta")
+    source.note_rest(spec, _SPEC, name)
+    cluster = source.read_text(about, "cluster")
+    if cluster is not None:
+        source.clusters.setdefault(cluster, {})
+    config = source.read_config(spec.get("settings"), name)
+    minutes = source.read_count(spec, "retentionMinutes", name)
+    if minutes is not None:
+        config["retention.ms"] = str(minutes * MINUTE)
+    source.topics.append(
+        ForeignTopic(
+            str(name),
+            name.where,
+            cluster,
+            source.read_count(spec, "partitions", name),
+            source.read_count(spec, "replicationFactor", name),
+            config,
+            _read_placement(get_table(spec, "placement"), name, source),
+            source.read_text(about, "description"),
+        )
+    )
+
+
+def _read_placement(placement: Table, name: str, source: Source) -> Assignment | None:
+    """Read manual rows; of other strategies only those that mean something else are noted."""
+    source.note_rest(placement, {"strategy", "staticAssignments"}, f"{name}, placement")
+    strategy = placement.get("strategy")
+    rows = placement.get("staticAssignments")
+    if strategy == "static" and isinstance(rows, Sequence):
+        if all(_is_row(row) for row in rows):
+            return tuple(tuple(map(int, row)) for row in rows)
+        way_out = "write assignment: by hand"
+        source.note(f"{name}: its rows are no lists of broker ids", placement.where, way_out)
+    elif isinstance(strategy, Text) and strategy not in _EVEN:
+        way_out = "replicas are spread over racks here; rack_aware: false takes that away"
+        source.note(f"{name}: placement {strategy} has no counterpart", strategy.where, way_out)
+    return None
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, Sequence) and all(
+        isinstance(broker, Text) and re.fullmatch(r"[0-9]{1,9}", broker) for broker in row
+    )

@@ -1,0 +1,129 @@
+"""What several topics share: defaults that most of them have, and profiles that some have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import combinations
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.model import EMPTY
+from reconciler.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reconciler.adopt.adoption import Wish
+
+Items = frozenset[tuple[str, str]]
+
+MOST_PROFILES = 6
+FEWEST_SHARING = 3
+_CANDIDATE_SETS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Factored:
+    """What clusters.yaml holds for all topics, and under which names for some."""
+
+    replication_factor: int | None = None
+    config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def factor(wishes: Sequence[Wish]) -> Factored:
+    """Find what topics share, so that most specs say only what is their own."""
+    if len(wishes) < 2:
+        return Factored()
+    config = _find_common(wishes)
+    shared = Counter(frozenset(set(wish.config.items()) - set(config.items())) for wish in wishes)
+    return Factored(_find_replication(wishes), config, _find_profiles(shared))
+
+
+def _find_replication(wishes: Sequence[Wish]) -> int | None:
+    counts = Counter(w.replication_factor for w in wishes if w.replication_factor is not None)
+    if not counts:
+        return None
+    factor_, topics = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    return factor_ if topics * 2 > len(wishes) else None
+
+
+def _find_common(wishes: Sequence[Wish]) -> dict[str, str]:
+    """Find configs that more than two thirds have: the others write null, which costs a line."""
+    counts = Counter(item for wish in wishes for item in wish.config.items())
+    return {
+        key: value
+        for (key, value), topics in sorted(counts.items())
+        if topics >= FEWEST_SHARING and topics * 3 > len(wishes) * 2
+    }
+
+
+def _find_profiles(shared: Counter[Items]) -> dict[str, dict[str, str]]:
+    """Take, again and again, the set of configs that saves most lines, until none saves any."""
+    left = Counter({items: topics for items, topics in shared.items() if items})
+    profiles: dict[str, dict[str, str]] = {}
+    while len(profiles) < MOST_PROFILES:
+        best = max(
+            _list_candidates(left), key=lambda c: (_saving(c, left), sorted(c)), default=None
+        )
+        if best is None or _saving(best, left) <= 0:
+            break
+        profiles[_name_profile(dict(best), profiles)] = dict(sorted(best))
+        left = Counter({items: n for items, n in left.items() if not best <= items})
+    return profiles
+
+
+def _list_candidates(left: Counter[Items]) -> set[Items]:
+    frequent = sorted(left, key=lambda items: (-left[items], sorted(items)))[:_CANDIDATE_SETS]
+    both = {a & b for a, b in combinations(frequent, 2)}
+    return {items for items in {*frequent, *both} if items}
+
+
+def _saving(candidate: Items, left: Counter[Items]) -> int:
+    """Count the lines that a profile saves: each topic's, less its own in clusters.yaml.
+
+    A topic writes `profile:` instead, and no `config:` where nothing is left to say.
+    """
+    fitting = {items: count for items, count in left.items() if candidate <= items}
+    if len(candidate) < 2 or sum(fitting.values()) < FEWEST_SHARING:
+        return 0
+    saved = sum(count * (len(candidate) - (items != candidate)) for items, count in fitting.items())
+    return saved - len(candidate) - 2
+
+
+def _name_profile(config: Mapping[str, str], taken: Iterable[str]) -> str:
+    """Name a profile after what it does: compacted, keep-7d-zstd."""
+    words = [word for key, value in sorted(config.items()) if (word := _describe(key, value))]
+    name = "-".join(dict.fromkeys(words[:3])) or _spell_key(*next(iter(sorted(config.items()))))
+    names, number = {*taken}, 2
+    unique = name
+    while unique in names:
+        unique, number = f"{name}-{number}", number + 1
+    return unique
+
+
+def _describe(key: str, value: str) -> str:
+    match key:
+        case "cleanup.policy":
+            known = {"compact": "compacted", "delete": "", "": "kept"}
+            return known.get(value, "compacted-deleted" if "compact" in value else "")
+        case "compression.type":
+            return "" if value == "producer" else value
+        case "retention.ms":
+            return "forever" if value == "-1" else f"keep-{format_duration(int(value))}"
+        case "retention.bytes":
+            return "" if value == "-1" else f"keep-{format_size(int(value))}"
+        case "max.message.bytes":
+            return f"up-to-{format_size(int(value))}"
+        case "remote.storage.enable":
+            return "tiered" if value == "true" else ""
+        case "message.timestamp.type":
+            return "log-append-time" if value == "LogAppendTime" else ""
+        case _:
+            return ""
+
+
+def _spell_key(key: str, value: str) -> str:
+    spelled = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{key}-{value}")
+    return spelled.strip("-")[:60]

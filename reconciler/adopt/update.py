@@ -1,0 +1,211 @@
+"""Documents that are written already, amended where the cluster differs, at the right level.
+
+A topic of one cluster is amended where it stands; one of several gets an override.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from reconciler.adopt.amend import (
+    NotAmendableError,
+    amend_document,
+    delete_key,
+    edit_config,
+    set_key,
+)
+from reconciler.adopt.express import express_config
+from reconciler.errors import Finding, Severity
+from reconciler.spec.resolve import ConfigReader, WrittenTopic, resolve_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from reconciler.adopt.adoption import Wish
+    from reconciler.adopt.staging import Staging
+    from reconciler.model import TopicSpec
+    from reconciler.spec import Estate
+    from reconciler.spec.configs import Catalogue
+
+_COUNTS = ("partitions", "replication_factor")
+
+
+def update_topics(
+    staging: Staging,
+    estate: Estate,
+    chosen: Sequence[tuple[Wish, WrittenTopic]],
+    cluster: str,
+    catalogue: Catalogue,
+) -> tuple[dict[str, str], dict[str, Finding]]:
+    """Return the files with each topic amended, and a finding for each that cannot be."""
+    edits = [(topic, _plan_edit(wish, topic, estate, cluster, catalogue)) for wish, topic in chosen]
+    return _amend(staging, edits)
+
+
+def restrict_topics(
+    staging: Staging, estate: Estate, live: Collection[str], cluster: str
+) -> dict[str, str]:
+    """Fit `clusters` of written topics to a further cluster: those that are there, no more."""
+    edits = []
+    for topic in estate.written:
+        named = topic.document.clusters
+        if named is None and topic.name not in live:
+            edits.append((topic, _name_clusters(estate.declared)))
+        elif named is not None and topic.name in live and cluster not in named:
+            edits.append((topic, _name_clusters((*map(str, named), cluster))))
+    return _amend(staging, edits)[0]
+
+
+def _name_clusters(names: Sequence[str]) -> Callable[[Any], None]:
+    def edit(document: Any) -> None:
+        if "topic" not in document:
+            raise NotAmendableError("it is written for another tool")
+        if "clusters" in document:
+            document["clusters"].extend(n for n in names if n not in document["clusters"])
+        else:
+            set_key(document, "clusters", list(names))
+
+    return edit
+
+
+def _amend(
+    staging: Staging, edits: Sequence[tuple[WrittenTopic, Callable[[Any], None]]]
+) -> tuple[dict[str, str], dict[str, Finding]]:
+    """Edit documents, the last of each file first, so that lines stay true."""
+    texts: dict[str, str] = {}
+    kept: dict[str, Finding] = {}
+    by_file: defaultdict[str, list[tuple[int, WrittenTopic, Callable[[Any], None]]]]
+    by_file = defaultdict(list)
+    for topic, edit in edits:
+        by_file[staging.relative(topic.where.file)].append((topic.where.line, topic, edit))
+    for path, waiting in by_file.items():
+        for line, topic, edit in sorted(waiting, key=lambda item: -item[0]):
+            text = texts.get(path, staging.texts[path])
+            try:
+                texts[path] = amend_document(text, line, edit)
+            except NotAmendableError as error:
+                kept[topic.name] = _keep(topic, path, str(error))
+    return texts, kept
+
+
+def _keep(topic: WrittenTopic, path: str, reason: str) -> Finding:
+    what = f"{topic.name} in {path} differs from the cluster and is kept as it stands: {reason}"
+    return Finding(
+        "import-kept", what, "amend it by hand; plan shows what differs", severity=Severity.WARNING
+    )
+
+
+def _plan_edit(
+    wish: Wish, topic: WrittenTopic, estate: Estate, cluster: str, catalogue: Catalogue
+) -> Callable[[Any], None]:
+    named = topic.document.clusters
+    targets = set(estate.declared) | {cluster} if named is None else set(map(str, named))
+    overridden = cluster in topic.overrides or targets != {cluster}
+    below = _resolve_below(topic, estate, cluster, catalogue, with_document=overridden)
+
+    def edit(document: Any) -> None:
+        if "topic" in document:
+            table = _find_override(document, cluster) if overridden else document
+            _edit_layer(table, wish, below, catalogue, {})
+            if overridden and not table:
+                delete_key(document["overrides"], cluster, document)
+        elif document.get("kind") == "KafkaTopic" and not overridden:
+            _edit_layer(_find_spec(document), wish, below, catalogue, _spell_keys(document))
+        else:
+            raise NotAmendableError("it is written for another tool")
+
+    return edit
+
+
+def _resolve_below(
+    topic: WrittenTopic, estate: Estate, cluster: str, catalogue: Catalogue, *, with_document: bool
+) -> TopicSpec:
+    """Resolve what the layer that is to be amended lies upon."""
+    from reconciler.adopt.express import inherit
+
+    profile = topic.document.profile
+    named = None if profile is None else str(profile)
+    if not with_document:
+        return inherit(estate, cluster, named, catalogue)
+    layers = estate.list_layers(cluster, named)
+    alone = WrittenTopic(topic.document, topic.layer, {})
+    return resolve_topic(alone, layers, cluster, ConfigReader(catalogue))
+
+
+def _find_override(document: Any, cluster: str) -> Any:
+    if "overrides" not in document:
+        set_key(document, "overrides", {cluster: {}})
+    elif cluster not in document["overrides"]:
+        set_key(document["overrides"], cluster, {})
+    return document["overrides"][cluster]
+
+
+def _find_spec(document: Any) -> Any:
+    if document.get("spec") is None:
+        set_key(document, "spec", {})
+    return document["spec"]
+
+
+def _spell_keys(document: Any) -> dict[str, str]:
+    """Return what a KafkaTopic calls our keys: Strimzi's words, or Jikkou's."""
+    spec = document.get("spec") or {}
+    old = "replicationFactor" if "replicationFactor" in spec else "replicas"
+    is_jikkou = "jikkou" in str(document.get("apiVersion", ""))
+    plural = "configs" in spec or (is_jikkou and "config" not in spec)
+    return {"replication_factor": old, "config": "configs" if plural else "config"}
+
+
+def _edit_layer(
+    table: Any, wish: Wish, below: TopicSpec, catalogue: Catalogue, names: Mapping[str, str]
+) -> None:
+    """Make one layer say what the wish says, given what lies below it; nothing else moves."""
+    rows = "assignment" in table or below.assignment is not None
+    if rows and wish.assignment is not None:
+        _edit_rows(table, wish, [list(row) for row in wish.assignment])
+    else:
+        if "assignment" in table:
+            delete_key(table, "assignment")
+        if below.assignment is not None:
+            set_key(table, "assignment", None)
+        for key in _COUNTS:
+            _edit_count(table, names.get(key, key), getattr(wish, key), getattr(below, key))
+    own = express_config(wish.config, below.config, catalogue)
+    key = names.get("config", "config")
+    present = table.get(key) or {}
+    normal = {
+        name: catalogue.normalise(name, _plain(value), None) for name, value in present.items()
+    }
+    changes = {
+        name: value
+        for name, value in own.items()
+        if name not in present or normal[name] != wish.config.get(name)
+    }
+    edit_config(table, key, changes, {*present} - {*own})
+
+
+def _edit_rows(table: Any, wish: Wish, rows: list[list[int]]) -> None:
+    live = table.get("assignment")
+    if not isinstance(live, list) or [list(row) for row in live] != rows:
+        set_key(table, "assignment", rows)
+    for key in _COUNTS:
+        if key in table:
+            table[key] = getattr(wish, key)
+
+
+def _edit_count(table: Any, key: str, wished: int | None, below: int | None) -> None:
+    if key in table and table[key] == wished:
+        return
+    if wished != below:
+        set_key(table, key, wished)
+    elif key in table:
+        delete_key(table, key)
+
+
+def _plain(value: Any) -> object:
+    """Turn a value of ruamel.yaml into one of the catalogue's."""
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return None if value is None else str(value).lower()
+    return str(value)

@@ -1,0 +1,111 @@
+"""`reconciler import`: specs for a cluster that is there, or for other tools' files."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler import api
+from reconciler.cli import options
+from reconciler.cli.findings import count, render_text
+from reconciler.cli.terminal import print_note, wants_colour, working
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.adopt import Adoption
+
+_TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH] DIR")
+@click.option("--cluster", metavar="NAME", help="Write specs for what this cluster has.")
+@options.bootstrap_option
+@options.against_option
+@click.option("--assignments", is_flag=True, help="Write down where each replica is, too.")
+@options.topic_option
+@click.option("--from", "tool", type=click.Choice(_TOOLS), help="Convert PATH, of this tool.")
+@click.option("--dry-run", is_flag=True, help="Show the files, and write nothing.")
+def command(
+    paths: tuple[Path, ...],
+    cluster: str | None,
+    bootstrap_servers: str | None,
+    against: Path | None,
+    assignments: bool,
+    topic: str,
+    tool: str | None,
+    dry_run: bool,
+) -> None:
+    """Write specs into DIR so that the next plan is empty.
+
+    Topics that DIR has already are kept; only what differs is amended, with comments and order
+    as they are. With --from the files in PATH are converted instead.
+    """
+    _check(paths, cluster, tool, live=bool(bootstrap_servers or against or assignments))
+    estate = paths[-1]
+    if tool is not None or cluster is None:  # _check has seen to it that one is there
+        adoption = api.convert_files(str(tool), paths[0], estate)
+    else:
+        with working(f"reading {cluster}"):
+            adoption = api.adopt_cluster(
+                estate,
+                cluster,
+                bootstrap_servers=bootstrap_servers,
+                against=against,
+                assignments=assignments,
+                topics=topic,
+            )
+    if dry_run:
+        click.echo(_show_changes(estate, adoption.texts), nl=False)
+    else:
+        api.write_adoption(adoption, estate)
+    _report(adoption, cluster, estate, dry_run=dry_run)
+
+
+def _check(paths: tuple[Path, ...], cluster: str | None, tool: str | None, *, live: bool) -> None:
+    wanted = 2 if tool else 1
+    if (cluster is None) == (tool is None):
+        raise UsageError("say --cluster NAME to read a cluster, or --from TOOL to convert files")
+    if len(paths) != wanted:
+        form = "--from TOOL PATH DIR" if tool else "--cluster NAME DIR"
+        raise UsageError(f"{count(len(paths), 'path')} given; write: reconciler import {form}")
+    if tool and live:
+        raise UsageError("--from reads files only; --bootstrap-servers, --against and "
+                         "--assignments belong to --cluster")  # fmt: skip
+    if tool and paths[1].resolve() == paths[0].resolve():
+        raise UsageError("PATH and DIR are the same; convert into a directory of its own")
+
+
+def _show_changes(estate: Path, texts: Mapping[str, str]) -> str:
+    """Show new files and changed lines as a diff."""
+    lines: list[str] = []
+    for name, text in sorted(texts.items()):
+        path = estate / name
+        old = path.read_text(encoding="utf-8-sig").splitlines() if path.exists() else []
+        before = str(path) if path.exists() else "/dev/null"
+        lines += difflib.unified_diff(old, text.splitlines(), before, str(path), lineterm="")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _report(adoption: Adoption, cluster: str | None, estate: Path, *, dry_run: bool) -> None:
+    if adoption.notes:
+        print_note(render_text(adoption.notes) if wants_colour(sys.stderr)
+                   else click.unstyle(render_text(adoption.notes)))  # fmt: skip
+    files = len(adoption.texts)
+    done = "would be " if dry_run else ""
+    parts = [f"{count(len(adoption.written), 'topic')} {done}written"]
+    if cluster is not None:
+        parts += [
+            f"{len(adoption.updated):,} {done}amended",
+            f"{adoption.unchanged:,} as they were",
+        ]
+    print_note(f"{estate}: {', '.join(parts)}; {count(files, 'file')} {done}changed")
+    if adoption.differences is not None:
+        rest = "is empty" if not adoption.differences else "is not empty"
+        print_note(f"the next plan {rest}: {count(adoption.differences, 'difference')}")

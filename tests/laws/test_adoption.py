@@ -1,0 +1,100 @@
+"""Laws of imports: whatever a cluster has, the plan after an import is empty, and stays so."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import NAMES, broker_lists, live_topics
+
+from reconciler import api
+from reconciler.adopt import Request, adopt_cluster, open_staging, write_texts
+from reconciler.model import ClusterState
+from reconciler.plan import steps_of
+
+if TYPE_CHECKING:
+    from reconciler.adopt import Adoption
+
+ODD_NAMES = ("null", "true", "012", "1e3", "-", "_", ".x", "no", "clusters", "0x1f")
+
+
+few = settings(max_examples=40)
+"""Each example writes files and reads them four times."""
+
+
+@st.composite
+def found(draw: st.DrawFn) -> ClusterState:
+    """Draw a cluster and what is on it: odd names, collisions, mixed replication, left-overs."""
+    nodes = draw(broker_lists(least=3))
+    ids = [broker.id for broker in nodes]
+    names = draw(st.sets(st.sampled_from((*NAMES, *ODD_NAMES)), max_size=9))
+    topics = {name: draw(live_topics(name, ids)) for name in sorted(names)}
+    return ClusterState("cluster-1", nodes, topics, {"min.insync.replicas": "1"})
+
+
+def adopt(root: Path, state: ClusterState, cluster: str = "prod", *, rows: bool) -> Adoption:
+    with open_staging(root) as staging:
+        adoption = adopt_cluster(staging, state, Request(cluster, assignments=rows))
+        write_texts(root, adoption.texts)
+    return adoption
+
+
+def count_work(root: Path, state: ClusterState, cluster: str = "prod") -> int:
+    plan = api.build_plan(api.load_estate(root), cluster, state)
+    return sum(bool(steps_of(topic) or topic.refusals) for topic in plan.topics)
+
+
+@few
+@given(found(), st.booleans())
+def test_the_plan_after_an_import_is_empty(state: ClusterState, rows: bool) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        adoption = adopt(root, state, rows=rows)
+        assert adoption.differences == 0
+        assert count_work(root, state) == 0
+        left_out = {note.what.split()[0] for note in adoption.notes if "left-out" in note.rule}
+        assert {*adoption.written} | left_out == {*state.topics}
+
+
+@few
+@given(found(), st.booleans())
+def test_a_second_import_changes_nothing(state: ClusterState, rows: bool) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        adopt(root, state, rows=rows)
+        again = adopt(root, state, rows=rows)
+        assert dict(again.texts) == {}
+        assert again.written == again.updated == ()
+
+
+@few
+@given(found(), found(), st.booleans())
+def test_an_import_follows_a_cluster_that_moved(
+    before: ClusterState, after: ClusterState, rows: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        adopt(root, before, rows=rows)
+        adoption = adopt(root, after, rows=rows)
+        stuck = {note.what.split()[0] for note in adoption.notes}
+        plan = api.build_plan(api.load_estate(root), "prod", after)
+        moving = {t.name for t in plan.topics if steps_of(t) or t.refusals}
+        assert moving - stuck == set()
+        assert moving & {*adoption.written, *adoption.updated} == set()
+
+
+@few
+@given(found(), found())
+def test_a_second_cluster_joins_and_both_plans_are_empty(
+    first: ClusterState, second: ClusterState
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        adopt(root, first, rows=False)
+        adoption = adopt(root, second, "staging", rows=False)
+        noted = [note for note in adoption.notes if note.rule == "import-differs"]
+        assert count_work(root, second, "staging") == len(noted)
+        assert count_work(root, first) == 0

@@ -1,0 +1,152 @@
+"""`reconciler import` without a cluster: from snapshots, and from other tools' files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BROKERS = [{"id": n, "rack": f"r{n}"} for n in (1, 2, 3)]
+THROTTLE = "leader.replication.throttled.replicas"
+TOPICS = [
+    {"name": "orders.events", "partitions": [[1, 2, 3], [2, 3, 1]],
+     "config": {"retention.ms": "604800000", THROTTLE: "*"}},
+    {"name": "orders.state", "partitions": [[3, 1, 2]], "config": {"cleanup.policy": "compact"}},
+    {"name": "mixed", "partitions": [[1], [1, 2]]},
+    {"name": "bad", "partitions": [[1, 2, 3]], "config": {"no.such": "1"}},
+    {"name": "connect-offsets", "partitions": [[1, 2, 3]]},
+    {"name": "__consumer_offsets", "partitions": [[1, 2, 3]]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> str:
+    return save(tmp_path, TOPICS)
+
+
+def save(tmp_path: Path, topics: list[dict[str, object]]) -> str:
+    path = tmp_path / "prod.json"
+    document = {"cluster_id": "abc", "kafka_version": "4.1", "brokers": BROKERS, "topics": topics}
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def read(root: Path) -> dict[str, str]:
+    return {p.relative_to(root).as_posix(): p.read_text() for p in sorted(root.rglob("*.yaml"))}
+
+
+def test_a_first_import_writes_what_a_person_would_have(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    assert run(["import", str(root), "--cluster", "prod", "--against", snapshot]) == 0
+    texts = read(root)
+    assert texts["orders.yaml"] == (
+        "topic: orders.events\npartitions: 2\nconfig:\n  retention.ms: 7d\n"
+        "---\ntopic: orders.state\npartitions: 1\nconfig:\n  cleanup.policy: compact\n"
+    )
+    assert texts["mixed.yaml"] == "topic: mixed\npartitions: 2\nreplication_factor: null\n"
+    assert "defaults:\n  replication_factor: 3\n" in texts["clusters.yaml"]
+    assert 'prod:\n    cluster_id: abc\n    kafka_version: "4.1"\n' in texts["clusters.yaml"]
+    assert texts.keys() == {"clusters.yaml", "connect.yaml", "mixed.yaml", "orders.yaml"}
+    said = capsys.readouterr().err
+    assert "bad stays out of the specs: Kafka 4.1 has no topic config 'no.such'" in said
+    assert "replication_factor is left open for mixed: its partitions have 1 and 2" in said
+    assert "4 topics written" in said
+    assert "the next plan is empty: 0 differences" in said
+    plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
+    assert run(plan) == 0
+
+
+def test_a_dry_run_shows_the_files_and_writes_none(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*verb, "--dry-run"]) == 0
+    output = capsys.readouterr()
+    assert "+topic: orders.events\n" in output.out
+    assert "4 topics would be written" in output.err
+    assert not root.exists()
+
+
+def test_assignments_are_written_where_asked(snapshot: str, tmp_path: Path) -> None:
+    root = tmp_path / "topics"
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*verb, "--assignments", "--topic", "orders.s*"]) == 0
+    assert "assignment:\n  - [3, 1, 2]\n" in read(root)["orders.yaml"]
+    assert "orders.events" not in read(root)["orders.yaml"]
+
+
+def test_ignored_topics_stay_out_and_clusters_yaml_keeps_its_comments(
+    snapshot: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    clusters = 'version: 1\n# Ours.\nclusters:\n  prod:\n    ignore: ["connect-*"]   # theirs\n'
+    (root / "clusters.yaml").write_text(clusters)
+    assert run(["import", str(root), "--cluster", "prod", "--against", snapshot]) == 0
+    assert "connect.yaml" not in read(root)
+    assert read(root)["clusters.yaml"].startswith("version: 1\n")
+    kept = ('    ignore: ["connect-*"]   # theirs\n', "# Ours.\n")
+    for line in (*kept, "  replication_factor: 3\n"):
+        assert line in read(root)["clusters.yaml"]
+
+
+def test_a_second_import_amends_adds_and_keeps(snapshot: str, tmp_path: Path) -> None:
+    root = tmp_path / "topics"
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run(verb) == 0
+    path = root / "orders.yaml"
+    path.write_text(path.read_text().replace("partitions: 2", "# Two are enough.\npartitions: 2"))
+    grown = {**TOPICS[0], "partitions": [[1, 2, 3]] * 4, "config": {"flush.ms": "60000"}}
+    new = {"name": "orders.new", "partitions": [[1, 2, 3]]}
+    save(tmp_path, [grown, *TOPICS[1:], new])
+    assert run(verb) == 0
+    assert path.read_text() == (
+        "topic: orders.events\n# Two are enough.\npartitions: 4\nconfig:\n  flush.ms: 1min\n"
+        "---\ntopic: orders.state\npartitions: 1\nconfig:\n  cleanup.policy: compact\n"
+        "---\ntopic: orders.new\npartitions: 1\n"
+    )
+
+
+def test_an_estate_that_cannot_be_read_is_left_alone(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "mine.yaml").write_text("topic: [\n")
+    assert run(["import", str(root), "--cluster", "prod", "--against", snapshot]) == 1
+    assert read(root) == {"mine.yaml": "topic: [\n"}
+    assert f"{root}/mine.yaml:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "say --cluster NAME to read a cluster, or --from TOOL"),
+        (["a", "--cluster", "prod", "--from", "julie"], "say --cluster NAME"),
+        (["--cluster", "prod"], "0 paths given; write: reconciler import --cluster NAME DIR"),
+        (["a", "--from", "julie"], "1 path given; write: reconciler import --from TOOL PATH DIR"),
+        (["a", "b", "--from", "julie", "--assignments"], "--from reads files only"),
+        (["a", "./a", "--from", "julie"], "PATH and DIR are the same"),
+        (["a", "b", "--from", "julie"], "there is no a; name a file or a directory"),
+        (["a", "--cluster", "prod"], "say --bootstrap-servers or --against"),
+    ],
+)
+def test_what_is_off_about_a_call_is_said(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["import", *arguments]) == 64
+    assert message in capsys.readouterr().err
