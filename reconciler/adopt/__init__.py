@@ -2,8 +2,7 @@
 
 Belongs here: choosing files, defaults and profiles as a person would, saying a live topic in as
 few lines as possible, and amending what people wrote without touching the rest of it. Forbidden
-here: reaching a cluster, and writing into an estate on the way (texts are handed over; `write_texts`,
-called last, stores them).
+here: reaching a cluster, and writing into an estate before `write_texts`, which comes last.
 """
 
 from reconciler.adopt.adoption import Adoption

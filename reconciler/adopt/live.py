@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.adoption import Adoption
-from reconciler.adopt.clusters import describe_defaults, describe_factored, write_clusters
-from reconciler.adopt.factor import Factored, factor
+from reconciler.adopt.clusters import describe_factored, write_clusters
+from reconciler.adopt.factor import factor
 from reconciler.adopt.lay_out import lay_out
 from reconciler.adopt.update import restrict_topics, update_topics
 from reconciler.adopt.wishes import drop_look_alikes, list_wishes
@@ -58,7 +58,12 @@ def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Ad
         ignore=entry.ignore if entry else (),
         assignments=request.assignments,
     )
-    estate = _declare(staging, estate, wishes, request, state, catalogue)
+    others = estate.declared if entry is None else ()
+    declared = _declare(staging, estate, wishes, request, state, catalogue)
+    names = {wish.name for wish in wishes}
+    texts, kept = restrict_topics(staging, estate, names, request.cluster, others)
+    notes.extend(kept.values())
+    estate = staging.change(declared | texts)
     own = {spec.name for spec in estate.topics_for(request.cluster) if not spec.absent}
     wishes = drop_look_alikes(wishes, own, notes)
     before = {topic.name for topic in estate.written}
@@ -90,26 +95,19 @@ def _declare(
     request: Request,
     state: ClusterState,
     catalogue: Catalogue,
-) -> Estate:
+) -> dict[str, str]:
     """Put the cluster, and what its topics share, into clusters.yaml."""
     cluster, file = request.cluster, staging.clusters_file
     is_new = cluster != SANDBOX and cluster not in estate.clusters
     is_bare = not estate.written and not estate.profiles
     is_bare = is_bare and not estate.list_layers(cluster, None)
     shared: dict[str, object] = {}
-    found = factor(wishes) if is_bare or is_new else Factored()
     if is_bare:
-        shared = describe_factored(found, catalogue)
+        shared = describe_factored(factor(wishes), catalogue)
     clusters = {cluster: _describe_cluster(request, state)} if is_new else {}
-    if is_new and not is_bare and (defaults := _list_own_defaults(estate, found, catalogue)):
-        clusters[cluster]["defaults"] = defaults
     if not shared and not clusters:
-        return estate
-    texts = {file: write_clusters(staging.texts.get(file), shared, clusters)}
-    if is_new and estate.declared:
-        names = {wish.name for wish in wishes}
-        texts |= restrict_topics(staging, estate, names, cluster)
-    return staging.change(texts)
+        return {}
+    return {file: write_clusters(staging.texts.get(file), shared, clusters)}
 
 
 def _describe_cluster(request: Request, state: ClusterState) -> dict[str, object]:
@@ -121,19 +119,6 @@ def _describe_cluster(request: Request, state: ClusterState) -> dict[str, object
     if request.bootstrap_servers:
         entry["client"] = {"bootstrap.servers": request.bootstrap_servers}
     return entry
-
-
-def _list_own_defaults(estate: Estate, found: Factored, catalogue: Catalogue) -> dict[str, object]:
-    """Return what the topics of a further cluster share, where the estate's defaults differ."""
-    from reconciler.adopt.express import inherit
-
-    below = inherit(estate, "", None, catalogue)
-    config = {k: v for k, v in found.config.items() if below.config.get(k) != v}
-    same = found.replication_factor == below.replication_factor
-    own = replace(
-        found, config=config, replication_factor=None if same else found.replication_factor
-    )
-    return describe_defaults(own, catalogue)
 
 
 def _update(

@@ -44,17 +44,21 @@ def update_topics(
 
 
 def restrict_topics(
-    staging: Staging, estate: Estate, live: Collection[str], cluster: str
-) -> dict[str, str]:
-    """Fit `clusters` of written topics to a further cluster: those that are there, no more."""
+    staging: Staging, estate: Estate, live: Collection[str], cluster: str, others: Sequence[str]
+) -> tuple[dict[str, str], dict[str, Finding]]:
+    """Fit `clusters` of written topics to what is live on one of them.
+
+    In: `others`, the clusters that a topic goes to that names none, where this one has only now
+    joined them.
+    """
     edits = []
     for topic in estate.written:
         named = topic.document.clusters
-        if named is None and topic.name not in live:
-            edits.append((topic, _name_clusters(estate.declared)))
+        if named is None and others and topic.name not in live:
+            edits.append((topic, _name_clusters(others)))
         elif named is not None and topic.name in live and cluster not in named:
             edits.append((topic, _name_clusters((*map(str, named), cluster))))
-    return _amend(staging, edits)[0]
+    return _amend(staging, edits)
 
 
 def _name_clusters(names: Sequence[str]) -> Callable[[Any], None]:

@@ -79,7 +79,7 @@ def _read_placement(placement: Table, name: str, source: Source) -> Assignment |
     source.note_rest(placement, {"strategy", "staticAssignments"}, f"{name}, placement")
     strategy = placement.get("strategy")
     rows = placement.get("staticAssignments")
-    if strategy == "static" and isinstance(rows, Sequence):
+    if strategy == "static" and isinstance(rows, Sequence) and rows:
         if all(_is_row(row) for row in rows):
             return tuple(tuple(map(int, row)) for row in rows)
         way_out = "write assignment: by hand"

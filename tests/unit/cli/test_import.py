@@ -150,3 +150,27 @@ def test_what_is_off_about_a_call_is_said(
     monkeypatch.chdir(tmp_path)
     assert run(["import", *arguments]) == 64
     assert message in capsys.readouterr().err
+
+
+def test_a_topic_written_for_other_clusters_comes_to_this_one_as_well(
+    snapshot: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}, test: {}}\n")
+    (root / "orders.yaml").write_text(
+        "topic: orders.state\nclusters: [test]   # for now\npartitions: 2\nreplication_factor: 3\n"
+    )
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*verb, "--topic", "orders.state"]) == 0
+    assert (root / "orders.yaml").read_text() == (
+        "topic: orders.state\nclusters: [test, prod] # for now\npartitions: 2\n"
+        "replication_factor: 3\noverrides:\n  prod:\n    partitions: 1\n"
+        "    config:\n      cleanup.policy: compact\n"
+    )
+
+
+def test_the_sandbox_needs_no_entry(snapshot: str, tmp_path: Path) -> None:
+    root = tmp_path / "topics"
+    assert run(["import", str(root), "--cluster", "sandbox", "--against", snapshot]) == 0
+    assert "clusters:" not in read(root)["clusters.yaml"].partition("version")[2]
