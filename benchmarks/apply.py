@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from timing import LIMIT, RECONCILER, Timing, describe, ratio, time_process, write_estate
+from timing import HEAP, LIMIT, RECONCILER, Timing, describe, ratio, time_process, write_estate
 
 from reconciler.sandbox import start_cluster
 
@@ -27,13 +27,13 @@ def compare(count: int) -> None:
 
 
 def _time_limit(count: int) -> Timing:
-    with start_cluster(brokers=3, racks=3, isolate=True) as cluster:
+    with start_cluster(brokers=3, racks=3, isolate=True, jvm_options=HEAP) as cluster:
         return time_process([*LIMIT, "create", cluster.bootstrap_servers, str(count)])
 
 
 def _time_ours(count: int) -> Timing:
     with (
-        start_cluster(brokers=3, racks=3, isolate=True) as cluster,
+        start_cluster(brokers=3, racks=3, isolate=True, jvm_options=HEAP) as cluster,
         tempfile.TemporaryDirectory() as d,
     ):
         write_estate(Path(d), count)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
-from timing import LIMIT, RECONCILER, describe, ratio, time_process, write_estate
+from timing import HEAP, LIMIT, RECONCILER, describe, ratio, time_process, write_estate
 
 from reconciler.sandbox import start_cluster
 
@@ -28,7 +28,7 @@ def settle(servers: str, count: int) -> None:
 def compare(count: int) -> None:
     """Time both, in turn, on one cluster that holds `count` topics."""
     with (
-        start_cluster(brokers=3, racks=3, isolate=True) as cluster,
+        start_cluster(brokers=3, racks=3, isolate=True, jvm_options=HEAP) as cluster,
         tempfile.TemporaryDirectory() as d,
     ):
         servers = cluster.bootstrap_servers

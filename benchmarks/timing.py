@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LIMIT = [sys.executable, str(Path(__file__).with_name("limit.py"))]
+HEAP = ("-Xmx768m",)  # one request for the configs of 5,000 topics needs more than a sandbox has
 RECONCILER = [str(Path(sys.executable).with_name("reconciler"))]
 
 
