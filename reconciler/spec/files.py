@@ -11,7 +11,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.errors import Finding, Location, UsageError
+from reconciler.errors import Finding, Location, UsageError, escape_unprintable
 from reconciler.spec.load import FILE_BYTES
 
 _SUFFIXES = (".yaml", ".yml")
@@ -57,10 +57,7 @@ def read_file(path: Path) -> bytes | Finding:
 
 def show_path(path: Path) -> str:
     """Return a path that can be printed, whatever bytes it is made of."""
-    shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    return escape_unprintable(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
 def _walk(directory: Path, seen: set[tuple[int, int]], findings: list[Finding]) -> list[Path]:

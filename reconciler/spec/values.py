@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reconciler.errors import Location
+from reconciler.errors import Location, escape_unprintable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +101,7 @@ def show(text: str) -> str:
     """Show text like `quote`, without the quotes: for what a message tells people to write."""
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escape_unprintable(text)
 
 
 def describe(value: Value) -> str:
