@@ -18,8 +18,8 @@ from reconciler.adopt.update import restrict_topics, update_topics
 from reconciler.adopt.wishes import drop_look_alikes, list_wishes
 from reconciler.diff import diff_topics
 from reconciler.errors import Finding, Severity
+from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import catalogue as choose_catalogue
-from reconciler.spec.estate import SANDBOX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

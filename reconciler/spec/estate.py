@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError, sort_findings
+from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.configs import catalogue
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.files import find_files, read_file, show_path
@@ -23,31 +24,8 @@ if TYPE_CHECKING:
 
     from reconciler.model import TopicSpec
 
-SANDBOX = "sandbox"
-"""The cluster that always exists: the throwaway one that runs on this machine.
-
-It is not part of 'every cluster': unless some document names it, nothing is checked for it until
-somebody asks. Then topics that name no clusters go to it as they go to any other.
-"""
-
-
 MOST_FINDINGS = 200
 """As many mistakes of one file's form are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterEntry:
-    """A cluster of the estate. `client` holds references to secrets, unresolved."""
-
-    name: str
-    location: Location
-    cluster_id: str | None = None
-    kafka_version: str | None = None
-    client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    ignore: tuple[str, ...] = ()
-    exclude_brokers: frozenset[int] = frozenset()
-    strategy: str = "optimal"
-    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Estate:
@@ -139,21 +117,7 @@ class _Documents:
 
     def list_entries(self) -> dict[str, ClusterEntry]:
         """List the clusters by name, the sandbox always among them."""
-        entries = {SANDBOX: ClusterEntry(SANDBOX, Location(self.clusters_file, 1))}
-        places = self.table["clusters"].places() if self.clusters.clusters else {}
-        for name, form in sorted(self.clusters.clusters.items()):
-            entries[name] = ClusterEntry(
-                name=name,
-                location=places[name],
-                cluster_id=None if form.cluster_id is None else str(form.cluster_id),
-                kafka_version=None if form.kafka_version is None else str(form.kafka_version),
-                client=form.client,
-                ignore=tuple(map(str, form.ignore)),
-                exclude_brokers=frozenset(form.exclude_brokers),
-                strategy=form.strategy,
-                capacity=MappingProxyType(dict(form.capacity)),
-            )
-        return entries
+        return list_entries(self.clusters, self.table, self.clusters_file)
 
     def list_checked(self) -> list[str]:
         """Name the clusters that are checked offline: the sandbox only where it is named."""

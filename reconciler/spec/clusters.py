@@ -1,0 +1,63 @@
+"""The clusters of an estate: how each is reached, and what holds for its topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.spec.shape import ClusterForm, ClustersDocument
+    from reconciler.spec.values import Table
+
+SANDBOX = "sandbox"
+"""The cluster that always exists: the throwaway one that runs on this machine.
+
+It is not part of 'every cluster': unless some document names it, nothing is checked for it until
+somebody asks. Then topics that name no clusters go to it as they go to any other.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """A cluster of the estate. `client` holds references to secrets, unresolved."""
+
+    name: str
+    location: Location
+    cluster_id: str | None = None
+    kafka_version: str | None = None
+    client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    ignore: tuple[str, ...] = ()
+    exclude_brokers: frozenset[int] = frozenset()
+    strategy: str = "optimal"
+    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[str, ClusterEntry]:
+    """List the clusters of a document by name, the sandbox always among them.
+
+    `table` tells where in `file` each was written.
+    """
+    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1))}
+    places = table["clusters"].places() if document.clusters else {}
+    for name, form in sorted(document.clusters.items()):
+        entries[name] = _make_entry(name, form, places[name])
+    return entries
+
+
+def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
+    return ClusterEntry(
+        name=name,
+        location=where,
+        cluster_id=None if form.cluster_id is None else str(form.cluster_id),
+        kafka_version=None if form.kafka_version is None else str(form.kafka_version),
+        client=form.client,
+        ignore=tuple(map(str, form.ignore)),
+        exclude_brokers=frozenset(form.exclude_brokers),
+        strategy=form.strategy,
+        capacity=MappingProxyType(dict(form.capacity)),
+    )
