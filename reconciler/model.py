@@ -110,6 +110,19 @@ class ClusterState:
     kafka_version: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What a single plan may do to a cluster at most.
+
+    `max_changed_percent` is a share of the live topics, None for no limit; `unused_for_ms`, how
+    long nothing was written to a topic that may be deleted.
+    """
+
+    max_changed_percent: int | None = None
+    max_deletes: int = 0
+    unused_for_ms: int = 7 * 86_400_000
+
+
 class Risk(StrEnum):
     """What a change can cost, named so that a spec can acknowledge it."""
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Location
+from reconciler.model import Guards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,7 @@ class ClusterEntry:
     client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
+    guards: Guards = field(default_factory=Guards)
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -58,6 +60,7 @@ def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
         client=form.client,
         ignore=tuple(map(str, form.ignore)),
         exclude_brokers=frozenset(form.exclude_brokers),
+        guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
         strategy=form.strategy,
         capacity=MappingProxyType(dict(form.capacity)),
     )

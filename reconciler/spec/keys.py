@@ -16,12 +16,15 @@ from reconciler.spec.fields import field_error, suggest
 from reconciler.spec.names import NAME_PATTERN
 from reconciler.spec.settings import Settings, read_settings
 from reconciler.spec.values import Table, Text, Value, describe, quote
+from reconciler.units import UnitError, parse_duration
 
 MOST_REPLICAS = 32_767
 MOST_CAPACITY = 1_000_000
 PLACEMENTS = ("optimal", "striped")
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
+MOST_DELETES = 10_000
+_PERCENT = re.compile(r"([0-9]{1,3})%")
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 
 
@@ -107,6 +110,36 @@ def _read_capacity(value: Value) -> Mapping[int, int]:
         read(broker, "broker id", 0, MOST_BROKER_ID): read(much, name, 1, MOST_CAPACITY)
         for broker, much in value.entries()
     }
+
+
+def _read_share(value: Value, info: ValidationInfo) -> int:
+    """Read a share, written as `30%`. Returns percent."""
+    name = _name(info)
+    fields.require_value(value, name)
+    found = _PERCENT.fullmatch(value) if isinstance(value, Text) else None
+    if found is None or int(found[1]) > 100:
+        what = f"{name} is {describe(value)}, not a share"
+        raise field_error("value-form", value.where, what, f"write {name}: 30%")
+    return int(found[1])
+
+
+def _read_deletes(value: Value, info: ValidationInfo) -> int:
+    return fields.read_count(value, _name(info), 0, MOST_DELETES)
+
+
+def _read_duration(value: Value, info: ValidationInfo) -> int:
+    """Read a duration, written as `7d`. Returns milliseconds."""
+    name = _name(info)
+    if isinstance(value, Text) and value.tag == "int":
+        what = f"{name} {quote(value)} has no unit"
+        raise field_error("config-unit", value.where, what, f"write one, as in {value}d")
+    text = fields.read_text(value, name)
+    try:
+        return parse_duration(text)
+    except UnitError as error:
+        raise field_error(
+            "config-unit", text.where, f"{name}: {error.what}", error.way_out
+        ) from error
 
 
 def _read_format(value: Value) -> int:
@@ -231,6 +264,21 @@ ConfigMap = Annotated[Settings, PlainValidator(read_settings), WithJsonSchema(_C
 ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
 Key = Annotated[
     str, PlainValidator(_read_key), WithJsonSchema({"type": "string", "pattern": KEY_PATTERN})
+]
+Share = Annotated[
+    int,
+    PlainValidator(_read_share),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,3}%$"}),
+]
+Deletes = Annotated[
+    int,
+    PlainValidator(_read_deletes),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MOST_DELETES}),
+]
+Duration = Annotated[
+    int,
+    PlainValidator(_read_duration),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]+ ?(ms|s|m|min|h|d|w)$"}),
 ]
 FormatVersion = Annotated[
     int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})

@@ -16,6 +16,8 @@ from reconciler.spec.keys import (
     ClusterId,
     ClusterNames,
     ConfigMap,
+    Deletes,
+    Duration,
     Flag,
     FormatVersion,
     KafkaVersion,
@@ -24,6 +26,7 @@ from reconciler.spec.keys import (
     Replication,
     Risks,
     Rows,
+    Share,
     State,
     Strategy,
     TopicName,
@@ -31,6 +34,8 @@ from reconciler.spec.keys import (
     Words,
 )
 from reconciler.spec.settings import Settings
+
+DAYS_7_MS = 7 * 86_400_000
 
 
 class Form(BaseModel):
@@ -89,6 +94,20 @@ class Profile(Layer):
     description: Words | None = Field(default=None, description="What the profile is for.")
 
 
+class GuardsForm(Form):
+    """What a single plan may do to a cluster at most."""
+
+    max_changed: Share | None = Field(
+        default=None, description="The share of live topics that one plan may change, as 30%."
+    )
+    max_deletes: Deletes = Field(
+        default=0, description="How many topics one plan may delete; none unless written."
+    )
+    unused_for: Duration = Field(
+        default=DAYS_7_MS, description="How long nothing was written to a topic that may go."
+    )
+
+
 class ClusterForm(Form):
     """A cluster: how it is reached, what it is, and what is left alone on it."""
 
@@ -109,6 +128,9 @@ class ClusterForm(Form):
     ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
+    )
+    guards: GuardsForm = Field(
+        default_factory=GuardsForm, description="What a single plan may do at most."
     )
     strategy: Strategy = Field(
         default="optimal", description="How replicas are placed; striped goes round the brokers."
