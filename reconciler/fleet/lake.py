@@ -1,0 +1,153 @@
+"""Where collections are kept: a directory of tables, to which every collection is added.
+
+    partitions/date=2026-11-21/attempt=20261121T030000Z-1f0c…/cluster=prod-eu/*.parquet
+    collections/*.parquet
+
+An attempt that was brought to its end is named in `collections`, last of all; what is named
+nowhere is never read. Collecting again under the same name is one more attempt, and the newest
+counts. So nothing has to be renamed or replaced, and Parquet, Delta and Iceberg serve alike.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import FleetError
+from reconciler.fleet import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from reconciler.fleet.tables import Table
+
+_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+PARTITIONED_BY = ("date", "attempt", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a collection. `collection` is when, as in 20261121T030000Z (UTC)."""
+
+    collection: str
+    id: str
+
+    @property
+    def date(self) -> str:
+        """The day of the collection, as in 2026-11-21."""
+        day = self.collection[:8]
+        return f"{day[:4]}-{day[4:6]}-{day[6:]}"
+
+
+def start_attempt(collection: str) -> Attempt:
+    """Begin a collection. Errors: FleetError for a name of another form."""
+    if not _NAME.fullmatch(collection):
+        raise FleetError(f"{collection!r} is no collection; write when, as in 20261121T030000Z")
+    return Attempt(collection, f"{collection}-{uuid.uuid4().hex[:8]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """A directory of tables, local or of any file system that Spark reaches."""
+
+    session: SparkSession
+    root: str
+    form: str = "parquet"
+
+    def append(self, table: Table, rows: DataFrame, attempt: Attempt) -> None:
+        """Add the rows of an attempt, which nobody sees before the attempt is finished."""
+        from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+        placed = rows.select(*table.columns).withColumns(
+            {"date": F.lit(attempt.date), "attempt": F.lit(attempt.id)}
+        )
+        writer = placed.write.format(self.form).mode("append").partitionBy(*PARTITIONED_BY)
+        writer.save(self._place(table))
+
+    def finish(self, attempt: Attempt, clusters: int, commit: str | None) -> None:
+        """Let an attempt be seen, in place of earlier ones of the same collection."""
+        finished_at = datetime.now(UTC).isoformat(timespec="microseconds")
+        row = (attempt.collection, attempt.id, finished_at, commit, clusters)
+        rows = self.session.createDataFrame([row], tables.COLLECTIONS.schema)
+        rows.coalesce(1).write.format(self.form).mode("append").save(
+            self._place(tables.COLLECTIONS)
+        )
+        self._remove_superseded(attempt)
+
+    def list_attempts(self) -> tuple[Attempt, ...]:
+        """List the attempt that counts of every collection, the oldest first."""
+        newest = self._list_newest()
+        return tuple(Attempt(name, newest[name]) for name in sorted(newest))
+
+    def find_attempt(self, collection: str | None = None) -> Attempt:
+        """Return a collection, the latest unless one is named. Errors: FleetError."""
+        attempts = self.list_attempts()
+        if not attempts:
+            raise FleetError(
+                f"{self.root} holds no collection; start with: reconciler fleet collect"
+            )
+        if collection is None:
+            return attempts[-1]
+        for attempt in attempts:
+            if attempt.collection == collection:
+                return attempt
+        known = ", ".join(attempt.collection for attempt in attempts[-5:])
+        raise FleetError(f"{self.root} holds no collection {collection}; the latest are: {known}")
+
+    def read(self, table: Table, attempt: Attempt) -> DataFrame:
+        """Return a table as a collection has it, in exactly the declared columns."""
+        return self.read_all(table, [attempt]).select(*table.columns)
+
+    def read_all(self, table: Table, attempts: Iterable[Attempt]) -> DataFrame:
+        """Return a table of several collections; `collection` comes first."""
+        from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+        wanted = list(attempts)
+        kept = self._load(table, wanted).where(F.col("attempt").isin([a.id for a in wanted]))
+        collection = F.split_part("attempt", F.lit("-"), F.lit(1)).alias("collection")
+        return kept.select(collection, *table.columns)
+
+    def _load(self, table: Table, attempts: list[Attempt]) -> DataFrame:
+        """Load the directories of some attempts, where the format is one of directories."""
+        from pyspark.sql.types import StringType
+
+        place = self._place(table)
+        if self.form != "parquet":
+            return self.session.read.format(self.form).load(place)
+        schema = table.schema
+        for name in ("date", "attempt"):
+            schema = schema.add(name, StringType()) if name not in schema.names else schema
+        paths = [f"{place}/date={a.date}/attempt={a.id}" for a in attempts]
+        return self.session.read.schema(schema).option("basePath", place).parquet(*paths)
+
+    def _list_newest(self) -> Mapping[str, str]:
+        """Return the newest finished attempt of each collection."""
+        from pyspark.errors import AnalysisException
+
+        try:
+            kept = self.session.read.format(self.form).load(self._place(tables.COLLECTIONS))
+            rows = kept.select("collection", "attempt", "finished_at").collect()
+        except AnalysisException:
+            return {}
+        ordered = sorted(rows, key=lambda row: (row["finished_at"], row["attempt"]))
+        return {row["collection"]: row["attempt"] for row in ordered}
+
+    def _place(self, table: Table) -> str:
+        return f"{self.root.rstrip('/')}/{table.name}"
+
+    def _remove_superseded(self, attempt: Attempt) -> None:
+        """Take away what earlier attempts at the same collection left, on a local disk."""
+        root = Path(self.root.removeprefix("file:"))
+        if self.form != "parquet" or not root.is_dir():
+            return
+        pattern = f"*/date={attempt.date}/attempt={attempt.collection}-*"
+        for directory in sorted(root.glob(pattern)):
+            if directory.name != f"attempt={attempt.id}":
+                shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,258 @@
+"""States and specs as rows, and back: pure Arrow, so that readers and planners need no session.
+
+Source: the tables of reconciler.fleet.tables; a state that goes to rows and back is the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import TypeAdapter
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from reconciler.errors import Finding, Location
+from reconciler.fleet import tables
+from reconciler.model import Broker, ClusterState, TopicSpec, TopicState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.fleet.tables import Table
+    from reconciler.model import Assignment
+
+Rows = dict[str, list[Any]]
+
+
+@cache
+def arrow_schema(name: str) -> pa.Schema:
+    """Return a table's schema as Arrow has it."""
+    return to_arrow_schema(tables.TABLES[name].schema, prefers_large_types=False)
+
+
+def make_table(table: Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Make rows of a table out of its columns; those left out are null."""
+    schema = arrow_schema(table.name)
+    length = max((len(values) for values in columns.values()), default=0)
+    arrays = [
+        pa.array(columns.get(field.name, [None] * length), type=field.type) for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
+    """Turn a state into rows of every state table but `readings`, by table."""
+    topics = [state.topics[name] for name in sorted(state.topics)]
+    return {
+        tables.BROKERS.name: _write_brokers(cluster, state.brokers),
+        tables.TOPICS.name: _write_topics(cluster, topics),
+        tables.PARTITIONS.name: _write_partitions(cluster, topics),
+        tables.CONFIGS.name: _write_configs(cluster, topics),
+    }
+
+
+def write_notes(notes: Iterable[Finding]) -> str:
+    """Spell findings as JSON, for the column `notes`."""
+    return _findings().dump_json(tuple(notes)).decode()
+
+
+def read_notes(text: str | None) -> tuple[Finding, ...]:
+    """Return the findings of a column `notes`."""
+    return _findings().validate_json(text) if text else ()
+
+
+def _write_brokers(cluster: str, brokers: Sequence[Broker]) -> pa.Table:
+    return make_table(
+        tables.BROKERS,
+        {
+            "cluster": [cluster] * len(brokers),
+            "id": [broker.id for broker in brokers],
+            "rack": [broker.rack for broker in brokers],
+            "alive": [broker.alive for broker in brokers],
+            "cordoned": [broker.cordoned for broker in brokers],
+        },
+    )
+
+
+def _write_topics(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
+    return make_table(
+        tables.TOPICS,
+        {
+            "cluster": [cluster] * len(topics),
+            "topic": [topic.name for topic in topics],
+            "topic_id": [topic.topic_id for topic in topics],
+            "internal": [topic.internal for topic in topics],
+            "partitions": [len(topic.assignment) for topic in topics],
+        },
+    )
+
+
+def _write_partitions(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
+    columns: Rows = defaultdict(list)
+    for topic in topics:
+        count = len(topic.assignment)
+        columns["topic"] += [topic.name] * count
+        columns["partition"] += range(count)
+        columns["replicas"] += topic.assignment
+        columns["moving"] += [number in topic.reassigning for number in range(count)]
+        for name in ("in_sync", "leader", "size_bytes", "rate_bytes_per_s"):
+            known = topic.leaders if name == "leader" else getattr(topic, name)
+            columns[name] += known or [None] * count
+    return make_table(tables.PARTITIONS, {**columns, "cluster": [cluster] * len(columns["topic"])})
+
+
+def _write_configs(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
+    found = [
+        (topic.name, key, value) for topic in topics for key, value in sorted(topic.config.items())
+    ]
+    return make_table(
+        tables.CONFIGS,
+        {
+            "cluster": [cluster] * len(found),
+            "topic": [name for name, _, _ in found],
+            "config": [key for _, key, _ in found],
+            "value": [value for _, _, value in found],
+        },
+    )
+
+
+def read_state(
+    reading: Mapping[str, Any],
+    brokers: Iterable[Mapping[str, Any]],
+    topics: pa.Table,
+    partitions: pa.Table,
+    configs: pa.Table,
+) -> ClusterState:
+    """Turn the rows of one cluster back into its state, in whatever order they come.
+
+    Cost: 1 µs a partition.
+    """
+    ids = dict(zip(_list(topics, "topic"), _list(topics, "topic_id"), strict=True))
+    internal = set(_list(topics.filter(topics["internal"]), "topic"))
+    overrides = _read_overrides(configs)
+    states = {
+        name: TopicState(
+            name,
+            ids.get(name),
+            config=MappingProxyType(overrides.get(name, {})),
+            internal=name in internal,
+            **columns,
+        )
+        for name, columns in _read_partitions(partitions)
+    }
+    return ClusterState(
+        cluster_id=reading["cluster_id"],
+        brokers=tuple(sorted(map(_read_broker, brokers), key=lambda broker: broker.id)),
+        topics=MappingProxyType(states),
+        config_defaults=MappingProxyType(dict(reading["defaults"] or {})),
+        notes=read_notes(reading["notes"]),
+        kafka_version=reading["kafka_version"],
+    )
+
+
+def _read_broker(row: Mapping[str, Any]) -> Broker:
+    return Broker(row["id"], row["rack"], row["alive"], row["cordoned"])
+
+
+def _read_overrides(configs: pa.Table) -> dict[str, dict[str, str | None]]:
+    found: dict[str, dict[str, str | None]] = defaultdict(dict)
+    ordered = configs.sort_by([("topic", "ascending"), ("config", "ascending")])
+    columns = (_list(ordered, name) for name in ("topic", "config", "value"))
+    for topic, key, value in zip(*columns, strict=True):
+        found[topic][key] = value
+    return found
+
+
+def _read_partitions(partitions: pa.Table) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each topic with what its partitions say, by name. Topics come as runs of rows."""
+    ordered = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")])
+    names = _list(ordered, "topic")
+    starts = [0, *(n + 1 for n, (a, b) in enumerate(pairwise(names)) if a != b), len(names)]
+    replicas, in_sync = _list_rows(ordered, "replicas"), _list_rows(ordered, "in_sync")
+    plain = {name: _list(ordered, name) for name in ("leader", "size_bytes", "rate_bytes_per_s")}
+    moving = _list(ordered, "moving")
+    for start, end in pairwise(starts if names else []):
+        yield (
+            names[start],
+            {
+                "assignment": replicas[start:end],
+                "in_sync": _known(in_sync[start:end]),
+                "reassigning": frozenset(n for n in range(end - start) if moving[start + n]),
+                "leaders": _known(plain["leader"][start:end]),
+                "size_bytes": _known(plain["size_bytes"][start:end]),
+                "rate_bytes_per_s": _known(plain["rate_bytes_per_s"][start:end]),
+            },
+        )
+
+
+def _known(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what is known of a topic's partitions: all of it, or nothing."""
+    return () if any(value is None for value in values) else tuple(values)
+
+
+def _list(table: pa.Table, name: str) -> list[Any]:
+    return table[name].to_pylist()  # type: ignore[no-any-return]
+
+
+def _list_rows(table: pa.Table, name: str) -> Assignment:
+    """Return a column of lists as tuples, null as None: a slice each, not an object a number."""
+    column = table[name].combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(column), -1).to_pylist()
+    flat = column.flatten().to_pylist()
+    rows, end = [], 0
+    for length in lengths:
+        rows.append(tuple(flat[end : end + length]) if length >= 0 else None)
+        end += max(length, 0)
+    return tuple(rows)  # type: ignore[arg-type]
+
+
+def write_specs(cluster: str, specs: Sequence[TopicSpec]) -> pa.Table:
+    """Turn the specs of a cluster into rows of the table `specs`."""
+    write = _spec().dump_json
+    return make_table(
+        tables.SPECS,
+        {
+            "cluster": [cluster] * len(specs),
+            "topic": [spec.name for spec in specs],
+            "owner": [spec.owner for spec in specs],
+            "file": [spec.location.file for spec in specs],
+            "line": [spec.location.line for spec in specs],
+            "partitions": [spec.partitions for spec in specs],
+            "replication_factor": [spec.replication_factor for spec in specs],
+            "config": [list(spec.config.items()) for spec in specs],
+            "spec": [write(spec, fallback=dict, warnings=False).decode() for spec in specs],
+        },
+    )
+
+
+def read_specs(rows: pa.Table) -> tuple[TopicSpec, ...]:
+    """Return the specs of one cluster, by name. Cost: 6 µs a spec."""
+    read = _spec().validate_json
+    return tuple(sorted(map(read, _list(rows, "spec")), key=lambda spec: spec.name))
+
+
+@cache
+def _spec() -> TypeAdapter[TopicSpec]:
+    return _adapt(TopicSpec)
+
+
+@cache
+def _findings() -> TypeAdapter[tuple[Finding, ...]]:
+    return TypeAdapter(tuple[Finding, ...])
+
+
+def _adapt(kind: type[Any]) -> TypeAdapter[Any]:
+    """Adapt a noun of the model, whose module imports what it names for type checkers only."""
+    from collections.abc import Mapping
+
+    from reconciler import model
+
+    adapter = TypeAdapter(kind)
+    names = {**vars(model), "Location": Location, "Mapping": Mapping}
+    adapter.rebuild(force=True, _types_namespace=names)
+    return adapter

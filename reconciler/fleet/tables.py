@@ -1,0 +1,169 @@
+"""Every table of the lake, declared once: its grain, its key, its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType()
+BROKERS_OF = ArrayType(COUNT, containsNull=False)
+CONFIG = MapType(TEXT, TEXT, valueContainsNull=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: what a row of it is, by which columns a row is found, and its columns."""
+
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    schema: StructType
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self.schema.names)
+
+
+def _columns(**types: DataType) -> StructType:
+    """Declare columns; what is part of no key may be null."""
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+READINGS = Table(
+    "readings",
+    "one cluster, read or not",
+    ("cluster",),
+    _columns(
+        cluster=TEXT,
+        status=TEXT,  # read, or the rule that says why not
+        error=TEXT,
+        cluster_id=TEXT,
+        kafka_version=TEXT,
+        defaults=CONFIG,
+        notes=TEXT,  # findings, as JSON
+        read_at=TEXT,  # ISO 8601, UTC
+        read_ms=AMOUNT,
+        synthetic=FLAG,
+    ),
+)
+BROKERS = Table(
+    "brokers",
+    "one broker of a cluster",
+    ("cluster", "id"),
+    _columns(cluster=TEXT, id=COUNT, rack=TEXT, alive=FLAG, cordoned=FLAG),
+)
+TOPICS = Table(
+    "topics",
+    "one live topic of a cluster",
+    ("cluster", "topic"),
+    _columns(cluster=TEXT, topic=TEXT, topic_id=TEXT, internal=FLAG, partitions=COUNT),
+)
+PARTITIONS = Table(
+    "partitions",
+    "one partition of a live topic",
+    ("cluster", "topic", "partition"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        partition=COUNT,
+        leader=COUNT,  # -1: nobody leads it; null: not known
+        replicas=BROKERS_OF,  # preferred leader first; the target while it moves
+        in_sync=BROKERS_OF,
+        moving=FLAG,
+        size_bytes=AMOUNT,
+        rate_bytes_per_s=AMOUNT,
+    ),
+)
+CONFIGS = Table(
+    "configs",
+    "one override on a live topic",
+    ("cluster", "topic", "config"),
+    _columns(cluster=TEXT, topic=TEXT, config=TEXT, value=TEXT),
+)
+SPECS = Table(
+    "specs",
+    "one topic as one cluster should have it",
+    ("cluster", "topic"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        owner=TEXT,
+        file=TEXT,
+        line=COUNT,
+        partitions=COUNT,
+        replication_factor=COUNT,
+        config=CONFIG,
+        spec=TEXT,  # the whole TopicSpec, as JSON: what the planner reads
+    ),
+)
+CHANGES = Table(
+    "changes",
+    "one topic that a plan changes, refuses or remarks on",
+    ("cluster", "topic"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        action=TEXT,  # create, update, delete, no-op
+        steps=ArrayType(TEXT, containsNull=False),
+        partitions_before=COUNT,
+        partitions_after=COUNT,
+        config_before=CONFIG,
+        config_after=CONFIG,
+        assignment=ArrayType(BROKERS_OF, containsNull=False),  # row p: partition p, afterwards
+        risks=ArrayType(TEXT, containsNull=False),
+        refusals=ArrayType(TEXT, containsNull=False),  # rules
+        reasons=ArrayType(TEXT, containsNull=False),  # what each refusal says
+        file=TEXT,
+        line=COUNT,
+    ),
+)
+PLANS = Table(
+    "plans",
+    "one cluster's plan, or why there is none",
+    ("cluster",),
+    _columns(
+        cluster=TEXT,
+        status=TEXT,  # planned, or the rule that says why not
+        error=TEXT,
+        fingerprint=TEXT,
+        changes=COUNT,
+        refused=COUNT,
+        unchanged=COUNT,
+        unmanaged=COUNT,
+        leader_skew_before=COUNT,
+        leader_skew_after=COUNT,
+        replica_skew_before=COUNT,
+        replica_skew_after=COUNT,
+        plan=TEXT,  # the plan file, byte for byte
+    ),
+)
+COLLECTIONS = Table(
+    "collections",
+    "one attempt at a collection that was brought to its end",
+    ("collection", "attempt"),
+    _columns(collection=TEXT, attempt=TEXT, finished_at=TEXT, commit=TEXT, clusters=COUNT),
+)
+
+STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)
+"""What a cluster is, as it was read."""
+
+TABLES: Mapping[str, Table] = MappingProxyType(
+    {table.name: table for table in (*STATE, SPECS, CHANGES, PLANS, COLLECTIONS)}
+)
