@@ -1,6 +1,6 @@
 """Where collections are kept: a directory of tables, to which every collection is added.
 
-    partitions/date=2026-11-21/attempt=20261121T030000Z-1f0c…/cluster=prod-eu/*.parquet
+    partitions/date=2026-11-21/attempt=20261121T030000Z-state-1f0c…/cluster=prod-eu/*.parquet
     collections/*.parquet
 
 An attempt that was brought to its end is named in `collections`, last of all; what is named
@@ -29,14 +29,19 @@ if TYPE_CHECKING:
     from reconciler.fleet.tables import Table
 
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+STATE, PLAN = "state", "plan"
 PARTITIONED_BY = ("date", "attempt", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a collection. `collection` is when, as in 20261121T030000Z (UTC)."""
+    """One attempt at a collection. `collection` is when, as in 20261121T030000Z (UTC).
+
+    `what` was collected or made of it: its states and specs, or their plans.
+    """
 
     collection: str
+    what: str
     id: str
 
     @property
@@ -46,11 +51,11 @@ class Attempt:
         return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
 
-def start_attempt(collection: str) -> Attempt:
-    """Begin a collection. Errors: FleetError for a name of another form."""
+def start_attempt(collection: str, what: str = STATE) -> Attempt:
+    """Begin a collection, or something made of one. Errors: FleetError for another form of name."""
     if not _NAME.fullmatch(collection):
         raise FleetError(f"{collection!r} is no collection; write when, as in 20261121T030000Z")
-    return Attempt(collection, f"{collection}-{uuid.uuid4().hex[:8]}")
+    return Attempt(collection, what, f"{collection}-{what}-{uuid.uuid4().hex[:8]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +79,31 @@ class Lake:
     def finish(self, attempt: Attempt, clusters: int, commit: str | None) -> None:
         """Let an attempt be seen, in place of earlier ones of the same collection."""
         finished_at = datetime.now(UTC).isoformat(timespec="microseconds")
-        row = (attempt.collection, attempt.id, finished_at, commit, clusters)
+        row = (attempt.collection, attempt.what, attempt.id, finished_at, commit, clusters)
         rows = self.session.createDataFrame([row], tables.COLLECTIONS.schema)
         rows.coalesce(1).write.format(self.form).mode("append").save(
             self._place(tables.COLLECTIONS)
         )
         self._remove_superseded(attempt)
 
-    def list_attempts(self) -> tuple[Attempt, ...]:
+    def list_attempts(self, what: str = STATE) -> tuple[Attempt, ...]:
         """List the attempt that counts of every collection, the oldest first."""
-        newest = self._list_newest()
-        return tuple(Attempt(name, newest[name]) for name in sorted(newest))
+        newest = self._list_newest(what)
+        return tuple(Attempt(name, what, newest[name]) for name in sorted(newest))
 
-    def find_attempt(self, collection: str | None = None) -> Attempt:
+    def find_attempt(self, collection: str | None = None, what: str = STATE) -> Attempt:
         """Return a collection, the latest unless one is named. Errors: FleetError."""
-        attempts = self.list_attempts()
+        attempts = self.list_attempts(what)
         if not attempts:
-            raise FleetError(
-                f"{self.root} holds no collection; start with: reconciler fleet collect"
-            )
+            verb = "collect" if what == STATE else what
+            raise FleetError(f"{self.root} holds no {what}; start with: reconciler fleet {verb}")
         if collection is None:
             return attempts[-1]
         for attempt in attempts:
             if attempt.collection == collection:
                 return attempt
         known = ", ".join(attempt.collection for attempt in attempts[-5:])
-        raise FleetError(f"{self.root} holds no collection {collection}; the latest are: {known}")
+        raise FleetError(f"{self.root} holds no {what} of {collection}; the latest are: {known}")
 
     def read(self, table: Table, attempt: Attempt) -> DataFrame:
         """Return a table as a collection has it, in exactly the declared columns."""
@@ -127,13 +131,13 @@ class Lake:
         paths = [f"{place}/date={a.date}/attempt={a.id}" for a in attempts]
         return self.session.read.schema(schema).option("basePath", place).parquet(*paths)
 
-    def _list_newest(self) -> Mapping[str, str]:
+    def _list_newest(self, what: str) -> Mapping[str, str]:
         """Return the newest finished attempt of each collection."""
         from pyspark.errors import AnalysisException
 
         try:
             kept = self.session.read.format(self.form).load(self._place(tables.COLLECTIONS))
-            rows = kept.select("collection", "attempt", "finished_at").collect()
+            rows = kept.where(kept["what"] == what).collect()
         except AnalysisException:
             return {}
         ordered = sorted(rows, key=lambda row: (row["finished_at"], row["attempt"]))
@@ -147,7 +151,7 @@ class Lake:
         root = Path(self.root.removeprefix("file:"))
         if self.form != "parquet" or not root.is_dir():
             return
-        pattern = f"*/date={attempt.date}/attempt={attempt.collection}-*"
+        pattern = f"*/date={attempt.date}/attempt={attempt.collection}-{attempt.what}-*"
         for directory in sorted(root.glob(pattern)):
             if directory.name != f"attempt={attempt.id}":
                 shutil.rmtree(directory, ignore_errors=True)

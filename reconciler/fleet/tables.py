@@ -120,7 +120,7 @@ CHANGES = Table(
     _columns(
         cluster=TEXT,
         topic=TEXT,
-        action=TEXT,  # create, update, delete, no-op
+        action=TEXT,  # create, update, delete, refuse, note
         steps=ArrayType(TEXT, containsNull=False),
         partitions_before=COUNT,
         partitions_after=COUNT,
@@ -143,7 +143,7 @@ PLANS = Table(
         status=TEXT,  # planned, or the rule that says why not
         error=TEXT,
         fingerprint=TEXT,
-        changes=COUNT,
+        changed=COUNT,
         refused=COUNT,
         unchanged=COUNT,
         unmanaged=COUNT,
@@ -157,8 +157,15 @@ PLANS = Table(
 COLLECTIONS = Table(
     "collections",
     "one attempt at a collection that was brought to its end",
-    ("collection", "attempt"),
-    _columns(collection=TEXT, attempt=TEXT, finished_at=TEXT, commit=TEXT, clusters=COUNT),
+    ("attempt",),
+    _columns(
+        collection=TEXT,
+        what=TEXT,
+        attempt=TEXT,
+        finished_at=TEXT,
+        commit=TEXT,
+        clusters=COUNT,
+    ),
 )
 
 STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)

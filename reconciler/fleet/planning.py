@@ -1,0 +1,145 @@
+"""Every cluster's plan, by the very code that plans for one: a group of Arrow rows a cluster.
+
+In: the states and specs of a collection. Out: `plans`, and their topics as `changes`.
+Shuffles: once, by cluster; a partition crosses into Python as a row, never as a group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+from pyspark.sql.types import ArrayType, StructType
+
+from reconciler import api
+from reconciler.errors import FindingsError, ReconcilerError
+from reconciler.fleet import tables
+from reconciler.fleet.outcome import describe_changes, describe_plan
+from reconciler.fleet.rows import read_specs, read_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from reconciler.errors import Finding
+    from reconciler.model import TopicSpec
+    from reconciler.spec import ClusterEntry, Estate
+
+READ = "read"
+
+_CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
+_ANSWER = StructType(tables.PLANS.schema.fields).add("changes", ArrayType(_CHANGE))
+_FACTS = ("topics", "partitions", "configs")
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one cluster's plan needs of an estate; stands in for it where only rows are at hand."""
+
+    clusters: Mapping[str, ClusterEntry]
+    specs: tuple[TopicSpec, ...]
+    findings: tuple[Finding, ...]
+
+    def topics_for(self, cluster: str) -> tuple[TopicSpec, ...]:  # noqa: ARG002  # there is one
+        """Return the cluster's topics."""
+        return self.specs
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What every planner is sent along: a few rows a cluster, and what the estate says of it.
+
+    No secret: the properties of clients are taken out before this leaves the driver.
+    """
+
+    readings: Mapping[str, Mapping[str, Any]]
+    brokers: Mapping[str, Sequence[Mapping[str, Any]]]
+    entries: Mapping[str, ClusterEntry]
+    findings: tuple[Finding, ...]
+
+
+def plan_fleet(state: Mapping[str, DataFrame], specs: DataFrame, estate: Estate) -> DataFrame:
+    """Plan every cluster of the estate that a collection has.
+
+    In: the state tables by name; `specs`. Out: `plans` and an array `changes` in each row.
+    """
+    known = _gather(state, estate)
+    facts = reduce(
+        partial(DataFrame.unionByName, allowMissingColumns=True),
+        [_label(name, state[name]) for name in _FACTS],
+        _label("readings", state["readings"].select("cluster")),
+    ).where(F.col("cluster").isin(sorted(known.entries)))
+    groups = facts.groupBy("cluster").cogroup(specs.groupBy("cluster"))
+    return groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
+
+
+def split_changes(answers: DataFrame) -> DataFrame:
+    """Turn the array `changes` into the rows of that table. Grain: a topic of a plan."""
+    rows = answers.select("cluster", F.explode("changes").alias("change"))
+    return rows.select("cluster", "change.*").select(*tables.CHANGES.columns)
+
+
+def _gather(state: Mapping[str, DataFrame], estate: Estate) -> Known:
+    from dataclasses import replace
+
+    brokers: dict[str, list[Mapping[str, Any]]] = {}
+    for row in state["brokers"].toArrow().to_pylist():
+        brokers.setdefault(row["cluster"], []).append(row)
+    readings = {row["cluster"]: row for row in state["readings"].toArrow().to_pylist()}
+    entries = {
+        name: replace(estate.clusters[name], client={}) for name in (estate.declared or readings)
+    }
+    return Known(readings, brokers, entries, estate.findings)
+
+
+def _label(name: str, rows: DataFrame) -> DataFrame:
+    """Say of each row which table it is of; counts of partitions follow from the partitions."""
+    kept = rows.drop("partitions") if name == "topics" else rows
+    return kept.withColumn("table", F.lit(name))
+
+
+def _plan_group(
+    key: tuple[pa.Scalar, ...], facts: pa.Table, specs: pa.Table, *, known: Known
+) -> pa.Table:
+    """Plan one cluster. Errors: none; they are the answer."""
+    cluster = key[0].as_py()
+    try:
+        answer = _plan_cluster(cluster, facts, specs, known)
+    except FindingsError as error:
+        answer = _fail(cluster, error.findings[0].rule, str(error))
+    except ReconcilerError as error:
+        answer = _fail(cluster, "failed", str(error))
+    except Exception as error:  # noqa: BLE001  # one cluster's rows must not end the fleet's job
+        answer = _fail(cluster, "failed", f"its rows cannot be read: {error!r}")
+    return pa.Table.from_pylist([answer], schema=_answer_schema())
+
+
+def _plan_cluster(cluster: str, facts: pa.Table, specs: pa.Table, known: Known) -> dict[str, Any]:
+    reading = known.readings.get(cluster)
+    if reading is None or reading["status"] != READ:
+        said = reading or {"status": "not-collected", "error": "the collection does not have it"}
+        return _fail(cluster, said["status"], said["error"])
+    state = read_state(reading, known.brokers.get(cluster, ()), *_split(facts))
+    part = Slice({cluster: known.entries[cluster]}, read_specs(specs), known.findings)
+    plan = api.build_plan(part, cluster, state)
+    return {**describe_plan(plan), "changes": [*describe_changes(plan)]}
+
+
+def _split(facts: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of each table, in the order in which a state is read from them."""
+    for name in _FACTS:
+        yield facts.filter(pc.equal(facts["table"], name))
+
+
+def _fail(cluster: str, status: str, error: str) -> dict[str, Any]:
+    return {"cluster": cluster, "status": status, "error": error, "changes": []}
+
+
+def _answer_schema() -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(_ANSWER)
