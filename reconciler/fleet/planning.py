@@ -6,7 +6,7 @@ Shuffles: once, by cluster; a partition crosses into Python as a row, never as a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -62,18 +62,24 @@ class Known:
     findings: tuple[Finding, ...]
 
 
-def plan_fleet(state: Mapping[str, DataFrame], specs: DataFrame, estate: Estate) -> DataFrame:
-    """Plan every cluster of the estate that a collection has.
+def join_tables(state: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows of the state tables in one, as a source of live clusters gives them."""
+    labelled = [state[table.name].withColumn("table", F.lit(table.name)) for table in tables.STATE]
+    together = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), labelled)
+    return together.select(*tables.FACTS.columns)
 
-    In: the state tables by name; `specs`. Out: `plans` and an array `changes` in each row.
+
+def plan_fleet(facts: DataFrame, specs: DataFrame, estate: Estate) -> DataFrame:
+    """Plan every cluster of the estate.
+
+    In: `facts`, the rows of a collection or of live clusters; `specs`. Out: `plans`, and an array
+    `changes` in each row.
     """
-    known = _gather(state, estate)
-    facts = reduce(
-        partial(DataFrame.unionByName, allowMissingColumns=True),
-        [_label(name, state[name]) for name in _FACTS],
-        _label("readings", state["readings"].select("cluster")),
-    ).where(F.col("cluster").isin(sorted(known.entries)))
-    groups = facts.groupBy("cluster").cogroup(specs.groupBy("cluster"))
+    known = _gather(facts, estate)
+    wanted = facts.where(
+        F.col("cluster").isin(sorted(known.entries)) & (F.col("table") != "brokers")
+    )
+    groups = wanted.groupBy("cluster").cogroup(specs.groupBy("cluster"))
     return groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
 
 
@@ -83,23 +89,16 @@ def split_changes(answers: DataFrame) -> DataFrame:
     return rows.select("cluster", "change.*").select(*tables.CHANGES.columns)
 
 
-def _gather(state: Mapping[str, DataFrame], estate: Estate) -> Known:
-    from dataclasses import replace
-
+def _gather(facts: DataFrame, estate: Estate) -> Known:
+    few = facts.where(F.col("table").isin("readings", "brokers")).toArrow().to_pylist()
     brokers: dict[str, list[Mapping[str, Any]]] = {}
-    for row in state["brokers"].toArrow().to_pylist():
-        brokers.setdefault(row["cluster"], []).append(row)
-    readings = {row["cluster"]: row for row in state["readings"].toArrow().to_pylist()}
-    entries = {
-        name: replace(estate.clusters[name], client={}) for name in (estate.declared or readings)
-    }
+    for row in few:
+        if row["table"] == "brokers":
+            brokers.setdefault(row["cluster"], []).append(row)
+    readings = {row["cluster"]: row for row in few if row["table"] == "readings"}
+    names = estate.declared or sorted(readings)
+    entries = {name: replace(estate.clusters[name], client={}) for name in names}
     return Known(readings, brokers, entries, estate.findings)
-
-
-def _label(name: str, rows: DataFrame) -> DataFrame:
-    """Say of each row which table it is of; counts of partitions follow from the partitions."""
-    kept = rows.drop("partitions") if name == "topics" else rows
-    return kept.withColumn("table", F.lit(name))
 
 
 def _plan_group(

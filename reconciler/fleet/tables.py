@@ -171,6 +171,24 @@ COLLECTIONS = Table(
 STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)
 """What a cluster is, as it was read."""
 
+
+def _side_by_side() -> StructType:
+    """Return every column of the state tables once, and `table`, which says whose row it is."""
+    schema = StructType([StructField("table", TEXT)])
+    for table in STATE:
+        for column in table.schema.fields:
+            if column.name not in schema.names:
+                schema = schema.add(column)
+    return schema
+
+
+FACTS = Table(
+    "facts",
+    "one row of some state table",
+    ("table", "cluster", "topic", "partition", "config", "id"),
+    _side_by_side(),
+)
+
 TABLES: Mapping[str, Table] = MappingProxyType(
-    {table.name: table for table in (*STATE, SPECS, CHANGES, PLANS, COLLECTIONS)}
+    {table.name: table for table in (*STATE, FACTS, SPECS, CHANGES, PLANS, COLLECTIONS)}
 )
