@@ -13,6 +13,7 @@ from reconciler.api.snapshots import identify_topics
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from reconciler.api.connections import Wishes
     from reconciler.diff import TopicDiff
     from reconciler.model import ClusterState, Plan, TopicSpec
     from reconciler.plan.weigh import Weigh
@@ -54,7 +55,7 @@ def read_cluster(
 
 
 def build_plan(
-    estate: Estate,
+    estate: Wishes,
     cluster: str,
     state: ClusterState,
     *,
@@ -98,7 +99,7 @@ def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
 
 
 def _diff(
-    estate: Estate, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
+    estate: Wishes, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
 ) -> tuple[TopicDiff, ...]:
     from reconciler.diff import diff_topics
     from reconciler.spec.configs import catalogue

@@ -15,6 +15,7 @@ import shutil
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,17 +120,26 @@ class Lake:
         return kept.select(collection, *table.columns)
 
     def _load(self, table: Table, attempts: list[Attempt]) -> DataFrame:
-        """Load the directories of some attempts, where the format is one of directories."""
+        """Load some attempts: directory by directory, where the format is one of directories."""
+        if self.form != "parquet":
+            return self.session.read.format(self.form).load(self._place(table))
+        frames = [self._load_directory(table, attempt) for attempt in attempts]
+        return reduce(lambda a, b: a.unionByName(b), frames)
+
+    def _load_directory(self, table: Table, attempt: Attempt) -> DataFrame:
+        """Load what an attempt wrote; where it had no rows, there is no directory either."""
+        from pyspark.errors import AnalysisException
         from pyspark.sql.types import StringType
 
+        schema = table.schema.add("date", StringType()).add("attempt", StringType())
         place = self._place(table)
-        if self.form != "parquet":
-            return self.session.read.format(self.form).load(place)
-        schema = table.schema
-        for name in ("date", "attempt"):
-            schema = schema.add(name, StringType()) if name not in schema.names else schema
-        paths = [f"{place}/date={a.date}/attempt={a.id}" for a in attempts]
-        return self.session.read.schema(schema).option("basePath", place).parquet(*paths)
+        reader = self.session.read.schema(schema).option("basePath", place)
+        try:
+            rows = reader.parquet(f"{place}/date={attempt.date}/attempt={attempt.id}")
+            rows.schema  # noqa: B018  # Connect finds the directory missing only when asked
+        except AnalysisException:
+            return self.session.createDataFrame([], schema)
+        return rows
 
     def _list_newest(self, what: str) -> Mapping[str, str]:
         """Return the newest finished attempt of each collection."""

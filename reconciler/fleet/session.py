@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError
+from reconciler.sandbox.places import state_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -67,11 +70,28 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
         builder = builder.config(key, value)
     where = engine.remote or engine.master or LOCAL
     builder = builder.remote(where) if engine.remote else builder.master(where)
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    log = state_directory("fleet") / "spark.log"
     try:
-        return builder.getOrCreate()
+        with _logging_to(log):
+            return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         said = str(error).splitlines()[0]
-        raise FleetError(f"no Spark session on {where}: {said}") from error
+        raise FleetError(f"no Spark session on {where}: {said}; {log} has more") from error
+
+
+@contextmanager
+def _logging_to(log: Path) -> Iterator[None]:
+    """Let the JVM that is started meanwhile write to a file what it would tell a terminal."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def _require_spark() -> None:
