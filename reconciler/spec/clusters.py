@@ -35,6 +35,7 @@ class ClusterEntry:
     ignore: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
     guards: Guards = field(default_factory=Guards)
+    audit_topic: str | None = None
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -61,6 +62,7 @@ def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
         ignore=tuple(map(str, form.ignore)),
         exclude_brokers=frozenset(form.exclude_brokers),
         guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
+        audit_topic=None if form.audit_topic is None else str(form.audit_topic),
         strategy=form.strategy,
         capacity=MappingProxyType(dict(form.capacity)),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.spec.keys import (
+    AuditTopic,
     BrokerIds,
     Capacity,
     ClientMap,
@@ -131,6 +132,9 @@ class ClusterForm(Form):
     )
     guards: GuardsForm = Field(
         default_factory=GuardsForm, description="What a single plan may do at most."
+    )
+    audit_topic: AuditTopic | None = Field(
+        default=None, description="An existing topic that takes a record of every apply."
     )
     strategy: Strategy = Field(
         default="optimal", description="How replicas are placed; striped goes round the brokers."
