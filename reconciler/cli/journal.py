@@ -62,8 +62,9 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        unkept = isinstance(error, AuditError)  # which the record itself could not know
-        self._write(self._record.end(self._applied, None if unkept else error))
+        if isinstance(error, AuditError):  # the record tells of what came before it
+            error = error.__cause__
+        self._write(self._record.end(self._applied, error))
         self._exits.close()
 
     def observe(self, answered: StepAnswered) -> None:

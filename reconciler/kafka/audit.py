@@ -41,7 +41,6 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
     Errors: ClusterError where they do not within 15 s, or where the topic does not take it.
     """
     answers: list[KafkaError | None] = []
-    reason = f"no answer within {PATIENCE_S} s"
     try:
         producer = connection.settings.build_producer(
             acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
@@ -50,10 +49,9 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
         producer.flush(PATIENCE_S + 1)
     except (KafkaException, BufferError) as error:
         answers.append(error_of(error))
-    if answers == [None]:
-        return
-    if answers and answers[0]:
-        reason = f"{name_error(answers[0])}: {answers[0].str()}"
-    what = f"audit_topic {topic} does not take the record of this apply: {reason}"
-    way_out = "keep the record that is printed here instead"
-    raise ClusterError([Finding("audit-lost", connection.settings.redact(what), way_out)])
+    answer = answers[0] if answers else KafkaError(KafkaError._TIMED_OUT)
+    if answer is not None:
+        reason = f"{name_error(answer)}: {answer.str()}"
+        what = f"audit_topic {topic} does not take the record of this apply: {reason}"
+        way_out = "keep the record that is printed here instead"
+        raise ClusterError([Finding("audit-lost", connection.settings.redact(what), way_out)])
