@@ -40,11 +40,8 @@ CONTENDERS = 4
 
 @pytest.fixture(scope="module", params=["4.4.0", pytest.param("3.9.2", marks=pytest.mark.slow)])
 def slow_to_form(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Start brokers that let groups form after 3 s, as is the default, and keep them on all."""
-    properties = {
-        "group.initial.rebalance.delay.ms": "3000",
-        "offsets.topic.replication.factor": "3",
-    }
+    """Start brokers that let groups form after 3 s, as is the default."""
+    properties = {"group.initial.rebalance.delay.ms": "3000"}
     with start_cluster(brokers=3, kafka_version=request.param, properties=properties) as cluster:
         yield cluster
 
