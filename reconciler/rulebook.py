@@ -172,6 +172,7 @@ _PLAN: tuple[Rule, ...] = (
         "risk-not-acknowledged",
         "Data loss, and reordering of compacted topics, is accepted by name.",
     ),
+    Rule("guard-max-changed", "One plan changes no larger a share of a cluster than is allowed."),
     Rule("plan-form", "A plan file has the form that its schema describes."),
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches the fingerprint it carries."),

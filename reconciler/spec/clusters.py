@@ -25,7 +25,10 @@ somebody asks. Then topics that name no clusters go to it as they go to any othe
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
-    """A cluster of the estate. `client` holds references to secrets, unresolved."""
+    """A cluster of the estate. `client` holds references to secrets, unresolved.
+
+    `fields` tells where a guard was written, by a dotted path ("guards.max_changed").
+    """
 
     name: str
     location: Location
@@ -37,6 +40,11 @@ class ClusterEntry:
     guards: Guards = field(default_factory=Guards)
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def where(self, path: str) -> Location:
+        """Return where `path` was written, or the cluster."""
+        return self.fields.get(path, self.location)
 
 
 def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[str, ClusterEntry]:
@@ -47,11 +55,12 @@ def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[st
     entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1))}
     places = table["clusters"].places() if document.clusters else {}
     for name, form in sorted(document.clusters.items()):
-        entries[name] = _make_entry(name, form, places[name])
+        entries[name] = _make_entry(name, form, places[name], table["clusters"][name])
     return entries
 
 
-def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
+def _make_entry(name: str, form: ClusterForm, where: Location, table: Table) -> ClusterEntry:
+    guards = table["guards"].places() if form.guards.model_fields_set else {}
     return ClusterEntry(
         name=name,
         location=where,
@@ -63,4 +72,5 @@ def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
         guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
         strategy=form.strategy,
         capacity=MappingProxyType(dict(form.capacity)),
+        fields=MappingProxyType({f"guards.{key}": place for key, place in guards.items()}),
     )
