@@ -55,6 +55,7 @@ class TopicSpec:
     acknowledge: frozenset[str] = frozenset()
     owner: str | None = None
     description: str | None = None
+    profile: str | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def where(self, path: str) -> Location:

@@ -109,6 +109,20 @@ class Catalogue:
             case _:
                 return False
 
+    def interpret(self, key: str, text: str) -> int | float | bool | str | list[str]:
+        """Return what a normalised value is: a number, a flag, a list or text."""
+        match self.keys[key].type if key in self.keys else ConfigType.STRING:
+            case ConfigType.INT | ConfigType.LONG:
+                return int(text)
+            case ConfigType.DOUBLE:
+                return float(text)
+            case ConfigType.BOOLEAN:
+                return text == "true"
+            case ConfigType.LIST:
+                return list(split_list(text))
+            case ConfigType.STRING:
+                return text
+
     def dimension(self, key: str) -> Dimension | None:
         """Return what a key measures; None for one that has no description yet."""
         return DOCS[key][0] if key in DOCS else None

@@ -1,0 +1,101 @@
+"""Expressions in CEL, compiled and evaluated: the only module that knows the library.
+
+The library is Google's own, type checks while it compiles, matches patterns in linear time (RE2)
+and ends a comprehension after 10,000 turns. It is imported where a rule exists, and not before.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, Kind
+from reconciler.policy.policy import Subject
+
+if TYPE_CHECKING:
+    from reconciler.policy.facts import Facts
+
+_ERROR = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
+_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_EXPECTING = re.compile(r" expecting \{.*")
+
+
+class ExpressionError(ValueError):
+    """An expression means nothing, or not what a rule needs. `what` is fit for a message."""
+
+    def __init__(self, what: str, way_out: str = "mend the expression") -> None:
+        self.what = what
+        self.way_out = way_out
+        super().__init__(what)
+
+
+class Expression:
+    """A condition on a subject, checked as far as its types are known."""
+
+    def __init__(self, text: str, subject: Subject) -> None:
+        """Compile `text`. Errors: ExpressionError, also where CEL is not installed."""
+        try:
+            self._compiled = _environment(subject).compile(text)
+        except RuntimeError as error:
+            raise ExpressionError(_explain(str(error))) from error
+        kind = self._compiled.return_type().name()
+        if kind not in ("BOOL", "DYN"):
+            raise _refuse_kind(kind)
+
+    def holds(self, facts: Bound) -> bool:
+        """Tell whether it is true of a subject. Errors: ExpressionError where that is open."""
+        try:
+            answer = self._compiled.eval(facts)
+        except RuntimeError as error:
+            raise ExpressionError(_STATUS.sub("", str(error))) from error
+        kind, value = answer.type().name(), answer.value()
+        if kind == "ERROR":
+            raise ExpressionError(_STATUS.sub("", str(value)))
+        if kind != "BOOL":
+            raise _refuse_kind(kind)
+        return bool(value)
+
+
+Bound = Any
+"""Facts in the form that the library reads."""
+
+
+def bind_facts(facts: Facts, subject: Subject) -> Bound:
+    """Bind facts once for all the expressions that ask about them."""
+    return _environment(subject).Activation(facts)
+
+
+@cache
+def _environment(subject: Subject) -> Any:
+    try:
+        from cel_expr_python import cel
+    except ImportError as error:
+        what = "rules are written in CEL, which is not installed"
+        raise ExpressionError(what, "install reconciler[cel]") from error
+    kinds = {
+        Kind.FLAG: cel.Type.BOOL,
+        Kind.COUNT: cel.Type.INT,
+        Kind.TEXT: cel.Type.STRING,
+        Kind.TEXTS: cel.Type.List(cel.Type.STRING),
+        Kind.CONFIG: cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
+        Kind.NULLABLE: cel.Type.DYN,
+    }
+    known = FACTS_OF_SPECS if subject is Subject.SPEC else FACTS_OF_CHANGES
+    return cel.NewEnv(variables={name: kinds[kind] for name, kind in known.items()})
+
+
+def _refuse_kind(kind: str) -> ExpressionError:
+    what = f"its value is of the type {kind.lower()}, not true or false"
+    return ExpressionError(what, "compare it with something; what is not written is null")
+
+
+def _explain(message: str) -> str:
+    """Say in a line what the compiler found first, and where in the expression."""
+    found = _ERROR.search(message)
+    if found is None:
+        return _STATUS.sub("", message).partition("\n")[0]
+    line, column, what = int(found[1]), int(found[2]), found[3]
+    what = _EXPECTING.sub("", _STATUS.sub("", what)).replace(" (in container '')", "")
+    place = f"line {line}, character {column}" if line > 1 else f"character {column}"
+    return f"{what} at {place}"
