@@ -102,11 +102,17 @@ def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
 def _diff(
     estate: Estate, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
 ) -> tuple[TopicDiff, ...]:
-    from reconciler.diff import diff_topics
+    from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
+    from reconciler.plan import judge_changes
+    from reconciler.spec import make_judge
     from reconciler.spec.configs import catalogue
 
     entry = find_cluster(estate, cluster)
-    return diff_topics(specs, state, catalogue(entry.kafka_version), entry.exclude_brokers)
+    release, offered = catalogue(entry.kafka_version), entry.known_configs
+    managed = leave_unoffered(state, offered)
+    diffs = diff_topics(specs, managed, release, entry.exclude_brokers)
+    judged = judge_changes(diffs, managed, make_judge(entry, release))
+    return note_unoffered(judged, state, offered)
 
 
 def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:

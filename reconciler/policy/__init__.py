@@ -4,7 +4,7 @@ Belongs here: policies as values, how one lies over another, and their judgement
 change. Forbidden here: files, clusters, and any knowledge of Kafka's configs beyond their names.
 """
 
-from reconciler.policy.facts import Change, Cluster
+from reconciler.policy.facts import Change, Cluster, Image
 from reconciler.policy.limits import check_limits, read_limit
 from reconciler.policy.policy import (
     Bounds,
@@ -21,6 +21,7 @@ __all__ = [
     "Bounds",
     "Change",
     "Cluster",
+    "Image",
     "Judge",
     "Limit",
     "NamePattern",

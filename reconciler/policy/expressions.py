@@ -1,12 +1,14 @@
 """Expressions in CEL, compiled and evaluated: the only module that knows the library.
 
-The library is Google's own, type checks while it compiles, matches patterns in linear time (RE2)
-and ends a comprehension after 10,000 turns. It is imported where a rule exists, and not before.
+The library is Google's own: it checks types while it compiles, refuses nesting below 32 levels,
+matches patterns in linear time (RE2) and ends comprehensions after 10,000 turns. It is imported
+where a rule exists, and not before.
 """
 
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +18,9 @@ from reconciler.policy.policy import Subject
 if TYPE_CHECKING:
     from reconciler.policy.facts import Facts
 
-_ERROR = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
+_ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_UNKNOWN = re.compile(r"undeclared reference to '([^']+)'")
 _EXPECTING = re.compile(r" expecting \{.*")
 
 
@@ -36,9 +39,11 @@ class Expression:
     def __init__(self, text: str, subject: Subject) -> None:
         """Compile `text`. Errors: ExpressionError, also where CEL is not installed."""
         try:
-            self._compiled = _environment(subject).compile(text)
+            self._compiled = _environment(subject).compile(text.encode().decode())
+        except UnicodeEncodeError as error:
+            raise ExpressionError("it holds half a character") from error
         except RuntimeError as error:
-            raise ExpressionError(_explain(str(error))) from error
+            raise _refuse_text(str(error), subject) from error
         kind = self._compiled.return_type().name()
         if kind not in ("BOOL", "DYN"):
             raise _refuse_kind(kind)
@@ -90,6 +95,17 @@ def _refuse_kind(kind: str) -> ExpressionError:
     return ExpressionError(what, "compare it with something; what is not written is null")
 
 
+def _refuse_text(message: str, subject: Subject) -> ExpressionError:
+    what = _explain(message)
+    unknown = _UNKNOWN.match(what)
+    if unknown is None:
+        return ExpressionError(what)
+    if subject is Subject.SPEC and unknown[1] in FACTS_OF_CHANGES:
+        return ExpressionError(what, "write on: change beside it")
+    near = get_close_matches(unknown[1], FACTS_OF_CHANGES, n=1)
+    return ExpressionError(what, f"did you mean {near[0]}?" if near else "mend the expression")
+
+
 def _explain(message: str) -> str:
     """Say in a line what the compiler found first, and where in the expression."""
     found = _ERROR.search(message)
@@ -97,5 +113,6 @@ def _explain(message: str) -> str:
         return _STATUS.sub("", message).partition("\n")[0]
     line, column, what = int(found[1]), int(found[2]), found[3]
     what = _EXPECTING.sub("", _STATUS.sub("", what)).replace(" (in container '')", "")
-    place = f"line {line}, character {column}" if line > 1 else f"character {column}"
-    return f"{what} at {place}"
+    if line < 1:
+        return what  # it is too deep to have a place
+    return f"{what} at " + (f"line {line}, " if line > 1 else "") + f"character {column}"

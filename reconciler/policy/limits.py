@@ -115,10 +115,10 @@ def _check_bounds(
 
 
 def _place(spec: TopicSpec, path: str) -> tuple[Location, str]:
-    """Return where a value was written, and the topic's name where that is not its own file."""
+    """Return where a value was written; inherited, it is told once, whoever inherits it."""
     where = spec.where(path)
     own = where.file == spec.location.file
-    return where, "" if own else f", which {spec.name} inherits,"
+    return where, "" if own else ", which topics inherit,"
 
 
 def read_limit(key: str, value: str) -> float:

@@ -138,7 +138,8 @@ def _keys_at(model: type[BaseModel], path: tuple[int | str, ...]) -> tuple[str, 
     for step in path:
         fields = getattr(current, "model_fields", None)
         current = fields[str(step)].annotation if fields is not None else _value_type(current)
-        current = next((c for c in get_args(current) if hasattr(c, "model_fields")), current)
+        if type(None) in get_args(current):
+            current = get_args(current)[0]  # a model that may be left out
     return tuple(sorted(current.model_fields))
 
 

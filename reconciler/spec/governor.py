@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
 from reconciler.policy import Cluster, Judge, check_limits
-from reconciler.spec.fields import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,16 +34,14 @@ class Governor:
         if offered is None or spec.absent:
             return
         for key in sorted(spec.config.keys() - offered):
-            name = self._entry.name
-            where = spec.where(f"config.{key}")
+            name, where = self._entry.name, spec.where(f"config.{key}")
             what = f"{key} is none of the known_configs of {name}, whose service refuses others"
-            near = suggest(key, sorted(offered))
-            own = where.file == spec.location.file
-            below = f"overrides: {{{name}" if own else f"clusters: {{{name}: {{defaults"
-            way_out = near or f"take it out, or write {below}: {{config: {{{key}: null}}}}" + (
-                "}" if own else "}}"
-            )
-            yield Finding("config-not-offered", what, way_out, where)
+            away = f"{{config: {{{key}: null}}}}"
+            if where.file == spec.location.file:
+                below = f"overrides: {{{name}: {away}}}"
+            else:
+                below = f"clusters: {{{name}: {{defaults: {away}}}}}"
+            yield Finding("config-not-offered", what, f"take it out, or write {below}", where)
 
 
 def make_judge(entry: ClusterEntry, catalogue: Catalogue) -> Judge:
