@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from shorthand import said
 
 from reconciler.errors import Severity, SpecError
 from reconciler.policy import Bounds, Limit, Policy
+from reconciler.policy.facts import FACTS_OF_CHANGES
 from reconciler.spec import Estate, load_estate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLUSTERS = """\
 version: 1
@@ -175,3 +174,33 @@ def test_nothing_written_is_no_policy(tmp_path: Path) -> None:
     estate = load(tmp_path, "topic: a\n", "version: 1\nclusters: {prod: {}}\n")
     assert estate.clusters["prod"].policy == Policy()
     assert estate.clusters["prod"].known_configs is None
+
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_of_the_guide_are_read_as_they_stand(example: str, tmp_path: Path) -> None:
+    estate = load(tmp_path, "", f"version: 1\n{example}")
+    assert [finding.rule for finding in estate.findings] == ["estate-empty"]
+
+
+def test_the_guide_names_every_fact() -> None:
+    assert len(EXAMPLES) == 7
+    missing = [name for name in FACTS_OF_CHANGES if f"`{name}`" not in GUIDE]
+    assert missing == []
+
+
+def test_the_example_estate_breaks_its_policy_where_a_topic_asks_for_too_much(
+    tmp_path: Path,
+) -> None:
+    clusters = (Path(__file__).parents[3] / "topics" / "clusters.yaml").read_text()
+    topic = "topic: Orders\nclusters: [prod-eu]\npartitions: 49\nreplication_factor: 2\n"
+    assert refuse(tmp_path, topic, clusters) == [
+        "1 policy-description",
+        "1 policy-name",
+        "1 policy-owner",
+        "3 policy-partitions",
+        "4 policy-replication",
+    ]
