@@ -24,6 +24,10 @@ _UNKNOWN = re.compile(r"undeclared reference to '([^']+)'")
 _EXPECTING = re.compile(r" expecting \{.*")
 
 
+Bound = Any
+"""Facts in the form that the library reads."""
+
+
 class ExpressionError(ValueError):
     """An expression means nothing, or not what a rule needs. `what` is fit for a message."""
 
@@ -54,16 +58,12 @@ class Expression:
             answer = self._compiled.eval(facts)
         except RuntimeError as error:
             raise ExpressionError(_STATUS.sub("", str(error))) from error
-        kind, value = answer.type().name(), answer.value()
+        kind = answer.type().name()
         if kind == "ERROR":
-            raise ExpressionError(_STATUS.sub("", str(value)))
+            raise ExpressionError(_STATUS.sub("", str(answer.value())))
         if kind != "BOOL":
             raise _refuse_kind(kind)
-        return bool(value)
-
-
-Bound = Any
-"""Facts in the form that the library reads."""
+        return bool(answer.value())
 
 
 def bind_facts(facts: Facts, subject: Subject) -> Bound:
