@@ -83,13 +83,16 @@ def _ask(
             if asked and not compiled.check.holds(bound):
                 yield _blame(rule, spec)
         except ExpressionError as error:
-            what = f"the rule {rule.name} gives no answer for '{spec.name}': {error.what}"
+            whom = f" for '{spec.name}'" if subject is Subject.SPEC else ""
+            what = f"the rule {rule.name} gives no answer{whom}: {error.what}"
             way_out = f"mend the rule, at {rule.where}; when: keeps it from topics it is not for"
             yield Finding("policy-rule-open", what, way_out, spec.location, rule.severity)
 
 
 def _blame(rule: Rule, spec: TopicSpec) -> Finding:
-    what = f"'{spec.name}' breaks the rule {rule.name}: {rule.message.rstrip('. ')}"
+    """Say what a rule says. A change is told below its topic, and equal words are told once."""
+    who = f"'{spec.name}' breaks" if rule.subject is Subject.SPEC else "this breaks"
+    what = f"{who} the rule {rule.name}: {rule.message.rstrip('. ')}"
     way_out = f"the rule is at {rule.where.file}:{rule.where.line}"
     return Finding("policy-rule", what, way_out, _find_place(rule, spec), rule.severity)
 

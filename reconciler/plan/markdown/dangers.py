@@ -62,7 +62,7 @@ def tell_whole(plan: Plan) -> Section:
         f"{prose(capital(refusal.way_out))}. {code(refusal.rule)}"
         for refusal in plan.refusals
     ]
-    return Section(Telling("\n>\n".join(["> [!CAUTION]", *lines]) if lines else ""))
+    return Section(Telling("> [!CAUTION]\n" + "\n>\n".join(lines) if lines else ""))
 
 
 def _fold_many(table: str, summary: str, *, few: bool) -> str:

@@ -60,9 +60,7 @@ def test_an_error_refuses_and_a_warning_stands_beside() -> None:
     wished = diff(spec(config={"retention.ms": "6"}, acknowledge=frozenset({"data-loss"})), state)
     rules = (NO_DATA_LOSS, replace(NO_DATA_LOSS, name="mind", severity=Severity.WARNING))
     (judged,) = judge_changes([wished], state, judge(*rules))
-    assert [finding.what for finding in judged.refusals] == [
-        "'shop.orders' breaks the rule keep: Ask"
-    ]
+    assert [finding.what for finding in judged.refusals] == ["this breaks the rule keep: Ask"]
     assert [finding.severity for finding in judged.notes] == [Severity.WARNING]
 
 

@@ -112,6 +112,7 @@ def test_every_rendering_says_it_first() -> None:
     )
     assert list_outputs(refused)["refused"] == "1"
     page = render_markdown(refused)
+    assert "> [!CAUTION]\n> **The whole plan is refused.** The plan changes 21 of 40" in page
     assert page.index("**The whole plan is refused.**") < page.index("shop.t00")
     assert "To apply exactly this" not in page
 
