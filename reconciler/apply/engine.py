@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.apply.applied import Applied, StepAnswered
 from reconciler.apply.batches import make_batches, send_batch, split_step
 from reconciler.apply.preconditions import find_moved_brokers, find_other_cluster, find_recreated
 from reconciler.apply.progress import Progress, conclude
@@ -39,35 +40,6 @@ PHASES: tuple[tuple[str, type[Step]], ...] = (
 IN_FLIGHT = 3
 PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
-
-
-@dataclass(frozen=True, slots=True)
-class StepAnswered:
-    """Progress: one step of a phase (validate, create, expand, configure, verify) is answered."""
-
-    phase: str
-    topic: str
-    total: int
-    kind: AnswerKind
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What became of every topic of the plan that had something to do or was refused.
-
-    `cause` is what ended the run before its time, where that was not an interrupt.
-    """
-
-    outcomes: tuple[Outcome, ...]
-    interrupted: bool = False
-    cause: ClusterError | None = None
-
-    @property
-    def succeeded(self) -> bool:
-        """Everything is as planned."""
-        done = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
-        return not self.interrupted and all(outcome.kind in done for outcome in self.outcomes)
 
 
 class Unlocked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.cli.terminal import print_note
+from reconciler.errors import escape_unprintable
 from reconciler.units import SECOND, format_duration
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class WaitingNotes:
     def observe(self, waiting: Waiting) -> None:
         """Take note of a moment of waiting."""
         if waiting.holder != self._holder:
-            print_note(f"waiting up to {self._timeout} for {waiting.holder}")
+            print_note(f"waiting up to {self._timeout} for {escape_unprintable(waiting.holder)}")
         elif waiting.waited_s - self._told_s >= AGAIN_S:
             print_note(f"still waiting, {waiting.waited_s:.0f} s of {self._timeout}")
         else:
