@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer
 from kafka.errors import KafkaError
-from lab import HERE, connect_to, wait_for
+from lab import HERE, connect_to, create, wait_for
 from shorthand import spec
 from test_connections import ENVIRONMENT, WAYS
 from workbench import Workbench, outcomes, texts
@@ -20,6 +20,7 @@ from reconciler.errors import Finding, LockHeldError, LockLostError
 from reconciler.kafka import connect, membership
 from reconciler.kafka.group import GroupClient, Occupant
 from reconciler.kafka.lock import GROUP, Holder, Waiting, hold_lock
+from reconciler.model import CreateTopic
 from reconciler.sandbox import start_cluster
 from reconciler.spec import ClusterEntry
 
@@ -124,10 +125,13 @@ def test_of_many_at_once_exactly_one_gets_it(cluster3: Cluster, attempt: int) ->
         assert sorted(pool.map(contend, range(CONTENDERS))) == [False] * 3 + [True]
 
 
-def test_a_group_of_others_by_that_name_is_no_lock_and_is_named(cluster3: Cluster) -> None:
+def test_a_group_of_others_by_that_name_is_no_lock_and_is_named(
+    cluster3: Cluster, topic_prefix: str
+) -> None:
+    create(connect_to(cluster3), CreateTopic(topic_prefix + "any", ((1,),), {}))
     quiet = {"bootstrap.servers": cluster3.bootstrap_servers, "log_level": 0}
     consumer = Consumer({**quiet, "group.id": GROUP, "client.id": "stranger"})
-    consumer.subscribe(["no-such-topic"])
+    consumer.subscribe([topic_prefix + "any"])
     try:
         wait_for(lambda: has_members(cluster3, consumer))
         assert refusal(cluster3).startswith(
@@ -213,10 +217,10 @@ def test_it_is_kept_while_its_coordinator_moves(slow_to_form: Cluster) -> None:
             lease.check()
         finally:
             slow_to_form.start_broker(stopped)
-            gc.collect()  # kafka-python leaks the sockets of addresses that refuse
         lease.check()
     with hold_lock(connect_to(slow_to_form), BEN) as lease:
         lease.check()
+    gc.collect()  # kafka-python leaks the sockets of addresses that refuse
 
 
 def shows_holder(cluster: Cluster) -> bool:
