@@ -128,6 +128,8 @@ _DIFF: tuple[Rule, ...] = (
     Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
     Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
     Rule("untiering-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
+    Rule("gradual-needs-limit", "Steps lead from a limit that is known to another one."),
+    Rule("gradual-step", "What a plan leaves for the next ones is said."),
     Rule("deletion-not-done", "No topic is deleted."),
     Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
 )
