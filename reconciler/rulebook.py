@@ -182,6 +182,12 @@ _PLAN: tuple[Rule, ...] = (
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
 )
 
+# Plans run for real on a throwaway cluster (rehearse).
+_REHEARSAL: tuple[Rule, ...] = (
+    Rule("rehearsal-fits", "A throwaway cluster fits into the machine that it is to run on."),
+    Rule("rehearsal-differs", "Where a throwaway cluster is unlike the one it stands for is said."),
+)
+
 # Estates written for clusters and files that are there already (adopt).
 _ADOPTION: tuple[Rule, ...] = (
     Rule("import-left-out", "A topic that no spec can describe as it is stays out, and is named."),
@@ -202,6 +208,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "cluster": _CLUSTER,
         "snapshots": _SNAPSHOTS,
         "plan and apply": _PLAN,
+        "rehearsal": _REHEARSAL,
         "adoption": _ADOPTION,
     }
 )
