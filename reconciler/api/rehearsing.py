@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.model import Outcome, OutcomeKind
@@ -14,14 +15,21 @@ if TYPE_CHECKING:
 
     from reconciler.apply import Applied
     from reconciler.errors import Finding
-    from reconciler.kafka import Connection
+    from reconciler.kafka import Connection, KafkaReader
     from reconciler.model import Balance, ClusterState, Plan
-    from reconciler.rehearse import Rehearsal, Scene
+    from reconciler.rehearse import Machine, Rehearsal, Scene
     from reconciler.sandbox import Cluster
     from reconciler.sandbox.progress import Progress
     from reconciler.spec import ClusterEntry
 
 STARTING, SETTING_UP, APPLYING = "start", "set up", "apply"
+START_S, START_S_PER_BROKER = 120, 5
+MOST_VIEWS = 12
+"""Brokers that are asked for their own views: each costs a thread for every other one, and 60 by
+60 were seen to stall a small machine."""
+
+PATIENCE_S = 60.0
+"""So long brokers beyond these may take to show what the others do."""
 
 
 def rehearse_plan(
@@ -42,6 +50,7 @@ def rehearse_plan(
     Errors: FindingsError where it would not fit; SandboxError where it cannot be started;
     StalePlanError where the plan no longer fits the state; ClusterError.
     """
+    from reconciler.kafka import KafkaReader
     from reconciler.rehearse import set_scene
     from reconciler.sandbox import start_cluster
     from reconciler.sandbox.progress import Silence
@@ -60,11 +69,13 @@ def rehearse_plan(
                     kafka_version=release,
                     properties=scene.properties,
                     broker_properties=_tune_controller(scene),
+                    timeout_s=START_S + START_S_PER_BROKER * len(scene.brokers),
                     progress=progress,
                 )
             )
             connection = stack.enter_context(_connect(cluster))
-        stage = _Stage(scene, cluster, connection, stopwatch, progress)
+        reader = KafkaReader(connection, most_views=MOST_VIEWS)
+        stage = _Stage(scene, cluster, connection, reader, stopwatch, progress)
         rehearsal = stage.perform(plan, entry.exclude_brokers if entry else (), replan)
     return replace(rehearsal, notes=(*notes, *scene.notes))
 
@@ -89,6 +100,7 @@ class _Stage:
     scene: Scene
     cluster: Cluster
     connection: Connection
+    reader: KafkaReader
     stopwatch: _Stopwatch
     progress: Progress
 
@@ -103,14 +115,15 @@ class _Stage:
 
         with self.stopwatch.measure(SETTING_UP):
             self._set_up()
-        before = self._read()
+        before = self._read(lambda state: self.scene.topics.keys() <= state.topics.keys())
         ids = {name: topic.topic_id for name, topic in before.topics.items() if topic.topic_id}
         missing = self.scene.left_out
         bound = bind_plan(plan, self.cluster.cluster_id, ids, missing)
         self.progress.enter("applying the plan")
         with self.stopwatch.measure(APPLYING):
             applied = self._apply(bound)
-        after = self._read()
+        compare = partial(compare_found, bound, self.scene, applied.outcomes)
+        after = self._read(lambda state: not compare(state))
         outcomes = (*applied.outcomes, *_list_missing(plan, missing))
         pending = () if applied.interrupted else self._find_pending(plan, bound, after, replan)
         return Rehearsal(
@@ -118,7 +131,7 @@ class _Stage:
             scene=self.scene,
             kafka_version=self.cluster.kafka_version,
             outcomes=tuple(sorted(outcomes, key=lambda outcome: outcome.topic)),
-            differences=compare_found(bound, self.scene, applied.outcomes, after),
+            differences=compare(after),
             pending=pending,
             balance_before=_measure(before, self.scene, excluded),
             balance_after=_measure(after, self.scene, excluded),
@@ -146,18 +159,19 @@ class _Stage:
 
     def _apply(self, plan: Plan) -> Applied:
         from reconciler import apply as stage
-        from reconciler.kafka import KafkaReader, KafkaWriter
+        from reconciler.kafka import KafkaWriter
 
-        reader, writer = KafkaReader(self.connection), KafkaWriter(self.connection)
-        return stage.apply_plan(plan, reader, writer, time, skip_refused=True)
+        writer = KafkaWriter(self.connection)
+        return stage.apply_plan(plan, self.reader, writer, time, skip_refused=True)
 
-    def _read(self) -> ClusterState:
+    def _read(self, is_there: Callable[[ClusterState], bool]) -> ClusterState:
+        """Read the cluster, again while the broker that answers may not have heard of it all."""
         from reconciler.api.snapshots import identify_topics
-        from reconciler.kafka import KafkaReader
 
-        reader = KafkaReader(self.connection)
-        state = reader.read_cluster()
-        return identify_topics(state, reader.read_topic_ids(state.topics.keys()))
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_there(state := self.reader.read_cluster()) and time.monotonic() < deadline:
+            time.sleep(1)
+        return identify_topics(state, self.reader.read_topic_ids(state.topics.keys()))
 
     def _find_pending(
         self,
@@ -213,12 +227,17 @@ def _choose_release(
 
 def _refuse_beyond(scene: Scene, plan: Plan) -> None:
     from reconciler.errors import FindingsError
-    from reconciler.rehearse import Machine, measure_needs
+    from reconciler.rehearse import measure_needs
+
+    if refusals := [*measure_needs(scene, plan).refuse_beyond(_ask_machine())]:
+        raise FindingsError(refusals)
+
+
+def _ask_machine() -> Machine:
+    from reconciler.rehearse import Machine
     from reconciler.sandbox.machine import read_file_limit, read_free_memory_mb
 
-    machine = Machine(read_free_memory_mb(), read_file_limit())
-    if refusals := [*measure_needs(scene, plan).refuse_beyond(machine)]:
-        raise FindingsError(refusals)
+    return Machine(read_free_memory_mb(), read_file_limit())
 
 
 def _refuse_other_state(plan: Plan, state: ClusterState | None) -> None:

@@ -82,7 +82,7 @@ def command(
         occasion = _plan_afresh(source, cluster, bootstrap_servers, topic, against)
     if not _has_work(occasion.plan):
         print_note("the plan changes nothing, so there is nothing to rehearse")
-        return 1 if any(planned.refusals for planned in occasion.plan.topics) else 0
+        return 0
     with StartProgress() as progress:
         rehearsal = api.rehearse_plan(
             occasion.plan,
@@ -147,6 +147,12 @@ def _plan_afresh(
 
 
 def _has_work(plan: Plan) -> bool:
+    """Tell whether there is something to do. Errors: RefusedPlanError where all is refused."""
+    from reconciler.errors import RefusedPlanError
     from reconciler.plan import steps_of
 
-    return any(steps_of(topic) for topic in plan.topics)
+    if any(steps_of(topic) for topic in plan.topics):
+        return True
+    if refusals := [refusal for topic in plan.topics for refusal in topic.refusals]:
+        raise RefusedPlanError(refusals)
+    return False

@@ -1,7 +1,8 @@
 """What a rehearsal takes of the machine that it runs on, and whether that has it.
 
-Source: clusters of 3, 12, 24 and 60 brokers in one process took 283, 418, 534 and 1,112 MB, and
-155, 417, 765 and 1,808 files; 4,000 replicas more, 100 MB and 4,000 files.
+Source: clusters of 3, 12, 24 and 60 brokers in one process took 283, 418, 534 and 1,112 MB once
+started, and 155, 417, 765 and 1,808 files; 3 brokers with 4,000 replicas took 387 MB and 4,184
+files, 60 with 7,200 at work 1,938 MB.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.model import Plan
     from reconciler.rehearse.scene import Scene
 
-PROCESS_MB, BROKER_MB, REPLICA_KB = 240, 15, 25
+PROCESS_MB, BROKER_MB, REPLICA_KB = 240, 25, 25
 PROCESS_FILES, BROKER_FILES, REPLICA_FILES = 70, 30, 1
 
 

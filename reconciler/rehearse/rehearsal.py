@@ -53,15 +53,25 @@ class Rehearsal:
         )
 
     @property
-    def unexpected(self) -> tuple[str, ...]:
-        """The pending topics that the plan did not say to be: it leaves steps of retention."""
+    def continued(self) -> tuple[str, ...]:
+        """The pending topics that the plan said to be: it leaves steps of retention."""
         announced = {
             topic.name
             for topic in self.plan.topics
             if any(note.rule == "gradual-step" for note in topic.notes)
         }
-        settled = {outcome.topic for outcome in self.outcomes if outcome.kind in _GOOD}
-        return tuple(n for n in self.pending if n not in announced and n in settled)
+        return tuple(name for name in self.pending if name in announced & self._settled)
+
+    @property
+    def unexpected(self) -> tuple[str, ...]:
+        """The pending topics that were done, and of which nobody said that more is to come."""
+        return tuple(
+            name for name in self.pending if name in self._settled and name not in self.continued
+        )
+
+    @property
+    def _settled(self) -> set[str]:
+        return {outcome.topic for outcome in self.outcomes if outcome.kind in _GOOD}
 
     @property
     def beside(self) -> int:

@@ -85,11 +85,14 @@ def tell_found(rehearsal: Rehearsal) -> Iterator[str]:
 def _tell_pending(rehearsal: Rehearsal) -> str:
     """Say what the same run again would do: by another plan, or by this one."""
     again = "A second plan" if rehearsal.planned_again else "The plan applied again"
-    left = [name for name in rehearsal.pending if name not in rehearsal.unexpected]
     if rehearsal.unexpected:
         return f"{again} would still change {', '.join(rehearsal.unexpected)}."
-    if left:
-        return f"{again} goes on with {', '.join(left)}, and changes nothing else."
+    failed = len(rehearsal.pending) > len(rehearsal.continued)
+    if rehearsal.continued:
+        tried = ", and tries what failed" if failed else ", and changes nothing else"
+        return f"{again} goes on with {', '.join(rehearsal.continued)}{tried}."
+    if failed:
+        return f"{again} tries what failed, and changes nothing else."
     return f"{again} changes nothing."
 
 

@@ -90,6 +90,14 @@ def test_only_steps_that_a_plan_announced_may_be_left() -> None:
     assert "A second plan would still change new." in render_text(surprising)
 
 
+def test_what_failed_is_still_to_do_and_no_surprise() -> None:
+    failed = replace(WELL, outcomes=(REFUSED, WELL.outcomes[1]), pending=("new",))
+    assert failed.unexpected == ()
+    assert "A second plan tries what failed, and changes nothing else." in render_text(failed)
+    both = replace(failed, pending=("new", "shop.orders"))
+    assert "A second plan goes on with shop.orders, and tries what failed." in render_text(both)
+
+
 def test_a_long_comment_counts_what_it_leaves_out() -> None:
     many = tuple(Outcome(f"t{n:03}", OutcomeKind.DONE) for n in range(150))
     comment = render_markdown(replace(WELL, outcomes=(*many, REFUSED)))
