@@ -47,14 +47,16 @@ def rehearse_plan(
     Kafka release and the brokers that take nothing. `replan` plans once more on what is found;
     without it, the plan is applied once more. Refused topics are left out. Nothing but the
     throwaway cluster is written to.
-    Errors: FindingsError where it would not fit; SandboxError where it cannot be started;
-    StalePlanError where the plan no longer fits the state; ClusterError.
+    Errors: RefusedPlanError for a plan that is refused as a whole; FindingsError where it would
+    not fit; SandboxError where it cannot be started; StalePlanError where the plan no longer fits
+    the state; ClusterError.
     """
     from reconciler.kafka import KafkaReader
     from reconciler.rehearse import set_scene
     from reconciler.sandbox import start_cluster
     from reconciler.sandbox.progress import Silence
 
+    _refuse_whole(plan)
     _refuse_other_state(plan, state)
     progress = progress or Silence()
     release, notes = _choose_release(entry, state, kafka_version)
@@ -238,6 +240,15 @@ def _ask_machine() -> Machine:
     from reconciler.sandbox.machine import read_file_limit, read_free_memory_mb
 
     return Machine(read_free_memory_mb(), read_file_limit())
+
+
+def _refuse_whole(plan: Plan) -> None:
+    """Refuse what apply would refuse, whatever is skipped, before a broker starts."""
+    from reconciler.errors import RefusedPlanError
+    from reconciler.plan import list_refusals
+
+    if refusals := list_refusals(plan, skip_refused=True):
+        raise RefusedPlanError(refusals)
 
 
 def _refuse_other_state(plan: Plan, state: ClusterState | None) -> None:

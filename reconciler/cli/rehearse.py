@@ -149,10 +149,10 @@ def _plan_afresh(
 def _has_work(plan: Plan) -> bool:
     """Tell whether there is something to do. Errors: RefusedPlanError where all is refused."""
     from reconciler.errors import RefusedPlanError
-    from reconciler.plan import steps_of
+    from reconciler.plan import list_refusals, steps_of
 
     if any(steps_of(topic) for topic in plan.topics):
         return True
-    if refusals := [refusal for topic in plan.topics for refusal in topic.refusals]:
+    if refusals := list_refusals(plan):
         raise RefusedPlanError(refusals)
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff import managed_overrides
@@ -11,7 +12,7 @@ from reconciler.plan import steps_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from reconciler.model import ClusterState, Outcome, Plan, TopicImage, TopicState
+    from reconciler.model import ClusterState, Outcome, Plan, PlannedTopic, TopicImage, TopicState
     from reconciler.rehearse.scene import Scene
 
 _DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
@@ -29,13 +30,24 @@ def compare_found(
     expected: dict[str, TopicImage | None] = dict(scene.topics)
     for topic in plan.topics:
         if steps_of(topic) and kinds.get(topic.name) in _DONE:
-            expected[topic.name] = topic.after
+            expected[topic.name] = _expect(topic, scene.topics.get(topic.name))
         elif steps_of(topic):
             expected.pop(topic.name, None)
     differences = {
         name: tuple(_compare(image, found.topics.get(name))) for name, image in expected.items()
     }
     return {name: differs for name, differs in sorted(differences.items()) if differs}
+
+
+def _expect(topic: PlannedTopic, scene: TopicImage | None) -> TopicImage | None:
+    """Return a topic as planned, with the overrides that the plan does not speak of as they were.
+
+    A plan knows nothing of keys that its cluster does not offer.
+    """
+    if topic.after is None or topic.before is None or scene is None:
+        return topic.after
+    unspoken = {k: value for k, value in scene.config.items() if k not in topic.before.config}
+    return replace(topic.after, config={**unspoken, **topic.after.config})
 
 
 def _compare(expected: TopicImage | None, found: TopicState | None) -> Iterator[str]:

@@ -33,6 +33,24 @@ def test_every_row_and_override_that_differs_is_named() -> None:
     }
 
 
+def test_overrides_that_the_plan_does_not_speak_of_stay() -> None:
+    """A plan leaves out the keys that its cluster does not offer."""
+    live = topic("1,2", config={"flush.ms": "5", "segment.ms": "9"})
+    scene = set_scene(PLAN, cluster(live), "4.4.0")
+    assert (
+        compare_found(
+            PLAN,
+            scene,
+            DONE,
+            cluster(topic("1,2 3,1", config={"flush.ms": "6", "segment.ms": "9"})),
+        )
+        == {}
+    )
+    assert compare_found(
+        PLAN, scene, DONE, cluster(topic("1,2 3,1", config={"flush.ms": "6"}))
+    ) == {"shop.orders": ("segment.ms is not set and should be 9",)}
+
+
 def test_of_what_failed_the_outcome_tells() -> None:
     failed = (Outcome("shop.orders", OutcomeKind.FAILED, "the brokers refuse it"),)
     assert compare_found(PLAN, SCENE, failed, STATE) == {}
