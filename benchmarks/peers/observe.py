@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TWO_HOURS_MS = 2 * 60 * 60 * 1000
 CALM_S = 3.0  # a cluster that looks the same for so long has done what it was asked
 DEADLINE_S = 60.0
+QUIET = {"log_level": 0}  # of a cluster that has stopped, librdkafka would complain each second
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,6 @@ class Picture:
     topics: Mapping[str, TopicPicture]
     racks: Mapping[int, str]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the topics alone; racks are told once, with the cluster."""
-        return {name: asdict(topic) for name, topic in self.topics.items()}
-
 
 class Observer:
     """Looks at one cluster, and does by hand what an edit says somebody did."""
@@ -59,7 +56,7 @@ class Observer:
         self._servers = cluster.bootstrap_servers
         self._addresses = tuple(cluster.addresses().values())
         self._racks = {status.id: status.rack or "" for status in cluster.statuses()}
-        self._admin = AdminClient({"bootstrap.servers": self._servers})
+        self._admin = AdminClient({"bootstrap.servers": self._servers, **QUIET})
 
     def look(self) -> Picture:
         """Return the cluster once it is calm: two looks, some seconds apart, that agree."""
@@ -81,11 +78,11 @@ class Observer:
             for name in names
         }
         configs = self._configs(names)
-        return Picture(
-            {name: TopicPicture(rows[name], configs[name], self._records(name, len(rows[name])))
-             for name in names},
-            self._racks,
-        )  # fmt: skip
+        pictures = {
+            name: TopicPicture(rows[name], configs[name], self._records(name, len(rows[name])))
+            for name in names
+        }
+        return Picture(pictures, self._racks)
 
     def _configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
@@ -99,19 +96,17 @@ class Observer:
         }
 
     def _records(self, name: str, count: int) -> int:
-        partitions = [TopicPartition(name, p) for p in range(count)]
-        ends = [
-            self._offsets(partitions, spec()) for spec in (OffsetSpec.earliest, OffsetSpec.latest)
-        ]
-        return sum(ends[1]) - sum(ends[0])
+        partitions = [TopicPartition(name, partition) for partition in range(count)]
+        first = self._offsets(partitions, OffsetSpec.earliest())
+        return self._offsets(partitions, OffsetSpec.latest()) - first
 
-    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> list[int]:
+    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> int:
         answers = self._admin.list_offsets(dict.fromkeys(partitions, spec))
-        return [answers[partition].result().offset for partition in partitions]
+        return sum(future.result().offset for future in answers.values())
 
     def store_records(self, name: str, count: int) -> None:
         """Write records that are two hours old."""
-        producer = Producer({"bootstrap.servers": self._servers})
+        producer = Producer({"bootstrap.servers": self._servers, **QUIET})
         then = int(time.time() * 1000) - TWO_HOURS_MS
         for n in range(count):
             producer.produce(name, key=str(n), value=b"x" * 100, timestamp=then)
@@ -131,7 +126,11 @@ class Observer:
             for future in self._admin.delete_topics(names).values():
                 future.result()
         for address in self._addresses:
-            while set(names) & set(
-                AdminClient({"bootstrap.servers": address}).list_topics(timeout=30).topics
-            ):
+            while set(names) & _known_to(address):
                 time.sleep(0.2)
+
+
+def _known_to(address: str) -> set[str]:
+    """Return the topics that one broker knows."""
+    client = AdminClient({"bootstrap.servers": address, **QUIET})
+    return set(client.list_topics(timeout=30).topics)

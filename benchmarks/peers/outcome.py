@@ -30,9 +30,12 @@ def tell(watch: str, before: Shot, after: Shot) -> str:
 def _balance(shot: Shot) -> str:
     topics = shot["topics"].values()
     racks = shot["racks"]
+    leaders = _leaders(topics, racks)
+    idle = sum(count == 0 for count in leaders.values())
+    lead_none = f", {idle} brokers lead none" if idle else ""
     crowded = sum(len({racks[str(b)] for b in row}) < 3 for t in topics for row in t["partitions"])
-    split = f"; {crowded} partitions not in 3 racks" if crowded else ", each in 3 racks"
-    return f"{_span(_leaders(topics, racks))} leaders a broker{split}"
+    split = f"{crowded} partitions not in 3 racks" if crowded else "each in 3 racks"
+    return f"{_span(leaders)} leaders a broker{lead_none}; {split}"
 
 
 def _idle(shot: Shot) -> str:

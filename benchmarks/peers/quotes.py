@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 110
+LONGEST = 130
 # In the order of weight: what refuses, what warns, what changes, what sums up.
 DECISIVE = (
     # reconciler
@@ -14,7 +14,7 @@ DECISIVE = (
     r"^(?P<said>\d+ to (?:create|expand|configure).*)",
     r"^(?P<said>No changes\. \d.*)",
     # OpenTofu, Terraform
-    r"^Error: (?!Invalid\w+File)(?P<said>.*)",
+    r"^Error: (?P<said>.*)",
     r"^(?P<said>Plan: .*)",
     r"^(?P<said>No changes\..*)",
     r"^(?P<said>Apply complete!.*)",
