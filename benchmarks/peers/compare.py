@@ -137,16 +137,20 @@ def _prepare(edit: Edit, tool: Tool, place: Place, observer: Observer) -> None:
 
 def _run(step: Step, tool: Tool, place: Place) -> dict[str, Any]:
     """Run a command where the tool works and keep what it said, both ends if it said much."""
-    done = subprocess.run(
-        ["timeout", str(COMMAND_S), *step.command],
-        cwd=place.directory,
-        env={**os.environ, "NO_COLOR": "1", **tool.environment(place)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            step.command,
+            cwd=place.directory,
+            env={**os.environ, "NO_COLOR": "1", **tool.environment(place)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as hung:
+        raise SystemExit(f"{tool.name} did not end within {COMMAND_S} s") from hung
     command = " ".join([Path(step.command[0]).name, *step.command[1:]])
     return {
         "kind": step.kind,
@@ -163,7 +167,9 @@ def _ends(text: str) -> str:
 
 
 def _kept(picture: Picture) -> dict[str, Any]:
-    return {"topics": {n: asdict(t) for n, t in picture.topics.items()}, "racks": picture.racks}
+    """Return a picture as JSON keeps it: every key is text."""
+    racks = {str(broker): rack for broker, rack in picture.racks.items()}
+    return {"topics": {n: asdict(t) for n, t in picture.topics.items()}, "racks": racks}
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ DECISIVE = (
     r'"message" : "(?P<said>[^"]*)',
     r"(?P<said>\d+ changes? detected.*)",
     r"(?P<said>No changes? detected.*)",
-    r"(?P<said>TASK \[\w+\] Unchanged topic '\w+').*(?P<more>- OK)",
+    r"TASK \[NONE\] (?P<said>Unchanged topic '\w+')",
     r"(?P<said>ok : \d+, created : .*)",
     # Kafka's scripts
     r"^Error while executing topic command : (?P<said>.*)",

@@ -43,7 +43,9 @@ def _said(steps: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     kinds: dict[str, dict[str, None]] = {}
     for step in steps:
         words = quote(step["said"])
-        end = ("ok" if step["ok"] else "fails") + (f": “{_escape(words)}”" if words else "")
+        end = ("ok" if step["ok"] else f"exits {step['exit']}") + (
+            f": “{_escape(words)}”" if words else ""
+        )
         kinds.setdefault(end, {})[step["kind"]] = None
     return [f"{' and '.join(found)} {end}" for end, found in kinds.items()] or ["nothing to run"]
 
