@@ -287,11 +287,20 @@ class PlannedTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """The git commit that specs were read at; `dirty`: files of the estate differed from it."""
+
+    sha: str
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
     `topics` holds changes, refusals and notes by name; what needs no change is counted in
-    `unchanged`, whether or not there is a note to it.
+    `unchanged`, whether or not there is a note to it. `excluded` names brokers that the estate
+    lets take nothing new.
     """
 
     cluster: str
@@ -306,3 +315,5 @@ class Plan:
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()
+    excluded: tuple[int, ...] = ()
+    commit: Commit | None = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from reconciler.api.connections import find_cluster
-
 if TYPE_CHECKING:
     from reconciler.model import ClusterState, Plan
     from reconciler.plan.explain import Matrix
@@ -62,8 +60,7 @@ def explain_topic(
         meant = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"{topic!r} is neither in the plan nor on {cluster}{meant}")
     spec = next((s for s in estate.topics_for(cluster) if s.name == topic), None)
-    excluded = find_cluster(estate, cluster).exclude_brokers
-    return stage.explain_topic(topic, plan, state, spec=spec, excluded=excluded)
+    return stage.explain_topic(topic, plan, state, spec=spec)
 
 
 def render_explanation(matrix: Matrix, *, width: int = 120, colour: bool = False) -> str:

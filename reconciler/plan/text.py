@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 NAME_WIDTH = 34
 DETAIL = " " * 12
 LABEL_WIDTH = 32
+SHORT = 10
+"""Digits of a commit that people are shown; GitHub links as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +221,19 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
     if not said:
         line = f"No changes. {count(plan.unchanged, 'topic')} as specified"
         yield " · ".join(filter(None, [paint("green", line), unmanaged]))
+        yield from (paint("dim", line) for line in describe_commit(plan))
         return
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
     yield from describe_outcome(plan)
+    yield from (paint("dim", line) for line in describe_commit(plan))
     yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
+
+
+def describe_commit(plan: Plan) -> Iterator[str]:
+    """Say at which commit the specs were read, where they were under version control."""
+    if plan.commit is not None:
+        beyond = ", and changes that are not committed" if plan.commit.dirty else ""
+        yield f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
 
 
 def describe_outcome(plan: Plan) -> Iterator[str]:

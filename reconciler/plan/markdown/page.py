@@ -13,7 +13,13 @@ from reconciler.plan.markdown.details import WITHOUT, tell_details
 from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
 from reconciler.plan.markdown.marks import code, prose
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count, count_changes, describe_cluster
+from reconciler.plan.text import (
+    capital,
+    count,
+    count_changes,
+    describe_cluster,
+    describe_commit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +80,7 @@ def _named(plan: Plan) -> str:
 def _foot(plan: Plan, saved: str | None) -> str:
     """Name the plan, and say how to apply exactly it."""
     fingerprint = fingerprint_plan(plan)
-    lines = [f"Fingerprint {code(fingerprint)}"]
+    lines = [f"Fingerprint {code(fingerprint)}", *map(capital, describe_commit(plan))]
     if any(steps_of(topic) for topic in plan.topics):
         fresh = f"{_named(plan)} --expect {fingerprint}"
         apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"

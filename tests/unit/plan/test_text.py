@@ -10,7 +10,7 @@ import pytest
 from shorthand import HERE, brokers, cluster, plan, rows, spec, topic
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import Broker, Level, LevelResult
+from reconciler.model import Broker, Commit, Level, LevelResult
 from reconciler.plan import fingerprint_plan, render_text
 
 if TYPE_CHECKING:
@@ -211,3 +211,12 @@ def test_what_may_not_be_the_best_is_said_with_how_far_off_it_could_be() -> None
     assert said == (
         "placement: replicas of the cluster within 2.00% of the bound, not proven to be the least"
     )
+
+
+@pytest.mark.parametrize(
+    ("dirty", "beyond"), [(False, ""), (True, ", and changes that are not committed")]
+)
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_the_commit_of_the_specs_is_said(dirty: bool, beyond: str, partitions: int) -> None:
+    made = plan([spec(partitions=partitions)], cluster(topic("1")), commit=Commit("ab" * 20, dirty))
+    assert f"specs of commit ababababab{beyond}" in lines(made)
