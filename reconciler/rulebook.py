@@ -60,6 +60,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("override-untargeted", "An override is for a cluster that the topic goes to."),
     Rule("topic-duplicate", "A topic is written once; overrides say what differs on a cluster."),
     Rule("topic-ignored", "A topic is not both written and ignored."),
+    Rule("topic-not-owned", "A topic is one that its estate owns, where clusters.yaml says which."),
     Rule("topic-not-managed", "A document that asks not to be managed is left alone, and named."),
     Rule("acknowledge-unknown", "Only risks that exist can be acknowledged."),
     Rule("cluster-id-form", "A cluster id is text as the cluster itself tells it."),

@@ -126,9 +126,5 @@ def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
 
 
 def _list_ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> list[str]:
-    """List the live topics that are nobody's business: ignored, or outside the glob."""
-    return [
-        name
-        for name in state.topics
-        if not fnmatchcase(name, topics) or any(fnmatchcase(name, p) for p in entry.ignore)
-    ]
+    """List the live topics that are nobody's business: ignored, others', or outside the glob."""
+    return [name for name in state.topics if not (fnmatchcase(name, topics) and entry.minds(name))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,10 @@ somebody asks. Then topics that name no clusters go to it as they go to any othe
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
-    """A cluster of the estate. `client` holds references to secrets, unresolved."""
+    """A cluster of the estate. `client` holds references to secrets, unresolved.
+
+    `owns` holds patterns of the topics that are this estate's, none where all are.
+    """
 
     name: str
     location: Location
@@ -33,10 +37,16 @@ class ClusterEntry:
     kafka_version: str | None = None
     client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
+    owns: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
     guards: Guards = field(default_factory=Guards)
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def minds(self, topic: str) -> bool:
+        """Tell whether a topic is this estate's business: owned, and not ignored."""
+        owned = not self.owns or any(fnmatchcase(topic, pattern) for pattern in self.owns)
+        return owned and not any(fnmatchcase(topic, pattern) for pattern in self.ignore)
 
 
 def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[str, ClusterEntry]:
@@ -44,14 +54,17 @@ def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[st
 
     `table` tells where in `file` each was written.
     """
-    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1))}
+    owns = tuple(map(str, document.owns))
+    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1), owns=owns)}
     places = table["clusters"].places() if document.clusters else {}
     for name, form in sorted(document.clusters.items()):
-        entries[name] = _make_entry(name, form, places[name])
+        entries[name] = _make_entry(name, form, places[name], owns)
     return entries
 
 
-def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
+def _make_entry(
+    name: str, form: ClusterForm, where: Location, owns: tuple[str, ...]
+) -> ClusterEntry:
     return ClusterEntry(
         name=name,
         location=where,
@@ -59,6 +72,7 @@ def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
         kafka_version=None if form.kafka_version is None else str(form.kafka_version),
         client=form.client,
         ignore=tuple(map(str, form.ignore)),
+        owns=tuple(map(str, form.owns)) or owns,
         exclude_brokers=frozenset(form.exclude_brokers),
         guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
         strategy=form.strategy,

@@ -22,6 +22,7 @@ from reconciler.spec.keys import (
     FormatVersion,
     KafkaVersion,
     Key,
+    Owned,
     Partitions,
     Replication,
     Risks,
@@ -126,6 +127,10 @@ class ClusterForm(Form):
     )
     defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
     ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
+    owns: Owned = Field(
+        default=(),
+        description="Names and patterns of the topics that are this estate's; others are not.",
+    )
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
     )
@@ -146,4 +151,7 @@ class ClustersDocument(Form):
     version: FormatVersion = Field(description="The version of this file's format: 1.")
     defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
     profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    owns: Owned = Field(
+        default=(), description="What is this estate's on clusters that say nothing of their own."
+    )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")
