@@ -18,10 +18,12 @@ def render_plan(
     *,
     colour: bool = False,
     saved: str | None = None,
+    unmanaged: bool = False,
 ) -> str:
     """Render a plan: text for people, canonical JSON, a comment, or annotations of GitHub.
 
-    `saved` is where the plan is kept, which a comment then points to.
+    `saved` is where the plan is kept, which a comment then points to; `unmanaged` has the text
+    name the live topics that are in no file, as JSON and comments do anyway.
     """
     from reconciler.plan import encode_plan, render_text
 
@@ -37,7 +39,7 @@ def render_plan(
 
             return render_github(plan)
         case "text":
-            return render_text(plan, colour=colour)
+            return render_text(plan, colour=colour, unmanaged=unmanaged)
         case _:
             assert_never(format)
 

@@ -20,6 +20,9 @@ against_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Plan on this file instead of the cluster.",
 )
+unmanaged_option = click.option(
+    "--unmanaged", is_flag=True, help="Name the live topics that are in no file."
+)
 plan_format_option = click.option(
     "--format",
     "form",

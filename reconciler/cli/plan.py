@@ -38,6 +38,7 @@ PENDING = 2
     help="Level the cluster by replicas, or by their size or rate in the snapshot.",
 )
 @options.plan_format_option
+@options.unmanaged_option
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Save the plan.")
 @click.option("--explain", multiple=True, metavar="TOPIC", help="Show why it is placed like that.")
 @click.option(
@@ -56,6 +57,7 @@ def command(
     against: Path | None,
     weigh: Weigh,
     form: api.PlanFormat,
+    unmanaged: bool,
     out: Path | None,
     explain: tuple[str, ...],
     svg: Path | None,
@@ -69,7 +71,7 @@ def command(
     _check_explain(explain, svg, topic, form)
     loaded, state, plan = make_plan(estate, cluster, bootstrap_servers, topic, against, weigh)
     matrices = [api.explain_topic(loaded, cluster, state, plan, name) for name in explain]
-    print_plan(plan, form, str(out) if out else None)
+    print_plan(plan, form, str(out) if out else None, unmanaged=unmanaged)
     if form == "text":
         _explain(matrices)
     if svg is not None:
@@ -79,10 +81,11 @@ def command(
     return exit_code(plan, detailed=detailed_exitcode)
 
 
-def print_plan(plan: Plan, form: api.PlanFormat, saved: str | None) -> None:
+def print_plan(plan: Plan, form: api.PlanFormat, saved: str | None, *, unmanaged: bool) -> None:
     """Print a plan, which is kept at `saved`, and tell a workflow where that is asked for."""
     colour = wants_colour(sys.stdout)
-    click.echo(api.render_plan(plan, form, colour=colour, saved=saved), nl=False, color=True)
+    text = api.render_plan(plan, form, colour=colour, saved=saved, unmanaged=unmanaged)
+    click.echo(text, nl=False, color=True)
     if form == "github":
         from reconciler.cli.workflow import report_plan
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import plan_format_option
+from reconciler.cli.options import plan_format_option, unmanaged_option
 from reconciler.cli.plan import print_plan
 
 if TYPE_CHECKING:
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @plan_format_option
-def command(plan: Path, form: PlanFormat) -> None:
+@unmanaged_option
+def command(plan: Path, form: PlanFormat, unmanaged: bool) -> None:
     """Show the saved PLAN. Errors where it was changed after it was made."""
-    print_plan(read_plan(plan), form, str(plan))
+    print_plan(read_plan(plan), form, str(plan), unmanaged=unmanaged)
 
 
 def read_plan(path: Path) -> Plan:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reconciler.errors import Severity, escape_unprintable
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count_changes
+from reconciler.plan.text import count_changes, count_strangers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +49,9 @@ def render_github(plan: Plan) -> str:
     if hidden := len(annotations) - len(lines):
         lines.append(count_hidden(hidden))
     counts = ", ".join(count_changes(plan)) or "no changes"
-    lines.append(f"{escape_unprintable(plan.cluster)}: {counts}, {plan.unchanged:,} unchanged")
+    counts = f"{counts}, {plan.unchanged:,} unchanged"
+    said = " · ".join(filter(None, [counts, count_strangers(plan)]))
+    lines.append(f"{escape_unprintable(plan.cluster)}: {said}")
     return "\n".join(lines) + "\n"
 
 
@@ -111,6 +113,7 @@ def list_outputs(plan: Plan) -> dict[str, str]:
     return {
         "changes": str(sum(bool(steps_of(topic)) for topic in plan.topics)),
         "refused": str(sum(bool(topic.refusals) for topic in plan.topics)),
+        "unmanaged": str(len(plan.unmanaged)),
         "fingerprint": fingerprint_plan(plan),
     }
 

@@ -15,8 +15,8 @@ from reconciler.plan.markdown.marks import code, prose
 from reconciler.plan.steps import steps_of
 from reconciler.plan.text import (
     capital,
-    count,
     count_changes,
+    count_strangers,
     describe_cluster,
     describe_commit,
 )
@@ -58,7 +58,7 @@ def _head(plan: Plan) -> str:
     counts = ", ".join(count_changes(plan)) or "no changes"
     quiet = [f"{plan.unchanged:,} unchanged"] if count_changes(plan) else ["all as specified"]
     if plan.unmanaged:
-        quiet.append(f"{count(len(plan.unmanaged), 'live topic')} in no file")
+        quiet.append(count_strangers(plan))
     about = describe_cluster(plan).removeprefix(f"{plan.cluster} · ")
     lines = [f"{prose(about)} · {' · '.join(quiet)}"]
     if risks := count_risks(plan):

@@ -61,6 +61,12 @@ def test_a_plan_is_annotated_refusals_first() -> None:
     ]
 
 
+def test_live_topics_in_no_file_are_counted() -> None:
+    assert render_github(plan([], cluster(topic()))) == (
+        "prod: no changes, 0 unchanged · 1 live topic in no file\n"
+    )
+
+
 def test_ten_of_a_kind_and_a_count_of_the_rest() -> None:
     live = [topic("1 2 3", f"t{n}") for n in range(40)]
     wished = [spec(f"t{n}", partitions=1 if n % 2 else 4) for n in range(40)]
@@ -86,5 +92,6 @@ def test_outputs() -> None:
     assert list_outputs(made) == {
         "changes": "1",
         "refused": "1",
+        "unmanaged": "0",
         "fingerprint": fingerprint_plan(made),
     }

@@ -50,6 +50,17 @@ def test_strangers_are_told_beside_no_changes() -> None:
     )
 
 
+def test_strangers_are_named_where_that_is_asked_for() -> None:
+    state = cluster(topic(), topic(name="y"), topic(name="x"))
+    assert render_text(plan([spec()], state), unmanaged=True).splitlines()[2:5] == [
+        "2 live topics in no file:",
+        "            x",
+        "            y",
+    ]
+    none = render_text(plan([spec()], cluster(topic())), unmanaged=True)
+    assert "No live topic is in no file." in none
+
+
 def test_a_new_topic() -> None:
     config = {"retention.ms": "604800000", "compression.type": "zstd"}
     wished = spec(partitions=12, replication_factor=3, config=config)
