@@ -177,6 +177,8 @@ _PLAN: tuple[Rule, ...] = (
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
     Rule("plan-cluster", "A plan is applied to the cluster that it was made for."),
+    Rule("plan-commit", "A saved plan is applied from the specs that it was made of."),
+    Rule("plan-scope", "A plan that leaves topics out says so, and what left the files."),
     Rule("plan-unexpected", "A fresh plan is applied only if it is the one that was approved."),
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
 )

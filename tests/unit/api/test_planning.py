@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from shorthand import cluster, topic
+from shorthand import cluster, said, topic
 
 from reconciler.api import build_plan, load_estate
+from reconciler.errors import SpecError
+from reconciler.model import Commit
+from reconciler.spec.changes import Changes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.model import Plan
     from reconciler.spec import Estate
 
 LIVE = cluster(
@@ -19,6 +23,7 @@ LIVE = cluster(
     topic("1", "shop.old"),
     topic("1", "pay.captured"),
     topic("1", "_schemas"),
+    defaults={"flush.ms": "1"},
 )
 
 
@@ -53,3 +58,61 @@ def test_a_collision_with_a_live_topic_of_others_is_seen(tmp_path: Path) -> None
     estate = load(tmp_path, 'owns: ["pay_*"]', pay="topic: pay_captured\npartitions: 1")
     (planned,) = build_plan(estate, "prod", LIVE).topics
     assert "name-collides-with-live" in {refusal.rule for refusal in planned.refusals}
+
+
+def plan_changes(root: Path, changes: Changes) -> Plan:
+    """Plan an estate of three files on LIVE, of which each topic would change."""
+    new = "partitions: 2\nreplication_factor: 1"
+    estate = load(
+        root,
+        "",
+        shop=f"topic: shop.orders\n{new}",
+        both=f"topic: b.one\n{new}\n---\ntopic: b.two\n{new}",
+        pay=f"topic: pay.new\n{new}",
+    )
+    return build_plan(estate, "prod", LIVE, changes=changes)
+
+
+def test_only_topics_of_changed_files_are_planned(tmp_path: Path) -> None:
+    changed = Changes("main (1a2b3c4)", frozenset({str(tmp_path / "both.yaml")}))
+    plan = plan_changes(tmp_path, changed)
+    assert [topic.name for topic in plan.topics] == ["b.one", "b.two"]
+    assert (plan.files, plan.unmanaged) == (1, ("_schemas", "pay.captured", "shop.old"))
+    assert said(plan.notes) == [
+        "only files that changed since main (1a2b3c4) are planned: 2 of 4 topics [plan-scope]"
+    ]
+
+
+def test_where_clusters_yaml_changed_every_topic_is_planned(tmp_path: Path) -> None:
+    plan = plan_changes(tmp_path, Changes("main (1a2b3c4)", everything=True))
+    assert [topic.name for topic in plan.topics] == ["b.one", "b.two", "pay.new", "shop.orders"]
+    assert said(plan.notes) == [
+        "clusters.yaml changed since main (1a2b3c4), so every topic is planned [plan-scope]"
+    ]
+
+
+def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> None:
+    left = Changes("main (1a2b3c4)", left=frozenset({"shop.old", "never.created", "_schemas"}))
+    assert said(plan_changes(tmp_path, left).notes)[1:2] == [
+        "live, and in no file since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
+        "write a topic with state: absent where it is to be deleted [plan-scope]"
+    ]
+
+
+def test_what_is_out_of_scope_still_takes_room(tmp_path: Path) -> None:
+    """The live topics lead on broker 1 only, so the new one does not."""
+    changed = Changes("main", frozenset({str(tmp_path / "pay.yaml")}))
+    (planned,) = plan_changes(tmp_path, changed).topics
+    assert planned.after is not None
+    assert {leader for (leader,) in planned.after.assignment} == {2, 3}
+
+
+def test_a_collision_with_a_spec_out_of_scope_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="name-collides"):
+        load(tmp_path, "", a="topic: a.b", b="topic: a_b")
+
+
+def test_a_plan_keeps_its_commit(tmp_path: Path) -> None:
+    estate = load(tmp_path, "", a="topic: a")
+    commit = Commit("ab" * 20)
+    assert build_plan(estate, "prod", LIVE, commit=commit).commit == commit
