@@ -6,6 +6,7 @@ import signal
 import sys
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,16 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.journal import Journal
-from reconciler.cli.plan import make_plan
-from reconciler.cli.show import read_plan
-from reconciler.cli.terminal import paint, print_note, wants_colour
-from reconciler.errors import FindingsError, UsageError
+from reconciler.cli.planning import Wanted, load_planner
+from reconciler.cli.saved import read_plan, refuse_other_specs
+from reconciler.cli.terminal import paint, print_error, print_note, wants_colour
+from reconciler.errors import FindingsError, ReconcilerError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from reconciler.apply import Applied
+    from reconciler.cli.planning import Planner
     from reconciler.model import Outcome, Plan
     from reconciler.spec import Estate
 
@@ -38,9 +40,11 @@ INTERRUPTED = 130
     show_default=True,
     help="Where clusters.yaml is, beside a saved plan.",
 )
-@click.option("--cluster", metavar="NAME", help="Which cluster; a saved plan names its own.")
+@options.clusters_option
+@options.all_clusters_option
 @options.bootstrap_option
 @options.topic_option
+@options.changed_since_option
 @click.option("--auto-approve", is_flag=True, help="Do not ask; for CI.")
 @click.option("--skip-refused", is_flag=True, help="Do the rest where topics are refused.")
 @click.option("--expect", metavar="FINGERPRINT", help="Go on only if this is the plan.")
@@ -50,11 +54,14 @@ INTERRUPTED = 130
     help="Append progress and outcomes to FILE, as JSON lines.",
 )
 def command(
+    *,
     source: Path,
     estate: Path,
-    cluster: str | None,
+    clusters: tuple[str, ...],
+    all_clusters: bool,
     bootstrap_servers: str | None,
     topic: str,
+    changed_since: str | None,
     auto_approve: bool,
     skip_refused: bool,
     expect: str | None,
@@ -62,44 +69,96 @@ def command(
 ) -> int:
     """Apply a saved PLAN, or plan SOURCE, an estate, afresh for --cluster and apply that.
 
-    Exits 0 when everything is as planned, 1 when something was refused or failed.
+    Several clusters are planned, approved and applied one after the other; what fails on one does
+    not stop the others. Exits 0 when everything is as planned, 1 when something was refused or
+    failed.
     """
-    loaded, plan = _obtain(source, estate, cluster, bootstrap_servers, topic)
-    _expect(plan, expect)
-    if not _has_work(plan, skip_refused=skip_refused):
+    wanted = Wanted(
+        source, clusters, all_clusters, bootstrap_servers, topic, changed_since=changed_since
+    )
+    asked = Asked(auto_approve, skip_refused, expect, journal, bootstrap_servers)
+    if source.is_file() and source.suffix not in (".yaml", ".yml"):
+        return _apply_saved(wanted, estate, asked)
+    wanted.check()
+    if wanted.is_many and expect is not None:
+        raise UsageError("--expect is the fingerprint of one plan; name one cluster")
+    planner = load_planner(wanted)
+    if wanted.is_many:
+        return _apply_each(planner, asked)
+    return _apply(planner.make_plan(planner.clusters[0]).plan, planner.estate, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a plan is to be applied."""
+
+    auto_approve: bool
+    skip_refused: bool
+    expect: str | None
+    journal: Path | None
+    bootstrap_servers: str | None
+
+
+def _apply_saved(wanted: Wanted, estate: Path, asked: Asked) -> int:
+    """Apply the plan of a file, from the specs that it was made of."""
+    if wanted.topic != "*" or wanted.changed_since is not None:
+        raise UsageError("a saved plan is applied whole; leave --topic and --changed-since out")
+    plan = read_plan(wanted.estate)
+    if wanted.all_clusters or not {plan.cluster}.issuperset(wanted.clusters):
+        others = ", ".join(wanted.clusters) or "all clusters"
+        raise UsageError(f"the plan is for {plan.cluster}, not for {others}")
+    loaded = api.load_estate(estate)
+    refuse_other_specs(plan, estate)
+    return _apply(plan, loaded, asked)
+
+
+def _apply_each(planner: Planner, asked: Asked) -> int:
+    """Go from cluster to cluster: an interrupt ends that, a failure does not."""
+    codes: dict[str, int] = {}
+    for cluster in planner.clusters:
+        codes[cluster] = _try_to_apply(planner, cluster, asked)
+        click.echo()
+        if codes[cluster] == INTERRUPTED:
+            break
+    _summarise(planner.clusters, codes)
+    return max(codes.values())
+
+
+def _try_to_apply(planner: Planner, cluster: str, asked: Asked) -> int:
+    try:
+        return _apply(planner.make_plan(cluster).plan, planner.estate, asked)
+    except ReconcilerError as error:
+        print_error(f"{cluster}: {error}")
+        return 1
+
+
+def _summarise(clusters: Sequence[str], codes: Mapping[str, int]) -> None:
+    """Say how each cluster fared, in a line."""
+    words = {0: "as planned", 1: "not as planned, see above", INTERRUPTED: "interrupted"}
+    for cluster in clusters:
+        click.echo(f"{cluster}: {words[codes[cluster]] if cluster in codes else 'not begun'}")
+
+
+def _apply(plan: Plan, loaded: Estate, asked: Asked) -> int:
+    """Show a plan, have it approved, and apply it. Returns the exit code."""
+    click.echo(api.render_plan(plan, colour=wants_colour(sys.stdout)), color=True)
+    _expect(plan, asked.expect)
+    if not _has_work(plan, skip_refused=asked.skip_refused):
         return 0
-    if not auto_approve and not _approve():
+    if not asked.auto_approve and not _approve():
         print_note("nothing was changed")
         return 1
-    with Journal(journal) as log, _ending_gently():
+    with Journal(asked.journal) as log, _ending_gently():
         applied = api.apply_plan(
             plan,
             loaded,
-            bootstrap_servers=bootstrap_servers,
-            skip_refused=skip_refused,
+            bootstrap_servers=asked.bootstrap_servers,
+            skip_refused=asked.skip_refused,
             observe=log.observe,
         )
         log.conclude(applied)
     _print_outcomes(applied)
     return INTERRUPTED if applied.interrupted else 0 if applied.succeeded else 1
-
-
-def _obtain(
-    source: Path, estate: Path, cluster: str | None, servers: str | None, topic: str
-) -> tuple[Estate, Plan]:
-    """Read the saved plan, or make one, and show it."""
-    if source.is_file() and source.suffix not in (".yaml", ".yml"):
-        plan = read_plan(source)
-        if cluster not in (None, plan.cluster):
-            raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
-        loaded = api.load_estate(estate)
-    else:
-        if cluster is None:
-            raise UsageError("name the cluster: --cluster NAME")
-        loaded, _, plan = make_plan(source, cluster, servers, topic)
-    colour = wants_colour(sys.stdout)
-    click.echo(api.render_plan(plan, colour=colour), color=True)
-    return loaded, plan
 
 
 def _expect(plan: Plan, expected: str | None) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import plan_format_option, unmanaged_option
-from reconciler.cli.plan import print_plan
+from reconciler.cli.saved import read_plan
+from reconciler.cli.showing import Shown, print_plans
 
 if TYPE_CHECKING:
     from reconciler.api import PlanFormat
-    from reconciler.model import Plan
 
 
 @click.command()
@@ -21,11 +21,4 @@ if TYPE_CHECKING:
 @unmanaged_option
 def command(plan: Path, form: PlanFormat, unmanaged: bool) -> None:
     """Show the saved PLAN. Errors where it was changed after it was made."""
-    print_plan(read_plan(plan), form, str(plan), unmanaged=unmanaged)
-
-
-def read_plan(path: Path) -> Plan:
-    """Read a plan file. Errors: PlanFileError."""
-    from reconciler.plan import decode_plan
-
-    return decode_plan(path.read_text(encoding="utf-8", errors="replace"), str(path))
+    print_plans([Shown(read_plan(plan), str(plan))], form, unmanaged=unmanaged)
