@@ -18,7 +18,7 @@ from reconciler.spec.changes import Changes, name_topics
 from reconciler.spec.files import find_files, show_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from reconciler.spec import Estate
 
@@ -93,10 +93,10 @@ class Checkout:
         """
         commit = self.find_commit(commit)
         changed = self._list("diff", "--name-only", "--no-renames", "--no-ext-diff", commit)
-        tracked = self._list("ls-files")
+        same = self._list("ls-files") - changed
         found = find_files(self.estate)
         paths = [*found.topics, *([found.clusters] if found.clusters else [])]
-        files = (path for path in paths if self._differs(path, changed, tracked))
+        files = (path for path, places in _trace_all(paths) if self._differs(places, same))
         inside = Path(os.path.relpath(self.estate.resolve(), self.top))
         once = {n for n in changed if _is_spec(Path(n)) and Path(n).is_relative_to(inside)}
         gone = {name for name in once if not os.path.lexists(self.top / name)}
@@ -113,12 +113,11 @@ class Checkout:
                 yield answer[: int(size)]
                 answer = answer[int(size) + 1 :]
 
-    def _differs(self, path: Path, changed: frozenset[str], tracked: frozenset[str]) -> bool:
-        """Tell whether a file differs; one that git does not know does."""
-        for place in _trace(Path(os.path.normpath(path.absolute()))):
+    def _differs(self, places: Iterable[Path], same: Container[str]) -> bool:
+        """Tell whether a file differs, or a link to it; what git does not know does."""
+        for place in places:
             if place.is_relative_to(self.top):
-                name = place.relative_to(self.top)
-                if str(name) not in tracked or changed & {str(name), *map(str, name.parents)}:
+                if str(place)[len(str(self.top)) + 1 :] not in same:
                     return True
             elif not place.is_symlink():  # a link above the repository is none of its business
                 return True
@@ -189,6 +188,20 @@ def _is_spec(path: Path) -> bool:
 
 def _is_clusters(name: str) -> bool:
     return Path(name).name.lower() in {"clusters.yaml", "clusters.yml"}
+
+
+def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+    """Yield each file with the links that lead to it, and where it lies in the end.
+
+    Cost: directories are looked at once, not once for each file.
+    """
+    ways: dict[Path, tuple[Path, ...]] = {}
+    for path in paths:
+        folder = path.parent
+        if folder not in ways:
+            ways[folder] = tuple(_trace(Path(os.path.normpath(folder.absolute()))))
+        *links, end = ways[folder]
+        yield path, (*links, *(_trace(end / path.name) if path.is_symlink() else [end / path.name]))
 
 
 def _trace(path: Path) -> Iterator[Path]:

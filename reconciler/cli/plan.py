@@ -92,8 +92,7 @@ def command(
         for p in made.plans
         for name in explain
     ]
-    saved = [str(shelf.place(p.cluster)) if shelf else None for p in made.plans]
-    print_plans(list(map(Shown, (p.plan for p in made.plans), saved)), form, unmanaged=unmanaged)
+    print_plans(_list_shown(made, shelf), form, unmanaged=unmanaged)
     if form == "text":
         _explain(matrices)
     if svg is not None:
@@ -133,6 +132,13 @@ def _find_shelf(out: Path | None, wanted: Wanted) -> Shelf | None:
     shelf = Shelf(out, wanted.is_many)
     shelf.check()
     return shelf
+
+
+def _list_shown(made: Made, shelf: Shelf | None) -> list[Shown]:
+    """Pair each plan with where it is going to be kept."""
+    return [
+        Shown(plan, str(shelf.place(cluster)) if shelf else None) for cluster, _, plan in made.plans
+    ]
 
 
 def _fill(shelf: Shelf, made: Made) -> None:
