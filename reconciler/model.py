@@ -21,6 +21,9 @@ Replicas = tuple[int, ...]
 Assignment = tuple[Replicas, ...]
 """Row p holds the replicas of partition p."""
 
+SHORT = 10
+"""Digits of a commit that people are shown; GitHub links as many."""
+
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -295,6 +298,17 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """Which topics of an estate were to be planned: all of them, unless told otherwise.
+
+    `topics` is a glob of names; `changed_since`, the branch since which files had to change.
+    """
+
+    topics: str = "*"
+    changed_since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
@@ -317,3 +331,4 @@ class Plan:
     levels: tuple[LevelResult, ...] = ()
     excluded: tuple[int, ...] = ()
     commit: Commit | None = None
+    scope: Scope = field(default_factory=Scope)

@@ -77,6 +77,7 @@ def build_plan(
     cluster's than the one that the estate expects.
     """
     from reconciler import plan as stage
+    from reconciler.model import Scope
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
@@ -94,11 +95,10 @@ def build_plan(
         ignored=[*_list_ignored(entry, state, topics), *(spec.name for spec in every)],
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),
-        commit=commit,
     )
-    if changes is None:
-        return plan
-    return replace(plan, notes=(*_note_scope(changes, len(specs), len(every), plan), *plan.notes))
+    scope = Scope(topics, changes.ref if changes else None)
+    left_out = _note_scope(changes, len(specs), len(every), plan) if changes else ()
+    return replace(plan, commit=commit, scope=scope, notes=(*left_out, *plan.notes))
 
 
 def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import UsageError, escape_unprintable
 from reconciler.model import Commit
-from reconciler.plan.text import SHORT
 from reconciler.spec.changes import Changes, name_topics
 from reconciler.spec.files import find_files, show_path
 
@@ -175,7 +174,8 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
     contents = checkout.read_files(base, found.once)
     names = {name for content in contents for name in name_topics(content)}
     return Changes(
-        since=f"{escape_unprintable(ref)} ({base[:SHORT]})",
+        ref=ref,
+        base=base,
         files=found.files,
         everything=any(_is_clusters(name) for name in (*found.files, *found.gone)),
         left=frozenset(names.difference(estate.topics)),

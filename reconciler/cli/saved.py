@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.cli.git import Checkout, GitError, UnknownCommitError
 from reconciler.cli.terminal import print_note
 from reconciler.errors import Finding, FindingsError
-from reconciler.plan.text import SHORT
+from reconciler.model import SHORT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.errors import Finding
-    from reconciler.model import Assignment, Broker, ClusterState, Commit, RiskNote
+    from reconciler.model import Assignment, Broker, ClusterState, RiskNote
     from reconciler.plan.weigh import Weigh
 
 
@@ -49,7 +49,6 @@ def build_plan(
     ignored: Collection[str] = (),
     files: int = 0,
     notes: Iterable[Finding] = (),
-    commit: Commit | None = None,
 ) -> Plan:
     """Place what the diffs ask for and freeze it all into a plan.
 
@@ -90,7 +89,6 @@ def build_plan(
         balance_after=measure_balance(after.values(), ids),
         levels=placed.levels,
         excluded=tuple(sorted(excluded)),
-        commit=commit,
     )
 
 

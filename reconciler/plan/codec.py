@@ -170,6 +170,7 @@ def _document(plan: Plan) -> PlanDocument:
         fingerprint="0" * 64,
         seal="0" * 64,
         commit=_commit(plan.commit),
+        scope=plan.scope,
         cluster=ClusterDocument(
             name=plan.cluster,
             cluster_id=plan.cluster_id,
@@ -234,6 +235,7 @@ def _plan(document: PlanDocument) -> Plan:
         levels=cluster.levels,
         excluded=cluster.excluded,
         commit=_read_commit(document.commit),
+        scope=document.scope,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.errors import Finding, Location
-from reconciler.model import Balance, Broker, LevelResult, RiskNote
+from reconciler.model import Balance, Broker, LevelResult, RiskNote, Scope
 
 FORMAT_VERSION = "1.0"
 """Major: a reader that does not know it refuses. Minor: only added fields, which it may skip."""
@@ -101,6 +101,7 @@ class PlanDocument(_Document):
     fingerprint: Sha256
     seal: Sha256
     commit: CommitDocument | None = None
+    scope: Scope = Scope()
     cluster: ClusterDocument
     resource_changes: tuple[ResourceDocument, ...]
     summary: SummaryDocument

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.errors import escape_unprintable
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, Risk, Spread
+from reconciler.model import SHORT, AddPartitions, AlterConfig, CreateTopic, Risk, Spread
 from reconciler.plan.codec import fingerprint_plan, summarise
 from reconciler.plan.steps import steps_of
 from reconciler.units import describe_value
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 NAME_WIDTH = 34
 DETAIL = " " * 12
 LABEL_WIDTH = 32
-SHORT = 10
-"""Digits of a commit that people are shown; GitHub links as many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.errors import escape_unprintable
+from reconciler.model import SHORT
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.load import load_text
 from reconciler.spec.values import Table, Text
@@ -15,16 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed in an estate `since` a commit, which is told in words for people.
+    """What changed in an estate since it parted from `ref`, at the commit `base`.
 
     `files` are spelled as in locations; `everything`, where clusters.yaml changed, on which every
     topic rests. `left` names topics that were in files that changed and are in no file now.
     """
 
-    since: str
+    ref: str
+    base: str
     files: frozenset[str] = frozenset()
     everything: bool = False
     left: frozenset[str] = frozenset()
+
+    @property
+    def since(self) -> str:
+        """Say since when, in words for people."""
+        return f"{escape_unprintable(self.ref)} ({self.base[:SHORT]})"
 
     def touch(self, file: str) -> bool:
         """Tell whether a topic that is written in a file may have changed."""

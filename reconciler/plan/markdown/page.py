@@ -74,7 +74,13 @@ def _left_out(without: Iterable[str], saved: str | None, plan: Plan) -> str:
 
 
 def _named(plan: Plan) -> str:
-    return f"--cluster {shlex.quote(plan.cluster)}"
+    """Name the cluster, and what the plan was limited to, as the command line takes it."""
+    options = {
+        "--cluster": plan.cluster,
+        "--topic": plan.scope.topics if plan.scope.topics != "*" else None,
+        "--changed-since": plan.scope.changed_since,
+    }
+    return " ".join(f"{name} {shlex.quote(v)}" for name, v in options.items() if v is not None)
 
 
 def _foot(plan: Plan, saved: str | None) -> str:

@@ -9,7 +9,7 @@ from shorthand import cluster, said, topic
 
 from reconciler.api import build_plan, load_estate
 from reconciler.errors import SpecError
-from reconciler.model import Commit
+from reconciler.model import Commit, Scope
 from reconciler.spec.changes import Changes
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def plan_changes(root: Path, changes: Changes) -> Plan:
 
 
 def test_only_topics_of_changed_files_are_planned(tmp_path: Path) -> None:
-    changed = Changes("main (1a2b3c4)", frozenset({str(tmp_path / "both.yaml")}))
+    changed = Changes("main", "1a2b3c4", frozenset({str(tmp_path / "both.yaml")}))
     plan = plan_changes(tmp_path, changed)
     assert [topic.name for topic in plan.topics] == ["b.one", "b.two"]
     assert (plan.files, plan.unmanaged) == (1, ("_schemas", "pay.captured", "shop.old"))
@@ -84,7 +84,7 @@ def test_only_topics_of_changed_files_are_planned(tmp_path: Path) -> None:
 
 
 def test_where_clusters_yaml_changed_every_topic_is_planned(tmp_path: Path) -> None:
-    plan = plan_changes(tmp_path, Changes("main (1a2b3c4)", everything=True))
+    plan = plan_changes(tmp_path, Changes("main", "1a2b3c4", everything=True))
     assert [topic.name for topic in plan.topics] == ["b.one", "b.two", "pay.new", "shop.orders"]
     assert said(plan.notes) == [
         "clusters.yaml changed since main (1a2b3c4), so every topic is planned [plan-scope]"
@@ -92,7 +92,7 @@ def test_where_clusters_yaml_changed_every_topic_is_planned(tmp_path: Path) -> N
 
 
 def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> None:
-    left = Changes("main (1a2b3c4)", left=frozenset({"shop.old", "never.created", "_schemas"}))
+    left = Changes("main", "1a2b3c4", left=frozenset({"shop.old", "never.created", "_schemas"}))
     assert said(plan_changes(tmp_path, left).notes)[1:2] == [
         "live, and in no file since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
         "write a topic with state: absent where it is to be deleted [plan-scope]"
@@ -101,7 +101,7 @@ def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> N
 
 def test_what_is_out_of_scope_still_takes_room(tmp_path: Path) -> None:
     """The live topics lead on broker 1 only, so the new one does not."""
-    changed = Changes("main", frozenset({str(tmp_path / "pay.yaml")}))
+    changed = Changes("main", "1a2b3c4", frozenset({str(tmp_path / "pay.yaml")}))
     (planned,) = plan_changes(tmp_path, changed).topics
     assert planned.after is not None
     assert {leader for (leader,) in planned.after.assignment} == {2, 3}
@@ -116,3 +116,11 @@ def test_a_plan_keeps_its_commit(tmp_path: Path) -> None:
     estate = load(tmp_path, "", a="topic: a")
     commit = Commit("ab" * 20)
     assert build_plan(estate, "prod", LIVE, commit=commit).commit == commit
+
+
+def test_a_plan_tells_what_it_was_limited_to(tmp_path: Path) -> None:
+    estate = load(tmp_path, "", a="topic: a")
+    changes = Changes("main", "1a2b3c4")
+    plan = build_plan(estate, "prod", LIVE, topics="shop.*", changes=changes)
+    assert plan.scope == Scope("shop.*", "main")
+    assert build_plan(estate, "prod", LIVE).scope == Scope()

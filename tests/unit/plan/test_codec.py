@@ -13,7 +13,7 @@ from shorthand import HERE, brokers, cluster, plan, spec, topic
 
 from reconciler.cli.schema import render_schema
 from reconciler.errors import Finding, PlanFileError, Severity
-from reconciler.model import Commit, Plan
+from reconciler.model import Commit, Plan, Scope
 from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, summarise
 
 LIVE = cluster(
@@ -32,8 +32,10 @@ SPECS = (
     spec("same", partitions=1),
 )
 NOTE = Finding("estate-empty", "a note ü", where=HERE, severity=Severity.NOTE)
+SCOPE = Scope("*", "main")
 COMMIT = Commit("1a2b3c4d5e" * 4)
-PLAN = plan(SPECS, LIVE, excluded=[3], files=2, notes=[NOTE], commit=COMMIT)
+MADE = plan(SPECS, LIVE, excluded=[3], files=2, notes=[NOTE])
+PLAN = replace(MADE, commit=COMMIT, scope=SCOPE)
 
 
 def document() -> dict[str, Any]:
@@ -213,6 +215,7 @@ def test_a_summary_that_was_changed_is_seen() -> None:
         ("commit", {"sha": COMMIT.sha, "dirty": True}),
         ("notes", []),
         ("unmanaged", []),
+        ("scope", {"topics": "*", "changed_since": None}),
         ("format_version", "1.9"),
         ("novelty", 1),
     ],
