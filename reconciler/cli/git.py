@@ -168,7 +168,8 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
     try:
         checkout = Checkout(path)
     except GitError as error:
-        raise UsageError(f"--changed-since asks git, and {error}") from error
+        what = f"git cannot tell what changed in {show_path(path)}: {error}"
+        raise UsageError(f"{what}; leave --changed-since out") from error
     base = checkout.find_merge_base(ref)
     found = checkout.compare(base)
     contents = checkout.read_files(base, found.once)

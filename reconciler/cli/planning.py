@@ -115,7 +115,8 @@ class Planner:
 
             def take(found: tuple[str, ClusterState | ReconcilerError]) -> None:
                 read[found[0]] = found[1]
-                say(f"reading {', '.join(name for name in self.clusters if name not in read)}")
+                waiting = [name for name in self.clusters if name not in read]
+                say(f"reading {', '.join(waiting)}" if waiting else "planning")
 
             run_side_by_side(self._try_to_read, self.clusters, AT_ONCE, take)
         return read
