@@ -16,7 +16,7 @@ from reconciler.adopt.factor import factor
 from reconciler.adopt.lay_out import lay_out
 from reconciler.adopt.update import restrict_topics, update_topics
 from reconciler.adopt.wishes import drop_look_alikes, list_wishes
-from reconciler.diff import diff_topics
+from reconciler.diff import diff_topics, leave_unoffered
 from reconciler.errors import Finding, Location, Severity
 from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.configs import catalogue as choose_catalogue
@@ -53,6 +53,7 @@ def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Ad
     entry = estate.clusters.get(request.cluster)
     place = Location(staging.clusters_file, 1)
     named = entry or ClusterEntry(request.cluster, place, owns=estate.owns)
+    state = leave_unoffered(state, named.known_configs)
     wishes, notes = list_wishes(
         state,
         catalogue,

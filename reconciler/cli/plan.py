@@ -150,9 +150,10 @@ def _fill(shelf: Shelf, made: Made) -> None:
 
 def exit_code(made: Made, *, detailed: bool) -> int:
     """Return 1 where something failed or is refused, 2 where changes are pending, if asked."""
-    from reconciler.plan import steps_of
+    from reconciler.plan import list_refusals, steps_of
 
-    topics = [topic for planned in made.plans for topic in planned.plan.topics]
-    if made.failures or any(topic.refusals for topic in topics):
+    plans = [planned.plan for planned in made.plans]
+    if made.failures or any(list_refusals(plan) for plan in plans):
         return 1
-    return PENDING if detailed and any(steps_of(topic) for topic in topics) else 0
+    pending = any(steps_of(topic) for plan in plans for topic in plan.topics)
+    return PENDING if detailed and pending else 0

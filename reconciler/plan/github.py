@@ -72,6 +72,7 @@ def _conclude(plan: Plan) -> str:
 
 def annotate_plan(plan: Plan) -> Iterator[Annotation]:
     """Yield refusals as errors, risks as warnings, or notices once acknowledged, then notes."""
+    yield from map(annotate, plan.refusals)
     for topic in plan.topics:
         for refusal in topic.refusals:
             yield annotate(refusal, topic)
@@ -132,13 +133,18 @@ def list_outputs(*plans: Plan) -> dict[str, str]:
     fingerprints = {plan.cluster: fingerprint_plan(plan) for plan in plans}
     outputs = {
         "changes": str(sum(bool(steps_of(topic)) for topic in topics)),
-        "refused": str(sum(bool(topic.refusals) for topic in topics)),
+        "refused": str(sum(_count_refusals(plan) for plan in plans)),
         "unmanaged": str(sum(len(plan.unmanaged) for plan in plans)),
         "fingerprints": json.dumps(fingerprints, sort_keys=True),
     }
     if len(plans) == 1:
         outputs["fingerprint"] = next(iter(fingerprints.values()))
     return outputs
+
+
+def _count_refusals(plan: Plan) -> int:
+    """Count the refused topics; a refusal of the whole counts as one."""
+    return len(plan.refusals) + sum(bool(topic.refusals) for topic in plan.topics)
 
 
 def _escape(text: str) -> str:

@@ -7,8 +7,9 @@ reconciler.spec.form_errors.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from reconciler.spec.form import Form
 from reconciler.spec.keys import (
     BrokerIds,
     Capacity,
@@ -34,15 +35,10 @@ from reconciler.spec.keys import (
     WordList,
     Words,
 )
+from reconciler.spec.policy_form import PolicyForm
 from reconciler.spec.settings import Settings
 
 DAYS_7_MS = 7 * 86_400_000
-
-
-class Form(BaseModel):
-    """What every model shares: no unknown keys, nothing converted silently."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Layer(Form):
@@ -137,6 +133,13 @@ class ClusterForm(Form):
     guards: GuardsForm = Field(
         default_factory=GuardsForm, description="What a single plan may do at most."
     )
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What its topics may be, over the estate's policy."
+    )
+    known_configs: WordList | None = Field(
+        default=None,
+        description="The topic configs that a managed service knows; others are left alone.",
+    )
     strategy: Strategy = Field(
         default="optimal", description="How replicas are placed; striped goes round the brokers."
     )
@@ -153,5 +156,8 @@ class ClustersDocument(Form):
     profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
     owns: Owned = Field(
         default=(), description="What is this estate's on clusters that say nothing of their own."
+    )
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What topics may be, on every cluster."
     )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")
