@@ -124,3 +124,15 @@ def test_a_plan_tells_what_it_was_limited_to(tmp_path: Path) -> None:
     plan = build_plan(estate, "prod", LIVE, topics="shop.*", changes=changes)
     assert plan.scope == Scope("shop.*", "main")
     assert build_plan(estate, "prod", LIVE).scope == Scope()
+
+
+@pytest.mark.parametrize(("owns", "refused"), [("", False), ('owns: ["shop.*"], ', True)])
+def test_a_share_is_one_of_the_topics_that_are_owned(
+    owns: str, refused: bool, tmp_path: Path
+) -> None:
+    """Two topics of four are a half, and all of the two that are owned."""
+    clusters = f"{owns}guards: {{max_changed: 50%}}"
+    one, two = (f"topic: shop.{n}\nconfig: {{flush.ms: 2ms}}\n" for n in ("orders", "old"))
+    changed = f"{one}---\n{two}"
+    plan = build_plan(load(tmp_path, clusters, shop=changed), "prod", LIVE)
+    assert bool(plan.refusals) is refused
