@@ -130,9 +130,10 @@ def test_a_plan_tells_what_it_was_limited_to(tmp_path: Path) -> None:
 def test_a_share_is_one_of_the_topics_that_are_owned(
     owns: str, refused: bool, tmp_path: Path
 ) -> None:
-    """Two topics of four are a half, and all of the two that are owned."""
+    """Twelve topics are less than half of forty, and more than half of the twenty owned."""
+    names = [f"{team}.{n}" for team in ("shop", "pay") for n in range(20)]
+    live = cluster(*(topic("1", name) for name in names), defaults={"flush.ms": "1"})
+    changed = "---\n".join(f"topic: shop.{n}\nconfig: {{flush.ms: 2ms}}\n" for n in range(12))
     clusters = f"{owns}guards: {{max_changed: 50%}}"
-    one, two = (f"topic: shop.{n}\nconfig: {{flush.ms: 2ms}}\n" for n in ("orders", "old"))
-    changed = f"{one}---\n{two}"
-    plan = build_plan(load(tmp_path, clusters, shop=changed), "prod", LIVE)
+    plan = build_plan(load(tmp_path, clusters, shop=changed), "prod", live)
     assert bool(plan.refusals) is refused
