@@ -84,7 +84,7 @@ def apply_plan(
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError where the
     cluster cannot be read, before anything is written.
     """
-    refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
+    refusals = [found.about(topic.name) for topic in plan.topics for found in topic.refusals]
     if refusals and not skip_refused:
         raise RefusedPlanError(refusals)
     run = _Run(plan, reader, writer, clock, observe)

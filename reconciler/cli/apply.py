@@ -119,7 +119,7 @@ def _has_work(plan: Plan, *, skip_refused: bool) -> bool:
     from reconciler.errors import RefusedPlanError
     from reconciler.plan import steps_of
 
-    refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
+    refusals = [found.about(topic.name) for topic in plan.topics for found in topic.refusals]
     if refusals and not skip_refused:
         raise RefusedPlanError(refusals)
     return any(steps_of(topic) for topic in plan.topics)
