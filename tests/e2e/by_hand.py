@@ -27,7 +27,8 @@ class ByHand:
 
     def create(self, topic: str, rows: list[list[int]], **config: str) -> None:
         spelt = {key.replace("_", "."): value for key, value in config.items()}
-        _finish(self._admin.create_topics([NewTopic(topic, replica_assignment=rows, config=spelt)]))
+        new = NewTopic(topic, num_partitions=len(rows), replica_assignment=rows, config=spelt)
+        _finish(self._admin.create_topics([new]))
         self._await(topic, lambda found: found is not None and len(found.assignment) == len(rows))
 
     def delete(self, topic: str) -> None:
@@ -50,6 +51,10 @@ class ByHand:
     def look(self, topic: str) -> TopicState | None:
         """Return a topic as the cluster has it, or None."""
         return self._reader.read_cluster([topic]).topics.get(topic)
+
+    def all(self) -> Mapping[str, TopicState]:
+        """Return every topic with its overrides."""
+        return self._reader.read_cluster().topics
 
     def _await(self, topic: str, shown: Callable[[TopicState | None], bool]) -> None:
         wait_for(
