@@ -77,7 +77,7 @@ def build_plan(
     specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
     if specs:
         state = _assume_defaults(entry, state)
-    return stage.build_plan(
+    plan = stage.build_plan(
         cluster,
         _diff(estate, cluster, specs, state),
         state,
@@ -87,6 +87,8 @@ def build_plan(
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),
     )
+    live = _count_governed(entry, state)
+    return stage.guard_plan(plan, entry.guards, live, entry.where("guards.max_changed"))
 
 
 def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
@@ -100,11 +102,17 @@ def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
 def _diff(
     estate: Estate, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
 ) -> tuple[TopicDiff, ...]:
-    from reconciler.diff import diff_topics
+    from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
+    from reconciler.plan import judge_changes
+    from reconciler.spec import make_judge
     from reconciler.spec.configs import catalogue
 
     entry = find_cluster(estate, cluster)
-    return diff_topics(specs, state, catalogue(entry.kafka_version), entry.exclude_brokers)
+    release, offered = catalogue(entry.kafka_version), entry.known_configs
+    managed = leave_unoffered(state, offered)
+    diffs = diff_topics(specs, managed, release, entry.exclude_brokers)
+    judged = judge_changes(diffs, managed, make_judge(entry, release))
+    return note_unoffered(judged, state, offered)
 
 
 def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
@@ -123,6 +131,14 @@ def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
     what = f"the snapshot tells no config_defaults, so those of Kafka {release.version} are assumed"
     note = Finding("snapshot-assumed", what, severity=Severity.NOTE)
     return replace(state, config_defaults=defaults, notes=(*state.notes, note))
+
+
+def _count_governed(entry: ClusterEntry, state: ClusterState) -> int:
+    """Count the live topics that guards hold shares against, whatever part is planned."""
+    return sum(
+        not topic.internal and not any(fnmatchcase(topic.name, p) for p in entry.ignore)
+        for topic in state.topics.values()
+    )
 
 
 def _list_ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> list[str]:
