@@ -126,6 +126,22 @@ def min_insync_above_replication(stage: Stage) -> None:
     stage.plan_and_apply()
 
 
+def against_policy(stage: Stage) -> None:
+    """More partitions than the team's policy allows"""
+    stage.write("clusters.yaml", clusters("{policy: {partitions: {max: 48}}}"))
+    stage.wish("orders", partitions=60)
+    stage.plan_and_apply()
+
+
+def too_much_at_once(stage: Stage) -> None:
+    """A change where max_changed freezes the cluster, and --skip-refused"""
+    stage.have("orders")
+    stage.write("clusters.yaml", clusters("{guards: {max_changed: 0%}}"))
+    stage.wish("orders", partitions=9)
+    stage.plan()
+    stage.apply(*APPLY, "--skip-refused")
+
+
 def rest_of_a_refused_plan(stage: Stage) -> None:
     """A refused edit beside a good one, with --skip-refused"""
     stage.have("orders")
@@ -153,5 +169,7 @@ DANGERS = (
     swapped_brokers,
     unknown_broker,
     min_insync_above_replication,
+    against_policy,
+    too_much_at_once,
     rest_of_a_refused_plan,
 )
