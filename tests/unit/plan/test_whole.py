@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import cluster, plan, spec, topic
 
-from reconciler.errors import Location, RefusedPlanError
+from reconciler.errors import Location, PlanFileError, RefusedPlanError
 from reconciler.model import Guards
 from reconciler.plan import (
     decode_plan,
@@ -97,6 +98,12 @@ def test_it_is_kept_in_the_plan_file_and_in_the_fingerprint() -> None:
     refused = guard(change(21), 50)
     assert decode_plan(encode_plan(refused)) == refused
     assert fingerprint_plan(refused) != fingerprint_plan(change(21))
+
+
+def test_a_refusal_taken_out_of_the_file_is_noticed() -> None:
+    kept = json.loads(encode_plan(guard(change(21), 50)))
+    with pytest.raises(PlanFileError, match="plan-tampered"):
+        decode_plan(json.dumps({**kept, "refusals": []}))
 
 
 def test_every_rendering_says_it_first() -> None:
