@@ -116,9 +116,8 @@ class Stage:
         self._before = self._look()
         code, out, err = self.run(*(arguments or APPLY))
         said = self._tell(code, [*err.splitlines(), *filter(OUTCOME.match, out.splitlines())])
-        refused = _list_rules(said)
-        if refused and self.planned and refused == _list_rules(self.planned[-1]):
-            said = f"exit **{code}**<br>the same on stderr [{', '.join(refused)}]"
+        if rules := _find_repeated(self.planned[-1], said):
+            said = f"exit **{code}**<br>the same on stderr [{', '.join(rules)}]"
         self.applied.append(said)
 
     def apply_saved(self) -> None:
@@ -154,8 +153,11 @@ def _list_topics(hand: ByHand) -> list[TopicState]:
     return [topic for _, topic in sorted(hand.all().items()) if not topic.internal]
 
 
-def _list_rules(cell: str) -> list[str]:
-    return sorted(set(re.findall(r"\[([a-z-]+)\](?:<br>|$)", cell)))
+def _find_repeated(planned: str, applied: str) -> list[str]:
+    """Return the rules that a plan named, if apply repeats every one of them with its way out."""
+    found = re.findall(r"([^>]+?)\.? \[([a-z-]+)\](?=<br>|$)", planned)
+    repeated = all(f"{way_out} [{rule}]".lower() in applied.lower() for way_out, rule in found)
+    return sorted({rule for _, rule in found}) if repeated else []
 
 
 def describe_topic(topic: TopicState) -> str:
