@@ -29,8 +29,12 @@ OUTCOME = re.compile(
     r"(already done|done|half done|failed|not attempted|refused) |Applied: |No changes\. "
 )
 COUNTS = re.compile(r"\d+ (to |refused)")
-UNTOLD = re.compile(r"cluster: |placement: |fingerprint | +placement |saved to |No changes\. 0 ")
+UNTOLD = re.compile(
+    r"cluster: |placement: |fingerprint | +placement |saved to |waiting up to |No changes\. 0 "
+)
 """What has no place on the page: how even it all lies, and what follows from the rest."""
+
+HOLDER = "ana@desk (process 4711) since 2026-03-01T12:00:00Z, plan 0123456789ab"
 
 
 def clusters(lab: str = "{}", defaults: str = "partitions: 6, replication_factor: 2") -> str:
@@ -114,7 +118,10 @@ class Stage:
     def apply(self, *arguments: str) -> None:
         """Apply, and note what is said below the plan."""
         self._before = self._look()
-        code, out, err = self.run(*(arguments or APPLY))
+        self.note_apply(*self.run(*(arguments or APPLY)))
+
+    def note_apply(self, code: int, out: str, err: str) -> None:
+        """Note what an apply said."""
         said = self._tell(code, [*err.splitlines(), *filter(OUTCOME.match, out.splitlines())])
         if rules := _find_repeated(self.planned[-1], said):
             said = f"exit **{code}**<br>the same on stderr [{', '.join(rules)}]"
@@ -144,6 +151,7 @@ class Stage:
     def _settle(self, line: str) -> str:
         line = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:9092", " ".join(line.split()))
         line = re.sub(r"\b[0-9a-f]{64}\b", "(fingerprint)", line)
+        line = re.sub(r"\S+ \(process \d+\) since \S+, plan [0-9a-f]+", HOLDER, line)
         for cluster_id, name in self._ids.items():
             line = line.replace(cluster_id, name)
         return re.sub(r"([|<*])", r"\\\1", line)

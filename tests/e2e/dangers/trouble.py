@@ -15,6 +15,8 @@ from dangers.stage import SAVED, clusters
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
+    from proxy import Fault
+
     from dangers.stage import Stage
 
 VALIDATIONS = 2  # of CreateTopics, before the first real one: for rights, and of the plan
@@ -98,18 +100,36 @@ def _take_account(stage: Stage, name: str) -> Grants:
     return Grants(secured, name)
 
 
+def two_at_once(stage: Stage) -> None:
+    """Two applies at once"""
+    first, fault = _start_and_hold(stage)
+    stage.applied.append("while another one is at work:")
+    stage.apply_saved()
+    stage.applied.append("the other one, in the end:")
+    fault.released.set()
+    out, err = first.communicate(timeout=TIMEOUT_S)
+    stage.note_apply(first.returncode, out, err)
+
+
 def killed(stage: Stage) -> None:
     """Killed in the middle, and started again"""
+    first, _ = _start_and_hold(stage)
+    first.kill()
+    first.communicate()
+    stage.applied.append("`kill -9` while the brokers create refunds; then, `--lock-timeout 1m`:")
+    stage.apply(*SAVED, "--lock-timeout", "1m")
+
+
+def _start_and_hold(stage: Stage) -> tuple[subprocess.Popen[str], Fault]:
+    """Start to apply two changes; the brokers' answer to the first of them is held back."""
     _save_two_changes(stage)
     network = stage.enter(failing_network(stage.cluster))
     fault = network.lose(CREATE_TOPICS, Loss.HELD, skip=VALIDATIONS)
     program = [*RECONCILER, *SAVED, "--bootstrap-servers", network.bootstrap_servers]
-    process = subprocess.Popen(program, cwd=stage.directory, stdout=subprocess.DEVNULL)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(program, cwd=stage.directory, text=True, **pipes)
     assert fault.struck.wait(TIMEOUT_S)
-    process.kill()
-    process.wait()
-    stage.applied.append("`kill -9` while the brokers create refunds; then the same command again:")
-    stage.apply_saved()
+    return process, fault
 
 
 def answer_lost(stage: Stage) -> None:
@@ -149,6 +169,7 @@ DANGERS = (
     nobody_there,
     no_rights,
     rights_to_read,
+    two_at_once,
     killed,
     answer_lost,
     *SLOW,
