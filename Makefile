@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt generate test-slow bench-balance bench-read bench-apply bench-placement compare-peers clean
+.PHONY: help demo test lint fmt generate dangers test-slow bench-balance bench-read bench-apply bench-placement compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -39,6 +39,9 @@ fmt: $(READY)  ## Format the code.
 
 generate: $(READY)  ## Write what is made from the code: schemas/ and docs/rules.md.
 	@$(BIN)/python schemas/generate.py
+
+dangers: $(READY)  ## Act out every danger on real brokers, and write docs/dangers.md.
+	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
 
 bench-balance: $(READY)  ## Balance after growth: Kafka's placement beside ours.
 	@$(BIN)/python benchmarks/balance.py
