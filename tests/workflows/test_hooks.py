@@ -64,4 +64,3 @@ def test_the_hook_holds_a_commit_with_a_mistake(
     bad = run(*words, cwd=estate, PRE_COMMIT_HOME=home)
     assert bad.returncode == 1
     assert "topics/orders.yaml:2:1: error:" in bad.stdout
-    (estate / "topics" / "orders.yaml").unlink()

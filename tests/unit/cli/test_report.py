@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PLAN = plan([spec("a", partitions=2)], cluster())
+PLAN = plan([spec("a", partitions=2, replication_factor=2)], cluster())
 
 
 @pytest.fixture
