@@ -55,6 +55,7 @@ class TopicSpec:
     acknowledge: frozenset[str] = frozenset()
     owner: str | None = None
     description: str | None = None
+    profile: str | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def where(self, path: str) -> Location:
@@ -108,6 +109,19 @@ class ClusterState:
     config_defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     notes: tuple[Finding, ...] = ()
     kafka_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What a single plan may do to a cluster at most.
+
+    `max_changed_percent` is a share of the live topics, None for no limit; `unused_for_ms`, how
+    long nothing was written to a topic that may be deleted.
+    """
+
+    max_changed_percent: int | None = None
+    max_deletes: int = 0
+    unused_for_ms: int = 7 * 86_400_000
 
 
 class Risk(StrEnum):
@@ -278,7 +292,8 @@ class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
     `topics` holds changes, refusals and notes by name; what needs no change is counted in
-    `unchanged`, whether or not there is a note to it.
+    `unchanged`, whether or not there is a note to it. Where `refusals` is not empty the plan is
+    refused as a whole: nothing of it is applied, whatever is skipped.
     """
 
     cluster: str
@@ -290,6 +305,7 @@ class Plan:
     live_topics: int = 0
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()

@@ -20,8 +20,8 @@ from reconciler.adopt.spelling import render_topic
 from reconciler.adopt.wishes import MIN_INSYNC
 from reconciler.errors import Location, sort_findings
 from reconciler.model import TopicSpec
+from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import catalogue as choose_catalogue
-from reconciler.spec.estate import SANDBOX
 from reconciler.spec.names import check_name, find_collisions
 
 if TYPE_CHECKING:

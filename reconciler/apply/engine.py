@@ -22,7 +22,7 @@ from reconciler.model import (
     Outcome,
     OutcomeKind,
 )
-from reconciler.plan import steps_of
+from reconciler.plan import list_refusals, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -84,8 +84,7 @@ def apply_plan(
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError where the
     cluster cannot be read, before anything is written.
     """
-    refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
-    if refusals and not skip_refused:
+    if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
     run = _Run(plan, reader, writer, clock, observe)
     run.check_against_cluster()

@@ -91,3 +91,4 @@ class PlanDocument(_Document):
     summary: SummaryDocument
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()

@@ -4,6 +4,8 @@ Belongs here: reading files with their lines and columns, their form, names, con
 and the rules across fields. Forbidden here: any cluster, network, clock or environment variable.
 """
 
-from reconciler.spec.estate import SANDBOX, ClusterEntry, Estate, load_estate
+from reconciler.spec.clusters import SANDBOX, ClusterEntry
+from reconciler.spec.estate import Estate, load_estate
+from reconciler.spec.governor import make_judge
 
-__all__ = ["SANDBOX", "ClusterEntry", "Estate", "load_estate"]
+__all__ = ["SANDBOX", "ClusterEntry", "Estate", "load_estate", "make_judge"]

@@ -7,10 +7,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError, sort_findings
+from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.configs import catalogue
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.files import find_files, read_file, show_path
 from reconciler.spec.form_errors import check_form
+from reconciler.spec.governor import Governor
 from reconciler.spec.load import load_text
 from reconciler.spec.resolve import ConfigReader, Written, WrittenTopic, pair_topic, resolve_topic
 from reconciler.spec.rules import check_cluster_topics, check_spec, check_topics, refuse_cluster
@@ -23,31 +25,8 @@ if TYPE_CHECKING:
 
     from reconciler.model import TopicSpec
 
-SANDBOX = "sandbox"
-"""The cluster that always exists: the throwaway one that runs on this machine.
-
-It is not part of 'every cluster': unless some document names it, nothing is checked for it until
-somebody asks. Then topics that name no clusters go to it as they go to any other.
-"""
-
-
 MOST_FINDINGS = 200
 """As many mistakes of one file's form are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterEntry:
-    """A cluster of the estate. `client` holds references to secrets, unresolved."""
-
-    name: str
-    location: Location
-    cluster_id: str | None = None
-    kafka_version: str | None = None
-    client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    ignore: tuple[str, ...] = ()
-    exclude_brokers: frozenset[int] = frozenset()
-    strategy: str = "optimal"
-    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Estate:
@@ -107,12 +86,18 @@ def load_estate(path: Path) -> Estate:
 
 def _check_clusters(documents: _Documents) -> Iterator[Finding]:
     """Check each cluster, and tell what is wrong on several of them once."""
-    told: set[tuple[Location | None, str]] = set()
+    told: set[tuple[Location | None, str, str]] = set()
     for cluster in documents.list_checked():
         findings = documents.resolve(cluster)[1]
-        yield from (finding for finding in findings if (finding.where, finding.rule) not in told)
-        told.update((finding.where, finding.rule) for finding in findings)
+        yield from (finding for finding in findings if _gist(finding) not in told)
+        told.update(map(_gist, findings))
     yield from documents.check_unused_configs()
+
+
+def _gist(finding: Finding) -> tuple[Location | None, str, str]:
+    """Return what makes a finding another one: place and rule, and the rule that a team wrote."""
+    own = finding.rule in ("policy-rule", "policy-rule-open")
+    return finding.where, finding.rule, finding.what if own else ""
 
 
 def _raise_errors(findings: Collection[Finding]) -> None:
@@ -139,21 +124,7 @@ class _Documents:
 
     def list_entries(self) -> dict[str, ClusterEntry]:
         """List the clusters by name, the sandbox always among them."""
-        entries = {SANDBOX: ClusterEntry(SANDBOX, Location(self.clusters_file, 1))}
-        places = self.table["clusters"].places() if self.clusters.clusters else {}
-        for name, form in sorted(self.clusters.clusters.items()):
-            entries[name] = ClusterEntry(
-                name=name,
-                location=places[name],
-                cluster_id=None if form.cluster_id is None else str(form.cluster_id),
-                kafka_version=None if form.kafka_version is None else str(form.kafka_version),
-                client=form.client,
-                ignore=tuple(map(str, form.ignore)),
-                exclude_brokers=frozenset(form.exclude_brokers),
-                strategy=form.strategy,
-                capacity=MappingProxyType(dict(form.capacity)),
-            )
-        return entries
+        return list_entries(self.clusters, self.table, self.clusters_file)
 
     def list_checked(self) -> list[str]:
         """Name the clusters that are checked offline: the sandbox only where it is named."""
@@ -180,7 +151,8 @@ class _Documents:
         }
         for layer in (*inherited, *profiles.values()):
             configs.read(layer.model.config)
-        specs, findings = [], []
+        governor = Governor(self.list_entries()[cluster], configs.catalogue)
+        specs, findings = [], list(governor.findings)
         for topic in self.topics:
             if topic.targets(cluster):
                 profile = profiles.get(str(topic.document.profile))
@@ -189,6 +161,7 @@ class _Documents:
                 specs.append(spec)
                 if not topic.partial:
                     findings += [*check_spec(spec, cluster), *configs.check_together(spec)]
+                    findings += governor.check(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
         return tuple(specs), findings

@@ -20,7 +20,8 @@ from reconciler.spec.catalogue import (
 from reconciler.spec.client import PROPERTIES, SECRETS
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import catalogue
-from reconciler.spec.shape import DEFINED_ELSEWHERE, ClustersDocument, TopicDocument
+from reconciler.spec.keys import DEFINED_ELSEWHERE
+from reconciler.spec.shape import ClustersDocument, TopicDocument
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -1,258 +1,43 @@
 """The form of documents: a topic, its overrides, and clusters.yaml, as pydantic models.
 
-The models say which keys there are and who reads them; JSON Schemas are made from them too. What
-pydantic finds is told in the words of reconciler.spec.form_errors.
+The models say which keys there are; reconciler.spec.keys, how the value of each is read. JSON
+Schemas are made from both. What pydantic finds is told in the words of
+reconciler.spec.form_errors.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any
+from pydantic import Field
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo, WithJsonSchema
+from reconciler.spec.form import Form
+from reconciler.spec.keys import (
+    BrokerIds,
+    Capacity,
+    ClientMap,
+    ClusterId,
+    ClusterNames,
+    ConfigMap,
+    Deletes,
+    Duration,
+    Flag,
+    FormatVersion,
+    KafkaVersion,
+    Key,
+    Partitions,
+    Replication,
+    Risks,
+    Rows,
+    Share,
+    State,
+    Strategy,
+    TopicName,
+    WordList,
+    Words,
+)
+from reconciler.spec.policy_form import PolicyForm
+from reconciler.spec.settings import Settings
 
-from reconciler.model import Assignment, Risk
-from reconciler.spec import fields
-from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
-from reconciler.spec.client import read_client
-from reconciler.spec.fields import field_error, suggest
-from reconciler.spec.names import NAME_PATTERN
-from reconciler.spec.settings import Settings, read_settings
-from reconciler.spec.values import Table, Text, Value, describe, quote
-
-MOST_REPLICAS = 32_767
-MOST_CAPACITY = 1_000_000
-PLACEMENTS = ("optimal", "striped")
-KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
-_VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
-
-
-def _name(info: ValidationInfo) -> str:
-    return info.field_name or "the value"
-
-
-def _read_partitions(value: Value, info: ValidationInfo) -> int | None:
-    return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_PARTITIONS)
-
-
-def _read_replication(value: Value, info: ValidationInfo) -> int | None:
-    if isinstance(value, Text) and value == "-1" and not value.quoted:
-        what = f"{_name(info)} -1 leaves the number to the broker"
-        raise field_error("value-range", value.where, what, "write it, or leave the key out")
-    return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_REPLICAS)
-
-
-def _read_assignment(value: Value) -> Assignment | None:
-    return None if _is_null(value) else read_assignment(value)
-
-
-def _is_null(value: Value) -> bool:
-    """Tell whether an inherited value is taken away here."""
-    return isinstance(value, Text) and value.is_null
-
-
-def _read_text(value: Value, info: ValidationInfo) -> Text:
-    return fields.read_text(value, _name(info))
-
-
-def _read_topic(value: Value) -> Text:
-    return fields.read_text(value, "topic", empty=True)
-
-
-def _read_flag(value: Value, info: ValidationInfo) -> bool:
-    return fields.read_flag(value, _name(info))
-
-
-def _read_texts(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
-    return fields.read_texts(value, _name(info))
-
-
-def _read_clusters(value: Value) -> tuple[Text, ...]:
-    names = fields.read_texts(value, "clusters")
-    if not names:
-        way_out = "name one, or leave the key out for every cluster"
-        raise field_error("cluster-none", value.where, "clusters names no cluster", way_out)
-    return names
-
-
-def _read_risks(value: Value) -> tuple[Text, ...]:
-    risks = fields.read_texts(value, "acknowledge")
-    for risk in risks:
-        if risk not in RISKS:
-            way_out = suggest(risk, RISKS) or f"the risks are {', '.join(RISKS)}"
-            what = f"there is no risk {quote(risk)}"
-            raise field_error("acknowledge-unknown", risk.where, what, way_out)
-    return risks
-
-
-def _read_state(value: Value) -> str:
-    return fields.read_choice(value, "state", ("present", "absent"))
-
-
-def _read_brokers(value: Value, info: ValidationInfo) -> tuple[int, ...]:
-    return fields.read_counts(value, _name(info), 0, MOST_BROKER_ID)
-
-
-def _read_strategy(value: Value) -> str:
-    return fields.read_choice(value, "strategy", PLACEMENTS)
-
-
-def _read_capacity(value: Value) -> Mapping[int, int]:
-    """Read how much each broker can bear, by id."""
-    fields.require_value(value, "capacity")
-    if not isinstance(value, Table):
-        what = f"capacity is {describe(value)}, not a map of broker ids"
-        raise field_error("value-form", value.where, what, "write capacity: {7: 2}")
-    read = fields.read_count
-    name = "capacity of a broker"
-    return {
-        read(broker, "broker id", 0, MOST_BROKER_ID): read(much, name, 1, MOST_CAPACITY)
-        for broker, much in value.entries()
-    }
-
-
-def _read_format(value: Value) -> int:
-    version = fields.read_count(value, "version", 1, 1_000)
-    if version != 1:
-        what = f"version {version} is of a newer reconciler than this one"
-        raise field_error("value-range", value.where, what, "write version: 1, or update it")
-    return version
-
-
-def _read_key(value: Value) -> str:
-    """Read the name of a cluster or a profile, which is a key."""
-    if isinstance(value, Text) and not re.fullmatch(KEY_PATTERN, value):
-        what = f"the name {quote(value)} is more than letters, digits, '.', '_' and '-'"
-        raise field_error("key-form", value.where, what, "choose another name")
-    return str(value)
-
-
-def _read_cluster_id(value: Value) -> Text:
-    text = fields.read_text(value, "cluster_id")
-    if not text.isprintable() or any(character.isspace() for character in text):
-        what = f"cluster_id {quote(text)} is no cluster id"
-        way_out = "write what the cluster tells of itself, such as 5L6g3nShT-eMCtK--X86sw"
-        raise field_error("cluster-id-form", text.where, what, way_out)
-    return text
-
-
-def _read_version(value: Value) -> Text:
-    fields.require_value(value, "kafka_version")
-    if isinstance(value, Text) and _VERSION.fullmatch(value):
-        if value.tag == "str":
-            return value
-        what = f"kafka_version {value} without quotes is a number, which makes 4.10 and 4.1 one"
-        raise field_error("kafka-version-form", value.where, what, f'write "{value}"')
-    shown = describe(value)
-    what = f"kafka_version is {shown}, not a version"
-    raise field_error("kafka-version-form", value.where, what, 'write one such as "4.1"')
-
-
-_POSITIVE = {"type": "integer", "minimum": 1}
-_TEXTS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
-_ROW = {
-    "type": "array",
-    "items": {"type": "integer", "minimum": 0},
-    "minItems": 1,
-    "uniqueItems": True,
-}
-_ROWS = {
-    "anyOf": [
-        {"type": "array", "items": _ROW, "minItems": 1},
-        {"type": "object", "patternProperties": {"^(0|[1-9][0-9]*)$": _ROW}, "minProperties": 1},
-        {"type": "null"},
-    ]
-}
-# Filled in by json_schema, from what is known beside the models.
-DEFINED_ELSEWHERE = "defined-elsewhere"
-_CONFIG: dict[str, Any] = {DEFINED_ELSEWHERE: "Config"}
-_CLIENT: dict[str, Any] = {DEFINED_ELSEWHERE: "Client"}
-
-Partitions = Annotated[
-    int | None,
-    PlainValidator(_read_partitions),
-    WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_PARTITIONS}),
-]
-Replication = Annotated[
-    int | None,
-    PlainValidator(_read_replication),
-    WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_REPLICAS}),
-]
-Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSchema(_ROWS)]
-TopicName = Annotated[
-    Text,
-    PlainValidator(_read_topic),
-    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN, "not": {"enum": [".", ".."]}}),
-]
-Words = Annotated[
-    Text, PlainValidator(_read_text), WithJsonSchema({"type": "string", "minLength": 1})
-]
-Flag = Annotated[bool, PlainValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
-WordList = Annotated[tuple[Text, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
-ClusterNames = Annotated[
-    tuple[Text, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})
-]
-Risks = Annotated[
-    tuple[Text, ...],
-    PlainValidator(_read_risks),
-    WithJsonSchema(
-        {"type": "array", "items": {"type": "string", "enum": list(RISKS)}, "uniqueItems": True}
-    ),
-]
-State = Annotated[
-    str,
-    PlainValidator(_read_state),
-    WithJsonSchema({"type": "string", "enum": ["present", "absent"]}),
-]
-BrokerIds = Annotated[
-    tuple[int, ...],
-    PlainValidator(_read_brokers),
-    WithJsonSchema(
-        {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True}
-    ),
-]
-Strategy = Annotated[
-    str,
-    PlainValidator(_read_strategy),
-    WithJsonSchema({"type": "string", "enum": list(PLACEMENTS)}),
-]
-Capacity = Annotated[
-    Mapping[int, int],
-    PlainValidator(_read_capacity),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "patternProperties": {
-                "^(0|[1-9][0-9]*)$": {"type": "integer", "minimum": 1, "maximum": MOST_CAPACITY}
-            },
-            "additionalProperties": False,
-        }
-    ),
-]
-ConfigMap = Annotated[Settings, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
-ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
-Key = Annotated[
-    str, PlainValidator(_read_key), WithJsonSchema({"type": "string", "pattern": KEY_PATTERN})
-]
-FormatVersion = Annotated[
-    int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})
-]
-ClusterId = Annotated[
-    Text, PlainValidator(_read_cluster_id), WithJsonSchema({"type": "string", "minLength": 1})
-]
-KafkaVersion = Annotated[
-    Text,
-    PlainValidator(_read_version),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+\.[0-9]+(\.[0-9]+)?$"}),
-]
-
-
-class Form(BaseModel):
-    """What every model shares: no unknown keys, nothing converted silently."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+DAYS_7_MS = 7 * 86_400_000
 
 
 class Layer(Form):
@@ -305,6 +90,20 @@ class Profile(Layer):
     description: Words | None = Field(default=None, description="What the profile is for.")
 
 
+class GuardsForm(Form):
+    """What a single plan may do to a cluster at most."""
+
+    max_changed: Share | None = Field(
+        default=None, description="The share of live topics that one plan may change, as 30%."
+    )
+    max_deletes: Deletes = Field(
+        default=0, description="How many topics one plan may delete; none unless written."
+    )
+    unused_for: Duration = Field(
+        default=DAYS_7_MS, description="How long nothing was written to a topic that may go."
+    )
+
+
 class ClusterForm(Form):
     """A cluster: how it is reached, what it is, and what is left alone on it."""
 
@@ -326,6 +125,16 @@ class ClusterForm(Form):
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
     )
+    guards: GuardsForm = Field(
+        default_factory=GuardsForm, description="What a single plan may do at most."
+    )
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What its topics may be, over the estate's policy."
+    )
+    known_configs: WordList | None = Field(
+        default=None,
+        description="The topic configs that a managed service knows; others are left alone.",
+    )
     strategy: Strategy = Field(
         default="optimal", description="How replicas are placed; striped goes round the brokers."
     )
@@ -340,4 +149,7 @@ class ClustersDocument(Form):
     version: FormatVersion = Field(description="The version of this file's format: 1.")
     defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
     profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What topics may be, on every cluster."
+    )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")

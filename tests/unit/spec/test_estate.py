@@ -11,7 +11,7 @@ from reconciler.errors import Location, Severity, SpecError, UsageError
 from reconciler.placement import STRATEGIES
 from reconciler.spec import load_estate
 from reconciler.spec.estate import MOST_FINDINGS
-from reconciler.spec.shape import PLACEMENTS
+from reconciler.spec.keys import PLACEMENTS
 
 if TYPE_CHECKING:
     from reconciler.model import TopicSpec

@@ -1,0 +1,45 @@
+"""The same as the command line, in five calls: for scripts, and for the command line itself.
+
+    estate = load_estate("topics")
+    state = read_cluster(estate, "prod-eu")
+    plan = build_plan(estate, "prod-eu", state)
+    print(render_plan(plan))
+    apply_plan(plan, estate)
+
+Beside them, `read_snapshot` gives a state without a cluster, and `take_snapshot` one to keep.
+Every call raises a ReconcilerError whose text is fit for a person; nothing prints. Stages are
+imported by the calls that need them, so that the first answer does not wait for the others.
+"""
+
+from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
+from reconciler.api.applying import apply_plan
+from reconciler.api.connections import find_cluster, open_connection
+from reconciler.api.planning import build_plan, load_estate, read_cluster
+from reconciler.api.rendering import (
+    PlanFormat,
+    draw_explanation,
+    explain_topic,
+    render_explanation,
+    render_plan,
+)
+from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapshot
+
+__all__ = [
+    "PlanFormat",
+    "adopt_cluster",
+    "apply_plan",
+    "build_plan",
+    "convert_files",
+    "draw_explanation",
+    "explain_topic",
+    "find_cluster",
+    "load_estate",
+    "open_connection",
+    "read_cluster",
+    "read_snapshot",
+    "render_explanation",
+    "render_plan",
+    "take_snapshot",
+    "write_adoption",
+    "write_snapshot",
+]

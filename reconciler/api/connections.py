@@ -1,0 +1,49 @@
+"""Which cluster of an estate is meant, how it is reached, and whether it is that one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reconciler.kafka import Connection
+    from reconciler.model import ClusterState
+    from reconciler.spec import ClusterEntry, Estate
+
+
+def find_cluster(estate: Estate, cluster: str) -> ClusterEntry:
+    """Return a cluster's entry. Errors: UsageError that lists the clusters there are."""
+    from reconciler.errors import UsageError
+
+    entry = estate.clusters.get(cluster)
+    if entry is None:
+        known = ", ".join(sorted(estate.clusters))
+        raise UsageError(f"no cluster is called {cluster!r}; the estate knows: {known}")
+    return entry
+
+
+def open_connection(
+    estate: Estate, cluster: str, bootstrap_servers: str | None = None
+) -> Connection:
+    """Connect to a cluster of the estate; `sandbox` is the one that runs on this machine."""
+    from reconciler.kafka import connect
+    from reconciler.spec.clusters import SANDBOX
+
+    entry = find_cluster(estate, cluster)
+    if cluster == SANDBOX and bootstrap_servers is None:
+        from reconciler.sandbox.control import require_sandbox
+
+        bootstrap_servers = require_sandbox().bootstrap_servers
+    return connect(entry, bootstrap_servers=bootstrap_servers)
+
+
+def refuse_other_cluster(entry: ClusterEntry, state: ClusterState) -> None:
+    """Refuse what a connection would have refused already, had there been one."""
+    from reconciler.errors import ClusterError, Finding
+
+    if entry.cluster_id and state.cluster_id and entry.cluster_id != state.cluster_id:
+        what = (
+            f"this is cluster {state.cluster_id}, and {entry.name} is expected to be "
+            f"{entry.cluster_id}"
+        )
+        way_out = f"take a snapshot of {entry.name}, or correct cluster_id in clusters.yaml"
+        raise ClusterError([Finding("cluster-id", what, way_out, entry.location)])

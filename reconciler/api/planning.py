@@ -1,0 +1,150 @@
+"""From an estate and a cluster to a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.api.connections import find_cluster, open_connection, refuse_other_cluster
+from reconciler.api.snapshots import identify_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.diff import TopicDiff
+    from reconciler.model import ClusterState, Plan, TopicSpec
+    from reconciler.plan.weigh import Weigh
+    from reconciler.spec import ClusterEntry, Estate
+
+
+def load_estate(path: str | Path = "topics") -> Estate:
+    """Read and check every spec below `path`, without a cluster.
+
+    Errors: SpecError with every finding; UsageError where the path does not exist.
+    """
+    from reconciler.spec import load_estate as load
+
+    return load(Path(path))
+
+
+def read_cluster(
+    estate: Estate, cluster: str, *, bootstrap_servers: str | None = None
+) -> ClusterState:
+    """Read a cluster's brokers and topics, configs of the estate's topics included.
+
+    `bootstrap_servers` goes before what clusters.yaml says. Errors: UsageError for a cluster that
+    the estate does not name, ClusterError where it cannot be read or grants too little.
+    """
+    from reconciler.kafka import KafkaReader
+
+    specs = estate.topics_for(cluster)
+    names = [spec.name for spec in specs]
+    with open_connection(estate, cluster, bootstrap_servers) as connection:
+        reader = KafkaReader(connection)
+        reader.check_rights(names, for_apply=False)
+        state = reader.read_cluster(config_of=names)
+        planned = [
+            diff.spec.name
+            for diff in _diff(estate, cluster, specs, state)
+            if diff.changes or diff.refusals or diff.notes
+        ]
+        return identify_topics(state, reader.read_topic_ids(state.topics.keys() & planned))
+
+
+def build_plan(
+    estate: Estate,
+    cluster: str,
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    weigh: Weigh = "count",
+) -> Plan:
+    """Plan what would change on a cluster in a given state. Same input, same plan.
+
+    `topics` is a glob of topic names; the others are neither planned nor reported. `weigh` says
+    whether the cluster is levelled by the count of replicas, or by their size or rate, which only
+    a snapshot knows.
+    Errors: UsageError where nothing is known to weigh by; ClusterError where the state is another
+    cluster's than the one that the estate expects.
+    """
+    from reconciler import plan as stage
+
+    entry = find_cluster(estate, cluster)
+    refuse_other_cluster(entry, state)
+    _refuse_blank_scale(state, weigh)
+    specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
+    if specs:
+        state = _assume_defaults(entry, state)
+    plan = stage.build_plan(
+        cluster,
+        _diff(estate, cluster, specs, state),
+        state,
+        excluded=entry.exclude_brokers,
+        placing=stage.Placing(entry.strategy, entry.capacity, weigh),
+        ignored=_list_ignored(entry, state, topics),
+        files=len({spec.location.file for spec in specs}),
+        notes=(*estate.findings, *state.notes),
+    )
+    live = _count_governed(entry, state)
+    return stage.guard_plan(plan, entry.guards, live, entry.where("guards.max_changed"))
+
+
+def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
+    from reconciler.errors import UsageError
+    from reconciler.plan.weigh import Scale
+
+    if Scale(state, weigh).is_blank:
+        raise UsageError(f"no {weigh} is known of any partition; plan --against a snapshot with it")
+
+
+def _diff(
+    estate: Estate, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
+) -> tuple[TopicDiff, ...]:
+    from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
+    from reconciler.plan import judge_changes
+    from reconciler.spec import make_judge
+    from reconciler.spec.configs import catalogue
+
+    entry = find_cluster(estate, cluster)
+    release, offered = catalogue(entry.kafka_version), entry.known_configs
+    managed = leave_unoffered(state, offered)
+    diffs = diff_topics(specs, managed, release, entry.exclude_brokers)
+    judged = judge_changes(diffs, managed, make_judge(entry, release))
+    return note_unoffered(judged, state, offered)
+
+
+def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
+    """Give a state that tells no defaults those of its Kafka version, and say so.
+
+    A cluster with a topic tells them wherever a spec is read for: only a snapshot written by hand
+    does not.
+    """
+    from reconciler.errors import Finding, Severity
+    from reconciler.spec.configs import catalogue
+
+    if state.config_defaults or not state.topics:
+        return state
+    release = catalogue(state.kafka_version or entry.kafka_version)
+    defaults = {n: key.default for n, key in release.keys.items() if key.default is not None}
+    what = f"the snapshot tells no config_defaults, so those of Kafka {release.version} are assumed"
+    note = Finding("snapshot-assumed", what, severity=Severity.NOTE)
+    return replace(state, config_defaults=defaults, notes=(*state.notes, note))
+
+
+def _count_governed(entry: ClusterEntry, state: ClusterState) -> int:
+    """Count the live topics that guards hold shares against, whatever part is planned."""
+    return sum(
+        not topic.internal and not any(fnmatchcase(topic.name, p) for p in entry.ignore)
+        for topic in state.topics.values()
+    )
+
+
+def _list_ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> list[str]:
+    """List the live topics that are nobody's business: ignored, or outside the glob."""
+    return [
+        name
+        for name in state.topics
+        if not fnmatchcase(name, topics) or any(fnmatchcase(name, p) for p in entry.ignore)
+    ]

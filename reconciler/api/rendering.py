@@ -1,0 +1,80 @@
+"""A plan and its explanations, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, assert_never
+
+from reconciler.api.connections import find_cluster
+
+if TYPE_CHECKING:
+    from reconciler.model import ClusterState, Plan
+    from reconciler.plan.explain import Matrix
+    from reconciler.spec import Estate
+
+PlanFormat = Literal["text", "json", "markdown", "github"]
+
+
+def render_plan(
+    plan: Plan,
+    format: PlanFormat = "text",  # noqa: A002
+    *,
+    colour: bool = False,
+    saved: str | None = None,
+) -> str:
+    """Render a plan: text for people, canonical JSON, a comment, or annotations of GitHub.
+
+    `saved` is where the plan is kept, which a comment then points to.
+    """
+    from reconciler.plan import encode_plan, render_text
+
+    match format:
+        case "json":
+            return encode_plan(plan)
+        case "markdown":
+            from reconciler.plan.markdown import render_markdown
+
+            return render_markdown(plan, saved=saved)
+        case "github":
+            from reconciler.plan.github import render_github
+
+            return render_github(plan)
+        case "text":
+            return render_text(plan, colour=colour)
+        case _:
+            assert_never(format)
+
+
+def explain_topic(
+    estate: Estate, cluster: str, state: ClusterState, plan: Plan, topic: str
+) -> Matrix:
+    """Explain where a plan puts one topic, and why: a value to be rendered as text or picture.
+
+    Errors: UsageError where neither the plan nor the cluster has such a topic.
+    """
+    from difflib import get_close_matches
+
+    from reconciler.errors import UsageError
+    from reconciler.plan import explain as stage
+
+    known = {*state.topics, *(planned.name for planned in plan.topics)}
+    if topic not in known:
+        near = get_close_matches(topic, sorted(known), n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"{topic!r} is neither in the plan nor on {cluster}{meant}")
+    spec = next((s for s in estate.topics_for(cluster) if s.name == topic), None)
+    excluded = find_cluster(estate, cluster).exclude_brokers
+    return stage.explain_topic(topic, plan, state, spec=spec, excluded=excluded)
+
+
+def render_explanation(matrix: Matrix, *, width: int = 120, colour: bool = False) -> str:
+    """Render an explanation as text, no line wider than so many characters."""
+    from reconciler.plan.explain import render_matrix
+
+    return render_matrix(matrix, width=width, colour=colour)
+
+
+def draw_explanation(matrix: Matrix) -> str:
+    """Draw an explanation as an SVG document that stands alone."""
+    from reconciler.plan.explain import draw_matrix
+
+    return draw_matrix(matrix)

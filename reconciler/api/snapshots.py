@@ -1,0 +1,56 @@
+"""The state of a cluster, to keep in a file and to plan on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.api.connections import find_cluster, open_connection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model import ClusterState
+    from reconciler.spec import Estate
+
+
+def take_snapshot(
+    estate: Estate, cluster: str, *, bootstrap_servers: str | None = None
+) -> ClusterState:
+    """Read a cluster whole: the configs and the id of every topic, whether or not it has a spec.
+
+    Errors: as `read_cluster`. Cost: 0.3 ms of CPU for each topic.
+    """
+    from reconciler.kafka import KafkaReader
+
+    with open_connection(estate, cluster, bootstrap_servers) as connection:
+        reader = KafkaReader(connection)
+        reader.check_rights([], for_apply=False)
+        state = reader.read_cluster()
+        state = identify_topics(state, reader.read_topic_ids(state.topics.keys()))
+    return replace(state, kafka_version=find_cluster(estate, cluster).kafka_version)
+
+
+def read_snapshot(path: str | Path) -> ClusterState:
+    """Read a snapshot file: a state that needs no cluster. What it leaves out is healthy.
+
+    Errors: SnapshotError with everything that is wrong with the file.
+    """
+    from reconciler.snapshot import read_snapshot as read
+
+    return read(Path(path))
+
+
+def write_snapshot(state: ClusterState, path: str | Path) -> None:
+    """Write a state as a snapshot file: whole, or not at all. Errors: SnapshotError."""
+    from reconciler.snapshot import write_snapshot as write
+
+    write(state, Path(path))
+
+
+def identify_topics(state: ClusterState, ids: Mapping[str, str]) -> ClusterState:
+    """Add topic ids: asked for only where a plan will rest on them."""
+    named = {name: replace(state.topics[name], topic_id=ids[name]) for name in ids}
+    return replace(state, topics=MappingProxyType({**state.topics, **named}))
