@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from reconciler.forge.host import Note, Request
 from reconciler.forge.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 JOB_ACCOUNT = "github-actions[bot]"
 """Who writes with the token that GitHub gives to a job."""
@@ -17,13 +18,20 @@ JOB_ACCOUNT = "github-actions[bot]"
 class GitHub:
     """A repository on GitHub, as seen by the account that writes there."""
 
-    def __init__(self, base: str, repository: str, token: str, author: str = JOB_ACCOUNT) -> None:
+    def __init__(
+        self,
+        base: str,
+        repository: str,
+        token: str,
+        author: str = JOB_ACCOUNT,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
         headers = {
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": "2022-11-28",
             "User-Agent": "reconciler",
         }
-        self._rest = Rest(base, {"Authorization": f"Bearer {token}"}, headers)
+        self._rest = Rest(base, {"Authorization": f"Bearer {token}"}, headers, wait)
         self._repository = f"repos/{repository}"
         self._author = author
 

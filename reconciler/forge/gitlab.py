@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,20 @@ from reconciler.forge.host import Note, Request
 from reconciler.forge.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class GitLab:
     """A project on GitLab, as seen by the account that the token belongs to."""
 
-    def __init__(self, base: str, project: str, token: str) -> None:
-        self._rest = Rest(base, {"PRIVATE-TOKEN": token}, {"User-Agent": "reconciler"})
+    def __init__(
+        self,
+        base: str,
+        project: str,
+        token: str,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._rest = Rest(base, {"PRIVATE-TOKEN": token}, {"User-Agent": "reconciler"}, wait)
         self._project = f"projects/{project}"
 
     @cached_property

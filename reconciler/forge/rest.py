@@ -22,8 +22,10 @@ PAGE = 100
 WAITS_S = (1.0, 2.0, 4.0, 8.0)
 """Between tries, where the host does not say."""
 LONGEST_WAIT_S = 60.0
+LOOK_AGAIN_S = 3.0
+"""What was under way when an answer got lost is to be seen by then."""
 TIMEOUT_S = 30.0
-_PERMITTED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
 
 
 class UnansweredError(ForgeError):
@@ -64,6 +66,7 @@ class Rest:
             except (OSError, HTTPException, ValueError) as error:
                 trouble, unknown = _Trouble(str(error)), method == "POST"
             if unknown:
+                self.wait(LOOK_AGAIN_S)
                 raise UnansweredError([self._find(method, path, trouble)])
             if wait_s is None or not trouble.passing:
                 break
@@ -83,7 +86,7 @@ class Rest:
 
     def _find(self, method: str, path: str, trouble: _Trouble) -> Finding:
         what = f"{method} {self.base}/{path.partition('?')[0]}: {trouble.said}"
-        if trouble.status in _PERMITTED:
+        if trouble.status in _REFUSED:
             way_out = "give the token of this job the permissions that docs/ci.md lists"
             return Finding("forge-access", what, way_out)
         way_out = "run the job again; where that does not help, its status page may"

@@ -63,11 +63,14 @@ def test_a_write_that_was_put_off_is_sent_again(
     assert waits == [2.0]
 
 
-def test_a_write_whose_answer_was_lost_is_not_sent_again(host: GitHubHost, rest: Rest) -> None:
+def test_a_write_whose_answer_was_lost_is_not_sent_again(
+    host: GitHubHost, rest: Rest, waits: list[float]
+) -> None:
     host.faults.append(Fault("POST", None, done=True))
     with pytest.raises(UnansweredError):
         rest.send("POST", PATH, {"body": "hello"})
     assert len(host.writes()) == 1
+    assert waits == [3.0]  # so that whoever looks, sees
 
 
 def test_patience_ends(host: GitHubHost, rest: Rest, waits: list[float]) -> None:
