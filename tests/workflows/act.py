@@ -81,6 +81,7 @@ class Act:
         self._environment = environment
         self._scratch = repository.directory.parent
         self.variables = {"RECONCILER_CLUSTERS": '["lab"]', "RECONCILER_INSTALL": "none"}
+        self.stand_ins = {UPLOAD: self._scratch / "upload"}
         (self._scratch / "upload").mkdir()
         (self._scratch / "upload" / "action.yml").write_text(STAND_IN)
 
@@ -110,11 +111,11 @@ class Act:
         file = self._scratch / "event.json"
         file.write_text(json.dumps({"repository": repository, **payload}))
         artifacts = self._scratch / "artifacts"
-        pairs = {
+        pairs: dict[str, dict[str, Any]] = {
             "--secret": {"GITHUB_TOKEN": TOKEN, **SECRETS},
             "--var": self.variables,
             "--env": {"GITHUB_API_URL": self._host.url, "ARTIFACTS": str(artifacts)},
-            "--local-repository": {UPLOAD: str(self._scratch / "upload")},
+            "--local-repository": self.stand_ins,
             "--platform": {"ubuntu-latest": "-self-hosted"},
         }
         options = [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from act import Act
-from code_host import TOKEN
-from repository import SECRETS
+from code_host import MERGED, TOKEN
+from repository import ROOT, SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,6 +175,43 @@ def test_the_action_brings_reconciler_itself(
     run = act.pull()
     assert run.code == 0
     assert "1 topic in 1 file, 1 cluster: all good" in run.text
+
+
+ELSEWHERE = """\
+on: push
+jobs:
+  plan:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1
+      - id: kafka
+        uses: platform/reconciler/.github/actions/reconciler@COMMIT
+        with: {verb: drift, cluster: lab, estate: kafka/topics, install: none}
+        env: {KAFKA_USER: "${{ secrets.KAFKA_USER }}"}
+      - run: echo "$CHANGES topics would change"
+        env: {CHANGES: "${{ steps.kafka.outputs.changes }}"}
+"""
+
+
+def test_another_repository_uses_the_action_by_its_path(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """Of this project it has nothing, and its estate is in another directory."""
+    repository.wish("orders", 3)
+    for part in (".github", "reconciler"):
+        shutil.rmtree(repository.directory / part)
+    (repository.directory / "kafka").mkdir()
+    shutil.move(repository.directory / "topics", repository.directory / "kafka")
+    (repository.directory / ".github" / "workflows").mkdir(parents=True)
+    (repository.directory / ".github" / "workflows" / "own.yml").write_text(
+        ELSEWHERE.replace("COMMIT", MERGED)
+    )
+    repository.commit()
+    act.stand_ins[f"platform/reconciler@{MERGED}"] = ROOT
+    run = act.run("push", "own.yml", {"ref": "refs/heads/main"})
+    assert run.code == 0, run.text
+    assert "1 topics would change" in run.text
+    assert [issue.title for issue in github.issues.values()] == ["Kafka drift on lab: 1 to create"]
 
 
 def test_a_fork_is_validated_without_secrets(
