@@ -9,7 +9,7 @@ GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt generate test-slow test-workflows bench-balance bench-read bench-apply bench-placement clean
+.PHONY: help demo test lint fmt generate test-slow test-workflows bench-balance bench-read bench-apply bench-placement compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -65,6 +65,9 @@ bench-apply: $(READY)  ## Creating 1,000 and 5,000 topics beside the smallest sc
 
 bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
+
+compare-peers: $(READY)  ## Ten edits by reconciler and by the other tools that are installed.
+	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))
 
 clean:  ## Take away what these targets made here.
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -60,6 +60,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("override-untargeted", "An override is for a cluster that the topic goes to."),
     Rule("topic-duplicate", "A topic is written once; overrides say what differs on a cluster."),
     Rule("topic-ignored", "A topic is not both written and ignored."),
+    Rule("topic-not-owned", "A topic is one that its estate owns, where clusters.yaml says which."),
     Rule("topic-not-managed", "A document that asks not to be managed is left alone, and named."),
     Rule("acknowledge-unknown", "Only risks that exist can be acknowledged."),
     Rule("cluster-id-form", "A cluster id is text as the cluster itself tells it."),
@@ -176,6 +177,9 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("cluster-rights", "The account holds the rights that a run needs."),
     Rule("cluster-answer", "A cluster answers what it is asked."),
     Rule("reassignments-unseen", "A plan knows which replicas are on the move."),
+    Rule("lock-held", "One apply at a time changes a cluster."),
+    Rule("lock-lost", "An apply that lost the lock of its cluster sends nothing more."),
+    Rule("lock-unavailable", "An apply holds the lock of its cluster, or is told to do without."),
 )
 
 # Snapshots: files that stand in for a cluster (snapshot).
@@ -197,7 +201,11 @@ _PLAN: tuple[Rule, ...] = (
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
     Rule("plan-cluster", "A plan is applied to the cluster that it was made for."),
+    Rule("plan-commit", "A saved plan is applied from the specs that it was made of."),
+    Rule("plan-scope", "A plan that leaves topics out says so, and what left the files."),
     Rule("plan-unexpected", "A fresh plan is applied only if it is the one that was approved."),
+    Rule("audit-topic", "Where records of applies are to be kept, they can be."),
+    Rule("audit-lost", "A record of an apply that could not be kept is shown instead."),
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
 )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import cluster_option
-from reconciler.cli.show import read_plan
+from reconciler.cli.saved import read_plan
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from code_host import TOKEN
-from repository import SECRETS, TIMEOUT_S
+from runner_clone import SECRETS, TIMEOUT_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from code_hosts import GitHubHost
-    from repository import Repository
+    from runner_clone import Repository
 
 UPLOAD = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f"
 STAND_IN = """\

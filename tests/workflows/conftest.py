@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from code_host import serve
 from code_hosts import GitHubHost, GitLabHost
-from repository import ROOT, Repository
+from runner_clone import ROOT, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,11 +6,11 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from code_host import TOKEN
-from repository import SECRETS, TIMEOUT_S
+from runner_clone import SECRETS, TIMEOUT_S
 
 if TYPE_CHECKING:
     from code_hosts import GitLabHost
-    from repository import Repository
+    from runner_clone import Repository
 
 ROOT_FILE = """\
 include:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from act import Act
 from code_host import MERGED, TOKEN
-from repository import ROOT, SECRETS
+from runner_clone import ROOT, SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from code_hosts import GitHubHost
-    from repository import Repository
+    from runner_clone import Repository
 
 
 @pytest.fixture

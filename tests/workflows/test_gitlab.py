@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 import pytest
 from code_host import TOKEN
 from gitlab_local import GitLabLocal
-from repository import SECRETS
+from runner_clone import SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from code_hosts import GitLabHost
-    from repository import Repository
+    from runner_clone import Repository
 
 
 @pytest.fixture

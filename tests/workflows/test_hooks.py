@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from repository import ROOT, TIMEOUT_S
+from runner_clone import ROOT, TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
