@@ -144,5 +144,9 @@ class RefusedPlanError(FindingsError):
     """The plan refuses some of its topics, so nothing of it is applied."""
 
 
+class ForgeError(FindingsError):
+    """A code host refuses, or does not answer; or nothing that it shows was approved."""
+
+
 class SandboxError(ReconcilerError):
     """The throwaway cluster cannot be started, found or stopped."""
