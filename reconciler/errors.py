@@ -6,7 +6,7 @@ them and exits with the error's code. The codes are the table of docs/exit-codes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,10 @@ class Finding:
             if not text.isprintable():
                 object.__setattr__(self, part, escape_unprintable(text))
 
+    def about(self, topic: str) -> Finding:
+        """Return it with its topic named, for where no heading names it: many may share a place."""
+        return replace(self, what=f"{topic}: {self.what}")
+
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         way_out = f"; {self.way_out}" if self.way_out else ""
@@ -103,6 +107,27 @@ class ClusterError(FindingsError):
     """A cluster cannot be reached, is not the one expected, or does not grant the rights."""
 
 
+class LockHeldError(FindingsError):
+    """Another apply works on the cluster: nothing of this one was done."""
+
+
+class LockLostError(ClusterError):
+    """The lock is gone, and another apply may have begun: nothing more is sent."""
+
+
+class AuditError(FindingsError):
+    """An apply is over, and its record could not be kept where it should be.
+
+    `record` is that record, as JSON. `applied` is what became of the plan, an
+    `apply.Applied`; None where the apply ended with an error, whose findings are among ours.
+    """
+
+    def __init__(self, findings: Iterable[Finding], record: str, applied: object = None) -> None:
+        super().__init__(findings)
+        self.record = record
+        self.applied = applied
+
+
 class PlanFileError(FindingsError):
     """A plan file is no plan of ours: malformed, from a newer format, or tampered with."""
 
@@ -117,6 +142,10 @@ class StalePlanError(FindingsError):
 
 class RefusedPlanError(FindingsError):
     """The plan refuses some of its topics, so nothing of it is applied."""
+
+
+class ForgeError(FindingsError):
+    """A code host refuses, or does not answer; or nothing that it shows was approved."""
 
 
 class SandboxError(ReconcilerError):

@@ -21,6 +21,9 @@ Replicas = tuple[int, ...]
 Assignment = tuple[Replicas, ...]
 """Row p holds the replicas of partition p."""
 
+SHORT = 10
+"""Digits of a commit that people are shown; GitHub links as many."""
+
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -41,7 +44,7 @@ class TopicSpec:
     A field that is None is not managed. Config values are in the broker's own spelling (units
     resolved, lists joined by commas). `fields` tells where a value was written, by a dotted path
     ("partitions", "config.retention.ms", "assignment.3"); inherited values point into
-    clusters.yaml.
+    clusters.yaml. `gradual` is what one plan may divide a retention by, 0 for no bound.
     """
 
     name: str
@@ -51,10 +54,12 @@ class TopicSpec:
     config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     assignment: Assignment | None = None
     rack_aware: bool = True
+    gradual: int = 0
     absent: bool = False
     acknowledge: frozenset[str] = frozenset()
     owner: str | None = None
     description: str | None = None
+    profile: str | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def where(self, path: str) -> Location:
@@ -289,11 +294,32 @@ class PlannedTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """The git commit that specs were read at; `dirty`: files of the estate differed from it."""
+
+    sha: str
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which topics of an estate were to be planned: all of them, unless told otherwise.
+
+    `topics` is a glob of names; `changed_since`, the branch since which files had to change.
+    """
+
+    topics: str = "*"
+    changed_since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
     `topics` holds changes, refusals and notes by name; what needs no change is counted in
-    `unchanged`, whether or not there is a note to it.
+    `unchanged`, whether or not there is a note to it. Where `refusals` is not empty the plan is
+    refused as a whole: nothing of it is applied, whatever is skipped. `excluded` names brokers
+    that the estate lets take nothing new.
     """
 
     cluster: str
@@ -305,6 +331,10 @@ class Plan:
     live_topics: int = 0
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()
+    excluded: tuple[int, ...] = ()
+    commit: Commit | None = None
+    scope: Scope = field(default_factory=Scope)

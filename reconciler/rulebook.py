@@ -60,6 +60,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("override-untargeted", "An override is for a cluster that the topic goes to."),
     Rule("topic-duplicate", "A topic is written once; overrides say what differs on a cluster."),
     Rule("topic-ignored", "A topic is not both written and ignored."),
+    Rule("topic-not-owned", "A topic is one that its estate owns, where clusters.yaml says which."),
     Rule("topic-not-managed", "A document that asks not to be managed is left alone, and named."),
     Rule("acknowledge-unknown", "Only risks that exist can be acknowledged."),
     Rule("cluster-id-form", "A cluster id is text as the cluster itself tells it."),
@@ -98,6 +99,24 @@ _CONFIGS: tuple[Rule, ...] = (
     Rule("tiered-copy-disabled", "A tiered topic that copies nothing more keeps all locally."),
 )
 
+# What a team's own policy allows (policy), and how it is written (spec.policy_keys).
+_POLICY: tuple[Rule, ...] = (
+    Rule("policy-name", "A topic's name matches the pattern of its policy, from end to end."),
+    Rule("policy-owner", "A topic names its owner where the policy requires one."),
+    Rule("policy-description", "A topic describes its records where the policy requires that."),
+    Rule("policy-partitions", "A topic has as many partitions as its policy allows."),
+    Rule("policy-replication", "A topic has as many replicas as its policy allows."),
+    Rule("policy-config", "A topic's file sets only configs that its policy leaves to it."),
+    Rule("policy-config-missing", "Configs that a policy requires are set."),
+    Rule("policy-config-value", "Configs are within the ranges and values of their policy."),
+    Rule("policy-rule", "Rules that a team wrote itself hold for every topic and change."),
+    Rule("policy-rule-open", "A rule answers true or false wherever it is asked."),
+    Rule("policy-expression", "Rules are CEL, and speak of what there is."),
+    Rule("policy-pattern", "A pattern is a regular expression as Python reads it."),
+    Rule("policy-range", "A range has something in it: its least does not exceed its most."),
+    Rule("config-not-offered", "Where a service knows fewer configs, specs ask for no others."),
+)
+
 # Replica assignments and counts that contradict each other (spec.rules).
 _ASSIGNMENTS: tuple[Rule, ...] = (
     Rule("assignment-form", "An assignment has one row of broker ids for each partition."),
@@ -128,6 +147,8 @@ _DIFF: tuple[Rule, ...] = (
     Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
     Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
     Rule("untiering-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
+    Rule("gradual-needs-limit", "Steps lead from a limit that is known to another one."),
+    Rule("gradual-step", "What a plan leaves for the next ones is said."),
     Rule("deletion-not-done", "No topic is deleted."),
     Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
 )
@@ -156,6 +177,9 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("cluster-rights", "The account holds the rights that a run needs."),
     Rule("cluster-answer", "A cluster answers what it is asked."),
     Rule("reassignments-unseen", "A plan knows which replicas are on the move."),
+    Rule("lock-held", "One apply at a time changes a cluster."),
+    Rule("lock-lost", "An apply that lost the lock of its cluster sends nothing more."),
+    Rule("lock-unavailable", "An apply holds the lock of its cluster, or is told to do without."),
 )
 
 # Snapshots: files that stand in for a cluster (snapshot).
@@ -172,12 +196,23 @@ _PLAN: tuple[Rule, ...] = (
         "risk-not-acknowledged",
         "Data loss, and reordering of compacted topics, is accepted by name.",
     ),
+    Rule("guard-max-changed", "One plan changes no larger a share of a cluster than is allowed."),
     Rule("plan-form", "A plan file has the form that its schema describes."),
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
     Rule("plan-cluster", "A plan is applied to the cluster that it was made for."),
+    Rule("plan-commit", "A saved plan is applied from the specs that it was made of."),
+    Rule("plan-scope", "A plan that leaves topics out says so, and what left the files."),
     Rule("plan-unexpected", "A fresh plan is applied only if it is the one that was approved."),
+    Rule("audit-topic", "Where records of applies are to be kept, they can be."),
+    Rule("audit-lost", "A record of an apply that could not be kept is shown instead."),
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
+)
+
+# Plans run for real on a throwaway cluster (rehearse).
+_REHEARSAL: tuple[Rule, ...] = (
+    Rule("rehearsal-fits", "A throwaway cluster fits into the machine that it is to run on."),
+    Rule("rehearsal-differs", "Where a throwaway cluster is unlike the one it stands for is said."),
 )
 
 # Estates written for clusters and files that are there already (adopt).
@@ -189,18 +224,28 @@ _ADOPTION: tuple[Rule, ...] = (
     Rule("import-differs", "A plan after an import is empty; what keeps it from that is said."),
 )
 
+# What a workflow tells a code host, and asks it (forge).
+_FORGE: tuple[Rule, ...] = (
+    Rule("forge-access", "A workflow's token may write the comments and issues it is to write."),
+    Rule("forge-answer", "A code host answers what it is asked."),
+    Rule("plan-unapproved", "What is applied on merge was shown in the request that was merged."),
+)
+
 STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
     {
         "files": _FILES,
         "estate": _ESTATE,
         "names": _NAMES,
         "configs": _CONFIGS,
+        "policies": _POLICY,
         "assignments": _ASSIGNMENTS,
         "differences": _DIFF,
         "cluster": _CLUSTER,
         "snapshots": _SNAPSHOTS,
         "plan and apply": _PLAN,
+        "rehearsal": _REHEARSAL,
         "adoption": _ADOPTION,
+        "workflows": _FORGE,
     }
 )
 

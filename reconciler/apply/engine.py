@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.apply.applied import Applied, StepAnswered
 from reconciler.apply.batches import make_batches, send_batch, split_step
 from reconciler.apply.preconditions import find_moved_brokers, find_other_cluster, find_recreated
 from reconciler.apply.progress import Progress, conclude
@@ -22,14 +23,14 @@ from reconciler.model import (
     Outcome,
     OutcomeKind,
 )
-from reconciler.plan import steps_of
+from reconciler.plan import list_refusals, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from reconciler.apply.remaining import Remaining
     from reconciler.model import ClusterState, Plan, Step
-    from reconciler.ports import Clock, ClusterReader, ClusterWriter
+    from reconciler.ports import Clock, ClusterReader, ClusterWriter, Lease
 
 PHASES: tuple[tuple[str, type[Step]], ...] = (
     ("create", CreateTopic),
@@ -41,29 +42,11 @@ PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
-class StepAnswered:
-    """Progress: one step of a phase (validate, create, expand, configure, verify) is answered."""
+class Unlocked:
+    """The lease of a run that takes no lock."""
 
-    phase: str
-    topic: str
-    total: int
-    kind: AnswerKind
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What became of every topic of the plan that had something to do or was refused."""
-
-    outcomes: tuple[Outcome, ...]
-    interrupted: bool = False
-
-    @property
-    def succeeded(self) -> bool:
-        """Everything is as planned."""
-        done = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
-        return not self.interrupted and all(outcome.kind in done for outcome in self.outcomes)
+    def check(self) -> None:
+        """Stand, whatever happens."""
 
 
 def apply_plan(
@@ -73,21 +56,22 @@ def apply_plan(
     clock: Clock,
     observe: Callable[[StepAnswered], None] = lambda _: None,
     *,
+    lease: Lease | None = None,
     skip_refused: bool = False,
     patience_s: float = 600.0,
 ) -> Applied:
     """Do the steps of a plan, and nothing else.
 
-    `patience_s` bounds the wait for brokers to show what the controller accepted. An interrupt
-    ends the run with a report of what was done; so does a cluster that no longer answers. One
-    more ends the wait for answers under way, a third the report.
+    `lease` is checked before each request that changes something. `patience_s` bounds the wait
+    for brokers to show what the controller accepted. An interrupt ends the run with a report of
+    what was done; so does a cluster that no longer answers, and a lease that is lost. One more
+    interrupt ends the wait for answers under way, a third the report.
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError where the
     cluster cannot be read, before anything is written.
     """
-    refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
-    if refusals and not skip_refused:
+    if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
-    run = _Run(plan, reader, writer, clock, observe)
+    run = _Run(plan, reader, writer, clock, observe, lease or Unlocked())
     run.check_against_cluster()
     try:
         run.validate()
@@ -99,6 +83,7 @@ def apply_plan(
         if not run.has_sent:
             raise
         run.stopped = f"stopped, since {error.findings[0].what},"
+        run.cause = error
     return run.report()
 
 
@@ -111,9 +96,11 @@ class _Run:
     writer: ClusterWriter
     clock: Clock
     observe: Callable[[StepAnswered], None]
+    lease: Lease
     topics: dict[str, Progress] = field(default_factory=dict)
     already_done: list[str] = field(default_factory=list)
     stopped: str = ""
+    cause: ClusterError | None = None
 
     @property
     def has_sent(self) -> bool:
@@ -185,7 +172,8 @@ class _Run:
             for topic in self.plan.topics
             if topic.refusals
         ]
-        return Applied(tuple(sorted(outcomes, key=lambda o: o.topic)), self.stopped == INTERRUPTED)
+        ordered = tuple(sorted(outcomes, key=lambda o: o.topic))
+        return Applied(ordered, self.stopped == INTERRUPTED, self.cause)
 
     def _refuse_stale(
         self, state: ClusterState, ids: Mapping[str, str], found: Mapping[str, Remaining]
@@ -277,6 +265,7 @@ class _Run:
         """Send steps of one kind; answers are kept by the thread that gets them."""
 
         def send(batch: Sequence[Step]) -> Mapping[str, Answer]:
+            self.lease.check()
             for step in batch:
                 self.topics[step.topic].send()
             answers = send_batch(self.writer, batch)

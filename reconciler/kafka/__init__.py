@@ -1,11 +1,12 @@
-"""The only code that talks to Kafka: a reader, a writer, and why a connection fails.
+"""The only code that talks to Kafka: a reader, a writer, a lock, and why a connection fails.
 
 Belongs here: client configuration, requests, and the translation of client errors. Forbidden
 here: deciding what should change.
 """
 
 from reconciler.kafka.connection import Connection, connect
+from reconciler.kafka.cordon import cordon_brokers
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
 
-__all__ = ["Connection", "KafkaReader", "KafkaWriter", "connect"]
+__all__ = ["Connection", "KafkaReader", "KafkaWriter", "connect", "cordon_brokers"]

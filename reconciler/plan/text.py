@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, Risk, Spread
+from reconciler.errors import escape_unprintable
+from reconciler.model import SHORT, AddPartitions, AlterConfig, CreateTopic, Risk, Spread
 from reconciler.plan.codec import fingerprint_plan, summarise
 from reconciler.plan.steps import steps_of
 from reconciler.units import describe_value
@@ -45,14 +46,21 @@ class Paint:
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self.wanted and text else text
 
 
-def render_text(plan: Plan, *, colour: bool = False) -> str:
-    """Render a plan for a terminal. Returns lines ending in a newline."""
+def render_text(plan: Plan, *, colour: bool = False, unmanaged: bool = False) -> str:
+    """Render a plan for a terminal, with the names of unmanaged topics where those are asked for.
+
+    Returns lines ending in a newline.
+    """
     paint = Paint(colour)
     blocks = [[paint("bold", describe_cluster(plan))]]
+    if plan.refusals:
+        blocks.append(list(_whole(plan.refusals, paint)))
     racks = group_racks(plan.brokers)
     blocks += [list(_topic(topic, racks, paint)) for topic in plan.topics]
     if plan.notes:
         blocks.append([_note(note, paint) for note in plan.notes])
+    if unmanaged:
+        blocks.append(list(_strangers(plan)))
     blocks.append(list(_closing(plan, paint)))
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
@@ -84,12 +92,24 @@ def _topic(topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:
     if topic.refusals:
         yield _title(paint("red", "x refuse "), topic.name, "", paint("dim", _place(topic)))
     for refusal in topic.refusals:
-        yield DETAIL + f"{capital(refusal.what)}."
-        yield DETAIL + f"{capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
+        yield from _reason(refusal, paint)
     if not steps and not topic.refusals:
         yield _title(paint("dim", "= keep   "), topic.name, "", paint("dim", _place(topic)))
     for note in topic.notes:
         yield DETAIL + _note(note, paint)
+
+
+def _whole(refusals: Iterable[Finding], paint: Paint) -> Iterator[str]:
+    """Say first what is refused of the plan as a whole."""
+    for refusal in refusals:
+        place = f"{refusal.where.file}:{refusal.where.line}" if refusal.where else ""
+        yield _title(paint("red", "x refuse "), "the whole plan", "", paint("dim", place))
+        yield from _reason(refusal, paint)
+
+
+def _reason(refusal: Finding, paint: Paint) -> Iterator[str]:
+    yield DETAIL + f"{capital(refusal.what)}."
+    yield DETAIL + f"{capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
 
 
 def _place(topic: PlannedTopic) -> str:
@@ -210,25 +230,45 @@ def count_changes(plan: Plan) -> list[str]:
         "to configure": summary.configure,
         "refused": summary.refused,
     }
-    return [f"{number:,} {what}" for what, number in counts.items() if number]
+    whole = ["refused as a whole"] if plan.refusals else []
+    return [*(f"{number:,} {what}" for what, number in counts.items() if number), *whole]
+
+
+def _strangers(plan: Plan) -> Iterator[str]:
+    yield f"{count_strangers(plan)}:" if plan.unmanaged else "No live topic is in no file."
+    yield from (DETAIL + escape_unprintable(name) for name in plan.unmanaged)
+
+
+def count_strangers(plan: Plan) -> str:
+    """Count the live topics that are in no file; nothing where there are none."""
+    return f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
 
 
 def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
     said = count_changes(plan)
-    unmanaged = f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
+    unmanaged = count_strangers(plan)
     if not said:
         line = f"No changes. {count(plan.unchanged, 'topic')} as specified"
         yield " · ".join(filter(None, [paint("green", line), unmanaged]))
+        yield from (paint("dim", line) for line in describe_commit(plan))
         return
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
     yield from describe_outcome(plan)
+    yield from (paint("dim", line) for line in describe_commit(plan))
     yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
+
+
+def describe_commit(plan: Plan) -> Iterator[str]:
+    """Say at which commit the specs were read, where they were under version control."""
+    if plan.commit is not None:
+        beyond = ", and changes that are not committed" if plan.commit.dirty else ""
+        yield f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
 
 
 def describe_outcome(plan: Plan) -> Iterator[str]:
     """Say how even the plan leaves the cluster, and whether anything better exists."""
     if plan.balance_before and plan.balance_after:
-        yield f"cluster: {_shift(plan.balance_before, plan.balance_after)}"
+        yield f"cluster: {describe_shift(plan.balance_before, plan.balance_after)}"
     if plan.levels:
         yield f"placement: {_proof(plan.levels)}"
 
@@ -244,6 +284,7 @@ def _proof(levels: Iterable[LevelResult]) -> str:
     return f"{', '.join(short)}, not proven to be the least" if short else proven
 
 
-def _shift(before: Balance, after: Balance) -> str:
+def describe_shift(before: Balance, after: Balance) -> str:
+    """Say how even a cluster was, and how even it is: leaders 1..4 → 2..3, replicas …"""
     leaders = f"leaders {_spread(before.leaders)} → {_spread(after.leaders)}"
     return f"{leaders}, replicas {_spread(before.replicas)} → {_spread(after.replicas)} a broker"

@@ -12,9 +12,16 @@ from reconciler.spec.configs import catalogue
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.files import find_files, read_file, show_path
 from reconciler.spec.form_errors import check_form
+from reconciler.spec.governor import Governor
 from reconciler.spec.load import load_text
 from reconciler.spec.resolve import ConfigReader, Written, WrittenTopic, pair_topic, resolve_topic
-from reconciler.spec.rules import check_cluster_topics, check_spec, check_topics, refuse_cluster
+from reconciler.spec.rules import (
+    check_cluster_topics,
+    check_owned,
+    check_spec,
+    check_topics,
+    refuse_cluster,
+)
 from reconciler.spec.shape import ClusterForm, ClustersDocument, TopicDocument
 from reconciler.spec.values import Table, Value, describe
 
@@ -31,7 +38,8 @@ MOST_FINDINGS = 200
 class Estate:
     """What a team wrote, checked. `findings` holds warnings and notes: errors never get here.
 
-    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml.
+    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml;
+    `owns` says which topics are the estate's on clusters that say nothing of their own.
     """
 
     def __init__(self, documents: _Documents, findings: Collection[Finding]) -> None:
@@ -39,6 +47,7 @@ class Estate:
         self.declared: tuple[str, ...] = tuple(sorted(documents.clusters.clusters))
         self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
         self.files = len({topic.where.file for topic in documents.topics})
+        self.owns: tuple[str, ...] = tuple(map(str, documents.clusters.owns))
         self.profiles: tuple[str, ...] = tuple(sorted(documents.clusters.profiles))
         self.written: tuple[WrittenTopic, ...] = tuple(documents.topics)
         self.findings = sort_findings(findings)
@@ -85,12 +94,18 @@ def load_estate(path: Path) -> Estate:
 
 def _check_clusters(documents: _Documents) -> Iterator[Finding]:
     """Check each cluster, and tell what is wrong on several of them once."""
-    told: set[tuple[Location | None, str]] = set()
+    told: set[tuple[Location | None, str, str]] = set()
     for cluster in documents.list_checked():
         findings = documents.resolve(cluster)[1]
-        yield from (finding for finding in findings if (finding.where, finding.rule) not in told)
-        told.update((finding.where, finding.rule) for finding in findings)
+        yield from (finding for finding in findings if _gist(finding) not in told)
+        told.update(map(_gist, findings))
     yield from documents.check_unused_configs()
+
+
+def _gist(finding: Finding) -> tuple[Location | None, str, str]:
+    """Return what makes a finding another one: place and rule, and the rule that a team wrote."""
+    own = finding.rule in ("policy-rule", "policy-rule-open")
+    return finding.where, finding.rule, finding.what if own else ""
 
 
 def _raise_errors(findings: Collection[Finding]) -> None:
@@ -144,7 +159,8 @@ class _Documents:
         }
         for layer in (*inherited, *profiles.values()):
             configs.read(layer.model.config)
-        specs, findings = [], []
+        governor = Governor(self.list_entries()[cluster], configs.catalogue)
+        specs, findings = [], list(governor.findings)
         for topic in self.topics:
             if topic.targets(cluster):
                 profile = profiles.get(str(topic.document.profile))
@@ -153,8 +169,10 @@ class _Documents:
                 specs.append(spec)
                 if not topic.partial:
                     findings += [*check_spec(spec, cluster), *configs.check_together(spec)]
+                    findings += governor.check(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
+        findings += check_owned(specs, form.owns or self.clusters.owns, cluster)
         return tuple(specs), findings
 
     def list_layers(self, cluster: str, profile: str | None) -> list[Written]:

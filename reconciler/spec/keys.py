@@ -12,8 +12,8 @@ from reconciler.model import Assignment, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
-from reconciler.spec.fields import field_error, suggest
-from reconciler.spec.names import NAME_PATTERN
+from reconciler.spec.fields import FieldError, field_error, suggest
+from reconciler.spec.names import NAME_PATTERN, check_name
 from reconciler.spec.settings import Settings, read_settings
 from reconciler.spec.values import Table, Text, Value, describe, quote
 from reconciler.units import UnitError, parse_duration
@@ -24,6 +24,7 @@ PLACEMENTS = ("optimal", "striped")
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 MOST_DELETES = 10_000
+MOST_FACTOR = 1_000
 _PERCENT = re.compile(r"([0-9]{1,3})%")
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 
@@ -64,8 +65,23 @@ def _read_flag(value: Value, info: ValidationInfo) -> bool:
     return fields.read_flag(value, _name(info))
 
 
+def _read_factor(value: Value, info: ValidationInfo) -> int:
+    """Read what one step may divide by: true is 2, false is 0 and means no steps."""
+    if isinstance(value, Text) and value.tag in {"int", "float"}:
+        return fields.read_count(value, _name(info), 2, MOST_FACTOR)
+    return 2 if fields.read_flag(value, _name(info)) else 0
+
+
 def _read_texts(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
     return fields.read_texts(value, _name(info))
+
+
+def _read_owned(value: Value) -> tuple[Text, ...]:
+    patterns = fields.read_texts(value, "owns")
+    if not patterns:
+        way_out = "write a name or a pattern, or leave the key out for all topics"
+        raise field_error("value-missing", value.where, "owns names no topic", way_out)
+    return patterns
 
 
 def _read_clusters(value: Value) -> tuple[Text, ...]:
@@ -167,6 +183,13 @@ def _read_cluster_id(value: Value) -> Text:
     return text
 
 
+def _read_audit_topic(value: Value) -> Text:
+    name = fields.read_text(value, "audit_topic")
+    if findings := check_name(name, name.where):
+        raise FieldError(findings)
+    return name
+
+
 def _read_version(value: Value) -> Text:
     fields.require_value(value, "kafka_version")
     if isinstance(value, Text) and _VERSION.fullmatch(value):
@@ -219,7 +242,17 @@ Words = Annotated[
     Text, PlainValidator(_read_text), WithJsonSchema({"type": "string", "minLength": 1})
 ]
 Flag = Annotated[bool, PlainValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
+Factor = Annotated[
+    int,
+    PlainValidator(_read_factor),
+    WithJsonSchema(
+        {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 2, "maximum": MOST_FACTOR}]}
+    ),
+]
 WordList = Annotated[tuple[Text, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
+Owned = Annotated[
+    tuple[Text, ...], PlainValidator(_read_owned), WithJsonSchema({**_TEXTS, "minItems": 1})
+]
 ClusterNames = Annotated[
     tuple[Text, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})
 ]
@@ -285,6 +318,9 @@ FormatVersion = Annotated[
 ]
 ClusterId = Annotated[
     Text, PlainValidator(_read_cluster_id), WithJsonSchema({"type": "string", "minLength": 1})
+]
+AuditTopic = Annotated[
+    Text, PlainValidator(_read_audit_topic), WithJsonSchema({"type": "string", "minLength": 1})
 ]
 KafkaVersion = Annotated[
     Text,

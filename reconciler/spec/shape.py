@@ -7,9 +7,11 @@ reconciler.spec.form_errors.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from reconciler.spec.form import Form
 from reconciler.spec.keys import (
+    AuditTopic,
     BrokerIds,
     Capacity,
     ClientMap,
@@ -18,10 +20,12 @@ from reconciler.spec.keys import (
     ConfigMap,
     Deletes,
     Duration,
+    Factor,
     Flag,
     FormatVersion,
     KafkaVersion,
     Key,
+    Owned,
     Partitions,
     Replication,
     Risks,
@@ -33,15 +37,10 @@ from reconciler.spec.keys import (
     WordList,
     Words,
 )
+from reconciler.spec.policy_form import PolicyForm
 from reconciler.spec.settings import Settings
 
 DAYS_7_MS = 7 * 86_400_000
-
-
-class Form(BaseModel):
-    """What every model shares: no unknown keys, nothing converted silently."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Layer(Form):
@@ -53,6 +52,10 @@ class Layer(Form):
     replication_factor: Replication = Field(default=None, description="Replicas of each partition.")
     rack_aware: Flag = Field(
         default=True, description="Spread the replicas of a partition over racks. On unless false."
+    )
+    gradual: Factor = Field(
+        default=0,
+        description="Lower retention in steps, a plan each: to half at most, or to one in so many.",
     )
     config: ConfigMap = Field(
         default=Settings(), description="Topic configs. null takes an inherited key away."
@@ -126,11 +129,25 @@ class ClusterForm(Form):
     )
     defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
     ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
+    owns: Owned = Field(
+        default=(),
+        description="Names and patterns of the topics that are this estate's; others are not.",
+    )
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
     )
     guards: GuardsForm = Field(
         default_factory=GuardsForm, description="What a single plan may do at most."
+    )
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What its topics may be, over the estate's policy."
+    )
+    known_configs: WordList | None = Field(
+        default=None,
+        description="The topic configs that a managed service knows; others are left alone.",
+    )
+    audit_topic: AuditTopic | None = Field(
+        default=None, description="An existing topic that takes a record of every apply."
     )
     strategy: Strategy = Field(
         default="optimal", description="How replicas are placed; striped goes round the brokers."
@@ -146,4 +163,10 @@ class ClustersDocument(Form):
     version: FormatVersion = Field(description="The version of this file's format: 1.")
     defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
     profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    owns: Owned = Field(
+        default=(), description="What is this estate's on clusters that say nothing of their own."
+    )
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What topics may be, on every cluster."
+    )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")

@@ -8,12 +8,18 @@ from urllib.parse import quote
 
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.markdown.changes import tell_changes, tell_notes, tell_outcome, tell_strangers
-from reconciler.plan.markdown.dangers import count_risks, tell_refusals, tell_risks
+from reconciler.plan.markdown.dangers import count_risks, tell_refusals, tell_risks, tell_whole
 from reconciler.plan.markdown.details import WITHOUT, tell_details
 from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
 from reconciler.plan.markdown.marks import code, prose
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count, count_changes, describe_cluster
+from reconciler.plan.text import (
+    capital,
+    count_changes,
+    count_strangers,
+    describe_cluster,
+    describe_commit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +39,8 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     head, foot = _head(plan), _foot(plan, saved)
     closing = _left_out([""], saved, plan)
     room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
-    sections = (tell_refusals, tell_risks, tell_changes, tell_outcome, tell_notes, tell_strangers)
+    dangers = (tell_whole, tell_refusals, tell_risks)
+    sections = (*dangers, tell_changes, tell_outcome, tell_notes, tell_strangers)
     (*first, notes, strangers), room = fold((tell(plan) for tell in sections), room)
     details = tell_details(plan, room)
     told = [*first, details, notes, strangers]
@@ -43,7 +50,7 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     return BETWEEN.join(filter(None, parts)) + "\n"
 
 
-def marker(cluster: str) -> str:
+def mark_cluster(cluster: str) -> str:
     """Return the line, not to be seen, that a cluster's comment begins with."""
     return f"<!-- reconciler:plan cluster={quote(cluster, safe='')} -->"
 
@@ -52,13 +59,13 @@ def _head(plan: Plan) -> str:
     counts = ", ".join(count_changes(plan)) or "no changes"
     quiet = [f"{plan.unchanged:,} unchanged"] if count_changes(plan) else ["all as specified"]
     if plan.unmanaged:
-        quiet.append(f"{count(len(plan.unmanaged), 'live topic')} in no file")
+        quiet.append(count_strangers(plan))
     about = describe_cluster(plan).removeprefix(f"{plan.cluster} · ")
     lines = [f"{prose(about)} · {' · '.join(quiet)}"]
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")
     title = f"### Kafka plan for {code(plan.cluster)}: {counts}"
-    return BETWEEN.join([f"{marker(plan.cluster)}\n{title}", *lines])
+    return BETWEEN.join([f"{mark_cluster(plan.cluster)}\n{title}", *lines])
 
 
 def _left_out(without: Iterable[str], saved: str | None, plan: Plan) -> str:
@@ -68,14 +75,20 @@ def _left_out(without: Iterable[str], saved: str | None, plan: Plan) -> str:
 
 
 def _named(plan: Plan) -> str:
-    return f"--cluster {shlex.quote(plan.cluster)}"
+    """Name the cluster, and what the plan was limited to, as the command line takes it."""
+    options = {
+        "--cluster": plan.cluster,
+        "--topic": plan.scope.topics if plan.scope.topics != "*" else None,
+        "--changed-since": plan.scope.changed_since,
+    }
+    return " ".join(f"{name} {shlex.quote(v)}" for name, v in options.items() if v is not None)
 
 
 def _foot(plan: Plan, saved: str | None) -> str:
     """Name the plan, and say how to apply exactly it."""
     fingerprint = fingerprint_plan(plan)
-    lines = [f"Fingerprint {code(fingerprint)}"]
-    if any(steps_of(topic) for topic in plan.topics):
+    lines = [f"Fingerprint {code(fingerprint)}", *map(capital, describe_commit(plan))]
+    if any(steps_of(topic) for topic in plan.topics) and not plan.refusals:
         fresh = f"{_named(plan)} --expect {fingerprint}"
         apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"
         lines.insert(0, f"To apply exactly this: {code(apply)}")

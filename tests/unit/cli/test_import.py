@@ -84,6 +84,17 @@ def test_assignments_are_written_where_asked(snapshot: str, tmp_path: Path) -> N
     assert "orders.events" not in read(root)["orders.yaml"]
 
 
+@pytest.mark.parametrize("cluster", ["prod", "new"])
+def test_topics_that_others_own_stay_out(snapshot: str, tmp_path: Path, cluster: str) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    owned = 'version: 1\nowns: ["orders.s*"]\nclusters: {prod: {}}\n'
+    (root / "clusters.yaml").write_text(owned)
+    assert run(["import", str(root), "--cluster", cluster, "--against", snapshot]) == 0
+    assert read(root).keys() == {"clusters.yaml", "orders.yaml"}
+    assert "orders.events" not in read(root)["orders.yaml"]
+
+
 def test_ignored_topics_stay_out_and_clusters_yaml_keeps_its_comments(
     snapshot: str, tmp_path: Path
 ) -> None:
@@ -174,3 +185,24 @@ def test_the_sandbox_needs_no_entry(snapshot: str, tmp_path: Path) -> None:
     root = tmp_path / "topics"
     assert run(["import", str(root), "--cluster", "sandbox", "--against", snapshot]) == 0
     assert "clusters:" not in read(root)["clusters.yaml"].partition("version")[2]
+
+
+def test_what_a_service_keeps_to_itself_stays_out_of_the_specs(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "clusters.yaml").write_text(
+        "version: 1\nclusters: {prod: {known_configs: [cleanup.policy]}}\n"
+    )
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*verb, "--topic", "orders.*"]) == 0
+    text = read(root)["orders.yaml"]
+    assert "retention.ms" not in text
+    assert "cleanup.policy: compact" in text
+    capsys.readouterr()
+    plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
+    assert run(plan) == 0
+    assert (
+        "retention.ms is set on the topic and is none of known_configs" in capsys.readouterr().out
+    )

@@ -6,7 +6,7 @@ import pytest
 from shorthand import brokers, cluster, matrix, plan, rows, spec, topic
 
 from reconciler.model import Balance, Broker, Spread
-from reconciler.plan.explain import explain_topic
+from reconciler.plan.explain import explain_topic, lay_out_topic
 from reconciler.plan.explain.matrix import Block, Column, Load, Rack, Shift
 
 
@@ -78,3 +78,11 @@ def test_too_many_partitions_are_cut_at_round_numbers(
 def test_a_tally_counts_a_block() -> None:
     made = matrix("1,2 2,3 3,1", "1,3", brokers(None, None, None))
     assert made.tally(Block(1, 3, new=False)) == {1: Load(1, 2), 2: Load(1, 1), 3: Load(1, 3)}
+
+
+def test_a_plan_alone_tells_which_brokers_are_excluded() -> None:
+    state = cluster(nodes=brokers("a", "b", "c"))
+    made = plan([spec(partitions=2, replication_factor=2)], state, excluded=[2])
+    laid = lay_out_topic(made.topics[0], made)
+    assert [column.idle for rack in laid.racks for column in rack.columns] == ["", "excluded", ""]
+    assert laid.after == made.topics[0].balance_after
