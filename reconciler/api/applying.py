@@ -30,12 +30,13 @@ def apply_plan(
     """
     from reconciler import apply as stage
     from reconciler.kafka import KafkaReader, KafkaWriter
-    from reconciler.plan import steps_of
+    from reconciler.plan import is_deletion, steps_of
 
-    names = [topic.name for topic in plan.topics if steps_of(topic)]
+    deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
+    names = {topic.name for topic in plan.topics if steps_of(topic)}.difference(deleted)
     with open_connection(estate, plan.cluster, bootstrap_servers) as connection:
         reader = KafkaReader(connection)
-        reader.check_rights(names, for_apply=True)
+        reader.check_rights(names, for_apply=True, deleted=deleted)
         return stage.apply_plan(
             plan, reader, KafkaWriter(connection), time, observe, skip_refused=skip_refused
         )

@@ -45,12 +45,21 @@ def read_cluster(
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
         state = reader.read_cluster(config_of=names)
+        state = replace(state, usage=reader.read_usage(_list_doomed(estate, cluster, state)))
         planned = [
             diff.spec.name
             for diff in _diff(estate, cluster, specs, state)
             if diff.changes or diff.refusals or diff.notes
         ]
         return identify_topics(state, reader.read_topic_ids(state.topics.keys() & planned))
+
+
+def _list_doomed(estate: Estate, cluster: str, state: ClusterState) -> list[str]:
+    """List the topics that are to be deleted, where any may be: only those are asked about."""
+    if not find_cluster(estate, cluster).guards.max_deletes:
+        return []
+    specs = estate.topics_for(cluster)
+    return [spec.name for spec in specs if spec.absent and spec.name in state.topics]
 
 
 def build_plan(
@@ -104,7 +113,8 @@ def _diff(
     from reconciler.spec.configs import catalogue
 
     entry = find_cluster(estate, cluster)
-    return diff_topics(specs, state, catalogue(entry.kafka_version), entry.exclude_brokers)
+    release = catalogue(entry.kafka_version)
+    return diff_topics(specs, state, release, entry.exclude_brokers, entry.guards)
 
 
 def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:

@@ -8,8 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.apply.batches import make_batches, send_batch, split_step
+from reconciler.apply.deletions import SecondLook, look_again
 from reconciler.apply.preconditions import find_moved_brokers, find_other_cluster, find_recreated
 from reconciler.apply.progress import Progress, conclude
+from reconciler.apply.remaining import Remaining
 from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.apply.sight import look, look_everywhere
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
@@ -19,31 +21,33 @@ from reconciler.model import (
     Answer,
     AnswerKind,
     CreateTopic,
+    DeleteTopic,
     Outcome,
     OutcomeKind,
 )
-from reconciler.plan import steps_of
+from reconciler.plan import is_deletion, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.apply.remaining import Remaining
-    from reconciler.model import ClusterState, Plan, Step
+    from reconciler.model import ClusterState, Plan, PlannedTopic, Step
     from reconciler.ports import Clock, ClusterReader, ClusterWriter
 
 PHASES: tuple[tuple[str, type[Step]], ...] = (
     ("create", CreateTopic),
     ("expand", AddPartitions),
     ("configure", AlterConfig),
+    ("delete", DeleteTopic),
 )
 IN_FLIGHT = 3
 PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
+FAILED_BEFORE = "something else of the plan failed, and deletions come last"
 
 
 @dataclass(frozen=True, slots=True)
 class StepAnswered:
-    """Progress: one step of a phase (validate, create, expand, configure, verify) is answered."""
+    """Progress: one step of a phase (validate, create, expand, configure, delete, verify)."""
 
     phase: str
     topic: str
@@ -129,6 +133,7 @@ class _Run:
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
         found = look(self.reader, planned)
         self._refuse_stale(state, ids, found)
+        found |= self._refuse_used({n: planned[n] for n, left in found.items() if left.steps})
         for name, remaining in found.items():
             if remaining.is_done:
                 self.already_done.append(name)
@@ -150,8 +155,13 @@ class _Run:
             self.clock.sleep(pause)
 
     def execute(self) -> None:
-        """Do creates, then expansions, then configs; a failed topic does not stop the others."""
+        """Do creates, expansions, configs, deletions; a failed topic does not stop the others.
+
+        But for deletions: what is to go may be what something that failed was to replace.
+        """
         for phase, kind in PHASES:
+            if kind is DeleteTopic:
+                self._hold_back()
             while steps := self._next_steps(kind):
                 self._settle(phase, steps)
 
@@ -196,6 +206,31 @@ class _Run:
         moved += find_moved_brokers(steps, self.plan.brokers, state.brokers)
         if moved:
             raise StalePlanError(moved)
+
+    def _refuse_used(self, topics: Mapping[str, PlannedTopic]) -> dict[str, Remaining]:
+        """Look again at what is to be deleted. Returns what is deleted already.
+
+        Errors: StalePlanError where a topic is used by now.
+        """
+        doomed = {name: topic for name, topic in topics.items() if is_deletion(topic)}
+        second = look_again(self.reader, self.clock, doomed, PAUSES_S)
+        if used := [finding for findings in second.used.values() for finding in findings]:
+            raise StalePlanError(used)
+        return dict.fromkeys(second.gone, Remaining())
+
+    def _hold_back(self) -> None:
+        """Look at deletions a last time: nothing that is used, or if anything failed, is sent."""
+        doomed = {n: t.planned for n, t in self.topics.items() if is_deletion(t.planned)}
+        failed = any(topic.failure for topic in self.topics.values())
+        second = SecondLook() if failed else look_again(self.reader, self.clock, doomed, PAUSES_S)
+        for name in doomed:
+            if failed:
+                self.topics[name].hold_back(FAILED_BEFORE)
+            elif name in second.used:
+                self.topics[name].hold_back(second.used[name][0].what)
+            elif name in second.gone:
+                self.already_done.append(name)
+                del self.topics[name]
 
     def _next_steps(self, kind: type[Step]) -> list[Step]:
         """Take the next step of `kind` from every topic that has not failed."""

@@ -5,6 +5,7 @@ is silent. Forbidden here: deciding where replicas go, and anything that reads t
 """
 
 from reconciler.diff.brokers import eligible_brokers
+from reconciler.diff.deletions import describe_time, object_to_use
 from reconciler.diff.fields import NOT_MANAGED_KEYS, FieldChange, managed_overrides
 from reconciler.diff.topics import ConfigEquality, TopicDiff, diff_topics
 
@@ -13,7 +14,9 @@ __all__ = [
     "ConfigEquality",
     "FieldChange",
     "TopicDiff",
+    "describe_time",
     "diff_topics",
     "eligible_brokers",
     "managed_overrides",
+    "object_to_use",
 ]

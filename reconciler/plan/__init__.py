@@ -6,7 +6,7 @@ Forbidden here: clients, and anything that would change a cluster.
 
 from reconciler.plan.build import Placing, build_plan
 from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan, summarise
-from reconciler.plan.steps import alter_config, brokers_of, steps_of
+from reconciler.plan.steps import alter_config, brokers_of, is_deletion, steps_of
 from reconciler.plan.text import render_text
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "decode_plan",
     "encode_plan",
     "fingerprint_plan",
+    "is_deletion",
     "render_text",
     "steps_of",
     "summarise",
