@@ -14,6 +14,7 @@ from reconciler.apply.progress import Progress, conclude
 from reconciler.apply.remaining import Remaining
 from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.apply.sight import look, look_everywhere
+from reconciler.apply.telling import Applied, StepAnswered
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
 from reconciler.model import (
     AddPartitions,
@@ -43,31 +44,6 @@ IN_FLIGHT = 3
 PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
 FAILED_BEFORE = "something else of the plan failed, and deletions come last"
-
-
-@dataclass(frozen=True, slots=True)
-class StepAnswered:
-    """Progress: one step of a phase (validate, create, expand, configure, delete, verify)."""
-
-    phase: str
-    topic: str
-    total: int
-    kind: AnswerKind
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What became of every topic of the plan that had something to do or was refused."""
-
-    outcomes: tuple[Outcome, ...]
-    interrupted: bool = False
-
-    @property
-    def succeeded(self) -> bool:
-        """Everything is as planned."""
-        done = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
-        return not self.interrupted and all(outcome.kind in done for outcome in self.outcomes)
 
 
 def apply_plan(
@@ -132,8 +108,9 @@ class _Run:
             raise StalePlanError(elsewhere)
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
         found = look(self.reader, planned)
-        self._refuse_stale(state, ids, found)
-        found |= self._refuse_used({n: planned[n] for n, left in found.items() if left.steps})
+        second = self._look_twice({n: planned[n] for n, left in found.items() if left.steps})
+        self._refuse_stale(state, ids, found, second)
+        found |= dict.fromkeys(second.gone, Remaining())
         for name, remaining in found.items():
             if remaining.is_done:
                 self.already_done.append(name)
@@ -198,39 +175,37 @@ class _Run:
         return Applied(tuple(sorted(outcomes, key=lambda o: o.topic)), self.stopped == INTERRUPTED)
 
     def _refuse_stale(
-        self, state: ClusterState, ids: Mapping[str, str], found: Mapping[str, Remaining]
+        self,
+        state: ClusterState,
+        ids: Mapping[str, str],
+        found: Mapping[str, Remaining],
+        second: SecondLook,
     ) -> None:
         moved = [*find_recreated(self.plan, ids)]
         moved += [finding for remaining in found.values() for finding in remaining.moved]
         steps = [step for remaining in found.values() for step in remaining.steps]
+        moved += [finding for findings in second.used.values() for finding in findings]
         moved += find_moved_brokers(steps, self.plan.brokers, state.brokers)
         if moved:
             raise StalePlanError(moved)
 
-    def _refuse_used(self, topics: Mapping[str, PlannedTopic]) -> dict[str, Remaining]:
-        """Look again at what is to be deleted. Returns what is deleted already.
-
-        Errors: StalePlanError where a topic is used by now.
-        """
-        doomed = {name: topic for name, topic in topics.items() if is_deletion(topic)}
-        second = look_again(self.reader, self.clock, doomed, PAUSES_S)
-        if used := [finding for findings in second.used.values() for finding in findings]:
-            raise StalePlanError(used)
-        return dict.fromkeys(second.gone, Remaining())
-
     def _hold_back(self) -> None:
         """Look at deletions a last time: nothing that is used, or if anything failed, is sent."""
-        doomed = {n: t.planned for n, t in self.topics.items() if is_deletion(t.planned)}
-        failed = any(topic.failure for topic in self.topics.values())
-        second = SecondLook() if failed else look_again(self.reader, self.clock, doomed, PAUSES_S)
-        for name in doomed:
-            if failed:
-                self.topics[name].hold_back(FAILED_BEFORE)
-            elif name in second.used:
-                self.topics[name].hold_back(second.used[name][0].what)
-            elif name in second.gone:
-                self.already_done.append(name)
-                del self.topics[name]
+        doomed = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
+        if any(topic.failure for topic in self.topics.values()):
+            for topic in doomed.values():
+                topic.hold_back(FAILED_BEFORE)
+            return
+        second = self._look_twice({name: topic.planned for name, topic in doomed.items()})
+        for name, findings in second.used.items():
+            doomed[name].hold_back(findings[0].what)
+        for name in second.gone:
+            self.already_done.append(name)
+            del self.topics[name]
+
+    def _look_twice(self, topics: Mapping[str, PlannedTopic]) -> SecondLook:
+        doomed = {name: topic for name, topic in topics.items() if is_deletion(topic)}
+        return look_again(self.reader, self.clock, doomed, PAUSES_S)
 
     def _next_steps(self, kind: type[Step]) -> list[Step]:
         """Take the next step of `kind` from every topic that has not failed."""

@@ -66,7 +66,7 @@ def object_to_use(usage: TopicUsage, unused_for_ms: int) -> Iterator[Objection]:
         yield Objection(
             "deletion-in-use",
             f"active consumer {noun} {named}{beside} {verb} it",
-            "stop them, or have them read something else, and plan again",
+            "stop its consumers, or have them read something else, and plan again",
         )
     if usage.unseen:
         yield Objection("deletion-unseen", usage.unseen, usage.way_out)

@@ -88,10 +88,8 @@ def _check_sight(connection: Connection, metadata: ClusterMetadata, found: Group
         f"asking for rights on {connection.entry.name}",
     )
     if AclOperation.DESCRIBE not in (described.authorized_operations or ()):
-        found.miss(
-            "consumer groups stay unseen: the account lacks Describe on the cluster",
-            "grant it: kafka-acls --add --allow-principal User:NAME --operation Describe --cluster",
-        )
+        what = "consumer groups stay unseen: the account lacks Describe on the cluster"
+        found.miss(what, _grant_describe(connection, "--cluster"))
     offsets = metadata.topics.get(OFFSETS_TOPIC)
     if offsets and any(partition.leader < 0 for partition in offsets.partitions.values()):
         what = f"consumer groups stay unseen: partitions of {OFFSETS_TOPIC} have no leader"
@@ -190,10 +188,13 @@ def _miss_group(
 ) -> None:
     error = error_of(exception)
     if is_denial(error):
-        user = connection.settings.get("sasl.username") or "NAME"
-        grant = f"kafka-acls --add --allow-principal User:{user} --operation Describe"
         what = f"the account lacks Describe on the active consumer group {group}"
-        found.miss(what, f"grant it: {grant} --group {group}")
+        found.miss(what, _grant_describe(connection, f"--group {group}"))
         return
     what = f"consumer group {group} cannot be seen into: {name_error(error)}: {error.str()}"
     found.miss(what, "plan again; the brokers' logs say more")
+
+
+def _grant_describe(connection: Connection, on: str) -> str:
+    user = connection.settings.get("sasl.username") or "NAME"
+    return f"grant it: kafka-acls --add --allow-principal User:{user} --operation Describe {on}"

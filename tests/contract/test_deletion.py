@@ -7,25 +7,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import NewTopic
-from lab import wait_for
+from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
+from confluent_kafka.admin import NewTopic, ResourceType
+from lab import set_config, wait_for
 from proxy import CREATE_TOPICS, DELETE_TOPICS, FailingNetwork, Loss, failing_network
 from shorthand import HERE, said, spec
 from workbench import Workbench, outcomes, texts
 
+from reconciler import apply_plan, build_plan, load_estate, read_cluster
 from reconciler.errors import StalePlanError
 from reconciler.model import Guards
 from reconciler.plan import decode_plan, encode_plan, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from reconciler.apply import StepAnswered
     from reconciler.model import Plan, TopicSpec, TopicUsage
     from reconciler.sandbox import Cluster
+    from reconciler.spec import Estate
 
 DAY_MS = 86_400_000
+ALL_RISKS = frozenset({"data-loss", "ordering"})
 GUARDS = Guards(max_deletes=3, unused_for_ms=7 * DAY_MS)
 LOSSES = (Loss.SILENT_BEFORE, Loss.SILENT_AFTER, Loss.CUT_BEFORE, Loss.CUT_AFTER)
 
@@ -170,10 +174,51 @@ def test_offsets_of_a_group_that_reads_something_else_by_now_keep_it(doomed: Doo
     consumer.close()
 
 
+def test_a_share_group_may_read_anything(doomed: Doomed) -> None:
+    """No client here tells which topics a share group reads, so none of them goes meanwhile."""
+    group = f"{doomed.name}-share"
+    servers = doomed.cluster.bootstrap_servers
+    consumer = ShareConsumer({"bootstrap.servers": servers, "group.id": group, "log_level": 0})
+    consumer.subscribe([doomed.name])
+    expected = [f"share group {group} is active, and which topics it reads cannot be seen"]
+    wait_for(lambda: consumer.poll(0.1) is not None and doomed.refusals() == expected)
+    consumer.close()
+    wait_for(lambda: bool(steps_of(doomed.plan().topics[0])))
+
+
 def test_looking_does_not_create_what_is_not_there(doomed: Doomed, topic_prefix: str) -> None:
     missing = f"{topic_prefix}missing"
     assert doomed.bench.reader.read_usage([missing]) == {}
     assert missing not in doomed.bench.topics(missing)
+
+
+def write_estate(directory: Path, name: str, guards: str = "") -> Estate:
+    clusters = f"version: 1\nclusters: {{lab: {{{guards}}}}}\n"
+    (directory / "clusters.yaml").write_text(clusters, encoding="utf-8")
+    (directory / "old.yaml").write_text(f"topic: {name}\nstate: absent\n", encoding="utf-8")
+    return load_estate(directory)
+
+
+def test_an_estate_that_allows_no_deletion_asks_nobody_for_it(
+    doomed: Doomed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("reconciler.kafka.reader.read_usage")
+    estate = write_estate(tmp_path, doomed.name)
+    servers = doomed.cluster.bootstrap_servers
+    plan = build_plan(estate, "lab", read_cluster(estate, "lab", bootstrap_servers=servers))
+    (planned,) = plan.topics
+    assert [refusal.rule for refusal in planned.refusals] == ["deletion-budget"]
+    assert str(planned.refusals[0].where).endswith("old.yaml:2:8")
+
+
+def test_an_estate_that_allows_it_deletes(doomed: Doomed, tmp_path: Path) -> None:
+    estate = write_estate(tmp_path, doomed.name, "guards: {max_deletes: 1}")
+    servers = doomed.cluster.bootstrap_servers
+    plan = build_plan(estate, "lab", read_cluster(estate, "lab", bootstrap_servers=servers))
+    applied = apply_plan(plan, estate, bootstrap_servers=servers)
+    assert outcomes(applied) == {doomed.name: "done"}
+    again = build_plan(estate, "lab", read_cluster(estate, "lab", bootstrap_servers=servers))
+    assert (again.topics, again.unchanged) == ((), 1)
 
 
 # Between plan and apply.
@@ -204,6 +249,23 @@ def test_a_topic_that_was_created_again_is_another_one(doomed: Doomed) -> None:
     doomed.create(doomed.name)
     (finding,) = doomed.stale(plan)
     assert "it was deleted and created again since the plan was made" in finding
+
+
+def test_a_topic_that_somebody_else_deleted_is_done(doomed: Doomed) -> None:
+    plan = doomed.plan()
+    doomed.delete()
+    assert outcomes(doomed.bench.apply(plan)) == {doomed.name: "already done"}
+
+
+def test_everything_that_moved_is_said_at_once(doomed: Doomed, topic_prefix: str) -> None:
+    other = doomed.create(f"{topic_prefix}other")
+    plan = doomed.plan(spec(other, config={"flush.ms": "7"}, acknowledge=ALL_RISKS))
+    doomed.write(30 * DAY_MS)
+    set_config(doomed.cluster, ResourceType.TOPIC, other, flush_ms="8")
+    wait_for(lambda: doomed.bench.topics(other)[other].config["flush.ms"] == "8")
+    rests = " ".join(doomed.stale(plan))
+    assert f"{other}: flush.ms is 8, and was not set when the plan was made" in rests
+    assert f"{doomed.name}: it was written to (partition 0)" in rests
 
 
 def test_what_is_there_under_its_name_once_it_is_gone_is_left_alone(doomed: Doomed) -> None:

@@ -88,8 +88,8 @@ def test_of_too_many_deletions_none_is_done(most: int, refused: int) -> None:
 def test_active_groups_keep_a_topic_and_are_named(groups: tuple[str, ...], what: str) -> None:
     (refusal,) = refusals(unused_cluster(topic(), groups=groups))
     assert refusal == (
-        f"topics/shop.yaml:3:1: {what}; stop them, or have them read something else, and plan "
-        "again [deletion-in-use]"
+        f"topics/shop.yaml:3:1: {what}; stop its consumers, or have them read something else, "
+        "and plan again [deletion-in-use]"
     )
 
 
@@ -133,8 +133,8 @@ def test_what_nobody_looked_at_is_not_deleted() -> None:
 def test_what_cannot_be_seen_is_not_deleted() -> None:
     state = unused_cluster(topic(), unseen="no rights", way_out="grant them", groups=("g",))
     assert [line.partition("1: ")[2] for line in refusals(state)] == [
-        "active consumer group g uses it; stop them, or have them read something else, and plan "
-        "again [deletion-in-use]",
+        "active consumer group g uses it; stop its consumers, or have them read something else, "
+        "and plan again [deletion-in-use]",
         "no rights; grant them [deletion-unseen]",
     ]
 
