@@ -11,9 +11,10 @@ from reconciler.api.connections import find_cluster, open_connection, refuse_oth
 from reconciler.api.snapshots import identify_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from reconciler.diff import TopicDiff
+    from reconciler.errors import Finding
     from reconciler.model import ClusterState, Plan, TopicSpec
     from reconciler.plan.weigh import Weigh
     from reconciler.spec import ClusterEntry, Estate
@@ -86,7 +87,7 @@ def build_plan(
     specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
     if specs:
         state = _assume_defaults(entry, state)
-    return stage.build_plan(
+    plan = stage.build_plan(
         cluster,
         _diff(estate, cluster, specs, state),
         state,
@@ -96,6 +97,18 @@ def build_plan(
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),
     )
+    return replace(plan, notes=(*plan.notes, *_warn_of_strange_cluster(entry, plan)))
+
+
+def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
+    """Warn where topics go and nothing but an address says which cluster they go from."""
+    from reconciler.errors import Finding, Severity
+    from reconciler.plan import is_deletion
+
+    if entry.cluster_id is None and any(map(is_deletion, plan.topics)):
+        what = f"topics are to be deleted, and nothing says that this cluster is {entry.name}"
+        way_out = f"write cluster_id: {plan.cluster_id} in clusters.yaml, if it is"
+        yield Finding("cluster-id", what, way_out, entry.location, Severity.WARNING)
 
 
 def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:

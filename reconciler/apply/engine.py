@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.apply.batches import make_batches, send_batch, split_step
 from reconciler.apply.deletions import SecondLook, look_again
-from reconciler.apply.preconditions import find_moved_brokers, find_other_cluster, find_recreated
+from reconciler.apply.preconditions import find_moved, find_other_cluster
 from reconciler.apply.progress import Progress, conclude
 from reconciler.apply.remaining import Remaining
 from reconciler.apply.side_by_side import run_side_by_side
@@ -31,7 +31,7 @@ from reconciler.plan import is_deletion, steps_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.model import ClusterState, Plan, PlannedTopic, Step
+    from reconciler.model import Plan, PlannedTopic, Step
     from reconciler.ports import Clock, ClusterReader, ClusterWriter
 
 PHASES: tuple[tuple[str, type[Step]], ...] = (
@@ -43,7 +43,7 @@ PHASES: tuple[tuple[str, type[Step]], ...] = (
 IN_FLIGHT = 3
 PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
-FAILED_BEFORE = "something else of the plan failed, and deletions come last"
+NOT_ALL_DONE = "something else of the plan failed or is refused, and deletions come last"
 
 
 def apply_plan(
@@ -109,7 +109,8 @@ class _Run:
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
         found = look(self.reader, planned)
         second = self._look_twice({n: planned[n] for n, left in found.items() if left.steps})
-        self._refuse_stale(state, ids, found, second)
+        if moved := list(find_moved(self.plan, state, ids, found, second)):
+            raise StalePlanError(moved)
         found |= dict.fromkeys(second.gone, Remaining())
         for name, remaining in found.items():
             if remaining.is_done:
@@ -134,7 +135,7 @@ class _Run:
     def execute(self) -> None:
         """Do creates, expansions, configs, deletions; a failed topic does not stop the others.
 
-        But for deletions: what is to go may be what something that failed was to replace.
+        But for deletions: what is to go may be what something else was to replace.
         """
         for phase, kind in PHASES:
             if kind is DeleteTopic:
@@ -174,27 +175,13 @@ class _Run:
         ]
         return Applied(tuple(sorted(outcomes, key=lambda o: o.topic)), self.stopped == INTERRUPTED)
 
-    def _refuse_stale(
-        self,
-        state: ClusterState,
-        ids: Mapping[str, str],
-        found: Mapping[str, Remaining],
-        second: SecondLook,
-    ) -> None:
-        moved = [*find_recreated(self.plan, ids)]
-        moved += [finding for remaining in found.values() for finding in remaining.moved]
-        steps = [step for remaining in found.values() for step in remaining.steps]
-        moved += [finding for findings in second.used.values() for finding in findings]
-        moved += find_moved_brokers(steps, self.plan.brokers, state.brokers)
-        if moved:
-            raise StalePlanError(moved)
-
     def _hold_back(self) -> None:
-        """Look at deletions a last time: nothing that is used, or if anything failed, is sent."""
+        """Look at deletions a last time: none is sent of what is used, or if not all is done."""
         doomed = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
-        if any(topic.failure for topic in self.topics.values()):
+        failed = any(topic.failure for topic in self.topics.values())
+        if failed or any(topic.refusals for topic in self.plan.topics):
             for topic in doomed.values():
-                topic.hold_back(FAILED_BEFORE)
+                topic.hold_back(NOT_ALL_DONE)
             return
         second = self._look_twice({name: topic.planned for name, topic in doomed.items()})
         for name, findings in second.used.items():

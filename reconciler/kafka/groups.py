@@ -7,6 +7,7 @@ whose coordinator is away.
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,14 @@ from reconciler.kafka.rights import is_denial
 from reconciler.kafka.second_client import UntranslatableError, open_second_client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDescription
 
     from reconciler.kafka.connection import Connection
 
 OFFSETS_TOPIC = "__consumer_offsets"
+BATCH = 100
 _IDLE = ("Empty", "Dead")
 _UNSETTLED = ("PreparingRebalance", "CompletingRebalance", "Assigning")
 _UNSETTLED_NOW = (
@@ -107,7 +109,7 @@ def _list_active(connection: Connection, found: Groups) -> list[dict[str, Any]]:
     try:
         with open_second_client(connection.settings, nodes) as client:
             listed = client.list_groups(broker_ids=[node.id for node in nodes])
-    except (UntranslatableError, ClientError, OSError, ValueError) as error:
+    except (UntranslatableError, ClientError, OSError, ValueError, RuntimeError) as error:
         reason = connection.settings.redact(str(error))
         found.miss(f"consumer groups cannot be listed: {reason}", "delete it by hand")
         return []
@@ -137,9 +139,10 @@ def _add_readers(
     found: Groups,
 ) -> None:
     """Add the groups whose members read a topic now, or are about to (KIP-848)."""
-    if not groups:
-        return
-    asked = client.describe_consumer_groups(list(groups), request_timeout=REQUEST_S)
+    asked: dict[str, Any] = {}
+    for batch in _cut(groups):
+        asked |= client.describe_consumer_groups(batch, request_timeout=REQUEST_S)
+        wait(asked.values())
     for group, answer in asked.items():
         try:
             described = answer.result()
@@ -161,15 +164,17 @@ def _list_read(described: ConsumerGroupDescription) -> set[str]:
 def _add_committers(
     connection: Connection,
     client: AdminClient,
-    groups: Iterable[str],
+    groups: Sequence[str],
     partitions: Sequence[TopicPartition],
     found: Groups,
 ) -> None:
-    """Add the groups that hold committed offsets; asked one by one, all at once."""
+    """Add the groups that hold committed offsets: a request a group, many at once."""
     asked: dict[str, Any] = {}
-    for group in groups:
-        wanted = [ConsumerGroupTopicPartitions(group, list(partitions))]
-        asked |= client.list_consumer_group_offsets(wanted, request_timeout=REQUEST_S)
+    for batch in _cut(groups):
+        for group in batch:
+            wanted = [ConsumerGroupTopicPartitions(group, list(partitions))]
+            asked |= client.list_consumer_group_offsets(wanted, request_timeout=REQUEST_S)
+        wait(asked.values())
     for group, answer in asked.items():
         try:
             held = answer.result().topic_partitions
@@ -181,6 +186,12 @@ def _add_committers(
                 _miss_group(connection, group, KafkaException(partition.error), found)
             elif partition.offset >= 0:
                 found.add(partition.topic, group)
+
+
+def _cut(groups: Sequence[str]) -> Iterator[list[str]]:
+    """Yield so many groups that the brokers answer within a request's time."""
+    for start in range(0, len(groups), BATCH):
+        yield list(groups[start : start + BATCH])
 
 
 def _miss_group(

@@ -215,6 +215,8 @@ def test_an_estate_that_allows_it_deletes(doomed: Doomed, tmp_path: Path) -> Non
     estate = write_estate(tmp_path, doomed.name, "guards: {max_deletes: 1}")
     servers = doomed.cluster.bootstrap_servers
     plan = build_plan(estate, "lab", read_cluster(estate, "lab", bootstrap_servers=servers))
+    (note,) = plan.notes
+    assert note.way_out.startswith(f"write cluster_id: {doomed.cluster.cluster_id} in ")
     applied = apply_plan(plan, estate, bootstrap_servers=servers)
     assert outcomes(applied) == {doomed.name: "done"}
     again = build_plan(estate, "lab", read_cluster(estate, "lab", bootstrap_servers=servers))
@@ -299,6 +301,13 @@ def test_a_write_while_the_rest_is_done_holds_the_deletion_back(
         "it was written to (partition 0) since the plan was made"
     )
     assert not applied.succeeded
+    assert doomed.exists()
+
+
+def test_a_refusal_that_is_skipped_holds_deletions_back(doomed: Doomed, topic_prefix: str) -> None:
+    new = spec(f"{topic_prefix}new", partitions=1, replication_factor=9)
+    applied = doomed.bench.apply(doomed.plan(new), skip_refused=True)
+    assert outcomes(applied) == {new.name: "refused", doomed.name: "not attempted"}
     assert doomed.exists()
 
 
