@@ -55,6 +55,7 @@ class TopicSpec:
     acknowledge: frozenset[str] = frozenset()
     owner: str | None = None
     description: str | None = None
+    profile: str | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def where(self, path: str) -> Location:
@@ -337,7 +338,8 @@ class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
     `topics` holds changes, refusals and notes by name; what needs no change is counted in
-    `unchanged`, whether or not there is a note to it.
+    `unchanged`, whether or not there is a note to it. Where `refusals` is not empty the plan is
+    refused as a whole: nothing of it is applied, whatever is skipped.
     """
 
     cluster: str
@@ -349,6 +351,7 @@ class Plan:
     live_topics: int = 0
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()

@@ -98,6 +98,24 @@ _CONFIGS: tuple[Rule, ...] = (
     Rule("tiered-copy-disabled", "A tiered topic that copies nothing more keeps all locally."),
 )
 
+# What a team's own policy allows (policy), and how it is written (spec.policy_keys).
+_POLICY: tuple[Rule, ...] = (
+    Rule("policy-name", "A topic's name matches the pattern of its policy, from end to end."),
+    Rule("policy-owner", "A topic names its owner where the policy requires one."),
+    Rule("policy-description", "A topic describes its records where the policy requires that."),
+    Rule("policy-partitions", "A topic has as many partitions as its policy allows."),
+    Rule("policy-replication", "A topic has as many replicas as its policy allows."),
+    Rule("policy-config", "A topic's file sets only configs that its policy leaves to it."),
+    Rule("policy-config-missing", "Configs that a policy requires are set."),
+    Rule("policy-config-value", "Configs are within the ranges and values of their policy."),
+    Rule("policy-rule", "Rules that a team wrote itself hold for every topic and change."),
+    Rule("policy-rule-open", "A rule answers true or false wherever it is asked."),
+    Rule("policy-expression", "Rules are CEL, and speak of what there is."),
+    Rule("policy-pattern", "A pattern is a regular expression as Python reads it."),
+    Rule("policy-range", "A range has something in it: its least does not exceed its most."),
+    Rule("config-not-offered", "Where a service knows fewer configs, specs ask for no others."),
+)
+
 # Replica assignments and counts that contradict each other (spec.rules).
 _ASSIGNMENTS: tuple[Rule, ...] = (
     Rule("assignment-form", "An assignment has one row of broker ids for each partition."),
@@ -179,6 +197,7 @@ _PLAN: tuple[Rule, ...] = (
         "risk-not-acknowledged",
         "Data loss, and reordering of compacted topics, is accepted by name.",
     ),
+    Rule("guard-max-changed", "One plan changes no larger a share of a cluster than is allowed."),
     Rule("plan-form", "A plan file has the form that its schema describes."),
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
@@ -202,6 +221,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "estate": _ESTATE,
         "names": _NAMES,
         "configs": _CONFIGS,
+        "policies": _POLICY,
         "assignments": _ASSIGNMENTS,
         "differences": _DIFF,
         "cluster": _CLUSTER,

@@ -16,7 +16,7 @@ from reconciler.adopt.factor import factor
 from reconciler.adopt.lay_out import lay_out
 from reconciler.adopt.update import restrict_topics, update_topics
 from reconciler.adopt.wishes import drop_look_alikes, list_wishes
-from reconciler.diff import diff_topics
+from reconciler.diff import diff_topics, leave_unoffered
 from reconciler.errors import Finding, Severity
 from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import catalogue as choose_catalogue
@@ -51,6 +51,7 @@ def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Ad
     known = set(staging.texts)
     catalogue = _choose_catalogue(estate, state, request.cluster)
     entry = estate.clusters.get(request.cluster)
+    state = leave_unoffered(state, entry.known_configs if entry else None)
     wishes, notes = list_wishes(
         state,
         catalogue,

@@ -97,7 +97,9 @@ def build_plan(
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),
     )
-    return replace(plan, notes=(*plan.notes, *_warn_of_strange_cluster(entry, plan)))
+    plan = replace(plan, notes=(*plan.notes, *_warn_of_strange_cluster(entry, plan)))
+    live = _count_governed(entry, state)
+    return stage.guard_plan(plan, entry.guards, live, entry.where("guards.max_changed"))
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
@@ -122,12 +124,17 @@ def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
 def _diff(
     estate: Estate, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
 ) -> tuple[TopicDiff, ...]:
-    from reconciler.diff import diff_topics
+    from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
+    from reconciler.plan import judge_changes
+    from reconciler.spec import make_judge
     from reconciler.spec.configs import catalogue
 
     entry = find_cluster(estate, cluster)
-    release = catalogue(entry.kafka_version)
-    return diff_topics(specs, state, release, entry.exclude_brokers, entry.guards)
+    release, offered = catalogue(entry.kafka_version), entry.known_configs
+    managed = leave_unoffered(state, offered)
+    diffs = diff_topics(specs, managed, release, entry.exclude_brokers, entry.guards)
+    judged = judge_changes(diffs, managed, make_judge(entry, release))
+    return note_unoffered(judged, state, offered)
 
 
 def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
@@ -146,6 +153,14 @@ def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
     what = f"the snapshot tells no config_defaults, so those of Kafka {release.version} are assumed"
     note = Finding("snapshot-assumed", what, severity=Severity.NOTE)
     return replace(state, config_defaults=defaults, notes=(*state.notes, note))
+
+
+def _count_governed(entry: ClusterEntry, state: ClusterState) -> int:
+    """Count the live topics that guards hold shares against, whatever part is planned."""
+    return sum(
+        not topic.internal and not any(fnmatchcase(topic.name, p) for p in entry.ignore)
+        for topic in state.topics.values()
+    )
 
 
 def _list_ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> list[str]:

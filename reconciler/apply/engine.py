@@ -26,7 +26,7 @@ from reconciler.model import (
     Outcome,
     OutcomeKind,
 )
-from reconciler.plan import is_deletion, steps_of
+from reconciler.plan import is_deletion, list_refusals, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,8 +64,7 @@ def apply_plan(
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError where the
     cluster cannot be read, before anything is written.
     """
-    refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
-    if refusals and not skip_refused:
+    if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
     run = _Run(plan, reader, writer, clock, observe)
     run.check_against_cluster()
@@ -179,7 +178,7 @@ class _Run:
         """Look at deletions a last time: none is sent of what is used, or if not all is done."""
         doomed = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
         failed = any(topic.failure for topic in self.topics.values())
-        if failed or any(topic.refusals for topic in self.plan.topics):
+        if failed or list_refusals(self.plan):
             for topic in doomed.values():
                 topic.hold_back(NOT_ALL_DONE)
             return

@@ -117,10 +117,9 @@ def _expect(plan: Plan, expected: str | None) -> None:
 def _has_work(plan: Plan, *, skip_refused: bool) -> bool:
     """Tell whether there is something to do. Errors: RefusedPlanError, the plan being shown."""
     from reconciler.errors import RefusedPlanError
-    from reconciler.plan import steps_of
+    from reconciler.plan import list_refusals, steps_of
 
-    refusals = [refusal for topic in plan.topics for refusal in topic.refusals]
-    if refusals and not skip_refused:
+    if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
     return any(steps_of(topic) for topic in plan.topics)
 

@@ -155,8 +155,8 @@ def _write_whole(path: Path, text: str) -> None:
 
 def exit_code(plan: Plan, *, detailed: bool) -> int:
     """Return 1 where something is refused, 2 where changes are pending and that was asked."""
-    from reconciler.plan import steps_of
+    from reconciler.plan import list_refusals, steps_of
 
-    if any(topic.refusals for topic in plan.topics):
+    if list_refusals(plan):
         return 1
     return PENDING if detailed and any(steps_of(topic) for topic in plan.topics) else 0

@@ -6,7 +6,13 @@ is silent. Forbidden here: deciding where replicas go, and anything that reads t
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.deletions import describe_time, object_to_use
-from reconciler.diff.fields import NOT_MANAGED_KEYS, FieldChange, managed_overrides
+from reconciler.diff.fields import (
+    NOT_MANAGED_KEYS,
+    FieldChange,
+    managed_overrides,
+    wished_partitions,
+)
+from reconciler.diff.offered import leave_unoffered, note_unoffered
 from reconciler.diff.topics import ConfigEquality, TopicDiff, diff_topics
 
 __all__ = [
@@ -17,6 +23,9 @@ __all__ = [
     "describe_time",
     "diff_topics",
     "eligible_brokers",
+    "leave_unoffered",
     "managed_overrides",
+    "note_unoffered",
     "object_to_use",
+    "wished_partitions",
 ]

@@ -163,6 +163,7 @@ def _plan_deletion(
         after=before if diff.refusals else None,
         risks=risks,
         refusals=diff.refusals,
+        notes=diff.notes,
         deletion=None if diff.refusals else diff.deletion,
     )
 

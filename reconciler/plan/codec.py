@@ -1,8 +1,8 @@
 """A plan as canonical JSON, sealed by a fingerprint, and back.
 
 The fingerprint covers what the plan does and rests on: the cluster, the racks of the brokers that
-take something, and each topic's images, risks and refusals; not the rest of the cluster, nor how
-balanced it is.
+take something, each topic's images, risks and refusals, and what is refused of the whole; not the
+rest of the cluster, nor how balanced it is.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _is_derived(document: PlanDocument, plan: Plan) -> bool:
 def fingerprint_plan(plan: Plan) -> str:
     """Return the SHA-256, in hex, of what the plan does and rests on."""
     used = {b for topic in plan.topics for step in steps_of(topic) for b in brokers_of(step)}
-    essence = {
+    essence: dict[str, object] = {
         "format": FORMAT_VERSION.partition(".")[0],
         "cluster": [plan.cluster, plan.cluster_id],
         "brokers": [[broker.id, broker.rack] for broker in plan.brokers if broker.id in used],
@@ -92,6 +92,8 @@ def fingerprint_plan(plan: Plan) -> str:
             for topic, resource in zip(plan.topics, map(_resource, plan.topics), strict=True)
         ],
     }
+    if plan.refusals:
+        essence["refusals"] = [refusal.rule for refusal in plan.refusals]
     # Half characters come from files that are no plans of ours: they are to fail as tampered with.
     text = _canonical(_plain(essence)).encode(errors="surrogatepass")
     return sha256(text).hexdigest()
@@ -170,6 +172,7 @@ def _document(plan: Plan) -> PlanDocument:
         summary=summarise(plan),
         unmanaged=plan.unmanaged,
         notes=plan.notes,
+        refusals=plan.refusals,
     )
 
 
@@ -217,6 +220,7 @@ def _plan(document: PlanDocument) -> Plan:
         live_topics=document.summary.live,
         unmanaged=document.unmanaged,
         notes=document.notes,
+        refusals=document.refusals,
         balance_before=cluster.balance_before,
         balance_after=cluster.balance_after,
         levels=cluster.levels,

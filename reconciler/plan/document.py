@@ -97,3 +97,4 @@ class PlanDocument(_Document):
     summary: SummaryDocument
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()

@@ -58,6 +58,7 @@ def annotate_plan(plan: Plan) -> Iterator[Annotation]:
 
     A deletion stays a warning: it is what a reviewer is to see first.
     """
+    yield from map(annotate, plan.refusals)
     for topic in plan.topics:
         for refusal in topic.refusals:
             yield annotate(refusal, topic)
@@ -111,10 +112,10 @@ def annotate_findings(findings: Iterable[Finding]) -> str:
 
 
 def list_outputs(plan: Plan) -> dict[str, str]:
-    """Return what later steps of a workflow decide by."""
+    """Return what later steps of a workflow decide by; a refusal of the whole counts as one."""
     return {
         "changes": str(sum(bool(steps_of(topic)) for topic in plan.topics)),
-        "refused": str(sum(bool(topic.refusals) for topic in plan.topics)),
+        "refused": str(len(plan.refusals) + sum(bool(topic.refusals) for topic in plan.topics)),
         "fingerprint": fingerprint_plan(plan),
     }
 

@@ -50,6 +50,8 @@ def render_text(plan: Plan, *, colour: bool = False) -> str:
     """Render a plan for a terminal. Returns lines ending in a newline."""
     paint = Paint(colour)
     blocks = [[paint("bold", describe_cluster(plan))]]
+    if plan.refusals:
+        blocks.append(list(_whole(plan.refusals, paint)))
     racks = group_racks(plan.brokers)
     blocks += [list(_topic(topic, racks, paint)) for topic in plan.topics]
     if plan.notes:
@@ -85,12 +87,24 @@ def _topic(topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:
     if topic.refusals:
         yield _title(paint("red", "x refuse "), topic.name, "", paint("dim", _place(topic)))
     for refusal in topic.refusals:
-        yield DETAIL + f"{capital(refusal.what)}."
-        yield DETAIL + f"{capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
+        yield from _reason(refusal, paint)
     if not steps and not topic.refusals:
         yield _title(paint("dim", "= keep   "), topic.name, "", paint("dim", _place(topic)))
     for note in topic.notes:
         yield DETAIL + _note(note, paint)
+
+
+def _whole(refusals: Iterable[Finding], paint: Paint) -> Iterator[str]:
+    """Say first what is refused of the plan as a whole."""
+    for refusal in refusals:
+        place = f"{refusal.where.file}:{refusal.where.line}" if refusal.where else ""
+        yield _title(paint("red", "x refuse "), "the whole plan", "", paint("dim", place))
+        yield from _reason(refusal, paint)
+
+
+def _reason(refusal: Finding, paint: Paint) -> Iterator[str]:
+    yield DETAIL + f"{capital(refusal.what)}."
+    yield DETAIL + f"{capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
 
 
 def _place(topic: PlannedTopic) -> str:
@@ -233,7 +247,8 @@ def count_changes(plan: Plan) -> list[str]:
         "to configure": summary.configure,
         "refused": summary.refused,
     }
-    return [f"{number:,} {what}" for what, number in counts.items() if number]
+    whole = ["refused as a whole"] if plan.refusals else []
+    return [*(f"{number:,} {what}" for what, number in counts.items() if number), *whole]
 
 
 def _closing(plan: Plan, paint: Paint) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Location
 from reconciler.model import Guards
+from reconciler.policy import Policy, lay_policy
+from reconciler.spec.policy_form import make_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +27,12 @@ somebody asks. Then topics that name no clusters go to it as they go to any othe
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
-    """A cluster of the estate. `client` holds references to secrets, unresolved."""
+    """A cluster of the estate. `client` holds references to secrets, unresolved.
+
+    `policy` is the cluster's own laid over the estate's. `known_configs` are the only configs that
+    a managed service knows; None where Kafka's catalogue says it all.
+    `fields` tells where a guard was written, by a dotted path ("guards.max_changed").
+    """
 
     name: str
     location: Location
@@ -37,6 +44,13 @@ class ClusterEntry:
     guards: Guards = field(default_factory=Guards)
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    policy: Policy = field(default_factory=Policy)
+    known_configs: frozenset[str] | None = None
+    fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def where(self, path: str) -> Location:
+        """Return where `path` was written, or the cluster."""
+        return self.fields.get(path, self.location)
 
 
 def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[str, ClusterEntry]:
@@ -44,14 +58,18 @@ def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[st
 
     `table` tells where in `file` each was written.
     """
-    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1))}
+    policy = make_policy(document.policy)
+    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1), policy=policy)}
     places = table["clusters"].places() if document.clusters else {}
     for name, form in sorted(document.clusters.items()):
-        entries[name] = _make_entry(name, form, places[name])
+        entries[name] = _make_entry(name, form, places[name], table["clusters"][name], policy)
     return entries
 
 
-def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
+def _make_entry(
+    name: str, form: ClusterForm, where: Location, table: Table, policy: Policy
+) -> ClusterEntry:
+    guards = table["guards"].places() if form.guards.model_fields_set else {}
     return ClusterEntry(
         name=name,
         location=where,
@@ -63,4 +81,7 @@ def _make_entry(name: str, form: ClusterForm, where: Location) -> ClusterEntry:
         guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
         strategy=form.strategy,
         capacity=MappingProxyType(dict(form.capacity)),
+        policy=lay_policy(policy, make_policy(form.policy)),
+        known_configs=None if form.known_configs is None else frozenset(form.known_configs),
+        fields=MappingProxyType({f"guards.{key}": place for key, place in guards.items()}),
     )

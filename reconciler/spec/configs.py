@@ -6,6 +6,7 @@ way out. Stricter than the broker where that protects: see `docs/rules.md`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -108,6 +109,20 @@ class Catalogue:
                 return float(a) == float(b)
             case _:
                 return False
+
+    def interpret(self, key: str, text: str) -> int | float | bool | str | list[str]:
+        """Return what a value is: a number, a flag, a list; or text, such as what is no number."""
+        match self.keys[key].type if key in self.keys else ConfigType.STRING:
+            case ConfigType.INT | ConfigType.LONG | ConfigType.DOUBLE as kind:
+                with suppress(ValueError):
+                    return float(text) if kind is ConfigType.DOUBLE else int(text)
+            case ConfigType.BOOLEAN:
+                return text == "true"
+            case ConfigType.LIST:
+                return list(split_list(text))
+            case ConfigType.STRING:
+                pass
+        return text
 
     def dimension(self, key: str) -> Dimension | None:
         """Return what a key measures; None for one that has no description yet."""

@@ -12,6 +12,7 @@ from reconciler.spec.configs import catalogue
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.files import find_files, read_file, show_path
 from reconciler.spec.form_errors import check_form
+from reconciler.spec.governor import Governor
 from reconciler.spec.load import load_text
 from reconciler.spec.resolve import ConfigReader, Written, WrittenTopic, pair_topic, resolve_topic
 from reconciler.spec.rules import check_cluster_topics, check_spec, check_topics, refuse_cluster
@@ -85,12 +86,18 @@ def load_estate(path: Path) -> Estate:
 
 def _check_clusters(documents: _Documents) -> Iterator[Finding]:
     """Check each cluster, and tell what is wrong on several of them once."""
-    told: set[tuple[Location | None, str]] = set()
+    told: set[tuple[Location | None, str, str]] = set()
     for cluster in documents.list_checked():
         findings = documents.resolve(cluster)[1]
-        yield from (finding for finding in findings if (finding.where, finding.rule) not in told)
-        told.update((finding.where, finding.rule) for finding in findings)
+        yield from (finding for finding in findings if _gist(finding) not in told)
+        told.update(map(_gist, findings))
     yield from documents.check_unused_configs()
+
+
+def _gist(finding: Finding) -> tuple[Location | None, str, str]:
+    """Return what makes a finding another one: place and rule, and the rule that a team wrote."""
+    own = finding.rule in ("policy-rule", "policy-rule-open")
+    return finding.where, finding.rule, finding.what if own else ""
 
 
 def _raise_errors(findings: Collection[Finding]) -> None:
@@ -144,7 +151,8 @@ class _Documents:
         }
         for layer in (*inherited, *profiles.values()):
             configs.read(layer.model.config)
-        specs, findings = [], []
+        governor = Governor(self.list_entries()[cluster], configs.catalogue)
+        specs, findings = [], list(governor.findings)
         for topic in self.topics:
             if topic.targets(cluster):
                 profile = profiles.get(str(topic.document.profile))
@@ -153,6 +161,7 @@ class _Documents:
                 specs.append(spec)
                 if not topic.partial:
                     findings += [*check_spec(spec, cluster), *configs.check_together(spec)]
+                    findings += governor.check(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
         return tuple(specs), findings

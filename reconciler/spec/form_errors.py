@@ -138,6 +138,8 @@ def _keys_at(model: type[BaseModel], path: tuple[int | str, ...]) -> tuple[str, 
     for step in path:
         fields = getattr(current, "model_fields", None)
         current = fields[str(step)].annotation if fields is not None else _value_type(current)
+        if type(None) in get_args(current):
+            current = get_args(current)[0]  # a model that may be left out
     return tuple(sorted(current.model_fields))
 
 
@@ -149,7 +151,13 @@ def _ask_for(document: Table, path: tuple[int | str, ...]) -> list[Finding]:
     """Ask for a missing key, unless it stands there by another name and is found as unknown."""
     parent: Table = _walk(document, path[:-1])
     key = str(path[-1])
-    examples = {"topic": "topic: orders.events", "version": "version: 1"}
+    examples = {
+        "topic": "topic: orders.events",
+        "version": "version: 1",
+        "pattern": "pattern: '[a-z]+(\\.[a-z]+)+'",
+        "check": "check: spec.partitions <= 48",
+        "message": "message: and what people are to do about it",
+    }
     if any(_OTHER_NAMES.get(fold(written)) == key for written in parent):
         return []
     way_out = f"write {examples[key]}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.spec.configs import Catalogue
     from reconciler.spec.settings import Settings
     from reconciler.spec.shape import Layer, TopicDocument
-    from reconciler.spec.values import Table, Value
+    from reconciler.spec.values import Table, Text, Value
 
 _COUNTS = ("partitions", "replication_factor")
 _FLAT = (*_COUNTS, "rack_aware", "state", "acknowledge", "assignment")
@@ -182,7 +182,7 @@ def resolve_topic(
         draft.lay(depth, layer, configs)
     draft.derive_counts()
     config = {key: value for key, (value, _) in sorted(draft.config.items()) if value is not None}
-    owner, description = topic.document.owner, topic.document.description
+    document = topic.document
     return TopicSpec(
         name=topic.name,
         location=topic.where,
@@ -193,7 +193,12 @@ def resolve_topic(
         rack_aware=draft.rack_aware,
         absent=draft.state == "absent",
         acknowledge=frozenset(map(str, draft.acknowledge)),
-        owner=None if owner is None else str(owner),
-        description=None if description is None else str(description),
+        owner=_plain(document.owner),
+        description=_plain(document.description),
+        profile=_plain(document.profile),
         fields=MappingProxyType(draft.places()),
     )
+
+
+def _plain(text: Text | None) -> str | None:
+    return None if text is None else str(text)

@@ -7,8 +7,9 @@ reconciler.spec.form_errors.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from reconciler.spec.form import Form
 from reconciler.spec.keys import (
     BrokerIds,
     Capacity,
@@ -33,15 +34,10 @@ from reconciler.spec.keys import (
     WordList,
     Words,
 )
+from reconciler.spec.policy_form import PolicyForm
 from reconciler.spec.settings import Settings
 
 DAYS_7_MS = 7 * 86_400_000
-
-
-class Form(BaseModel):
-    """What every model shares: no unknown keys, nothing converted silently."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Layer(Form):
@@ -132,6 +128,13 @@ class ClusterForm(Form):
     guards: GuardsForm = Field(
         default_factory=GuardsForm, description="What a single plan may do at most."
     )
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What its topics may be, over the estate's policy."
+    )
+    known_configs: WordList | None = Field(
+        default=None,
+        description="The topic configs that a managed service knows; others are left alone.",
+    )
     strategy: Strategy = Field(
         default="optimal", description="How replicas are placed; striped goes round the brokers."
     )
@@ -146,4 +149,7 @@ class ClustersDocument(Form):
     version: FormatVersion = Field(description="The version of this file's format: 1.")
     defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
     profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    policy: PolicyForm = Field(
+        default_factory=PolicyForm, description="What topics may be, on every cluster."
+    )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")

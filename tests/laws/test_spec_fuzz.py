@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from reconciler.errors import Finding
 
 ROOT = Path(__file__).parents[2]
-CLUSTERS = (ROOT / "topics" / "clusters.yaml").read_bytes()
+CLUSTERS = (
+    (ROOT / "topics" / "clusters.yaml").read_bytes()
+    + b"""\
+    known_configs: [retention.ms]
+    policy:
+      exempt: {policy-owner: [shop.*]}
+      rules:
+        few: {when: spec.partitions != null, check: spec.partitions < 9, message: Few., on: spec}
+        big: {check: "spec.config['segment.bytes'] < 1 * GiB", message: Small., severity: note}
+"""
+)
 TOPICS = (
     (ROOT / "topics" / "shop.yaml").read_bytes()
     + b"""\

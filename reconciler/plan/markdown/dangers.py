@@ -55,6 +55,16 @@ def tell_refusals(plan: Plan) -> Section:
     )
 
 
+def tell_whole(plan: Plan) -> Section:
+    """Tell what is refused of the plan as a whole: always, since it is short."""
+    lines = [
+        f"> **The whole plan is refused.** {prose(capital(refusal.what))}. "
+        f"{prose(capital(refusal.way_out))}. {code(refusal.rule)}"
+        for refusal in plan.refusals
+    ]
+    return Section(Telling("> [!CAUTION]\n" + "\n>\n".join(lines) if lines else ""))
+
+
 def _fold_many(table: str, summary: str, *, few: bool) -> str:
     return table if few else folded(summary, table)
 
@@ -63,7 +73,9 @@ def _alarm(plan: Plan) -> str:
     number = sum(bool(topic.refusals) for topic in plan.topics)
     refused = f"{count(number, 'topic')} {'is' if number == 1 else 'are'} refused"
     rest = "There is nothing else to apply."
-    if any(steps_of(topic) for topic in plan.topics):
+    if plan.refusals:
+        rest = "Nothing of this plan is applied."
+    elif any(steps_of(topic) for topic in plan.topics):
         rest = (
             "Apply does nothing of this plan until that is settled, unless told `--skip-refused`."
         )

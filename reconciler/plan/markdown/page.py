@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.markdown.changes import tell_changes, tell_notes, tell_outcome, tell_strangers
-from reconciler.plan.markdown.dangers import count_risks, tell_refusals, tell_risks
+from reconciler.plan.markdown.dangers import count_risks, tell_refusals, tell_risks, tell_whole
 from reconciler.plan.markdown.deletions import tell_deletions
 from reconciler.plan.markdown.details import WITHOUT, tell_details
 from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
@@ -34,15 +34,8 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     head, foot = _head(plan), _foot(plan, saved)
     closing = _left_out([""], saved, plan)
     room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
-    sections = (
-        tell_deletions,
-        tell_refusals,
-        tell_risks,
-        tell_changes,
-        tell_outcome,
-        tell_notes,
-        tell_strangers,
-    )
+    dangers = (tell_deletions, tell_whole, tell_refusals, tell_risks)
+    sections = (*dangers, tell_changes, tell_outcome, tell_notes, tell_strangers)
     (*first, notes, strangers), room = fold((tell(plan) for tell in sections), room)
     details = tell_details(plan, room)
     told = [*first, details, notes, strangers]
@@ -84,7 +77,7 @@ def _foot(plan: Plan, saved: str | None) -> str:
     """Name the plan, and say how to apply exactly it."""
     fingerprint = fingerprint_plan(plan)
     lines = [f"Fingerprint {code(fingerprint)}"]
-    if any(steps_of(topic) for topic in plan.topics):
+    if any(steps_of(topic) for topic in plan.topics) and not plan.refusals:
         fresh = f"{_named(plan)} --expect {fingerprint}"
         apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"
         lines.insert(0, f"To apply exactly this: {code(apply)}")

@@ -174,3 +174,24 @@ def test_the_sandbox_needs_no_entry(snapshot: str, tmp_path: Path) -> None:
     root = tmp_path / "topics"
     assert run(["import", str(root), "--cluster", "sandbox", "--against", snapshot]) == 0
     assert "clusters:" not in read(root)["clusters.yaml"].partition("version")[2]
+
+
+def test_what_a_service_keeps_to_itself_stays_out_of_the_specs(
+    snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "clusters.yaml").write_text(
+        "version: 1\nclusters: {prod: {known_configs: [cleanup.policy]}}\n"
+    )
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*verb, "--topic", "orders.*"]) == 0
+    text = read(root)["orders.yaml"]
+    assert "retention.ms" not in text
+    assert "cleanup.policy: compact" in text
+    capsys.readouterr()
+    plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
+    assert run(plan) == 0
+    assert (
+        "retention.ms is set on the topic and is none of known_configs" in capsys.readouterr().out
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shorthand import CATALOGUE, HERE, NOW_MS, ONE, cluster, diff, said, spec, topic, unused_cluster
 
-from reconciler.diff import FieldChange, diff_topics
+from reconciler.diff import FieldChange, diff_topics, leave_unoffered
 from reconciler.model import Deletion, Guards
 
 if TYPE_CHECKING:
@@ -167,6 +167,15 @@ def test_a_retention_by_default_counts_as_well() -> None:
         unused_cluster(topic(), emptied=True), config_defaults={"retention.ms": str(7 * DAY)}
     )
     assert refusals(state) == []
+
+
+def test_a_retention_that_the_service_does_not_offer_counts_as_well() -> None:
+    live = topic(config={"retention.ms": str(DAY)})
+    state = replace(
+        unused_cluster(live, emptied=True), config_defaults={"retention.ms": str(7 * DAY)}
+    )
+    (refusal,) = refusals(leave_unoffered(state, frozenset({"cleanup.policy"})))
+    assert "retention.ms is 1d, unused_for 7d" in refusal
 
 
 # The topic itself.

@@ -497,3 +497,20 @@ def test_a_ratio_keeps_its_value(ratio: float) -> None:
     spelled = NEWEST.normalise("min.cleanable.dirty.ratio", ratio, HERE)
     assert isinstance(spelled, str)
     assert float(spelled) == ratio
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("retention.ms", "-1", -1),
+        ("min.cleanable.dirty.ratio", "0.5", 0.5),
+        ("preallocate", "false", False),
+        ("cleanup.policy", "compact,delete", ["compact", "delete"]),
+        ("compression.type", "zstd", "zstd"),
+        ("retention.ms", "for ever", "for ever"),
+        ("no.such", "1", "1"),
+    ],
+)
+def test_a_value_is_interpreted_as_what_it_is(key: str, text: str, value: object) -> None:
+    found = catalogue(None).interpret(key, text)
+    assert (found, type(found)) == (value, type(value))

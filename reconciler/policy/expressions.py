@@ -1,0 +1,118 @@
+"""Expressions in CEL, compiled and evaluated: the only module that knows the library.
+
+The library is Google's own: it checks types while it compiles, refuses nesting below 32 levels,
+matches patterns in linear time (RE2) and ends comprehensions after 10,000 turns. It is imported
+where a rule exists, and not before.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, Kind
+from reconciler.policy.policy import Subject
+
+if TYPE_CHECKING:
+    from reconciler.policy.facts import Facts
+
+_ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
+_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_UNKNOWN = re.compile(r"undeclared reference to '([^']+)'")
+_EXPECTING = re.compile(r" expecting \{.*")
+
+
+Bound = Any
+"""Facts in the form that the library reads."""
+
+
+class ExpressionError(ValueError):
+    """An expression means nothing, or not what a rule needs. `what` is fit for a message."""
+
+    def __init__(self, what: str, way_out: str = "mend the expression") -> None:
+        self.what = what
+        self.way_out = way_out
+        super().__init__(what)
+
+
+class Expression:
+    """A condition on a subject, checked as far as its types are known."""
+
+    def __init__(self, text: str, subject: Subject) -> None:
+        """Compile `text`. Errors: ExpressionError, also where CEL is not installed."""
+        try:
+            self._compiled = _environment(subject).compile(text.encode().decode())
+        except UnicodeEncodeError as error:
+            raise ExpressionError("it holds half a character") from error
+        except RuntimeError as error:
+            raise _refuse_text(str(error), subject) from error
+        kind = self._compiled.return_type().name()
+        if kind not in ("BOOL", "DYN"):
+            raise _refuse_kind(kind)
+
+    def holds(self, facts: Bound) -> bool:
+        """Tell whether it is true of a subject. Errors: ExpressionError where that is open."""
+        try:
+            answer = self._compiled.eval(facts)
+        except RuntimeError as error:
+            raise ExpressionError(_STATUS.sub("", str(error))) from error
+        kind = answer.type().name()
+        if kind == "ERROR":
+            raise ExpressionError(_STATUS.sub("", str(answer.value())))
+        if kind != "BOOL":
+            raise _refuse_kind(kind)
+        return bool(answer.value())
+
+
+def bind_facts(facts: Facts, subject: Subject) -> Bound:
+    """Bind facts once for all the expressions that ask about them."""
+    return _environment(subject).Activation(facts)
+
+
+@cache
+def _environment(subject: Subject) -> Any:
+    try:
+        from cel_expr_python import cel
+    except ImportError as error:
+        what = "rules are written in CEL, which is not installed"
+        raise ExpressionError(what, "install reconciler[cel]") from error
+    kinds = {
+        Kind.FLAG: cel.Type.BOOL,
+        Kind.COUNT: cel.Type.INT,
+        Kind.TEXT: cel.Type.STRING,
+        Kind.TEXTS: cel.Type.List(cel.Type.STRING),
+        Kind.CONFIG: cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
+        Kind.NULLABLE: cel.Type.DYN,
+    }
+    known = FACTS_OF_SPECS if subject is Subject.SPEC else FACTS_OF_CHANGES
+    return cel.NewEnv(variables={name: kinds[kind] for name, kind in known.items()})
+
+
+def _refuse_kind(kind: str) -> ExpressionError:
+    what = f"its value is of the type {kind.lower()}, not true or false"
+    return ExpressionError(what, "compare it with something; what is not written is null")
+
+
+def _refuse_text(message: str, subject: Subject) -> ExpressionError:
+    what = _explain(message)
+    unknown = _UNKNOWN.match(what)
+    if unknown is None:
+        return ExpressionError(what)
+    if subject is Subject.SPEC and unknown[1] in FACTS_OF_CHANGES:
+        return ExpressionError(what, "write on: change beside it")
+    near = get_close_matches(unknown[1], FACTS_OF_CHANGES, n=1)
+    return ExpressionError(what, f"did you mean {near[0]}?" if near else "mend the expression")
+
+
+def _explain(message: str) -> str:
+    """Say in a line what the compiler found first, and where in the expression."""
+    found = _ERROR.search(message)
+    if found is None:
+        return _STATUS.sub("", message).partition("\n")[0]
+    line, column, what = int(found[1]), int(found[2]), found[3]
+    what = _EXPECTING.sub("", _STATUS.sub("", what)).replace(" (in container '')", "")
+    if line < 1:
+        return what  # it is too deep to have a place
+    return f"{what} at " + (f"line {line}, " if line > 1 else "") + f"character {column}"

@@ -1,0 +1,135 @@
+"""The limits of a policy, held against one spec: each finding names the limit and the way out."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding
+from reconciler.units import describe_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reconciler.errors import Location
+    from reconciler.model import TopicSpec
+    from reconciler.policy.policy import Bounds, Policy
+
+_COUNTS = {"partitions": "policy-partitions", "replication_factor": "policy-replication"}
+_WORDS = {"owner": "the team that answers for it", "description": "what a record of it says"}
+
+
+def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+    """Check a resolved spec; one that asks for the topic's deletion passes."""
+    if spec.absent:
+        return
+    for finding in _check(spec, policy, cluster):
+        if not _matches(spec.name, policy.exempt.get(finding.rule, ())):
+            yield finding
+
+
+def _check(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+    yield from _check_name(spec, policy)
+    yield from _check_words(spec, policy)
+    for key, rule in _COUNTS.items():
+        count, bounds = getattr(spec, key), getattr(policy, key)
+        if count is not None and bounds is not None:
+            yield from _check_bounds(rule, spec, key, (count, f"{key} {count}"), bounds, cluster)
+    yield from _check_written(spec, policy, cluster)
+    yield from _check_values(spec, policy, cluster)
+
+
+def _check_name(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
+    wanted = policy.name
+    if wanted is not None and not wanted.pattern.fullmatch(spec.name):
+        means = wanted.means or f"what the pattern {wanted.pattern.pattern} asks for"
+        what = f"the name '{spec.name}' is not {means}"
+        way_out = f"choose one that matches {wanted.pattern.pattern}, whole"
+        yield Finding("policy-name", what, way_out, spec.location)
+
+
+def _check_words(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
+    for key, example in _WORDS.items():
+        if getattr(policy, key) and getattr(spec, key) is None:
+            what = f"the topic '{spec.name}' has no {key}, and the policy requires one"
+            way_out = f"write {key}: {example}"
+            yield Finding(f"policy-{key}", what, way_out, spec.location)
+
+
+def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+    """Check which configs the topic's own file writes, and which are there at all."""
+    for key in spec.config:
+        where = spec.where(f"config.{key}")
+        if where.file != spec.location.file:
+            continue  # the estate's own defaults and profiles are for those who write the policy
+        denied = _find_match(key, policy.deny or ())
+        if denied is not None:
+            what = f"{key} is not for topics to set on {cluster}: the policy denies {denied}"
+            yield Finding("policy-config", what, "take it out of the topic", where)
+        elif policy.allow is not None and not _matches(key, policy.allow):
+            what = f"{key} is not among the configs that topics may set on {cluster}"
+            way_out = f"take it out of the topic; allowed are {', '.join(policy.allow)}"
+            yield Finding("policy-config", what, way_out, where)
+    for key in policy.require or ():
+        if key not in spec.config:
+            what = f"the topic '{spec.name}' has no {key} on {cluster}, and the policy requires it"
+            way_out = f"write {key} in its config, its profile or the defaults"
+            yield Finding("policy-config-missing", what, way_out, spec.location)
+
+
+def _check_values(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+    rule = "policy-config-value"
+    for key, value in spec.config.items():
+        shown = f"{key} {describe_value(key, value)}"
+        if key in policy.ranges:
+            path, number = f"config.{key}", (read_limit(key, value), shown)
+            yield from _check_bounds(rule, spec, path, number, policy.ranges[key], cluster)
+        allowed = policy.values.get(key)
+        if allowed is not None and not set(value.split(",")) <= set(allowed):
+            where, named = _place(spec, f"config.{key}")
+            what = f"{shown}{named} is not a value that the policy of {cluster} allows"
+            yield Finding(rule, what, f"use {' or '.join(allowed)}", where)
+
+
+def _check_bounds(
+    rule: str,
+    spec: TopicSpec,
+    path: str,
+    found: tuple[float, str],
+    bounds: Bounds,
+    cluster: str,
+) -> Iterator[Finding]:
+    """Hold a number against its limits. In: the number and how it is shown."""
+    number, shown = found
+    where, named = _place(spec, path)
+    if bounds.most is not None and number > bounds.most.number:
+        most = f"{bounds.most.shown}, the most that the policy of {cluster} allows"
+        yield Finding(
+            rule, f"{shown}{named} exceeds {most}", f"use at most {bounds.most.shown}", where
+        )
+    if bounds.least is not None and number < bounds.least.number:
+        least = f"{bounds.least.shown}, the least that the policy of {cluster} allows"
+        yield Finding(
+            rule, f"{shown}{named} is below {least}", f"use at least {bounds.least.shown}", where
+        )
+
+
+def _place(spec: TopicSpec, path: str) -> tuple[Location, str]:
+    """Return where a value was written; inherited, it is told once, whoever inherits it."""
+    where = spec.where(path)
+    own = where.file == spec.location.file
+    return where, "" if own else ", which topics inherit,"
+
+
+def read_limit(key: str, value: str) -> float:
+    """Read a number as Kafka does: a duration or size below zero stands for no limit."""
+    number = float(value)
+    return float("inf") if number < 0 and key.endswith((".ms", ".bytes")) else number
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return _find_match(name, patterns) is not None
+
+
+def _find_match(name: str, patterns: Iterable[str]) -> str | None:
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)

@@ -1,0 +1,111 @@
+"""A policy as a value, and a cluster's own laid over that of the estate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import Severity
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Mapping
+
+    from reconciler.errors import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One end of a range, and how a person wrote it. Units: those of what is limited."""
+
+    number: float
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A range whose ends belong to it; an end that is None is open."""
+
+    least: Limit | None = None
+    most: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamePattern:
+    """What the whole of a name matches, and what that means to people."""
+
+    pattern: re.Pattern[str]
+    means: str = ""
+
+
+class Subject(StrEnum):
+    """What a rule is asked about."""
+
+    SPEC = "spec"
+    CHANGE = "change"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of a team's own: where `when` holds, `check` has to; both are CEL.
+
+    `where` and `when_where` are the places of the expressions.
+    """
+
+    name: str
+    check: str
+    message: str
+    where: Location
+    when: str | None = None
+    when_where: Location | None = None
+    severity: Severity = Severity.ERROR
+    subject: Subject = Subject.SPEC
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What topics have to be. None, or a key that is not there, asks for nothing.
+
+    `allow` and `deny` hold patterns of config keys that topic files may or may not write; `ranges`
+    and `values`, what configs may be wherever they were written. A limit that is negative means no
+    limit, as it does to Kafka. `exempt` holds patterns of topic names, by the id of the rule that
+    spares them.
+    """
+
+    name: NamePattern | None = None
+    owner: bool | None = None
+    description: bool | None = None
+    partitions: Bounds | None = None
+    replication_factor: Bounds | None = None
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] | None = None
+    require: tuple[str, ...] | None = None
+    ranges: Mapping[str, Bounds] = field(default_factory=_nothing)
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    exempt: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    rules: Mapping[str, Rule] = field(default_factory=_nothing)
+
+
+def lay_policy(below: Policy, above: Policy) -> Policy:
+    """Lay a cluster's policy over the estate's: key by key, and maps key by key within."""
+    laid = {
+        key.name: _lay(getattr(below, key.name), getattr(above, key.name)) for key in fields(Policy)
+    }
+    return replace(below, **laid)
+
+
+def _lay(below: Any, above: Any) -> Any:
+    if above is None or below is None:
+        return below if above is None else above
+    if isinstance(above, Bounds):
+        return Bounds(above.least or below.least, above.most or below.most)
+    if isinstance(above, MappingProxyType):
+        laid = {key: _lay(below.get(key), value) for key, value in above.items()}
+        return MappingProxyType({**below, **laid})
+    return above

@@ -1,0 +1,279 @@
+"""The values of a policy's keys: who reads each, and what a JSON Schema says of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, TypeVar
+
+from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+
+from reconciler.errors import Finding, Severity
+from reconciler.policy import Bounds, Limit, Subject, read_limit
+from reconciler.spec import fields
+from reconciler.spec.assignment import MOST_PARTITIONS
+from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell
+from reconciler.spec.configs import Catalogue, catalogue
+from reconciler.spec.fields import FieldError, field_error, suggest
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
+
+MOST_CHARACTERS = 2_000
+"""A longer expression or pattern is a program, and not for a policy."""
+
+SPARED = (
+    "policy-name",
+    "policy-owner",
+    "policy-description",
+    "policy-partitions",
+    "policy-replication",
+    "policy-config",
+    "policy-config-missing",
+    "policy-config-value",
+)
+"""The rules that topics can be exempt from; rules in CEL have `when` for that."""
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+_NUMBERS = (ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE)
+
+
+def _name(info: ValidationInfo) -> str:
+    return info.field_name or "the value"
+
+
+def _read_requirement(value: Value, info: ValidationInfo) -> bool:
+    return fields.read_choice(value, _name(info), ("required", "optional")) == "required"
+
+
+def _read_severity(value: Value) -> Severity:
+    return Severity(fields.read_choice(value, "severity", tuple(map(str, Severity))))
+
+
+def _read_subject(value: Value) -> Subject:
+    return Subject(fields.read_choice(value, "on", tuple(map(str, Subject))))
+
+
+def _read_long_text(value: Value, name: str) -> Text:
+    text = fields.read_text(value, name)
+    if len(text) > MOST_CHARACTERS:
+        what = f"{name} has {len(text):,} characters, more than {MOST_CHARACTERS:,}"
+        raise field_error("value-form", text.where, what, "say it in fewer, or in several rules")
+    return text
+
+
+def _read_expression(value: Value, info: ValidationInfo) -> Text:
+    return _read_long_text(value, _name(info))
+
+
+def _read_pattern(value: Value) -> re.Pattern[str]:
+    text = _read_long_text(value, "pattern")
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        what = f"the pattern {quote(text)} is no regular expression: {error}"
+        way_out = "mend it; a dot that stands for itself is written \\."
+        raise field_error("policy-pattern", text.where, what, way_out) from error
+
+
+def _read_count_bounds(value: Value, info: ValidationInfo) -> Bounds:
+    return _read_bounds(value, _name(info), _read_count_limit)
+
+
+def _read_count_limit(value: Value, name: str) -> Limit:
+    count = fields.read_count(value, name, 1, MOST_PARTITIONS)
+    return Limit(count, str(count))
+
+
+def _read_bounds(value: Value, name: str, read: Callable[[Value, str], Limit]) -> Bounds:
+    """Read `{min: …, max: …}`, either of which may be left out."""
+    fields.require_value(value, name)
+    if not isinstance(value, Table):
+        what = f"{name} is {describe(value)}, not a range"
+        raise field_error("value-form", value.where, what, f"write {name}: {{max: {_show(value)}}}")
+    for key, _ in value.entries():
+        if key not in ("min", "max"):
+            way_out = suggest(key, ("min", "max")) or "the keys here are max, min"
+            what = f"unknown key {quote(key)} under {name}"
+            raise field_error("key-unknown", key.where, what, way_out)
+    limits = {str(key): read(item, f"{name}: {key}") for key, item in value.entries()}
+    least, most = limits.get("min"), limits.get("max")
+    if least and most and least.number > most.number:
+        what = f"{name}: min {least.shown} exceeds max {most.shown}, so that nothing is allowed"
+        raise field_error("policy-range", value.where, what, "exchange them, or mend one")
+    return Bounds(least, most)
+
+
+def _show(value: Value) -> str:
+    return show(value) if isinstance(value, Text) else "…"
+
+
+def _read_ranges(value: Value) -> Mapping[str, Bounds]:
+    return _read_by_key(value, "ranges", "retention.ms: {max: 30d}", _read_range)
+
+
+def _read_range(key: Text, value: Value) -> Bounds:
+    known = every_key().get(key)
+    if known is not None and known.type not in _NUMBERS:
+        what = f"{key} is no number, so it has no range"
+        raise field_error("policy-range", key.where, what, f"name its values: values: {{{key}: …}}")
+
+    def read(item: Value, name: str) -> Limit:
+        fields.require_value(item, name)
+        normal = _normalise(key, item)
+        return Limit(read_limit(key, normal), describe(item).strip("'"))
+
+    return _read_bounds(value, str(key), read)
+
+
+def _read_values(value: Value) -> Mapping[str, tuple[str, ...]]:
+    return _read_by_key(value, "values", "compression.type: [zstd, lz4]", _read_allowed)
+
+
+def _read_allowed(key: Text, value: Value) -> tuple[str, ...]:
+    fields.require_value(value, str(key))
+    if not isinstance(value, Sequence):
+        what = f"{key} is {describe(value)}, not a list of values"
+        raise field_error("value-form", value.where, what, f"write {key}: [{_show(value)}]")
+    items: list[Value] = value
+    return tuple(_each(items, lambda item: _normalise(key, item)))
+
+
+def _normalise(key: Text, value: Value) -> str:
+    """Spell a value of a config as its brokers do. Errors: FieldError."""
+    if not isinstance(value, Text):
+        what = f"a value of {key} is {describe(value)}"
+        raise field_error("value-form", value.where, what, "write plain values")
+    normal = _catalogue_of(key).normalise(key, str(value), value.where)
+    if not isinstance(normal, str):
+        raise FieldError(normal)
+    return normal
+
+
+def _catalogue_of(key: str) -> Catalogue:
+    """Return the newest catalogue that knows a key, so that older clusters can be spoken of."""
+    known = lines_that_know(key)
+    return catalogue(spell(known[-1]) if known else None)
+
+
+def _read_by_key(
+    value: Value, name: str, example: str, read: Callable[[Text, Value], V]
+) -> Mapping[str, V]:
+    fields.require_value(value, name)
+    if not isinstance(value, Table):
+        what = f"{name} is {describe(value)}, not a map of configs"
+        raise field_error("value-form", value.where, what, f"write {name}: {{{example}}}")
+    items = _each(value.entries(), lambda entry: (str(entry[0]), read(*entry)))
+    return dict(items)
+
+
+def _each(items: Iterable[T], read: Callable[[T], V]) -> list[V]:
+    """Read every item, and raise the findings of all of them at once."""
+    done: list[V] = []
+    findings: list[Finding] = []
+    for item in items:
+        try:
+            done.append(read(item))
+        except FieldError as error:
+            findings.extend(error.findings)
+    if findings:
+        raise FieldError(findings)
+    return done
+
+
+def _read_config_patterns(value: Value, info: ValidationInfo) -> tuple[str, ...]:
+    patterns = fields.read_texts(value, _name(info))
+    return tuple(_each(patterns, _check_config_pattern))
+
+
+def _check_config_pattern(pattern: Text) -> str:
+    known = every_key()
+    if not any(fnmatchcase(key, pattern) for key in known):
+        what = f"no topic config is called {quote(pattern)}"
+        way_out = suggest(pattern, known) or "write a key such as retention.ms, or retention.*"
+        raise field_error("config-unknown", pattern.where, what, way_out)
+    return str(pattern)
+
+
+def _read_exemptions(value: Value) -> Mapping[str, tuple[str, ...]]:
+    return _read_by_key(value, "exempt", "policy-name: [legacy.*]", _read_exemption)
+
+
+def _read_exemption(rule: Text, value: Value) -> tuple[str, ...]:
+    if rule not in SPARED:
+        way_out = suggest(rule, SPARED) or f"the rules here are {', '.join(SPARED)}"
+        what = f"no topic can be exempt from {quote(rule)}"
+        raise field_error("key-unknown", rule.where, what, way_out)
+    return tuple(map(str, fields.read_texts(value, str(rule))))
+
+
+_WORDS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
+_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS}
+_QUANTITY = {"type": ["integer", "number", "string"]}
+
+
+def _range_schema(limit: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"min": limit, "max": limit},
+        "additionalProperties": False,
+    }
+
+
+def _map_schema(value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "patternProperties": {"^[a-z.]+$": value}}
+
+
+Requirement = Annotated[
+    bool,
+    PlainValidator(_read_requirement),
+    WithJsonSchema({"type": "string", "enum": ["required", "optional"]}),
+]
+Pattern = Annotated[
+    re.Pattern[str],
+    PlainValidator(_read_pattern),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS}),
+]
+CountBounds = Annotated[
+    Bounds, PlainValidator(_read_count_bounds), WithJsonSchema(_range_schema(_COUNT))
+]
+Ranges = Annotated[
+    Mapping[str, Bounds],
+    PlainValidator(_read_ranges),
+    WithJsonSchema(_map_schema(_range_schema(_QUANTITY))),
+]
+ValueLists = Annotated[
+    Mapping[str, tuple[str, ...]],
+    PlainValidator(_read_values),
+    WithJsonSchema(_map_schema({"type": "array", "items": {"type": ["string", "number"]}})),
+]
+ConfigPatterns = Annotated[
+    tuple[str, ...], PlainValidator(_read_config_patterns), WithJsonSchema(_WORDS)
+]
+Exemptions = Annotated[
+    Mapping[str, tuple[str, ...]],
+    PlainValidator(_read_exemptions),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": dict.fromkeys(SPARED, _WORDS),
+            "additionalProperties": False,
+        }
+    ),
+]
+ExpressionText = Annotated[
+    Text,
+    PlainValidator(_read_expression),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS}),
+]
+RuleSeverity = Annotated[
+    Severity,
+    PlainValidator(_read_severity),
+    WithJsonSchema({"type": "string", "enum": list(map(str, Severity))}),
+]
+RuleSubject = Annotated[
+    Subject,
+    PlainValidator(_read_subject),
+    WithJsonSchema({"type": "string", "enum": list(map(str, Subject))}),
+]

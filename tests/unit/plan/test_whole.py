@@ -1,0 +1,133 @@
+"""What is refused of a whole plan: the share of live topics that it may change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from shorthand import cluster, plan, spec, topic
+
+from reconciler.errors import Location, PlanFileError, RefusedPlanError
+from reconciler.model import Guards
+from reconciler.plan import (
+    decode_plan,
+    encode_plan,
+    fingerprint_plan,
+    guard_plan,
+    list_refusals,
+    render_text,
+)
+from reconciler.plan.github import list_outputs, render_github
+from reconciler.plan.markdown import render_markdown
+from reconciler.plan.whole import ALWAYS, count_allowed
+
+if TYPE_CHECKING:
+    from reconciler.model import Plan
+
+GUARD = Location("topics/clusters.yaml", 9, 20)
+LIVE = 40
+SAID = (
+    "the plan changes 21 of 40 live topics (52%), and max_changed: 50% allows 20; split the "
+    "change, such as with --topic, or raise max_changed in clusters.yaml if that is meant "
+    "[guard-max-changed]"
+)
+
+
+def change(number: int, *, create: int = 0) -> Plan:
+    """Plan so many changes of config, and new topics, on a cluster of 40 topics."""
+    live = [topic("1 2", f"shop.t{index:02}") for index in range(LIVE)]
+    wished = [spec(f"shop.t{index:02}", config={"segment.ms": "60000"}) for index in range(number)]
+    new = [spec(f"shop.new{n}", partitions=1, replication_factor=1) for n in range(create)]
+    return plan([*wished, *new], cluster(*live))
+
+
+def guard(made: Plan, percent: int | None) -> Plan:
+    return guard_plan(made, Guards(max_changed_percent=percent), LIVE, GUARD)
+
+
+def test_up_to_the_share_a_plan_passes() -> None:
+    made = change(20, create=30)
+    assert guard(made, 50) == made
+
+
+def test_above_the_share_the_whole_plan_is_refused() -> None:
+    refused = guard(change(21), 50)
+    assert [str(refusal) for refusal in refused.refusals] == [f"{GUARD}: {SAID}"]
+    assert refused.topics == change(21).topics
+
+
+def test_without_a_guard_everything_may_change() -> None:
+    made = change(40)
+    assert guard(made, None) == made
+
+
+@pytest.mark.parametrize(
+    ("percent", "live", "allowed"),
+    [(30, 100, 30), (30, 99, 29), (30, 10, ALWAYS), (30, 0, ALWAYS), (100, 8, 8), (0, 100, 0)],
+)
+def test_a_few_changes_pass_whatever_the_share_unless_it_is_zero(
+    percent: int, live: int, allowed: int
+) -> None:
+    assert count_allowed(percent, live) == allowed
+
+
+def test_at_zero_nothing_that_exists_changes_and_new_topics_come() -> None:
+    assert guard(change(1), 0).refusals
+    assert not guard(change(0, create=3), 0).refusals
+
+
+def test_what_is_refused_anyway_does_not_count() -> None:
+    made = change(21)
+    refusal = guard(made, 50).refusals[0]
+    first = replace(made.topics[0], refusals=(refusal,))
+    assert not guard(replace(made, topics=(first, *made.topics[1:])), 50).refusals
+
+
+def test_skipping_leaves_the_refusal_of_the_whole() -> None:
+    refused = guard(change(21), 50)
+    assert list_refusals(refused, skip_refused=True) == refused.refusals
+    of_topic = replace(refused.topics[0], refusals=refused.refusals)
+    both = replace(refused, topics=(of_topic,))
+    assert list_refusals(both, skip_refused=True) == refused.refusals
+    assert len(list_refusals(both)) == 2
+
+
+def test_it_is_kept_in_the_plan_file_and_in_the_fingerprint() -> None:
+    refused = guard(change(21), 50)
+    assert decode_plan(encode_plan(refused)) == refused
+    assert fingerprint_plan(refused) != fingerprint_plan(change(21))
+
+
+def test_a_refusal_taken_out_of_the_file_is_noticed() -> None:
+    kept = json.loads(encode_plan(guard(change(21), 50)))
+    with pytest.raises(PlanFileError, match="plan-tampered"):
+        decode_plan(json.dumps({**kept, "refusals": []}))
+
+
+def test_every_rendering_says_it_first() -> None:
+    refused = guard(change(21), 50)
+    lines = render_text(refused).splitlines()
+    assert lines[2].split() == ["x", "refuse", "the", "whole", "plan", f"{GUARD.file}:{GUARD.line}"]
+    assert lines[3].strip() == (
+        "The plan changes 21 of 40 live topics (52%), and max_changed: 50% allows 20."
+    )
+    assert "21 to configure, refused as a whole" in render_text(refused)
+    assert render_github(refused).startswith(
+        "::error file=topics/clusters.yaml,line=9,col=20,title=guard-max-changed::"
+    )
+    assert list_outputs(refused)["refused"] == "1"
+    page = render_markdown(refused)
+    assert "> [!CAUTION]\n> **The whole plan is refused.** The plan changes 21 of 40" in page
+    assert page.index("**The whole plan is refused.**") < page.index("shop.t00")
+    assert "To apply exactly this" not in page
+
+
+def test_apply_refuses_before_it_reads_anything() -> None:
+    from reconciler.apply import apply_plan
+
+    refused = guard(change(21), 50)
+    unused: object = None
+    with pytest.raises(RefusedPlanError, match="guard-max-changed"):
+        apply_plan(refused, unused, unused, unused, skip_refused=True)  # type: ignore[arg-type]

@@ -1,0 +1,92 @@
+"""Rules asked about specs and changes: what they say, where, and how much it weighs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from shorthand import CATALOGUE, HERE, said, spec
+
+from reconciler.errors import Location, Severity
+from reconciler.policy import Change, Cluster, Image, Judge, Rule, Subject
+
+THERE = Location("topics/clusters.yaml", 12, 14)
+SMALL = Rule("small", "spec.partitions <= 12", "Ask the platform team.", THERE)
+
+
+def judge(*rules: Rule) -> Judge:
+    return Judge(rules, Cluster("prod"), CATALOGUE.interpret)
+
+
+def ask(rule: Rule, **wished: Any) -> list[str]:
+    return said(judge(rule).judge_spec(spec(**wished)))
+
+
+def test_what_breaks_a_rule_is_told_on_the_line_that_the_rule_speaks_of() -> None:
+    line = Location(HERE.file, 5, 13)
+    assert ask(SMALL, partitions=13, fields={"partitions": line}) == [
+        f"{line}: 'shop.orders' breaks the rule small: Ask the platform team; "
+        "the rule is at topics/clusters.yaml:12 [policy-rule]"
+    ]
+    config = replace(SMALL, check="spec.config[ 'retention.ms' ] < 3")
+    fields = {"config.retention.ms": line}
+    assert ask(config, config={"retention.ms": "3"}, fields=fields)[0].startswith(str(line))
+
+
+def test_where_the_line_is_another_files_the_topic_is_blamed() -> None:
+    (told,) = ask(SMALL, partitions=13, fields={"partitions": THERE})
+    assert told.startswith(f"{HERE}: ")
+
+
+def test_a_rule_is_asked_where_its_condition_holds() -> None:
+    rule = replace(SMALL, when="spec.name.startsWith('shop.')", when_where=THERE)
+    assert ask(rule, partitions=13)
+    assert not ask(rule, name="web.clicks", partitions=13)
+
+
+def test_no_answer_is_told_and_weighs_what_its_rule_does() -> None:
+    (finding,) = judge(replace(SMALL, severity=Severity.WARNING)).judge_spec(spec())
+    assert (finding.rule, finding.severity) == ("policy-rule-open", Severity.WARNING)
+    assert str(finding) == (
+        f"{HERE}: the rule small gives no answer for 'shop.orders': No matching overloads found : "
+        "_<=_(null_type, int64); mend the rule, at topics/clusters.yaml:12:14; "
+        "when: keeps it from topics it is not for [policy-rule-open]"
+    )
+
+
+def test_what_is_wrong_with_a_rule_is_told_at_its_place_and_it_is_not_asked() -> None:
+    broken = replace(SMALL, when="spec.nane == ''", when_where=Location(THERE.file, 11, 7))
+    judged = judge(broken, SMALL)
+    assert said(judged.findings) == [
+        "topics/clusters.yaml:11:7: when of the rule small cannot be read as CEL: undeclared "
+        "reference to 'spec.nane' at character 5; did you mean spec.name? [policy-expression]"
+    ]
+    assert len(list(judged.judge_spec(spec(partitions=13)))) == 1
+
+
+def test_a_topic_that_is_to_go_is_asked_about_its_change_only() -> None:
+    never = Rule("never", "!('delete' in change.actions)", "no", THERE, subject=Subject.CHANGE)
+    judged = judge(SMALL, never)
+    gone = spec(partitions=13, absent=True)
+    assert not list(judged.judge_spec(gone))
+    change = Change(("delete",), Image(3, 1, {}), None)
+    assert [f.rule for f in judged.judge_change(gone, change)] == ["policy-rule"]
+
+
+def test_a_change_has_two_sides() -> None:
+    check = "change.before == null || change.after.partitions <= 2 * change.before.partitions"
+    double = Rule("double", check, "no", THERE, subject=Subject.CHANGE)
+    judged = judge(double, SMALL)
+
+    def broken(before: int, after: int) -> bool:
+        change = Change(("expand",), Image(before, 1, {}), Image(after, 1, {}))
+        return bool(list(judged.judge_change(spec(partitions=after), change)))
+
+    assert [broken(3, 6), broken(3, 7)] == [False, True]
+    created = Change(("create",), None, Image(40, 1, {}))
+    assert not list(judged.judge_change(spec(partitions=40), created))
+
+
+def test_nothing_is_asked_where_nothing_changes() -> None:
+    no = Rule("no", "false", "no", THERE, subject=Subject.CHANGE)
+    assert not list(judge(no).judge_change(spec(), Change((), Image(1, 1, {}), Image(1, 1, {}))))

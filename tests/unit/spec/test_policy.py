@@ -1,0 +1,206 @@
+"""Policies as clusters.yaml has them: read, laid over each other, and held against topics."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shorthand import said
+
+from reconciler.errors import Severity, SpecError
+from reconciler.policy import Bounds, Limit, Policy
+from reconciler.policy.facts import FACTS_OF_CHANGES
+from reconciler.spec import Estate, load_estate
+
+CLUSTERS = """\
+version: 1
+defaults: {config: {segment.ms: 1h}}
+policy:
+  name: {pattern: '[a-z.]+'}
+  owner: required
+  partitions: {min: 2, max: 12}
+  config:
+    allow: [retention.*]
+    ranges: {retention.ms: {max: 7d}, retention.bytes: {max: 1GiB}}
+  rules:
+    even: {check: spec.partitions % 2 == 0, message: Even counts only.}
+clusters:
+  prod: {}
+  lab:
+    policy:
+      owner: optional
+      partitions: {max: 4}
+      rules:
+        even: {check: 'true', message: Never.}
+        loud: {check: spec.owner != null, message: Nobody owns it, severity: warning}
+"""
+
+
+def load(root: Path, topics: str, clusters: str = CLUSTERS) -> Estate:
+    (root / "clusters.yaml").write_text(clusters)
+    (root / "topics.yaml").write_text(topics)
+    return load_estate(root)
+
+
+def refuse(root: Path, topics: str, clusters: str = CLUSTERS) -> list[str]:
+    """Return rules and lines of what is wrong."""
+    with pytest.raises(SpecError) as refused:
+        load(root, topics, clusters)
+    return [f"{f.where.line if f.where else 0} {f.rule}" for f in refused.value.findings]
+
+
+def test_a_clusters_policy_is_laid_over_the_estates(tmp_path: Path) -> None:
+    estate = load(tmp_path, "topic: a\nowner: me\npartitions: 4\n")
+    prod, lab = (estate.clusters[name].policy for name in ("prod", "lab"))
+    assert (prod.owner, lab.owner) == (True, False)
+    assert lab.partitions == Bounds(Limit(2, "2"), Limit(4, "4"))
+    assert lab.ranges == prod.ranges == estate.clusters["sandbox"].policy.ranges
+    assert prod.ranges["retention.ms"] == Bounds(most=Limit(604_800_000, "7d"))
+    assert lab.rules.keys() == {"even", "loud"}
+
+
+def test_every_finding_stands_on_its_own_line(tmp_path: Path) -> None:
+    topic = (
+        "topic: A\npartitions: 13\nconfig:\n  retention.ms: 8d\n"
+        "  segment.ms: 2h\n  retention.bytes: -1\n"
+    )
+    assert refuse(tmp_path, topic) == [
+        "1 policy-name",
+        "1 policy-owner",
+        "2 policy-partitions",
+        "2 policy-rule",
+        "4 policy-config-value",
+        "5 policy-config",
+        "6 policy-config-value",
+    ]
+
+
+def test_different_rules_that_one_line_breaks_are_told_each(tmp_path: Path) -> None:
+    rule = "rules: {{{name}: {{check: spec.partitions > 9, message: More.}}}}"
+    clusters = "version: 1\nclusters:\n" + "".join(
+        f"  {cluster}: {{policy: {{{rule.format(name=name)}}}}}\n"
+        for cluster, name in (("a", "one"), ("b", "one"), ("c", "two"))
+    )
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, "topic: a\npartitions: 3\n", clusters)
+    whats = [finding.what for finding in refused.value.findings]
+    assert whats[0].startswith("'a' breaks the rule one")
+    assert whats[-1].startswith("'a' breaks the rule two")
+
+
+def test_a_warning_lets_the_estate_pass(tmp_path: Path) -> None:
+    estate = load(tmp_path, "topic: a\nclusters: [lab]\npartitions: 4\n")
+    (finding,) = estate.findings
+    assert finding.severity is Severity.WARNING
+    assert "'a' breaks the rule loud: Nobody owns it" in finding.what
+
+
+def test_an_estate_without_clusters_holds_to_its_policy(tmp_path: Path) -> None:
+    clusters = "version: 1\npolicy: {owner: required}\n"
+    assert refuse(tmp_path, "topic: a\n", clusters) == ["1 policy-owner"]
+
+
+def test_broken_rules_are_found_without_any_topic(tmp_path: Path) -> None:
+    clusters = (
+        "version: 1\npolicy:\n  rules:\n    a:\n      check: spec.x\n      message: x\n"
+        "clusters: {prod: {}, lab: {}}\n"
+    )
+    assert refuse(tmp_path, "", clusters) == ["5 policy-expression"]
+
+
+OFFERED = """\
+version: 1
+defaults: {config: {min.insync.replicas: 2}}
+clusters:
+  own: {}
+  cloud:
+    known_configs: [retention.ms]
+"""
+
+
+def test_a_service_is_asked_for_what_it_knows(tmp_path: Path) -> None:
+    topic = "topic: a\nconfig: {retention.ms: 1d, segment.ms: 1h}\n"
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, topic, OFFERED)
+    shown = [str(f).removeprefix(f"{tmp_path}/") for f in refused.value.findings]
+    assert shown == [
+        "clusters.yaml:2:42: min.insync.replicas is none of the known_configs of cloud, whose "
+        "service refuses others; take it out, or write clusters: {cloud: {defaults: {config: "
+        "{min.insync.replicas: null}}}} [config-not-offered]",
+        "topics.yaml:2:40: segment.ms is none of the known_configs of cloud, whose service "
+        "refuses others; take it out, or write overrides: {cloud: {config: {segment.ms: null}}} "
+        "[config-not-offered]",
+    ]
+
+
+def test_the_ways_out_of_what_is_not_offered_hold(tmp_path: Path) -> None:
+    clusters = OFFERED + "    defaults: {config: {min.insync.replicas: null}}\n"
+    topic = (
+        "topic: a\nconfig: {retention.ms: 1d, segment.ms: 1h}\n"
+        "overrides: {cloud: {config: {segment.ms: null}}}\n"
+    )
+    (spec,) = load(tmp_path, topic, clusters).topics_for("cloud")
+    assert spec.config == {"retention.ms": "86400000"}
+
+
+def test_no_policy_imports_no_cel(tmp_path: Path) -> None:
+    load(tmp_path, "topic: a\n", "version: 1\nclusters: {prod: {policy: {owner: optional}}}\n")
+    program = (
+        "import sys; from pathlib import Path; from reconciler.spec import load_estate\n"
+        f"load_estate(Path({str(tmp_path)!r}))\n"
+        "assert 'cel_expr_python' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_rules_without_cel_say_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reconciler.policy import expressions
+
+    monkeypatch.setitem(sys.modules, "cel_expr_python", None)
+    expressions._environment.cache_clear()
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, "topic: a\nowner: me\npartitions: 4\n")
+    expressions._environment.cache_clear()
+    told = said(refused.value.findings)[0]
+    assert told.endswith("which is not installed; install reconciler[cel] [policy-expression]")
+
+
+def test_nothing_written_is_no_policy(tmp_path: Path) -> None:
+    estate = load(tmp_path, "topic: a\n", "version: 1\nclusters: {prod: {}}\n")
+    assert estate.clusters["prod"].policy == Policy()
+    assert estate.clusters["prod"].known_configs is None
+
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_of_the_guide_are_read_as_they_stand(example: str, tmp_path: Path) -> None:
+    estate = load(tmp_path, "", f"version: 1\n{example}")
+    assert [finding.rule for finding in estate.findings] == ["estate-empty"]
+
+
+def test_the_guide_names_every_fact() -> None:
+    assert len(EXAMPLES) == 7
+    missing = [name for name in FACTS_OF_CHANGES if f"`{name}`" not in GUIDE]
+    assert missing == []
+
+
+def test_the_example_estate_breaks_its_policy_where_a_topic_asks_for_too_much(
+    tmp_path: Path,
+) -> None:
+    clusters = (Path(__file__).parents[3] / "topics" / "clusters.yaml").read_text()
+    topic = "topic: Orders\nclusters: [prod-eu]\npartitions: 49\nreplication_factor: 2\n"
+    assert refuse(tmp_path, topic, clusters) == [
+        "1 policy-description",
+        "1 policy-name",
+        "1 policy-owner",
+        "3 policy-partitions",
+        "4 policy-replication",
+    ]
