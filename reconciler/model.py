@@ -41,7 +41,7 @@ class TopicSpec:
     A field that is None is not managed. Config values are in the broker's own spelling (units
     resolved, lists joined by commas). `fields` tells where a value was written, by a dotted path
     ("partitions", "config.retention.ms", "assignment.3"); inherited values point into
-    clusters.yaml.
+    clusters.yaml. `gradual` is what one plan may divide a retention by, 0 for no bound.
     """
 
     name: str
@@ -51,6 +51,7 @@ class TopicSpec:
     config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     assignment: Assignment | None = None
     rack_aware: bool = True
+    gradual: int = 0
     absent: bool = False
     acknowledge: frozenset[str] = frozenset()
     owner: str | None = None

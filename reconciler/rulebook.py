@@ -146,6 +146,8 @@ _DIFF: tuple[Rule, ...] = (
     Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
     Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
     Rule("untiering-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
+    Rule("gradual-needs-limit", "Steps lead from a limit that is known to another one."),
+    Rule("gradual-step", "What a plan leaves for the next ones is said."),
     Rule(
         "deletion-budget", "A plan deletes max_deletes topics at most: none unless it is written."
     ),
@@ -206,6 +208,12 @@ _PLAN: tuple[Rule, ...] = (
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
 )
 
+# Plans run for real on a throwaway cluster (rehearse).
+_REHEARSAL: tuple[Rule, ...] = (
+    Rule("rehearsal-fits", "A throwaway cluster fits into the machine that it is to run on."),
+    Rule("rehearsal-differs", "Where a throwaway cluster is unlike the one it stands for is said."),
+)
+
 # Estates written for clusters and files that are there already (adopt).
 _ADOPTION: tuple[Rule, ...] = (
     Rule("import-left-out", "A topic that no spec can describe as it is stays out, and is named."),
@@ -227,6 +235,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "cluster": _CLUSTER,
         "snapshots": _SNAPSHOTS,
         "plan and apply": _PLAN,
+        "rehearsal": _REHEARSAL,
         "adoption": _ADOPTION,
     }
 )

@@ -22,7 +22,8 @@ _FORMATS = {Dimension.DURATION: format_duration, Dimension.SIZE: format_size}
 
 ORDER = (
     *("topic", "owner", "description", "clusters", "partitions", "replication_factor"),
-    *("rack_aware", "profile", "config", "assignment", "state", "acknowledge", "overrides"),
+    *("rack_aware", "gradual", "profile", "config", "assignment", "state", "acknowledge"),
+    "overrides",
 )
 """The keys of a topic, as people look for them."""
 

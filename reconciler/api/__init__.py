@@ -15,6 +15,7 @@ from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
 from reconciler.api.applying import apply_plan
 from reconciler.api.connections import find_cluster, open_connection
 from reconciler.api.planning import build_plan, load_estate, read_cluster
+from reconciler.api.rehearsing import rehearse_plan
 from reconciler.api.rendering import (
     PlanFormat,
     draw_explanation,
@@ -37,6 +38,7 @@ __all__ = [
     "open_connection",
     "read_cluster",
     "read_snapshot",
+    "rehearse_plan",
     "render_explanation",
     "render_plan",
     "take_snapshot",

@@ -21,6 +21,7 @@ from reconciler.diff.fields import (
     wished_partitions,
     wished_replication,
 )
+from reconciler.diff.gradual import lower_gradually
 from reconciler.diff.refusals import (
     note_not_managed,
     refuse_change,
@@ -157,21 +158,24 @@ class _Judge:
 
     def _alter(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
         overrides = managed_overrides(state)
-        config = self._wished_config(spec, overrides)
+        defaults = self.cluster.config_defaults
+        whole = self._wished_config(spec, overrides)
+        step = lower_gradually(spec, overrides, whole, defaults)
+        config = step.config
         changes = tuple(
             compare_fields(list_found(spec, state, overrides), list_wished(spec, config))
         )
         replication = max(state.replication_factors, default=0)
         new = max((wished_partitions(spec) or 0) - len(state.assignment), 0)
         manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
-        refusals = [finding for change in changes for finding in refuse_change(spec, change)]
+        refusals = [*step.refusals]
+        refusals += [finding for change in changes for finding in refuse_change(spec, change)]
         if new:
             refusals += refuse_expansion(spec, state)
             refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
         if any(change.path.startswith("config.min.insync") for change in changes):
             fewest = min(state.replication_factors, default=0)
             refusals += refuse_min_insync(spec, config, fewest)
-        defaults = self.cluster.config_defaults
         refusals += refuse_untiering(spec, {**defaults, **overrides}, {**defaults, **config})
         return TopicDiff(
             spec,
@@ -182,7 +186,7 @@ class _Judge:
             manual=manual if new else None,
             config=config,
             refusals=tuple(refusals),
-            notes=tuple(note_not_managed(spec, state)),
+            notes=(*step.notes, *note_not_managed(spec, state)),
         )
 
     def _wished_config(self, spec: TopicSpec, overrides: Mapping[str, str]) -> dict[str, str]:

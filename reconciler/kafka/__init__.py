@@ -5,7 +5,8 @@ here: deciding what should change.
 """
 
 from reconciler.kafka.connection import Connection, connect
+from reconciler.kafka.cordon import cordon_brokers
 from reconciler.kafka.reader import KafkaReader
 from reconciler.kafka.writer import KafkaWriter
 
-__all__ = ["Connection", "KafkaReader", "KafkaWriter", "connect"]
+__all__ = ["Connection", "KafkaReader", "KafkaWriter", "connect", "cordon_brokers"]

@@ -42,11 +42,14 @@ _NO_TOPIC = "reconciler.visibility-check"  # hidden exactly where some topics ma
 
 
 class KafkaReader:
-    """Reads one cluster through its connection; implements ClusterReader."""
+    """Reads one cluster through its connection; implements ClusterReader.
 
-    def __init__(self, connection: Connection) -> None:
+    `most_views` bounds how many brokers are asked for their own views; None asks all of them.
+    """
+
+    def __init__(self, connection: Connection, *, most_views: int | None = None) -> None:
         self._connection = connection
-        self._views = Views(connection)
+        self._views = Views(connection, most_views)
 
     def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
         """Read brokers, topics and overrides.

@@ -33,10 +33,14 @@ _ANY_TOPIC = "reconciler"  # asking for its configs connects to a broker; it nee
 
 
 class Views:
-    """Clients that ask one broker each, kept between polls."""
+    """Clients that ask one broker each, kept between polls.
 
-    def __init__(self, connection: Connection) -> None:
+    Each has a thread for every broker of the cluster; `most` bounds how many brokers are asked.
+    """
+
+    def __init__(self, connection: Connection, most: int | None = None) -> None:
         self._connection = connection
+        self._most = most
         self._clients: dict[int, AdminClient] = {}
         self._lock = threading.Lock()
 
@@ -54,7 +58,7 @@ class Views:
             if view is not None:
                 views[broker] = view
 
-        run_side_by_side(ask, self.list_brokers(), _THREADS, take)
+        run_side_by_side(ask, self.list_brokers()[: self._most], _THREADS, take)
         return dict(sorted(views.items()))
 
     def list_brokers(self) -> list[Node]:

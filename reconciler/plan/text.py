@@ -266,7 +266,7 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
 def describe_outcome(plan: Plan) -> Iterator[str]:
     """Say how even the plan leaves the cluster, and whether anything better exists."""
     if plan.balance_before and plan.balance_after:
-        yield f"cluster: {_shift(plan.balance_before, plan.balance_after)}"
+        yield f"cluster: {describe_shift(plan.balance_before, plan.balance_after)}"
     if plan.levels:
         yield f"placement: {_proof(plan.levels)}"
 
@@ -282,6 +282,7 @@ def _proof(levels: Iterable[LevelResult]) -> str:
     return f"{', '.join(short)}, not proven to be the least" if short else proven
 
 
-def _shift(before: Balance, after: Balance) -> str:
+def describe_shift(before: Balance, after: Balance) -> str:
+    """Say how even a cluster was, and how even it is: leaders 1..4 → 2..3, replicas …"""
     leaders = f"leaders {_spread(before.leaders)} → {_spread(after.leaders)}"
     return f"{leaders}, replicas {_spread(before.replicas)} → {_spread(after.replicas)} a broker"

@@ -24,6 +24,7 @@ PLACEMENTS = ("optimal", "striped")
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 MOST_DELETES = 10_000
+MOST_FACTOR = 1_000
 _PERCENT = re.compile(r"([0-9]{1,3})%")
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 
@@ -62,6 +63,13 @@ def _read_topic(value: Value) -> Text:
 
 def _read_flag(value: Value, info: ValidationInfo) -> bool:
     return fields.read_flag(value, _name(info))
+
+
+def _read_factor(value: Value, info: ValidationInfo) -> int:
+    """Read what one step may divide by: true is 2, false is 0 and means no steps."""
+    if isinstance(value, Text) and value.tag in {"int", "float"}:
+        return fields.read_count(value, _name(info), 2, MOST_FACTOR)
+    return 2 if fields.read_flag(value, _name(info)) else 0
 
 
 def _read_texts(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
@@ -219,6 +227,13 @@ Words = Annotated[
     Text, PlainValidator(_read_text), WithJsonSchema({"type": "string", "minLength": 1})
 ]
 Flag = Annotated[bool, PlainValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
+Factor = Annotated[
+    int,
+    PlainValidator(_read_factor),
+    WithJsonSchema(
+        {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 2, "maximum": MOST_FACTOR}]}
+    ),
+]
 WordList = Annotated[tuple[Text, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
 ClusterNames = Annotated[
     tuple[Text, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.spec.values import Table, Text, Value
 
 _COUNTS = ("partitions", "replication_factor")
-_FLAT = (*_COUNTS, "rack_aware", "state", "acknowledge", "assignment")
+_FLAT = (*_COUNTS, "rack_aware", "gradual", "state", "acknowledge", "assignment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,7 @@ class _Draft:
     partitions: int | None = None
     replication_factor: int | None = None
     rack_aware: bool = True
+    gradual: int = 0
     state: str = "present"
     acknowledge: tuple[str, ...] = ()
     assignment: Assignment | None = None
@@ -191,6 +192,7 @@ def resolve_topic(
         config=MappingProxyType(config),
         assignment=draft.assignment,
         rack_aware=draft.rack_aware,
+        gradual=draft.gradual,
         absent=draft.state == "absent",
         acknowledge=frozenset(map(str, draft.acknowledge)),
         owner=_plain(document.owner),

@@ -19,6 +19,7 @@ from reconciler.spec.keys import (
     ConfigMap,
     Deletes,
     Duration,
+    Factor,
     Flag,
     FormatVersion,
     KafkaVersion,
@@ -49,6 +50,10 @@ class Layer(Form):
     replication_factor: Replication = Field(default=None, description="Replicas of each partition.")
     rack_aware: Flag = Field(
         default=True, description="Spread the replicas of a partition over racks. On unless false."
+    )
+    gradual: Factor = Field(
+        default=0,
+        description="Lower retention in steps, a plan each: to half at most, or to one in so many.",
     )
     config: ConfigMap = Field(
         default=Settings(), description="Topic configs. null takes an inherited key away."

@@ -1,0 +1,279 @@
+"""A plan run for real on a throwaway cluster of the same shape: its own is not written to."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reconciler.model import Outcome, OutcomeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from reconciler.apply import Applied
+    from reconciler.errors import Finding
+    from reconciler.kafka import Connection, KafkaReader
+    from reconciler.model import Balance, ClusterState, Plan
+    from reconciler.rehearse import Machine, Rehearsal, Scene
+    from reconciler.sandbox import Cluster
+    from reconciler.sandbox.progress import Progress
+    from reconciler.spec import ClusterEntry
+
+STARTING, SETTING_UP, APPLYING = "start", "set up", "apply"
+START_S, START_S_PER_BROKER = 120, 5
+MOST_VIEWS = 12
+"""Brokers that are asked for their own views: each costs a thread for every other one, and 60 by
+60 were seen to stall a small machine."""
+
+PATIENCE_S = 60.0
+"""So long brokers beyond these may take to show what the others do."""
+
+
+def rehearse_plan(
+    plan: Plan,
+    *,
+    state: ClusterState | None = None,
+    entry: ClusterEntry | None = None,
+    replan: Callable[[ClusterState], Plan] | None = None,
+    kafka_version: str | None = None,
+    progress: Progress | None = None,
+) -> Rehearsal:
+    """Apply a plan to a throwaway cluster that is like its own, and look at what came of it.
+
+    `state` is the cluster's: without one, only what the plan rests on is set up. `entry` tells its
+    Kafka release and the brokers that take nothing. `replan` plans once more on what is found;
+    without it, the plan is applied once more. Refused topics are left out. Nothing but the
+    throwaway cluster is written to.
+    Errors: RefusedPlanError for a plan that is refused as a whole; FindingsError where it would
+    not fit; SandboxError where it cannot be started; StalePlanError where the plan no longer fits
+    the state; ClusterError.
+    """
+    from reconciler.kafka import KafkaReader
+    from reconciler.rehearse import set_scene
+    from reconciler.sandbox import start_cluster
+    from reconciler.sandbox.progress import Silence
+
+    _refuse_whole(plan)
+    _refuse_other_state(plan, state)
+    progress = progress or Silence()
+    release, notes = _choose_release(entry, state, kafka_version)
+    scene = set_scene(plan, state, release)
+    _refuse_beyond(scene, plan)
+    stopwatch = _Stopwatch()
+    with ExitStack() as stack:
+        with stopwatch.measure(STARTING):
+            cluster = stack.enter_context(
+                start_cluster(
+                    shape=scene.brokers,
+                    kafka_version=release,
+                    properties=scene.properties,
+                    broker_properties=_tune_controller(scene),
+                    timeout_s=START_S + START_S_PER_BROKER * len(scene.brokers),
+                    progress=progress,
+                )
+            )
+            connection = stack.enter_context(_connect(cluster))
+        reader = KafkaReader(connection, most_views=MOST_VIEWS)
+        stage = _Stage(scene, cluster, connection, reader, stopwatch, progress)
+        rehearsal = stage.perform(plan, entry.exclude_brokers if entry else (), replan)
+    return replace(rehearsal, notes=(*notes, *scene.notes))
+
+
+@dataclass(slots=True)
+class _Stopwatch:
+    """How long each stage took. Units: seconds."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def measure(self, stage: str) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self.seconds[stage] = time.monotonic() - began
+
+
+@dataclass(slots=True)
+class _Stage:
+    """A throwaway cluster that runs, and what is done on it."""
+
+    scene: Scene
+    cluster: Cluster
+    connection: Connection
+    reader: KafkaReader
+    stopwatch: _Stopwatch
+    progress: Progress
+
+    def perform(
+        self,
+        plan: Plan,
+        excluded: Collection[int],
+        replan: Callable[[ClusterState], Plan] | None,
+    ) -> Rehearsal:
+        """Set the scene, apply the plan, and look."""
+        from reconciler.rehearse import Rehearsal, bind_plan, compare_found
+
+        with self.stopwatch.measure(SETTING_UP):
+            self._set_up()
+        before = self._read(lambda state: self.scene.topics.keys() <= state.topics.keys())
+        ids = {name: topic.topic_id for name, topic in before.topics.items() if topic.topic_id}
+        missing = self.scene.left_out
+        bound = bind_plan(plan, self.cluster.cluster_id, ids, missing)
+        self.progress.enter("applying the plan")
+        with self.stopwatch.measure(APPLYING):
+            applied = self._apply(bound)
+        compare = partial(compare_found, bound, self.scene, applied.outcomes)
+        after = self._read(lambda state: not compare(state))
+        outcomes = (*applied.outcomes, *_list_missing(plan, missing))
+        pending = () if applied.interrupted else self._find_pending(plan, bound, after, replan)
+        return Rehearsal(
+            plan=plan,
+            scene=self.scene,
+            kafka_version=self.cluster.kafka_version,
+            outcomes=tuple(sorted(outcomes, key=lambda outcome: outcome.topic)),
+            differences=compare(after),
+            pending=pending,
+            balance_before=_measure(before, self.scene, excluded),
+            balance_after=_measure(after, self.scene, excluded),
+            seconds=self.stopwatch.seconds,
+            planned_again=replan is not None,
+            interrupted=applied.interrupted,
+        )
+
+    def _set_up(self) -> None:
+        """Create the topics; then stop and cordon the brokers that are, where this stands for."""
+        from reconciler.kafka import cordon_brokers
+        from reconciler.rehearse import plan_scene
+
+        self.progress.enter(f"setting up {len(self.scene.topics):,} topics")
+        created = self._apply(plan_scene(self.scene, self.cluster.cluster_id))
+        if created.interrupted:
+            raise KeyboardInterrupt
+        failed = {o.topic: o.text for o in created.outcomes if o.kind is not OutcomeKind.DONE}
+        kept = {name: image for name, image in self.scene.topics.items() if name not in failed}
+        left_out = {**self.scene.left_out, **failed}
+        self.scene = replace(self.scene, topics=kept, left_out=left_out)
+        for broker in self.scene.dead:
+            self.cluster.stop_broker(broker)
+        cordon_brokers(self.connection, self.scene.cordoned)
+
+    def _apply(self, plan: Plan) -> Applied:
+        from reconciler import apply as stage
+        from reconciler.kafka import KafkaWriter
+
+        writer = KafkaWriter(self.connection)
+        return stage.apply_plan(plan, self.reader, writer, time, skip_refused=True)
+
+    def _read(self, is_there: Callable[[ClusterState], bool]) -> ClusterState:
+        """Read the cluster, again while the broker that answers may not have heard of it all."""
+        from reconciler.api.snapshots import identify_topics
+
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_there(state := self.reader.read_cluster()) and time.monotonic() < deadline:
+            time.sleep(1)
+        return identify_topics(state, self.reader.read_topic_ids(state.topics.keys()))
+
+    def _find_pending(
+        self,
+        plan: Plan,
+        bound: Plan,
+        after: ClusterState,
+        replan: Callable[[ClusterState], Plan] | None,
+    ) -> tuple[str, ...]:
+        """Name the topics that the same run again would change: by a new plan, or by this one."""
+        from reconciler.plan import steps_of
+
+        if replan is None:
+            again = self._apply(bound).outcomes
+            settled = (OutcomeKind.ALREADY_DONE, OutcomeKind.REFUSED)
+            return tuple(outcome.topic for outcome in again if outcome.kind not in settled)
+        second = replan(replace(after, cluster_id=plan.cluster_id))
+        return tuple(topic.name for topic in second.topics if steps_of(topic))
+
+
+def _connect(cluster: Cluster) -> Connection:
+    """Connect to the throwaway cluster, and to no other: its id is expected."""
+    from reconciler.errors import Location
+    from reconciler.kafka import connect
+    from reconciler.spec import ClusterEntry
+
+    entry = ClusterEntry("rehearsal", Location("rehearsal", 1), cluster_id=cluster.cluster_id)
+    return connect(entry, bootstrap_servers=cluster.bootstrap_servers)
+
+
+def _tune_controller(scene: Scene) -> dict[int, dict[str, str]]:
+    """Return what lets a controller judge tiered topics: the tier switched on, without storage.
+
+    Nothing is ever written to them here.
+    """
+    from reconciler.sandbox.shape import choose_controller_id
+
+    controller = choose_controller_id(scene.brokers)
+    return {controller: {"remote.log.storage.system.enable": "true"}} if scene.tiered else {}
+
+
+def _choose_release(
+    entry: ClusterEntry | None, state: ClusterState | None, asked: str | None
+) -> tuple[str, tuple[Finding, ...]]:
+    """Choose the Kafka release to rehearse on. Errors: SandboxError for one that is not here."""
+    from reconciler.rehearse import choose_release
+    from reconciler.sandbox.jars import find_release, known_releases
+
+    if asked:
+        return find_release(asked), ()
+    told = (state and state.kafka_version) or (entry and entry.kafka_version) or None
+    return choose_release(told, known_releases())
+
+
+def _refuse_beyond(scene: Scene, plan: Plan) -> None:
+    from reconciler.errors import FindingsError
+    from reconciler.rehearse import measure_needs
+
+    if refusals := [*measure_needs(scene, plan).refuse_beyond(_ask_machine())]:
+        raise FindingsError(refusals)
+
+
+def _ask_machine() -> Machine:
+    from reconciler.rehearse import Machine
+    from reconciler.sandbox.machine import read_file_limit, read_free_memory_mb
+
+    return Machine(read_free_memory_mb(), read_file_limit())
+
+
+def _refuse_whole(plan: Plan) -> None:
+    """Refuse what apply would refuse, whatever is skipped, before a broker starts."""
+    from reconciler.errors import RefusedPlanError
+    from reconciler.plan import list_refusals
+
+    if refusals := list_refusals(plan, skip_refused=True):
+        raise RefusedPlanError(refusals)
+
+
+def _refuse_other_state(plan: Plan, state: ClusterState | None) -> None:
+    from reconciler.errors import Finding, FindingsError
+
+    if state and plan.cluster_id and state.cluster_id and plan.cluster_id != state.cluster_id:
+        what = f"the plan is for cluster {plan.cluster_id}, the state is that of {state.cluster_id}"
+        way_out = f"rehearse it against a snapshot of {plan.cluster}"
+        raise FindingsError([Finding("plan-cluster", what, way_out)])
+
+
+def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
+    """List the planned topics that could not be set up, so that they could not be rehearsed."""
+    from reconciler.plan import steps_of
+
+    for topic in plan.topics:
+        if topic.name in missing and steps_of(topic):
+            text = f"it could not be set up: {missing[topic.name]}"
+            yield Outcome(topic.name, OutcomeKind.NOT_ATTEMPTED, text)
+
+
+def _measure(state: ClusterState, scene: Scene, excluded: Collection[int]) -> Balance | None:
+    """Measure balance on what the brokers show, over those that take something."""
+    from reconciler.placement import measure_balance
+
+    out = {*scene.dead, *scene.cordoned, *excluded}
+    ids = [broker.id for broker in scene.brokers if broker.id not in out]
+    return measure_balance([topic.assignment for topic in state.topics.values()], ids)

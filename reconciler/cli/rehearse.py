@@ -1,0 +1,158 @@
+"""`reconciler rehearse`: run a plan for real, where nothing can be lost."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import click
+
+from reconciler import api
+from reconciler.cli import options
+from reconciler.cli.sandbox import StartProgress
+from reconciler.cli.show import read_plan
+from reconciler.cli.terminal import print_note, wants_colour, working
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reconciler.model import ClusterState, Plan
+    from reconciler.rehearse import Rehearsal
+    from reconciler.spec import ClusterEntry
+
+Form = Literal["text", "json", "markdown"]
+INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("source", default="topics", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--estate",
+    type=click.Path(path_type=Path),
+    default=Path("topics"),
+    show_default=True,
+    help="Where clusters.yaml is, beside a saved plan; there may be none.",
+)
+@click.option("--cluster", metavar="NAME", help="Which cluster; a saved plan names its own.")
+@options.bootstrap_option
+@options.topic_option
+@click.option(
+    "--against",
+    metavar="SNAPSHOT",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Take the cluster's state from this file instead of the cluster.",
+)
+@click.option("--kafka", metavar="VERSION", help="Which Kafka release; the cluster's own unless.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, for programs, or as a comment.",
+)
+def command(
+    source: Path,
+    estate: Path,
+    *,
+    cluster: str | None,
+    bootstrap_servers: str | None,
+    topic: str,
+    against: Path | None,
+    kafka: str | None,
+    form: Form,
+) -> int:
+    """Apply a saved PLAN, or a plan of SOURCE, an estate, for --cluster, to a throwaway cluster.
+
+    That one has the same broker ids, racks and topics, and is gone afterwards; the cluster itself
+    is only read. Exits 0 when everything went as planned, 1 when anything did not.
+    """
+    if against is not None and bootstrap_servers is not None:
+        raise UsageError("--against reads a file; leave --bootstrap-servers out")
+    if source.is_file() and source.suffix not in (".yaml", ".yml"):
+        if bootstrap_servers is not None:
+            raise UsageError("a saved plan needs no cluster; leave --bootstrap-servers out")
+        occasion = _take_saved(source, estate, cluster, topic, against)
+    else:
+        occasion = _plan_afresh(source, cluster, bootstrap_servers, topic, against)
+    if not _has_work(occasion.plan):
+        print_note("the plan changes nothing, so there is nothing to rehearse")
+        return 0
+    with StartProgress() as progress:
+        rehearsal = api.rehearse_plan(
+            occasion.plan,
+            state=occasion.state,
+            entry=occasion.entry,
+            replan=occasion.replan,
+            kafka_version=kafka,
+            progress=progress,
+        )
+    click.echo(render_rehearsal(rehearsal, form), nl=False, color=True)
+    return INTERRUPTED if rehearsal.interrupted else 0 if rehearsal.succeeded else 1
+
+
+class Occasion(NamedTuple):
+    """A plan, the state and the cluster that it is for, and how to plan again afterwards."""
+
+    plan: Plan
+    state: ClusterState | None
+    entry: ClusterEntry | None
+    replan: Callable[[ClusterState], Plan] | None = None
+
+
+def render_rehearsal(rehearsal: Rehearsal, form: Form) -> str:
+    """Render a rehearsal in the form that was asked for."""
+    from reconciler import rehearse as stage
+
+    if form == "json":
+        return stage.encode_rehearsal(rehearsal)
+    if form == "markdown":
+        return stage.render_markdown(rehearsal)
+    return stage.render_text(rehearsal, colour=wants_colour(sys.stdout))
+
+
+def _take_saved(
+    source: Path, estate: Path, cluster: str | None, glob: str, against: Path | None
+) -> Occasion:
+    """Read a saved plan; the estate beside it only says which Kafka release the cluster runs."""
+    plan = read_plan(source)
+    if cluster not in (None, plan.cluster):
+        raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
+    chosen = tuple(topic for topic in plan.topics if fnmatchcase(topic.name, glob))
+    entry = api.load_estate(estate).clusters.get(plan.cluster) if estate.is_dir() else None
+    state = api.read_snapshot(against) if against else None
+    return Occasion(replace(plan, topics=chosen), state, entry)
+
+
+def _plan_afresh(
+    source: Path, cluster: str | None, servers: str | None, glob: str, against: Path | None
+) -> Occasion:
+    """Plan on the whole state, so that balance on the throwaway cluster is the true one."""
+    if cluster is None:
+        raise UsageError("name the cluster: --cluster NAME")
+    loaded = api.load_estate(source)
+    entry = api.find_cluster(loaded, cluster)
+    if against is not None:
+        state = api.read_snapshot(against)
+    else:
+        with working(f"reading {cluster}"):
+            state = api.take_snapshot(loaded, cluster, bootstrap_servers=servers)
+    replan = partial(api.build_plan, loaded, cluster, topics=glob)
+    return Occasion(replan(state), state, entry, replan)
+
+
+def _has_work(plan: Plan) -> bool:
+    """Tell whether there is something to do. Errors: RefusedPlanError where all is refused."""
+    from reconciler.errors import RefusedPlanError
+    from reconciler.plan import list_refusals, steps_of
+
+    if any(steps_of(topic) for topic in plan.topics):
+        return True
+    if refusals := list_refusals(plan):
+        raise RefusedPlanError(refusals)
+    return False

@@ -1,0 +1,137 @@
+"""Retention that goes down in steps: how far one plan may lower it, where the spec says so.
+
+Nothing is remembered between plans: what is live says how many steps are left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding, Severity
+from reconciler.units import DURATION, SIZE, format_duration, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model import TopicSpec
+
+    Config = Mapping[str, str]
+
+LOCAL_PARTS: Mapping[str, str] = MappingProxyType(
+    {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
+)
+"""The limits that go down in steps, and the part of each that a tiered topic keeps locally.
+
+The local part alone is lowered at once: what it deletes is in the remote tier.
+"""
+
+_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """A wished config as far as one plan may go, with what is to be said of the rest."""
+
+    config: Config
+    refusals: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+
+
+def lower_gradually(
+    spec: TopicSpec, overrides: Config, wished: Config, defaults: Config
+) -> Descent:
+    """Hold retention back to its next step where a spec is gradual; all else stays as wished.
+
+    In: the managed overrides as they are and as they should be, and what is in force without.
+    """
+    before, after = {**defaults, **overrides}, {**defaults, **wished}
+    if not spec.gradual or not _deletes(after):
+        return Descent(wished)
+    config, refusals, notes = dict(wished), [], []
+    for key, local in LOCAL_PARTS.items():
+        found, target = before.get(key), after.get(key)
+        limits: tuple[int, ...] = ()
+        if _is_open(found, target):
+            refusals.append(_refuse_open(spec, key, found, target))
+        elif found is not None and target is not None and int(target) >= 0:
+            limits = list_limits(int(found), int(target), spec.gradual, key)
+        if len(limits) > 1:
+            config[key] = str(limits[0])
+            if wished.get(local) == target:  # a tier that copies nothing more needs them equal
+                config[local] = config[key]
+            notes.append(_tell_steps(spec, key, int(found or 0), limits))
+    return Descent(dict(sorted(config.items())), tuple(refusals), tuple(notes))
+
+
+def list_limits(found: int, target: int, factor: int, key: str) -> tuple[int, ...]:
+    """List the limits on the way from one down to a lower one, which is the last.
+
+    Each is at least the one before divided by `factor`, and there are no more of them than that
+    takes: the least n with found <= target * factor ** n. Within that they are round numbers.
+    """
+    limits = []
+    while found > target:
+        found = _next_limit(found, target, factor, key)
+        limits.append(found)
+    return tuple(limits)
+
+
+def _next_limit(found: int, target: int, factor: int, key: str) -> int:
+    highest = max(target, 1)  # that can still be left for the steps after this one
+    if found <= highest * factor:
+        return target
+    while highest * factor < found:
+        highest *= factor
+    scale = DURATION if key.endswith(".ms") else SIZE
+    units = (scale.units[unit] for unit in scale.shown)
+    rounded = (-(-found // (factor * unit)) * unit for unit in units)
+    return next(limit for limit in rounded if limit <= highest)
+
+
+def _deletes(config: Config) -> bool:
+    """Tell whether retention means anything: what is only compacted has none."""
+    policy = config.get("cleanup.policy")
+    return policy is None or "delete" in policy.split(",")
+
+
+def _is_open(found: str | None, target: str | None) -> bool:
+    """Tell whether a limit goes down from, or to, what no step can be measured by."""
+    if found == target or (target is not None and int(target) < 0):
+        return False
+    return found is None or target is None or int(found) < 0
+
+
+def _refuse_open(spec: TopicSpec, key: str, found: str | None, target: str | None) -> Finding:
+    shown, wished = (_show(key, value) for value in (found, target))
+    way_out = (
+        f"write a first {key} to go down from, with gradual: false beside it, and apply that; "
+        "or leave gradual: false, to go there at once"
+    )
+    what = f"{key} {shown} → {wished} cannot go down in steps: there is nothing to divide"
+    return Finding("gradual-needs-limit", what, way_out, spec.where(f"config.{key}"))
+
+
+def _show(key: str, value: str | None) -> str:
+    if value is None:
+        return "(the brokers' own, not known here)"
+    return "-1 (no limit)" if int(value) < 0 else _format(key, int(value))
+
+
+def _format(key: str, limit: int) -> str:
+    return format_duration(limit) if key.endswith(".ms") else format_size(limit)
+
+
+def _tell_steps(spec: TopicSpec, key: str, found: int, limits: tuple[int, ...]) -> Finding:
+    """Say what this plan does of the way, and what is left for others."""
+    first, *later = (_format(key, limit) for limit in limits)
+    named = later if len(later) <= _NAMED else [*later[: _NAMED - 2], "…", later[-1]]
+    rest = "".join(f", then {limit}" for limit in named)
+    what = (
+        f"{key} goes from {_format(key, found)} to {later[-1]} in {len(limits)} steps: "
+        f"{first} now{rest}"
+    )
+    way_out = "apply, then plan again for the next step"
+    where = spec.where(f"config.{key}")
+    return Finding("gradual-step", what, way_out, where, Severity.NOTE)

@@ -1,0 +1,76 @@
+"""What is found after a rehearsal against what was planned, and against what was to stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.diff import managed_overrides
+from reconciler.model import OutcomeKind
+from reconciler.plan import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reconciler.model import ClusterState, Outcome, Plan, PlannedTopic, TopicImage, TopicState
+    from reconciler.rehearse.scene import Scene
+
+_DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
+
+
+def compare_found(
+    plan: Plan, scene: Scene, outcomes: Iterable[Outcome], found: ClusterState
+) -> dict[str, tuple[str, ...]]:
+    """Return what differs, by topic; nothing where all is well.
+
+    Topics that were done are held against the plan, and those beside it against the scene; of
+    one that failed, its outcome tells.
+    """
+    kinds = {outcome.topic: outcome.kind for outcome in outcomes}
+    expected: dict[str, TopicImage | None] = dict(scene.topics)
+    for topic in plan.topics:
+        if steps_of(topic) and kinds.get(topic.name) in _DONE:
+            expected[topic.name] = _expect(topic, scene.topics.get(topic.name))
+        elif steps_of(topic):
+            expected.pop(topic.name, None)
+    differences = {
+        name: tuple(_compare(image, found.topics.get(name))) for name, image in expected.items()
+    }
+    return {name: differs for name, differs in sorted(differences.items()) if differs}
+
+
+def _expect(topic: PlannedTopic, scene: TopicImage | None) -> TopicImage | None:
+    """Return a topic as planned, with the overrides that the plan does not speak of as they were.
+
+    A plan knows nothing of keys that its cluster does not offer.
+    """
+    if topic.after is None or topic.before is None or scene is None:
+        return topic.after
+    unspoken = {k: value for k, value in scene.config.items() if k not in topic.before.config}
+    return replace(topic.after, config={**unspoken, **topic.after.config})
+
+
+def _compare(expected: TopicImage | None, found: TopicState | None) -> Iterator[str]:
+    if expected is None or found is None:
+        if found is not None:
+            yield "it is still there"
+        elif expected is not None:
+            yield "it is not there"
+        return
+    rows = len(found.assignment)
+    if rows != len(expected.assignment):
+        yield f"it has {rows:,} partitions and should have {len(expected.assignment):,}"
+    for number, (wanted, row) in enumerate(
+        zip(expected.assignment, found.assignment, strict=False)
+    ):
+        if wanted != row:
+            yield f"partition {number} is on brokers {list(row)} and should be on {list(wanted)}"
+    yield from _compare_overrides(expected.config, managed_overrides(found))
+
+
+def _compare_overrides(expected: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+    for key in sorted({*expected, *found}):
+        wanted, value = expected.get(key), found.get(key)
+        if wanted != value:
+            shown = "not set" if value is None else value
+            yield f"{key} is {shown} and should " + (f"be {wanted}" if wanted else "not be set")

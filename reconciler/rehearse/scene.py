@@ -1,0 +1,157 @@
+"""The scene of a rehearsal: brokers and topics as they are where the plan is to be applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from reconciler.diff import managed_overrides
+from reconciler.errors import Finding, Severity
+from reconciler.model import EMPTY, Broker, TopicImage
+from reconciler.plan import steps_of
+from reconciler.spec.catalogue import parse_version
+from reconciler.spec.configs import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reconciler.model import ClusterState, Plan
+
+MOST_REPLICAS = 10_000
+"""Topics beside the plan are set up as long as all replicas are no more: about 20 s of work."""
+
+_CORDONING_SINCE = (4, 3)
+_TIER = "remote.storage.enable"
+_OTHER_UNITS = (".minutes", ".hours")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What has to stand before a plan can be rehearsed.
+
+    All of `brokers` are started, for the dead ones hold replicas too; then `dead` ones are
+    stopped and `cordoned` ones cordoned. `topics` holds what to create, by name; `left_out`, why
+    others cannot be. `whole`: every live topic is in one of the two. `properties` are the
+    brokers' own settings that topics rest on; `tiered` asks for a controller that takes tiered
+    topics.
+    """
+
+    brokers: tuple[Broker, ...]
+    topics: Mapping[str, TopicImage]
+    whole: bool
+    dead: tuple[int, ...] = ()
+    cordoned: tuple[int, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    properties: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    tiered: bool = False
+    notes: tuple[Finding, ...] = ()
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas the topics have together."""
+        return count_replicas(self.topics.values())
+
+
+def set_scene(plan: Plan, state: ClusterState | None, kafka_version: str) -> Scene:
+    """Make the scene of a plan: from a state, or from what the plan itself rests on.
+
+    With a state every live topic is part of it, so that balance is the true one, up to
+    `MOST_REPLICAS`; beyond, and without a state, those of the plan are.
+    """
+    planned = {topic.name: topic.before for topic in plan.topics if topic.before}
+    live = _list_images(state) if state else planned
+    whole = state is not None and _count_after(plan, live) <= MOST_REPLICAS
+    images = live if whole else {n: image for n, image in live.items() if n in planned}
+    left_out = {name: why for name, image in images.items() if (why := _cannot_create(image))}
+    topics = {name: image for name, image in images.items() if name not in left_out}
+    nodes = _complete_brokers(state.brokers if state else plan.brokers, topics.values())
+    can_cordon = parse_version(kafka_version) >= _CORDONING_SINCE
+    cordoned = tuple(node.id for node in nodes if node.cordoned and node.alive)
+    return Scene(
+        brokers=tuple(replace(node, alive=True, cordoned=False) for node in nodes),
+        topics=topics,
+        whole=whole,
+        dead=tuple(node.id for node in nodes if not node.alive),
+        cordoned=cordoned if can_cordon else (),
+        left_out=left_out,
+        properties=dict(_list_properties(state, kafka_version)) if state else {},
+        tiered=any(image.config.get(_TIER) == "true" for image in live.values()),
+        notes=tuple(_note_limits(plan, state, whole=whole, cordoned=cordoned, able=can_cordon)),
+    )
+
+
+def count_replicas(images: Iterable[TopicImage]) -> int:
+    """Count the replicas of topics."""
+    return sum(len(row) for image in images for row in image.assignment)
+
+
+def count_added(plan: Plan) -> int:
+    """Count the replicas that a plan adds."""
+    changed = [topic for topic in plan.topics if steps_of(topic)]
+    after = count_replicas(topic.after for topic in changed if topic.after)
+    return after - count_replicas(topic.before for topic in changed if topic.before and topic.after)
+
+
+def _count_after(plan: Plan, live: Mapping[str, TopicImage]) -> int:
+    return count_replicas(live.values()) + count_added(plan)
+
+
+def _list_images(state: ClusterState) -> dict[str, TopicImage]:
+    return {
+        name: TopicImage(topic.topic_id, topic.assignment, managed_overrides(topic))
+        for name, topic in sorted(state.topics.items())
+    }
+
+
+def _cannot_create(image: TopicImage) -> str:
+    """Say why no request creates a topic as it is, where none does."""
+    factors = sorted({len(row) for row in image.assignment})
+    if len(factors) > 1:
+        listed = " and ".join(map(str, factors))
+        return f"its partitions have {listed} replicas, and brokers create no such topic"
+    return ""
+
+
+def _complete_brokers(
+    brokers: Iterable[Broker], images: Iterable[TopicImage]
+) -> tuple[Broker, ...]:
+    """Add the brokers that only replica lists name: they are dead, or long gone."""
+    known = {broker.id: broker for broker in brokers}
+    named = {broker for image in images for row in image.assignment for broker in row}
+    gone = {broker: Broker(broker, alive=False) for broker in named - known.keys()}
+    return tuple(sorted({**known, **gone}.values(), key=lambda broker: broker.id))
+
+
+def _list_properties(state: ClusterState, kafka_version: str) -> Iterator[tuple[str, str]]:
+    """Yield the brokers' own settings that differ from Kafka's, by the names brokers have."""
+    release = catalogue(kafka_version)
+    for key, value in sorted(state.config_defaults.items()):
+        if key not in release.keys or release.same(key, release.default(key), value):
+            continue
+        names = release.keys[key].synonyms
+        same_unit = [name for name in names if not name.endswith(_OTHER_UNITS)]
+        yield from ((name, value) for name in same_unit[:1])
+
+
+def _note_limits(
+    plan: Plan, state: ClusterState | None, *, whole: bool, cordoned: tuple[int, ...], able: bool
+) -> Iterator[Finding]:
+    """Say what the scene lacks of the cluster that it stands for."""
+    if state is None:
+        what = "the plan tells only of its own topics, so balance is measured over these"
+        yield _note(what, "rehearse it --against a snapshot of the cluster for all of them")
+    elif not whole:
+        replicas = _count_after(plan, _list_images(state))
+        what = (
+            f"{replicas:,} replicas are more than the {MOST_REPLICAS:,} that are set up, so only "
+            "the plan's own topics are, and balance is measured over these"
+        )
+        yield _note(what, "`reconciler simulate` measures all of them, without brokers")
+    if cordoned and not able:
+        listed = ", ".join(map(str, cordoned))
+        what = f"brokers {listed} are cordoned, which this Kafka release does not know"
+        yield _note(what, "rehearse on Kafka 4.3 or newer")
+
+
+def _note(what: str, way_out: str) -> Finding:
+    return Finding("rehearsal-differs", what, way_out, severity=Severity.NOTE)
