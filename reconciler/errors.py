@@ -103,6 +103,27 @@ class ClusterError(FindingsError):
     """A cluster cannot be reached, is not the one expected, or does not grant the rights."""
 
 
+class LockHeldError(FindingsError):
+    """Another apply works on the cluster: nothing of this one was done."""
+
+
+class LockLostError(ClusterError):
+    """The lock is gone, and another apply may have begun: nothing more is sent."""
+
+
+class AuditError(FindingsError):
+    """An apply is over, and its record could not be kept where it should be.
+
+    `record` is that record, as JSON. `applied` is what became of the plan, an
+    `apply.Applied`; None where the apply ended with an error, whose findings are among ours.
+    """
+
+    def __init__(self, findings: Iterable[Finding], record: str, applied: object = None) -> None:
+        super().__init__(findings)
+        self.record = record
+        self.applied = applied
+
+
 class PlanFileError(FindingsError):
     """A plan file is no plan of ours: malformed, from a newer format, or tampered with."""
 

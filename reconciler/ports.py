@@ -1,6 +1,6 @@
-"""What the core needs of the world, and no more: a reader, a writer, a clock.
+"""What the core needs of the world, and no more: a reader, a writer, a lease, a clock.
 
-Planning is handed a reader only, so it cannot write. `reconciler.kafka` implements the first two.
+Planning is handed a reader only, so it cannot write. `reconciler.kafka` implements the first three.
 """
 
 from __future__ import annotations
@@ -89,6 +89,14 @@ class ClusterWriter(Protocol):
 
         Brokers cannot be asked whether they would: `validate_only` checks that they can be told.
         """
+        ...
+
+
+class Lease(Protocol):
+    """What entitles a run to change a cluster: a lock that can be lost meanwhile."""
+
+    def check(self) -> None:
+        """Return where it still stands. Errors: LockLostError, after which nothing may be sent."""
         ...
 
 

@@ -183,6 +183,9 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("cluster-rights", "The account holds the rights that a run needs."),
     Rule("cluster-answer", "A cluster answers what it is asked."),
     Rule("reassignments-unseen", "A plan knows which replicas are on the move."),
+    Rule("lock-held", "One apply at a time changes a cluster."),
+    Rule("lock-lost", "An apply that lost the lock of its cluster sends nothing more."),
+    Rule("lock-unavailable", "An apply holds the lock of its cluster, or is told to do without."),
 )
 
 # Snapshots: files that stand in for a cluster (snapshot).
@@ -205,6 +208,8 @@ _PLAN: tuple[Rule, ...] = (
     Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
     Rule("plan-cluster", "A plan is applied to the cluster that it was made for."),
     Rule("plan-unexpected", "A fresh plan is applied only if it is the one that was approved."),
+    Rule("audit-topic", "Where records of applies are to be kept, they can be."),
+    Rule("audit-lost", "A record of an apply that could not be kept is shown instead."),
     Rule("plan-stale", "What a plan rests on has not moved since it was made."),
 )
 

@@ -15,6 +15,7 @@ from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
 from reconciler.api.applying import apply_plan
 from reconciler.api.connections import find_cluster, open_connection
 from reconciler.api.planning import build_plan, load_estate, read_cluster
+from reconciler.api.records import ApplyRecord, begin_record
 from reconciler.api.rehearsing import rehearse_plan
 from reconciler.api.rendering import (
     PlanFormat,
@@ -26,9 +27,11 @@ from reconciler.api.rendering import (
 from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapshot
 
 __all__ = [
+    "ApplyRecord",
     "PlanFormat",
     "adopt_cluster",
     "apply_plan",
+    "begin_record",
     "build_plan",
     "convert_files",
     "draw_explanation",

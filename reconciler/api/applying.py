@@ -1,17 +1,26 @@
-"""A plan made true on its cluster."""
+"""A plan made true on its cluster, by one run at a time, and written down."""
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from reconciler.api.connections import open_connection
+from reconciler.api.records import begin_record
+from reconciler.errors import AuditError, ClusterError, FindingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
+    from reconciler.api.records import ApplyRecord
     from reconciler.apply import Applied, StepAnswered
+    from reconciler.kafka import Connection
+    from reconciler.kafka.lock import Waiting
     from reconciler.model import Plan
+    from reconciler.ports import Lease
     from reconciler.spec import Estate
 
 
@@ -22,21 +31,104 @@ def apply_plan(
     bootstrap_servers: str | None = None,
     skip_refused: bool = False,
     observe: Callable[[StepAnswered], None] = lambda _: None,
+    lock_timeout_s: float | None = 0.0,
+    observe_wait: Callable[[Waiting], None] = lambda _: None,
+    record: ApplyRecord | None = None,
 ) -> Applied:
     """Make the changes of a plan on its cluster, and nothing else.
 
-    Returns an outcome for every topic. Errors: RefusedPlanError, StalePlanError and ClusterError,
-    all of them before anything is written.
+    The lock of the cluster is held meanwhile: where another run has it, this one waits for up to
+    `lock_timeout_s`, and None does without a lock. `record` is what `begin_record` made, with the
+    commit of the specs; where the cluster has an `audit_topic`, it goes there in the end.
+    Returns an outcome for every topic. Errors: RefusedPlanError, StalePlanError, LockHeldError and
+    ClusterError, all of them before anything is written; AuditError, which holds the outcomes,
+    where the audit topic does not take the record.
     """
     from reconciler import apply as stage
     from reconciler.kafka import KafkaReader, KafkaWriter
     from reconciler.plan import is_deletion, steps_of
 
+    record = record or begin_record(plan)
     deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
     names = {topic.name for topic in plan.topics if steps_of(topic)}.difference(deleted)
     with open_connection(estate, plan.cluster, bootstrap_servers) as connection:
-        reader = KafkaReader(connection)
-        reader.check_rights(names, for_apply=True, deleted=deleted)
-        return stage.apply_plan(
-            plan, reader, KafkaWriter(connection), time, observe, skip_refused=skip_refused
-        )
+        audit = _Audit(connection, record)
+        audit.check(plan)
+        with audit.keep_errors():
+            reader = KafkaReader(connection)
+            reader.check_rights(names, for_apply=True, deleted=deleted)
+            with _hold_lock(connection, record, lock_timeout_s, observe_wait) as lease:
+                applied = stage.apply_plan(
+                    plan,
+                    reader,
+                    KafkaWriter(connection),
+                    time,
+                    observe,
+                    lease=lease,
+                    skip_refused=skip_refused,
+                )
+        audit.keep(applied, None)
+    return applied
+
+
+def _hold_lock(
+    connection: Connection,
+    record: ApplyRecord,
+    timeout_s: float | None,
+    observe: Callable[[Waiting], None],
+) -> AbstractContextManager[Lease | None]:
+    """Hold the lock of the cluster, as whoever the record names."""
+    if timeout_s is None:
+        return nullcontext()
+    from reconciler.kafka.lock import Holder, hold_lock
+
+    author = record.author
+    holder = Holder(
+        author.user,
+        author.host,
+        author.pid,
+        since=f"{record.started:%Y-%m-%dT%H:%M:%SZ}",
+        fingerprint=record.fingerprint[:12],
+        commit=(record.commit or "")[:12],
+    )
+    return hold_lock(connection, holder, patience_s=timeout_s, observe=observe)
+
+
+class _Audit:
+    """The audit topic of a cluster, where it has one."""
+
+    def __init__(self, connection: Connection, record: ApplyRecord) -> None:
+        self._connection = connection
+        self._topic = connection.entry.audit_topic
+        self._record = record
+
+    def check(self, plan: Plan) -> None:
+        """Refuse where the record could not be kept. Errors: ClusterError."""
+        if self._topic is None:
+            return
+        from reconciler.kafka.audit import check_audit_topic
+
+        created = {topic.name for topic in plan.topics if topic.before is None and topic.after}
+        check_audit_topic(self._connection, self._topic, planned=self._topic in created)
+
+    @contextmanager
+    def keep_errors(self) -> Iterator[None]:
+        """Keep the record of a run that ends with an error. Errors: that one, or AuditError."""
+        try:
+            yield
+        except (FindingsError, KeyboardInterrupt) as error:
+            self.keep(None, error)
+            raise
+
+    def keep(self, applied: Applied | None, error: BaseException | None) -> None:
+        """Write the record of a run that is over. Errors: AuditError."""
+        if self._topic is None:
+            return
+        from reconciler.kafka.audit import write_audit_record
+
+        text = json.dumps(self._record.end(applied, error), ensure_ascii=False)
+        try:
+            write_audit_record(self._connection, self._topic, self._record.cluster, text)
+        except ClusterError as lost:
+            findings = error.findings if isinstance(error, FindingsError) else ()
+            raise AuditError([*findings, *lost.findings], text, applied) from error

@@ -5,7 +5,7 @@ where an answer was lost, and waiting until every broker shows the result. Forbi
 placement, clients, and any step that the plan does not hold.
 """
 
+from reconciler.apply.applied import Applied, StepAnswered
 from reconciler.apply.engine import apply_plan
-from reconciler.apply.telling import Applied, StepAnswered
 
 __all__ = ["Applied", "StepAnswered", "apply_plan"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.apply.applied import Applied, StepAnswered
 from reconciler.apply.batches import make_batches, send_batch, split_step
 from reconciler.apply.deletions import SecondLook, look_again
 from reconciler.apply.preconditions import find_moved, find_other_cluster
@@ -14,7 +15,6 @@ from reconciler.apply.progress import Progress, conclude
 from reconciler.apply.remaining import Remaining
 from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.apply.sight import look, look_everywhere
-from reconciler.apply.telling import Applied, StepAnswered
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
 from reconciler.model import (
     AddPartitions,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from reconciler.model import Plan, PlannedTopic, Step
-    from reconciler.ports import Clock, ClusterReader, ClusterWriter
+    from reconciler.ports import Clock, ClusterReader, ClusterWriter, Lease
 
 PHASES: tuple[tuple[str, type[Step]], ...] = (
     ("create", CreateTopic),
@@ -46,6 +46,13 @@ INTERRUPTED = "interrupted"
 NOT_ALL_DONE = "something else of the plan failed or is refused, and deletions come last"
 
 
+class Unlocked:
+    """The lease of a run that takes no lock."""
+
+    def check(self) -> None:
+        """Stand, whatever happens."""
+
+
 def apply_plan(
     plan: Plan,
     reader: ClusterReader,
@@ -53,20 +60,22 @@ def apply_plan(
     clock: Clock,
     observe: Callable[[StepAnswered], None] = lambda _: None,
     *,
+    lease: Lease | None = None,
     skip_refused: bool = False,
     patience_s: float = 600.0,
 ) -> Applied:
     """Do the steps of a plan, and nothing else.
 
-    `patience_s` bounds the wait for brokers to show what the controller accepted. An interrupt
-    ends the run with a report of what was done; so does a cluster that no longer answers. One
-    more ends the wait for answers under way, a third the report.
+    `lease` is checked before each request that changes something. `patience_s` bounds the wait
+    for brokers to show what the controller accepted. An interrupt ends the run with a report of
+    what was done; so does a cluster that no longer answers, and a lease that is lost. One more
+    interrupt ends the wait for answers under way, a third the report.
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError where the
     cluster cannot be read, before anything is written.
     """
     if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
-    run = _Run(plan, reader, writer, clock, observe)
+    run = _Run(plan, reader, writer, clock, observe, lease or Unlocked())
     run.check_against_cluster()
     try:
         run.validate()
@@ -78,6 +87,7 @@ def apply_plan(
         if not run.has_sent:
             raise
         run.stopped = f"stopped, since {error.findings[0].what},"
+        run.cause = error
     return run.report()
 
 
@@ -90,9 +100,11 @@ class _Run:
     writer: ClusterWriter
     clock: Clock
     observe: Callable[[StepAnswered], None]
+    lease: Lease
     topics: dict[str, Progress] = field(default_factory=dict)
     already_done: list[str] = field(default_factory=list)
     stopped: str = ""
+    cause: ClusterError | None = None
 
     @property
     def has_sent(self) -> bool:
@@ -172,7 +184,8 @@ class _Run:
             for topic in self.plan.topics
             if topic.refusals
         ]
-        return Applied(tuple(sorted(outcomes, key=lambda o: o.topic)), self.stopped == INTERRUPTED)
+        ordered = tuple(sorted(outcomes, key=lambda o: o.topic))
+        return Applied(ordered, self.stopped == INTERRUPTED, self.cause)
 
     def _hold_back(self) -> None:
         """Look at deletions a last time: none is sent of what is used, or if not all is done."""
@@ -273,6 +286,7 @@ class _Run:
         """Send steps of one kind; answers are kept by the thread that gets them."""
 
         def send(batch: Sequence[Step]) -> Mapping[str, Answer]:
+            self.lease.check()
             for step in batch:
                 self.topics[step.topic].send()
             answers = send_batch(self.writer, batch)

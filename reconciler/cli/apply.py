@@ -14,10 +14,11 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.journal import Journal
+from reconciler.cli.lock import WaitingNotes
 from reconciler.cli.plan import make_plan
 from reconciler.cli.show import read_plan
-from reconciler.cli.terminal import paint, print_note, wants_colour
-from reconciler.errors import FindingsError, UsageError
+from reconciler.cli.terminal import paint, print_error, print_note, wants_colour
+from reconciler.errors import AuditError, FindingsError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,9 +48,19 @@ INTERRUPTED = 130
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Append progress and outcomes to FILE, as JSON lines.",
+    help="Append who, what, progress and outcomes to FILE, as JSON lines.",
 )
+@click.option(
+    "--lock-timeout",
+    metavar="DURATION",
+    callback=options.read_duration,
+    default="0",
+    show_default=True,
+    help="How long to wait where another apply works on the cluster, such as 10m.",
+)
+@click.option("--no-lock", is_flag=True, help="Apply without the cluster's lock.")
 def command(
+    *,
     source: Path,
     estate: Path,
     cluster: str | None,
@@ -59,29 +70,35 @@ def command(
     skip_refused: bool,
     expect: str | None,
     journal: Path | None,
+    lock_timeout: float,
+    no_lock: bool,
 ) -> int:
     """Apply a saved PLAN, or plan SOURCE, an estate, afresh for --cluster and apply that.
 
     Exits 0 when everything is as planned, 1 when something was refused or failed.
     """
     loaded, plan = _obtain(source, estate, cluster, bootstrap_servers, topic)
-    _expect(plan, expect)
-    if not _has_work(plan, skip_refused=skip_refused):
-        return 0
-    if not auto_approve and not _approve():
-        print_note("nothing was changed")
-        return 1
-    with Journal(journal) as log, _ending_gently():
-        applied = api.apply_plan(
-            plan,
-            loaded,
-            bootstrap_servers=bootstrap_servers,
-            skip_refused=skip_refused,
-            observe=log.observe,
-        )
+    record = api.begin_record(plan)
+    with Journal(journal, record) as log:
+        _expect(plan, expect)
+        if not _has_work(plan, skip_refused=skip_refused):
+            return 0
+        if not auto_approve and not _approve():
+            print_note("nothing was changed")
+            return 1
+        with _ending_gently(), _showing_what_is_not_kept(log):
+            applied = api.apply_plan(
+                plan,
+                loaded,
+                bootstrap_servers=bootstrap_servers,
+                skip_refused=skip_refused,
+                observe=log.observe,
+                lock_timeout_s=None if no_lock else lock_timeout,
+                observe_wait=WaitingNotes(lock_timeout).observe,
+                record=record,
+            )
         log.conclude(applied)
-    _print_outcomes(applied)
-    return INTERRUPTED if applied.interrupted else 0 if applied.succeeded else 1
+    return _report(applied)
 
 
 def _obtain(
@@ -139,6 +156,29 @@ def _ending_gently() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _showing_what_is_not_kept(log: Journal) -> Iterator[None]:
+    """Print the record that the audit topic did not take: the outcomes stand all the same."""
+    try:
+        yield
+    except AuditError as error:
+        from reconciler.apply import Applied
+
+        if isinstance(error.applied, Applied):
+            log.conclude(error.applied)
+            _report(error.applied)
+        click.echo(error.record, err=True)
+        raise
+
+
+def _report(applied: Applied) -> int:
+    """Print what became of every topic. Returns the exit code."""
+    _print_outcomes(applied)
+    if applied.cause is not None:
+        print_error(str(applied.cause))
+    return INTERRUPTED if applied.interrupted else 0 if applied.succeeded else 1
 
 
 def _print_outcomes(applied: Applied) -> None:

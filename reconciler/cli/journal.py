@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from reconciler.cli.terminal import print_note
-from reconciler.errors import UsageError
+from reconciler.errors import AuditError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
+    from reconciler.api import ApplyRecord
     from reconciler.apply import Applied, StepAnswered
 
 TITLES = {
@@ -33,12 +34,16 @@ TITLES = {
 class Journal:
     """Observes an apply: moves a bar where a person is looking, and writes FILE where asked.
 
+    A run's first line says what is about to be done, and its last one what came of it, whatever
+    that was; only a run that is killed has none.
     A file that cannot be opened is a UsageError, before anything is done; one that can no longer
     be written to is given up with a note, since the cluster matters more.
     """
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: Path | None, record: ApplyRecord) -> None:
         self._path = file
+        self._record = record
+        self._applied: Applied | None = None
         self._exits = ExitStack()
         self._file: BinaryIO | None = None
         self._bars: Progress | None = None
@@ -47,6 +52,7 @@ class Journal:
     def __enter__(self) -> Self:
         if self._path is not None:
             self._file = self._exits.enter_context(_open(self._path))
+            self._write(self._record.begin())
         if sys.stderr.isatty():
             self._bars = self._exits.enter_context(_make_bars())
         return self
@@ -57,18 +63,22 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if isinstance(error, AuditError):  # the record tells of what came before it
+            error = error.__cause__
+        self._write(self._record.end(self._applied, error))
         self._exits.close()
 
     def observe(self, answered: StepAnswered) -> None:
         """Take note of one step's answer."""
-        self._write("step", asdict(answered))
+        self._note("step", asdict(answered))
         if self._bars is not None:
             self._advance(self._bars, answered)
 
     def conclude(self, applied: Applied) -> None:
         """Take note of every outcome."""
+        self._applied = applied
         for outcome in applied.outcomes:
-            self._write("outcome", asdict(outcome))
+            self._note("outcome", asdict(outcome))
 
     def _advance(self, bars: Progress, answered: StepAnswered) -> None:
         """Count an answer, unless every step of the phase is: the rest are sent again.
@@ -82,10 +92,12 @@ class Journal:
         if not bars.tasks[task].finished:
             bars.advance(task)
 
-    def _write(self, kind: str, fields: dict[str, Any]) -> None:
+    def _note(self, kind: str, fields: dict[str, Any]) -> None:
+        self._write({"at": datetime.now(UTC).isoformat(), "type": kind, **fields})
+
+    def _write(self, line: dict[str, Any]) -> None:
         if self._file is None:
             return
-        line = {"at": datetime.now(UTC).isoformat(), "type": kind, **fields}
         try:
             self._file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
         except OSError as error:

@@ -6,6 +6,19 @@ from pathlib import Path
 
 import click
 
+from reconciler.units import SECOND, UnitError, parse_duration
+
+
+def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """Read an option's duration, such as 10m, as specs have them, or 0. Units: seconds."""
+    if value == "0":
+        return 0.0
+    try:
+        return parse_duration(value) / SECOND
+    except UnitError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
 estate_argument = click.argument(
     "estate", default="topics", type=click.Path(exists=True, path_type=Path)
 )

@@ -1,4 +1,4 @@
-"""The only code that talks to Kafka: a reader, a writer, and why a connection fails.
+"""The only code that talks to Kafka: a reader, a writer, a lock, and why a connection fails.
 
 Belongs here: client configuration, requests, and the translation of client errors. Forbidden
 here: deciding what should change.

@@ -141,10 +141,26 @@ def _find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
     return denied
 
 
+def missing_on_topic(connection: Connection, right: str, topic: str) -> Finding:
+    """Say that a right on one topic lacks, and how it is granted."""
+    return _missing(connection, right, [topic])
+
+
+def missing_on_group(connection: Connection, right: str, group: str, otherwise: str) -> Finding:
+    """Say that a right on a consumer group lacks, and what else can be done."""
+    what = f"the account lacks {right} on the group {group} of {connection.entry.name}"
+    way_out = f"grant it: {_grant(connection, right)} --group {group}; or {otherwise}"
+    return Finding("cluster-rights", what, way_out)
+
+
+def _grant(connection: Connection, right: str) -> str:
+    user = connection.settings.get("sasl.username") or "NAME"
+    return f"kafka-acls --add --allow-principal User:{user} --operation {right}"
+
+
 def _missing(connection: Connection, right: str, topics: Collection[str]) -> Finding:
     names = sorted(topics)
-    user = connection.settings.get("sasl.username") or "NAME"
-    grant = f"kafka-acls --add --allow-principal User:{user} --operation {right}"
+    grant = _grant(connection, right)
     if not names:
         what = f"the account lacks {right} on the cluster {connection.entry.name}"
         return Finding("cluster-rights", what, f"grant it: {grant} --cluster")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding
@@ -77,6 +78,14 @@ class Settings:
         """
         properties: dict[str, Any] = {**self._properties, "error_cb": observe}
         return AdminClient(properties)
+
+    def build_producer(self, **properties: object) -> Producer:
+        """Hand everything in clear to a producer, `properties` winning, with `_` for each dot.
+
+        Errors: KafkaException for properties that the client does not take.
+        """
+        ours = {name.replace("_", "."): value for name, value in properties.items()}
+        return Producer({**self._properties, **ours, "error_cb": _ignore})
 
     def redact(self, text: str) -> str:
         """Take resolved secrets out of a text that comes from a client or a broker."""

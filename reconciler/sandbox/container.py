@@ -18,6 +18,7 @@ from reconciler.sandbox.process import tell_death
 from reconciler.sandbox.reserve import PortReservation
 from reconciler.sandbox.settings import (
     CONTROLLER,
+    MOST_COPIES,
     PLAINTEXT,
     ClusterSettings,
     Listener,
@@ -60,6 +61,7 @@ class ContainerCluster(StartedCluster):
                 CONTROLLER, PLAINTEXT, CONTROLLER_PORT, name_node(self._controller), bind_host=""
             ),
             controller_id=self._controller.id,
+            copies=min(MOST_COPIES, len(request.brokers)),
             inter_broker=INTERNAL,
             properties=request.properties,
         )

@@ -16,6 +16,7 @@ from reconciler.sandbox.runs import DATA
 from reconciler.sandbox.settings import (
     CONTROLLER,
     HOST,
+    MOST_COPIES,
     PLAINTEXT,
     ClusterSettings,
     Listener,
@@ -43,6 +44,7 @@ class EmbeddedCluster(StartedCluster):
         self._settings = ClusterSettings(
             controller=Listener(CONTROLLER, PLAINTEXT, self._ports.take()),
             controller_id=self._controller.id,
+            copies=min(MOST_COPIES, len(request.brokers)),
             properties=request.properties,
         )
         for broker in request.brokers:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 CONTROLLER = "CONTROLLER"
 PLAINTEXT = "PLAINTEXT"
+MOST_COPIES = 3
 
 SMALL = MappingProxyType(
     {
         "auto.create.topics.enable": "false",
-        # Internal topics need no copies here, and clusters may have a single broker.
-        "offsets.topic.replication.factor": "1",
+        # Internal topics need no copies here, but for the one that the lock of applies lives in.
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.num.partitions": "3",
@@ -72,10 +72,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """What all nodes of a cluster share. `properties` come last and win."""
+    """What all nodes of a cluster share. `properties` come last and win.
+
+    `copies`: how many brokers keep the consumer groups, so that they outlive one of them.
+    """
 
     controller: Listener
     controller_id: int
+    copies: int = 1
     inter_broker: str = PLAINTEXT
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -87,6 +91,7 @@ def node_properties(
     listeners = (cluster.controller,) if node.is_controller else node.listeners
     properties = {
         **SMALL,
+        "offsets.topic.replication.factor": str(cluster.copies),
         "process.roles": "controller" if node.is_controller else "broker",
         "node.id": str(node.id),
         "controller.quorum.voters": f"{cluster.controller_id}@{cluster.controller.address}",

@@ -42,6 +42,7 @@ class ClusterEntry:
     ignore: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
     guards: Guards = field(default_factory=Guards)
+    audit_topic: str | None = None
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     policy: Policy = field(default_factory=Policy)
@@ -79,6 +80,7 @@ def _make_entry(
         ignore=tuple(map(str, form.ignore)),
         exclude_brokers=frozenset(form.exclude_brokers),
         guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
+        audit_topic=None if form.audit_topic is None else str(form.audit_topic),
         strategy=form.strategy,
         capacity=MappingProxyType(dict(form.capacity)),
         policy=lay_policy(policy, make_policy(form.policy)),

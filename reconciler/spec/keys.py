@@ -12,8 +12,8 @@ from reconciler.model import Assignment, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
-from reconciler.spec.fields import field_error, suggest
-from reconciler.spec.names import NAME_PATTERN
+from reconciler.spec.fields import FieldError, field_error, suggest
+from reconciler.spec.names import NAME_PATTERN, check_name
 from reconciler.spec.settings import Settings, read_settings
 from reconciler.spec.values import Table, Text, Value, describe, quote
 from reconciler.units import UnitError, parse_duration
@@ -175,6 +175,13 @@ def _read_cluster_id(value: Value) -> Text:
     return text
 
 
+def _read_audit_topic(value: Value) -> Text:
+    name = fields.read_text(value, "audit_topic")
+    if findings := check_name(name, name.where):
+        raise FieldError(findings)
+    return name
+
+
 def _read_version(value: Value) -> Text:
     fields.require_value(value, "kafka_version")
     if isinstance(value, Text) and _VERSION.fullmatch(value):
@@ -300,6 +307,9 @@ FormatVersion = Annotated[
 ]
 ClusterId = Annotated[
     Text, PlainValidator(_read_cluster_id), WithJsonSchema({"type": "string", "minLength": 1})
+]
+AuditTopic = Annotated[
+    Text, PlainValidator(_read_audit_topic), WithJsonSchema({"type": "string", "minLength": 1})
 ]
 KafkaVersion = Annotated[
     Text,

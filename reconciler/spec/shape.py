@@ -11,6 +11,7 @@ from pydantic import Field
 
 from reconciler.spec.form import Form
 from reconciler.spec.keys import (
+    AuditTopic,
     BrokerIds,
     Capacity,
     ClientMap,
@@ -139,6 +140,9 @@ class ClusterForm(Form):
     known_configs: WordList | None = Field(
         default=None,
         description="The topic configs that a managed service knows; others are left alone.",
+    )
+    audit_topic: AuditTopic | None = Field(
+        default=None, description="An existing topic that takes a record of every apply."
     )
     strategy: Strategy = Field(
         default="optimal", description="How replicas are placed; striped goes round the brokers."

@@ -21,8 +21,10 @@ from confluent_kafka.admin import (
 )
 from lab import HERE, wait_for
 
-from reconciler.errors import ClusterError, Severity
+from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, KafkaWriter, connect
+from reconciler.kafka.audit import check_audit_topic, write_audit_record
+from reconciler.kafka.lock import GROUP, Holder, hold_lock
 from reconciler.model import AddPartitions, AlterConfig, AnswerKind, CreateTopic, DeleteTopic
 from reconciler.spec import ClusterEntry
 
@@ -38,8 +40,11 @@ pytestmark = pytest.mark.cluster
 
 PLAN = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE"}}
 APPLY = {"topic": {"CREATE", "ALTER", "ALTER_CONFIGS"}, "cluster": {"DESCRIBE"}}
+LOCK = {"topic": set(), "cluster": set(), "group": {"READ"}}
+AUDIT = {"topic": {"WRITE"}, "cluster": set()}
 ALL = {"topic": PLAN["topic"] | APPLY["topic"], "cluster": {"DESCRIBE"}}
 CLUSTER_NAME = "kafka-cluster"
+HOLDER = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
 
 
 class Grants:
@@ -54,7 +59,8 @@ class Grants:
         """Give rights on the cluster, and on topics: all of them, or those with a prefix."""
         bindings = [self._bind(ResourceType.BROKER, CLUSTER_NAME, r) for r in rights["cluster"]]
         bindings += [self._bind(ResourceType.TOPIC, topics, r) for r in rights["topic"]]
-        bindings += [self._bind(ResourceType.GROUP, "*", r) for r in rights.get("group", ())]
+        bindings += [self._bind(ResourceType.GROUP, GROUP, r) for r in rights.get("group", ())]
+        bindings += [self._bind(ResourceType.GROUP, "*", r) for r in rights.get("groups", ())]
         for answer in self._client.create_acls(bindings).values():
             answer.result(15)
 
@@ -83,7 +89,7 @@ class Grants:
         return connect(ClusterEntry("lab", HERE, client=client), environment=environment)
 
     def _bind(self, kind: ResourceType, name: str, right: str) -> AclBinding:
-        exact = name in ("*", CLUSTER_NAME)
+        exact = name in ("*", CLUSTER_NAME, GROUP)
         pattern = ResourcePatternType.LITERAL if exact else ResourcePatternType.PREFIXED
         operation, permission = AclOperation[right], AclPermissionType.ALLOW
         return AclBinding(kind, name, pattern, f"User:{self.account}", "*", operation, permission)
@@ -231,7 +237,7 @@ class TestApply:
         assert topic + "-missing" not in reader.read_cluster([topic + "-missing"]).topics
 
 
-DELETION = {"topic": {"DESCRIBE", "DELETE"}, "cluster": {"DESCRIBE"}, "group": {"DESCRIBE"}}
+DELETION = {"topic": {"DESCRIBE", "DELETE"}, "cluster": {"DESCRIBE"}, "groups": {"DESCRIBE"}}
 
 
 class TestDeletion:
@@ -312,12 +318,67 @@ def can_use(grants: Grants, name: str) -> bool:
     return name in KafkaReader(grants.connect()).read_usage([name])
 
 
+class TestLock:
+    def test_the_right_to_it_is_named(self, planner: Grants) -> None:
+        with pytest.raises(ClusterError) as refused, hold_lock(planner.connect(), HOLDER):
+            pass
+        assert str(refused.value) == (
+            f"the account lacks Read on the group {GROUP} of lab; {GRANT} Read --group {GROUP}; "
+            "or take none where nobody else applies: --no-lock [cluster-rights]"
+        )
+
+    def test_the_smallest_grant_suffices(self, planner: Grants) -> None:
+        planner.give(LOCK)
+        wait_for(lambda: can_lock(planner))
+        with (
+            hold_lock(planner.connect(), HOLDER) as lease,
+            pytest.raises(LockHeldError, match="locked by ana@desk"),
+            hold_lock(planner.connect(), HOLDER),
+        ):
+            lease.check()
+
+
+def can_lock(grants: Grants) -> bool:
+    try:
+        with hold_lock(grants.connect(), HOLDER):
+            return True
+    except ClusterError:
+        return False
+
+
+class TestAudit:
+    def test_the_right_to_write_is_named(self, planner: Grants, topic: str) -> None:
+        planner.give(PLAN)
+        wait_for(lambda: can_read(planner, topic))
+        with pytest.raises(ClusterError) as refused:
+            check_audit_topic(planner.connect(), topic, planned=False)
+        assert str(refused.value) == (
+            f"the account lacks Write on {topic} of lab; {GRANT} Write --topic {topic} "
+            "[cluster-rights]"
+        )
+
+    def test_the_smallest_grant_suffices(self, planner: Grants, topic: str) -> None:
+        planner.give(AUDIT, topics=topic)
+        wait_for(lambda: can_write(planner, topic))
+        write_audit_record(planner.connect(), topic, "lab", "{}")
+
+
+def can_write(grants: Grants, topic: str) -> bool:
+    try:
+        check_audit_topic(grants.connect(), topic, planned=False)
+    except ClusterError:
+        return False
+    return True
+
+
 def test_the_docs_list_these_grants() -> None:
     text = (Path(__file__).parents[2] / "docs/permissions.md").read_text()
     plan, _, rest = text.partition("## Apply")
     apply, _, deletion = rest.partition("## Deletion")
-    for section, rights in ((plan, PLAN), (apply, APPLY), (deletion, DELETION)):
-        for kind, names in rights.items():
-            for right in names:
-                grant = f"--operation {right.title().replace('_', '')} --{kind}"
-                assert grant in section
+    further = {**APPLY, "cluster": APPLY["cluster"] | LOCK["group"] | AUDIT["topic"]}
+    for section, rights in ((plan, PLAN), (apply, further)):
+        for right in rights["topic"] | rights["cluster"]:
+            assert f"--operation {right.title().replace('_', '')} " in section
+    for kind, names in DELETION.items():
+        for right in names:
+            assert f"--operation {right.title()} --{kind.removesuffix('s')}" in deletion

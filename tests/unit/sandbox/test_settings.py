@@ -35,7 +35,9 @@ def test_a_broker_listens_on_loopback_and_knows_its_controller() -> None:
 
 
 def test_the_controller_serves_no_clients_and_has_no_rack() -> None:
-    properties = node_properties(Node(3000), ClusterSettings(CONTROLLER, 3000), [Path("/d")])
+    settings = ClusterSettings(CONTROLLER, 3000, copies=3)
+    properties = node_properties(Node(3000), settings, [Path("/d")])
+    assert properties["offsets.topic.replication.factor"] == "3"
     assert properties["process.roles"] == "controller"
     assert properties["listeners"] == "CONTROLLER://127.0.0.1:9000"
     assert "advertised.listeners" not in properties

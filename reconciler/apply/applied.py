@@ -1,4 +1,4 @@
-"""What an application of a plan tells: each answer on the way, and every outcome in the end."""
+"""What an apply tells: each answer while it runs, and what became of the plan."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from reconciler.model import OutcomeKind
 
 if TYPE_CHECKING:
+    from reconciler.errors import ClusterError
     from reconciler.model import AnswerKind, Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class StepAnswered:
-    """Progress: one step of a phase (validate, create, expand, configure, delete, verify)."""
+    """Progress: one step of a phase (validate, create, expand, configure, verify) is answered."""
 
     phase: str
     topic: str
@@ -24,10 +25,14 @@ class StepAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of every topic of the plan that had something to do or was refused."""
+    """What became of every topic of the plan that had something to do or was refused.
+
+    `cause` is what ended the run before its time, where that was not an interrupt.
+    """
 
     outcomes: tuple[Outcome, ...]
     interrupted: bool = False
+    cause: ClusterError | None = None
 
     @property
     def succeeded(self) -> bool:

@@ -1,0 +1,46 @@
+"""Who is behind a run: a person at a machine, or a job and whoever set it off."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ACTORS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_REQUESTEDFOR", "BUILDKITE_BUILD_CREATOR")
+RUNS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "BUILD_URL")
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who runs this, and where. `run_url` leads to the job, where there is one."""
+
+    user: str
+    host: str
+    pid: int
+    run_url: str | None = None
+
+
+def find_author(environment: Mapping[str, str] = os.environ) -> Author:
+    """Find out who set this run off: what a CI says goes before the name of the account."""
+    actor = next((environment[name] for name in ACTORS if environment.get(name)), "")
+    return Author(actor or _login(), socket.gethostname(), os.getpid(), _find_run(environment))
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as in many containers
+        return str(os.getuid())
+
+
+def _find_run(environment: Mapping[str, str]) -> str | None:
+    parts = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    if all(environment.get(name) for name in parts):
+        server, repository, run = (environment[name] for name in parts)
+        return f"{server}/{repository}/actions/runs/{run}"
+    return next((environment[name] for name in RUNS if environment.get(name)), None)

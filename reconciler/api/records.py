@@ -1,0 +1,143 @@
+"""What is written down of an apply: who wanted what, where, and what came of it.
+
+The line at the end says everything that the line at the start does, so one line is enough. No
+config value and no property of the client is in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, assert_never
+
+from reconciler.api.authors import Author, find_author
+from reconciler.errors import (
+    LockHeldError,
+    LockLostError,
+    RefusedPlanError,
+    StalePlanError,
+)
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, OutcomeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.apply import Applied
+    from reconciler.model import Plan, Step
+
+MOST_TOPICS = 1_000
+"""A record is to stay well under the 1 MiB that a topic takes by default."""
+
+_DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
+
+_ENDS: Mapping[type[BaseException], str] = {
+    RefusedPlanError: "refused",
+    StalePlanError: "stale",
+    LockHeldError: "locked",
+    LockLostError: "lock lost",
+    KeyboardInterrupt: "interrupted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRecord:
+    """One run of apply. `steps` counts what is planned, `refused` the topics that are refused."""
+
+    started: datetime
+    author: Author
+    version: str
+    cluster: str
+    cluster_id: str | None
+    fingerprint: str
+    commit: str | None
+    steps: Mapping[str, int] = field(default_factory=dict)
+    refused: int = 0
+
+    def begin(self) -> dict[str, Any]:
+        """Say what is about to be done, as a JSON object."""
+        return {"at": self.started.isoformat(), "type": "apply", **self._tell()}
+
+    def end(self, applied: Applied | None, error: BaseException | None) -> dict[str, Any]:
+        """Say how it ended, as a JSON object; neither of the two: nothing had to be done."""
+        now = datetime.now(UTC)
+        outcomes = applied.outcomes if applied else ()
+        # What is not as planned comes first, lest it be left out.
+        shown = sorted(outcomes, key=lambda outcome: (outcome.kind in _DONE, outcome.topic))
+        return {
+            "at": now.isoformat(),
+            "type": "applied",
+            "started": self.started.isoformat(),
+            "duration_s": round((now - self.started).total_seconds(), 3),
+            **self._tell(),
+            "ended": _name_end(applied, error),
+            "error": _find_text(applied, error),
+            "outcomes": dict(sorted(Counter(str(outcome.kind) for outcome in outcomes).items())),
+            "topics": {outcome.topic: str(outcome.kind) for outcome in shown[:MOST_TOPICS]},
+            "topics_left_out": max(0, len(shown) - MOST_TOPICS),
+        }
+
+    def _tell(self) -> dict[str, Any]:
+        return {
+            **asdict(self.author),
+            "reconciler": self.version,
+            "cluster": self.cluster,
+            "cluster_id": self.cluster_id,
+            "fingerprint": self.fingerprint,
+            "commit": self.commit,
+            "steps": dict(self.steps),
+            "refused": self.refused,
+        }
+
+
+def begin_record(plan: Plan, commit: str | None = None) -> ApplyRecord:
+    """Begin the record of an apply, now. `commit` is that of the specs, where it is known."""
+    from reconciler.plan import fingerprint_plan, steps_of
+
+    steps = Counter(_verb(step) for topic in plan.topics for step in steps_of(topic))
+    return ApplyRecord(
+        started=datetime.now(UTC),
+        author=find_author(),
+        version=version("reconciler"),
+        cluster=plan.cluster,
+        cluster_id=plan.cluster_id,
+        fingerprint=fingerprint_plan(plan),
+        commit=commit,
+        steps=dict(sorted(steps.items())),
+        refused=sum(bool(topic.refusals) for topic in plan.topics),
+    )
+
+
+def _verb(step: Step) -> str:
+    match step:
+        case CreateTopic():
+            return "create"
+        case AddPartitions():
+            return "expand"
+        case AlterConfig():
+            return "configure"
+        case DeleteTopic():
+            return "delete"
+        case _:
+            assert_never(step)
+
+
+def _name_end(applied: Applied | None, error: BaseException | None) -> str:
+    if error is not None:
+        return next((end for kind, end in _ENDS.items() if isinstance(error, kind)), "error")
+    if applied is None:
+        return "nothing done"
+    if applied.interrupted:
+        return "interrupted"
+    if applied.cause is not None:
+        return _name_end(None, applied.cause)
+    return "done" if applied.succeeded else "failed"
+
+
+def _find_text(applied: Applied | None, error: BaseException | None) -> str | None:
+    """Return what is said of an end that is no success."""
+    cause = error or (applied.cause if applied else None)
+    if cause is None:
+        return None
+    return str(cause) or type(cause).__name__

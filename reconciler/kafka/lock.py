@@ -1,0 +1,218 @@
+"""The lock of a cluster: one apply at a time, for as long as its holder lives.
+
+The lock is the only seat of a consumer group, so it needs no topic, and goes when its holder does:
+at once when the holder leaves, after the session when the holder is killed or frozen. Kafka has no
+way to refuse the requests of a former holder, so each run asks before every request that changes
+something; what is on its way by then cannot be called back.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import ClusterError, Finding, LockHeldError, LockLostError
+from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.rights import missing_on_group
+from reconciler.units import SECOND, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafka.errors import KafkaError
+
+    from reconciler.kafka.connection import Connection
+    from reconciler.kafka.group import GroupClient, Seat
+    from reconciler.kafka.membership import Membership
+    from reconciler.ports import Lease
+
+GROUP = "reconciler-apply"
+KIND = "reconciler"
+SESSION_MS = 10_000  # within what brokers take by default: 6 s to 30 min
+
+POLL_S = 0.5
+FORMING_S = 4.0  # by then a new group shows who is in it, unless a broker's delay was raised
+
+WITHOUT = "take none where nobody else applies: --no-lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock, as it tells others. `since` is a time in ISO 8601."""
+
+    user: str
+    host: str
+    pid: int
+    since: str
+    fingerprint: str = ""
+    commit: str = ""
+
+    def __str__(self) -> str:
+        commit = f", commit {self.commit}" if self.commit else ""
+        plan = f", plan {self.fingerprint}" if self.fingerprint else ""
+        return f"{self.user}@{self.host} (process {self.pid}) since {self.since}{plan}{commit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Progress: how long a run has waited for a lock, and who holds it."""
+
+    holder: str
+    waited_s: float
+
+
+@contextmanager
+def hold_lock(
+    connection: Connection,
+    holder: Holder,
+    *,
+    patience_s: float = 0.0,
+    observe: Callable[[Waiting], None] = lambda _: None,
+) -> Iterator[Lease]:
+    """Hold the lock of a cluster for a while, waiting for it up to `patience_s`.
+
+    Errors: LockHeldError that names the holder; ClusterError where it cannot be had at all.
+    Cost: 0.2 s, most of it the import and the connections of the second client.
+    """
+    client = _open_client(connection)
+    try:
+        lock = _Taking(connection, client, holder, observe).take(patience_s)
+        try:
+            yield lock
+        finally:
+            lock.membership.leave()
+    finally:
+        client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLock:
+    """A lock that is held; implements Lease."""
+
+    cluster: str
+    membership: Membership
+
+    def check(self) -> None:
+        """Ask the cluster. Cost: a heartbeat, 1 to 3 ms."""
+        from reconciler.kafka.membership import UnseatedError
+
+        try:
+            self.membership.check()
+        except UnseatedError as error:
+            what = f"the lock of {self.cluster} is lost: {error}"
+            way_out = "see what another apply did meanwhile, then plan again"
+            raise LockLostError([Finding("lock-lost", what, way_out)]) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """One try to get a lock, and whom it meets."""
+
+    connection: Connection
+    client: GroupClient
+    holder: Holder
+    observe: Callable[[Waiting], None]
+
+    @property
+    def cluster(self) -> str:
+        return self.connection.entry.name
+
+    def take(self, patience_s: float) -> ClusterLock:
+        """Ask until the lock is had, or patience ends."""
+        from kafka.errors import KafkaError
+
+        started = time.monotonic()
+        try:
+            while (lock := self._ask()) is None:
+                found = self._find_holder()
+                waited_s = time.monotonic() - started
+                if waited_s >= patience_s and (found or waited_s > patience_s + FORMING_S):
+                    raise self._refuse(found or "a client that does not show", patience_s)
+                if found:
+                    self.observe(Waiting(found, waited_s))
+                time.sleep(POLL_S if found else 0.05)
+        except KafkaError as error:
+            raise self._fail(error) from error
+        return lock
+
+    def _ask(self) -> ClusterLock | None:
+        from reconciler.kafka.membership import Membership
+
+        membership = Membership(self.client, self._make_seat())
+        try:
+            taken = membership.take()
+        except BaseException:  # an interrupt, say, of which the coordinator would not know
+            membership.leave()
+            raise
+        return ClusterLock(self.cluster, membership) if taken else None
+
+    def _make_seat(self) -> Seat:
+        from reconciler.kafka.group import Seat
+
+        told = json.dumps(asdict(self.holder)).encode()
+        return Seat(GROUP, KIND, uuid.uuid4().hex, told, SESSION_MS)
+
+    def _find_holder(self) -> str:
+        """Say who holds the lock, "" where nobody does any more.
+
+        A group that forms does not show yet what its member tells.
+        """
+        deadline = time.monotonic() + FORMING_S
+        while True:
+            kind, members = self.client.describe()
+            if not members:
+                return ""
+            found = _read_holder(members[0].metadata)
+            if found or kind != KIND or time.monotonic() > deadline:
+                return found or f"a client on {members[0].host} ({members[0].client_id})"
+            time.sleep(0.1)
+
+    def _refuse(self, found: str, patience_s: float) -> LockHeldError:
+        waited = f" after {format_duration(round(patience_s * SECOND))}" if patience_s else ""
+        what = f"{self.cluster} is still locked{waited}" if waited else f"{self.cluster} is locked"
+        way_out = (
+            "wait for it with --lock-timeout 10m; the lock of a run that died goes by itself "
+            f"within {format_duration(SESSION_MS)}"
+        )
+        return LockHeldError([Finding("lock-held", f"{what} by {found}", way_out)])
+
+    def _fail(self, error: KafkaError) -> ClusterError:
+        from kafka.errors import GroupAuthorizationFailedError
+
+        if isinstance(error, GroupAuthorizationFailedError):
+            return ClusterError([missing_on_group(self.connection, "Read", GROUP, WITHOUT)])
+        from reconciler.kafka.membership import name_kafka_error
+
+        what = f"the lock of {self.cluster} cannot be taken: {name_kafka_error(error)}"
+        way_out = f"see that the brokers with __consumer_offsets are well; {WITHOUT}"
+        return ClusterError([Finding("lock-unavailable", what, way_out)])
+
+
+def _open_client(connection: Connection) -> GroupClient:
+    """Open a second client, by the same settings, to the brokers that live."""
+    from reconciler.kafka.group import GroupClient
+    from reconciler.kafka.second_client import UntranslatableError, translate_settings
+
+    what = f"asking for the brokers of {connection.entry.name}"
+    nodes = connection.ask(
+        lambda client: client.describe_cluster(request_timeout=REQUEST_S).result().nodes, what
+    )
+    try:
+        return GroupClient(translate_settings(connection.settings, nodes), GROUP)
+    except UntranslatableError as error:
+        reason = connection.settings.redact(str(error))
+        what = f"the lock of {connection.entry.name} is taken by a second client: {reason}"
+    raise ClusterError([Finding("lock-unavailable", what, WITHOUT)])
+
+
+def _read_holder(metadata: bytes) -> str:
+    """Read what a holder tells; "" where that is nothing of ours."""
+    try:
+        told: Any = json.loads(metadata)
+        return str(Holder(**told))
+    except (ValueError, TypeError):
+        return ""
