@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt generate test-slow bench-balance bench-read bench-apply bench-placement clean
+.PHONY: help demo test lint fmt generate test-slow bench-balance bench-read bench-apply bench-placement compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -51,6 +51,9 @@ bench-apply: $(READY)  ## Creating 1,000 and 5,000 topics beside the smallest sc
 
 bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
+
+compare-peers: $(READY)  ## Ten edits by reconciler and by the other tools that are installed.
+	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))
 
 clean:  ## Take away what these targets made here.
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -21,6 +21,9 @@ Replicas = tuple[int, ...]
 Assignment = tuple[Replicas, ...]
 """Row p holds the replicas of partition p."""
 
+SHORT = 10
+"""Digits of a commit that people are shown; GitHub links as many."""
+
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -335,12 +338,32 @@ class PlannedTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """The git commit that specs were read at; `dirty`: files of the estate differed from it."""
+
+    sha: str
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which topics of an estate were to be planned: all of them, unless told otherwise.
+
+    `topics` is a glob of names; `changed_since`, the branch since which files had to change.
+    """
+
+    topics: str = "*"
+    changed_since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What would change on one cluster, and nothing else: the only thing that apply reads.
 
     `topics` holds changes, refusals and notes by name; what needs no change is counted in
     `unchanged`, whether or not there is a note to it. Where `refusals` is not empty the plan is
-    refused as a whole: nothing of it is applied, whatever is skipped.
+    refused as a whole: nothing of it is applied, whatever is skipped. `excluded` names brokers
+    that the estate lets take nothing new.
     """
 
     cluster: str
@@ -356,3 +379,6 @@ class Plan:
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()
+    excluded: tuple[int, ...] = ()
+    commit: Commit | None = None
+    scope: Scope = field(default_factory=Scope)

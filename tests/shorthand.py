@@ -102,7 +102,7 @@ def matrix(
     live = [topic(before), *others] if before else others
     state = cluster(*live, nodes=nodes)
     made = plan([spec(assignment=rows(f"{before} {added}"), **wished)], state, excluded)
-    return explain_topic("shop.orders", made, state, excluded=excluded)
+    return explain_topic("shop.orders", made, state)
 
 
 def said(findings: Iterable[Finding]) -> list[str]:

@@ -17,8 +17,8 @@ from reconciler.adopt.lay_out import lay_out
 from reconciler.adopt.update import restrict_topics, update_topics
 from reconciler.adopt.wishes import drop_look_alikes, list_wishes
 from reconciler.diff import diff_topics, leave_unoffered
-from reconciler.errors import Finding, Severity
-from reconciler.spec.clusters import SANDBOX
+from reconciler.errors import Finding, Location, Severity
+from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.configs import catalogue as choose_catalogue
 
 if TYPE_CHECKING:
@@ -51,12 +51,14 @@ def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Ad
     known = set(staging.texts)
     catalogue = _choose_catalogue(estate, state, request.cluster)
     entry = estate.clusters.get(request.cluster)
-    state = leave_unoffered(state, entry.known_configs if entry else None)
+    place = Location(staging.clusters_file, 1)
+    named = entry or ClusterEntry(request.cluster, place, owns=estate.owns)
+    state = leave_unoffered(state, named.known_configs)
     wishes, notes = list_wishes(
         state,
         catalogue,
         topics=request.topics,
-        ignore=entry.ignore if entry else (),
+        minds=named.minds,
         assignments=request.assignments,
     )
     others = estate.declared if entry is None else ()

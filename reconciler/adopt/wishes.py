@@ -11,7 +11,7 @@ from reconciler.errors import Finding, Severity
 from reconciler.spec.names import INTERNAL, check_name, find_collisions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from reconciler.model import ClusterState, TopicState
     from reconciler.spec.configs import Catalogue
@@ -24,17 +24,18 @@ def list_wishes(
     catalogue: Catalogue,
     *,
     topics: str = "*",
-    ignore: Collection[str] = (),
+    minds: Callable[[str], bool] = lambda _: True,
     assignments: bool = False,
 ) -> tuple[list[Wish], list[Finding]]:
     """Turn live topics into wishes that a plan finds fulfilled, sorted by name.
 
-    Internal and ignored topics are nobody's business; others that stay out are findings.
+    Internal topics, and those that the estate does not mind, are nobody's business; others that
+    stay out are findings.
     """
     chosen = [
         topic
         for name, topic in sorted(state.topics.items())
-        if fnmatchcase(name, topics) and not any(fnmatchcase(name, p) for p in ignore)
+        if fnmatchcase(name, topics) and minds(name)
         if not topic.internal and name not in INTERNAL and topic.assignment
     ]
     wishes: list[Wish] = []

@@ -38,8 +38,8 @@ def apply_plan(
     """Make the changes of a plan on its cluster, and nothing else.
 
     The lock of the cluster is held meanwhile: where another run has it, this one waits for up to
-    `lock_timeout_s`, and None does without a lock. `record` is what `begin_record` made, with the
-    commit of the specs; where the cluster has an `audit_topic`, it goes there in the end.
+    `lock_timeout_s`, and None does without a lock. `record` is what `begin_record` made; where the
+    cluster has an `audit_topic`, it goes there in the end.
     Returns an outcome for every topic. Errors: RefusedPlanError, StalePlanError, LockHeldError and
     ClusterError, all of them before anything is written; AuditError, which holds the outcomes,
     where the audit topic does not take the record.

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
     from reconciler.diff import TopicDiff
     from reconciler.errors import Finding
-    from reconciler.model import ClusterState, Plan, TopicSpec
+    from reconciler.model import ClusterState, Commit, Plan, TopicSpec
     from reconciler.plan.weigh import Weigh
     from reconciler.spec import ClusterEntry, Estate
+    from reconciler.spec.changes import Changes
+
+LEFT_SHOWN = 10
 
 
 def load_estate(path: str | Path = "topics") -> Estate:
@@ -69,22 +72,27 @@ def build_plan(
     state: ClusterState,
     *,
     topics: str = "*",
+    changes: Changes | None = None,
+    commit: Commit | None = None,
     weigh: Weigh = "count",
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
-    `topics` is a glob of topic names; the others are neither planned nor reported. `weigh` says
-    whether the cluster is levelled by the count of replicas, or by their size or rate, which only
-    a snapshot knows.
+    `topics` is a glob of topic names; the others are neither planned nor reported. With `changes`
+    only topics whose files changed are planned; the others are still placed beside. `commit` is
+    kept in the plan. `weigh` says whether the cluster is levelled by the count of replicas, or by
+    their size or rate, which only a snapshot knows.
     Errors: UsageError where nothing is known to weigh by; ClusterError where the state is another
     cluster's than the one that the estate expects.
     """
     from reconciler import plan as stage
+    from reconciler.model import Scope
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
     _refuse_blank_scale(state, weigh)
-    specs = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
+    every = [spec for spec in estate.topics_for(cluster) if fnmatchcase(spec.name, topics)]
+    specs = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if specs:
         state = _assume_defaults(entry, state)
     plan = stage.build_plan(
@@ -93,10 +101,13 @@ def build_plan(
         state,
         excluded=entry.exclude_brokers,
         placing=stage.Placing(entry.strategy, entry.capacity, weigh),
-        ignored=_list_ignored(entry, state, topics),
+        ignored=[*_list_ignored(entry, state, topics), *(spec.name for spec in every)],
         files=len({spec.location.file for spec in specs}),
         notes=(*estate.findings, *state.notes),
     )
+    scope = Scope(topics, changes.ref if changes else None)
+    left_out = _note_scope(changes, len(specs), len(every), plan) if changes else ()
+    plan = replace(plan, commit=commit, scope=scope, notes=(*left_out, *plan.notes))
     plan = replace(plan, notes=(*plan.notes, *_warn_of_strange_cluster(entry, plan)))
     live = _count_governed(entry, state)
     return stage.guard_plan(plan, entry.guards, live, entry.where("guards.max_changed"))
@@ -157,16 +168,30 @@ def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
 
 def _count_governed(entry: ClusterEntry, state: ClusterState) -> int:
     """Count the live topics that guards hold shares against, whatever part is planned."""
-    return sum(
-        not topic.internal and not any(fnmatchcase(topic.name, p) for p in entry.ignore)
-        for topic in state.topics.values()
-    )
+    return sum(not t.internal and entry.minds(t.name) for t in state.topics.values())
 
 
 def _list_ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> list[str]:
-    """List the live topics that are nobody's business: ignored, or outside the glob."""
-    return [
-        name
-        for name in state.topics
-        if not fnmatchcase(name, topics) or any(fnmatchcase(name, p) for p in entry.ignore)
-    ]
+    """List the live topics that are nobody's business: ignored, others', or outside the glob."""
+    return [name for name in state.topics if not (fnmatchcase(name, topics) and entry.minds(name))]
+
+
+def _note_scope(changes: Changes, chosen: int, topics: int, plan: Plan) -> Iterator[Finding]:
+    """Say that a plan leaves topics out, and which live ones the changed files hold no more."""
+    from reconciler.errors import Finding, Severity
+
+    if changes.everything:
+        what = f"clusters.yaml changed since {changes.since}, so every topic is planned"
+    else:
+        what = (
+            f"only files that changed since {changes.since} are planned: {chosen:,} of {topics:,}"
+        )
+        what += " topics"
+    yield Finding("plan-scope", what, severity=Severity.NOTE)
+    left = sorted(changes.left.intersection(plan.unmanaged))
+    if left:
+        more = f" and {len(left) - LEFT_SHOWN:,} more" if len(left) > LEFT_SHOWN else ""
+        said = ", ".join(left[:LEFT_SHOWN]) + more
+        what = f"live, and in no file since {changes.since}: {said}; nothing is done to them"
+        way_out = "write a topic with state: absent where it is to be deleted"
+        yield Finding("plan-scope", what, way_out, severity=Severity.NOTE)

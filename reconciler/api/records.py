@@ -91,8 +91,8 @@ class ApplyRecord:
         }
 
 
-def begin_record(plan: Plan, commit: str | None = None) -> ApplyRecord:
-    """Begin the record of an apply, now. `commit` is that of the specs, where it is known."""
+def begin_record(plan: Plan) -> ApplyRecord:
+    """Begin the record of an apply, now."""
     from reconciler.plan import fingerprint_plan, steps_of
 
     steps = Counter(_verb(step) for topic in plan.topics for step in steps_of(topic))
@@ -103,7 +103,7 @@ def begin_record(plan: Plan, commit: str | None = None) -> ApplyRecord:
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
         fingerprint=fingerprint_plan(plan),
-        commit=commit,
+        commit=plan.commit.sha if plan.commit else None,
         steps=dict(sorted(steps.items())),
         refused=sum(bool(topic.refusals) for topic in plan.topics),
     )

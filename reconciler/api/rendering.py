@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from reconciler.api.connections import find_cluster
-
 if TYPE_CHECKING:
     from reconciler.model import ClusterState, Plan
     from reconciler.plan.explain import Matrix
@@ -20,10 +18,12 @@ def render_plan(
     *,
     colour: bool = False,
     saved: str | None = None,
+    unmanaged: bool = False,
 ) -> str:
     """Render a plan: text for people, canonical JSON, a comment, or annotations of GitHub.
 
-    `saved` is where the plan is kept, which a comment then points to.
+    `saved` is where the plan is kept, which a comment then points to; `unmanaged` has the text
+    name the live topics that are in no file, as JSON and comments do anyway.
     """
     from reconciler.plan import encode_plan, render_text
 
@@ -39,7 +39,7 @@ def render_plan(
 
             return render_github(plan)
         case "text":
-            return render_text(plan, colour=colour)
+            return render_text(plan, colour=colour, unmanaged=unmanaged)
         case _:
             assert_never(format)
 
@@ -62,8 +62,7 @@ def explain_topic(
         meant = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"{topic!r} is neither in the plan nor on {cluster}{meant}")
     spec = next((s for s in estate.topics_for(cluster) if s.name == topic), None)
-    excluded = find_cluster(estate, cluster).exclude_brokers
-    return stage.explain_topic(topic, plan, state, spec=spec, excluded=excluded)
+    return stage.explain_topic(topic, plan, state, spec=spec)
 
 
 def render_explanation(matrix: Matrix, *, width: int = 120, colour: bool = False) -> str:

@@ -23,6 +23,17 @@ estate_argument = click.argument(
     "estate", default="topics", type=click.Path(exists=True, path_type=Path)
 )
 cluster_option = click.option("--cluster", required=True, metavar="NAME", help="Which cluster.")
+clusters_option = click.option(
+    "--cluster", "clusters", multiple=True, metavar="NAME", help="Which cluster; repeatable."
+)
+all_clusters_option = click.option(
+    "--all-clusters", is_flag=True, help="Every cluster of clusters.yaml."
+)
+changed_since_option = click.option(
+    "--changed-since",
+    metavar="REF",
+    help="Only topics whose files changed since the branch parted from this one.",
+)
 bootstrap_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT,…", help="Goes before what clusters.yaml says."
 )
@@ -32,6 +43,9 @@ against_option = click.option(
     metavar="SNAPSHOT",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Plan on this file instead of the cluster.",
+)
+unmanaged_option = click.option(
+    "--unmanaged", is_flag=True, help="Name the live topics that are in no file."
 )
 plan_format_option = click.option(
     "--format",

@@ -14,7 +14,7 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.sandbox import StartProgress
-from reconciler.cli.show import read_plan
+from reconciler.cli.saved import read_plan
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import UsageError
 

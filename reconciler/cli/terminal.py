@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -37,18 +37,30 @@ def screen_width() -> int:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Say what is going on while it lasts, where a person is looking."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Say what is going on while it lasts, where a person is looking.
+
+    Yields what to say it anew with.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
-    sys.stderr.write(f"{what} …")
-    sys.stderr.flush()
+
+    def say(what: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{_shorten(what)} …")
+        sys.stderr.flush()
+
+    say(what)
     try:
-        yield
+        yield say
     finally:
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
+
+
+def _shorten(text: str) -> str:
+    """Keep a line that is to be wiped out again from wrapping."""
+    return text[: max(screen_width() - 4, 1)]
 
 
 def print_error(message: str) -> None:

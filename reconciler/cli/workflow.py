@@ -10,31 +10,37 @@ from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.cli.showing import Shown
     from reconciler.model import Plan
 
 LEAST_ROOM = 65_536
 """A summary of a plan fits in that, however much the plan changes. Units: bytes."""
 
 
-def report_plan(plan: Plan, saved: str | None) -> None:
-    """Append a plan to the files that the runner names, where it names them."""
+def report_plans(plans: Sequence[Shown]) -> None:
+    """Append plans to the files that the runner names, where it names them."""
     from reconciler.plan.github import list_outputs
 
     if name := os.environ.get("GITHUB_STEP_SUMMARY"):
-        _summarise(plan, saved, Path(name))
+        for number, (plan, saved) in enumerate(plans):
+            _summarise(plan, saved, Path(name), share=len(plans) - number)
     if name := os.environ.get("GITHUB_OUTPUT"):
-        lines = [f"{key}={value}\n" for key, value in list_outputs(plan).items()]
+        outputs = list_outputs(*(shown.plan for shown in plans))
+        lines = [f"{key}={value}\n" for key, value in outputs.items()]
         _append(Path(name), "".join(lines))
 
 
-def _summarise(plan: Plan, saved: str | None, path: Path) -> None:
-    """Append to the summary of this step, in the room that earlier commands left of it."""
+def _summarise(plan: Plan, saved: str | None, path: Path, share: int) -> None:
+    """Append to the summary of this step, in a share of the room that is left of it."""
     from reconciler.plan.github import SUMMARY_LIMIT
     from reconciler.plan.markdown import render_markdown
 
-    room = SUMMARY_LIMIT - 1 - (path.stat().st_size if path.exists() else 0)
+    room = (SUMMARY_LIMIT - 1 - (path.stat().st_size if path.exists() else 0)) // share
     if room < LEAST_ROOM:
-        print_note("the summary of this step is full, so the plan is not added to it")
+        full = "the summary of this step is full, so the plan"
+        print_note(f"{full} for {plan.cluster} is not added to it")
         return
     _append(path, render_markdown(plan, saved=saved, limit=room))
 

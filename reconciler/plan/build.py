@@ -91,6 +91,7 @@ def build_plan(
         balance_before=measure_balance([t.assignment for t in state.topics.values()], ids),
         balance_after=measure_balance(after.values(), ids),
         levels=placed.levels,
+        excluded=tuple(sorted(excluded)),
     )
 
 

@@ -1,14 +1,17 @@
-"""A plan as canonical JSON, sealed by a fingerprint, and back.
+"""A plan as canonical JSON, sealed, and back.
 
 The fingerprint covers what the plan does and rests on: the cluster, the racks of the brokers that
 take something, each topic's images, risks and refusals, and what is refused of the whole; not the
-rest of the cluster, nor how balanced it is.
+rest of the cluster, nor how balanced it is, nor the commit of the specs. The same plan made again
+has the same fingerprint.
+The seal covers every field of one file, those of a newer minor format as well.
 """
 
 from __future__ import annotations
 
 import json
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -16,6 +19,7 @@ from reconciler.errors import Finding, PlanFileError
 from reconciler.model import (
     AddPartitions,
     AlterConfig,
+    Commit,
     CreateTopic,
     DeleteTopic,
     Plan,
@@ -28,6 +32,7 @@ from reconciler.plan.document import (
     Action,
     ChangeDocument,
     ClusterDocument,
+    CommitDocument,
     ImageDocument,
     PlanDocument,
     ResourceDocument,
@@ -35,6 +40,9 @@ from reconciler.plan.document import (
     SummaryDocument,
 )
 from reconciler.plan.steps import brokers_of, steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _STEP_NAMES: dict[type[Step], StepName] = {
     CreateTopic: "create_topic",
@@ -48,20 +56,26 @@ _ACTIONS: dict[StepName, Action] = {"create_topic": "create", "delete_topic": "d
 
 def encode_plan(plan: Plan) -> str:
     """Encode a plan as one line of canonical JSON: equal plans, equal bytes."""
-    document = _document(plan).model_copy(update={"fingerprint": fingerprint_plan(plan)})
-    return _canonical(document.model_dump(mode="json")) + "\n"
+    document = _document(plan).model_dump(mode="json")
+    document["fingerprint"] = fingerprint_plan(plan)
+    return _canonical({**document, "seal": _seal(document)}) + "\n"
 
 
 def decode_plan(text: str, source: str = "plan") -> Plan:
     """Decode a plan file. Errors: PlanFileError if it is malformed, too new, or tampered with."""
-    document = _parse(text, source)
+    raw = _load(text, source)
+    document = _parse(raw, source)
     plan = _plan(document)
     if fingerprint_plan(plan) != document.fingerprint or not _is_derived(document, plan):
-        raise _refuse(
-            "plan-tampered",
-            f"{source} does not match its own fingerprint: it was changed after it was made",
-        )
+        raise _refuse_tampered(source, "fingerprint")
+    if _seal(raw) != document.seal:
+        raise _refuse_tampered(source, "seal")
     return plan
+
+
+def _refuse_tampered(source: str, mark: str) -> PlanFileError:
+    what = f"{source} does not match its own {mark}: it was changed after it was made"
+    return _refuse("plan-tampered", what)
 
 
 def _is_derived(document: PlanDocument, plan: Plan) -> bool:
@@ -94,9 +108,17 @@ def fingerprint_plan(plan: Plan) -> str:
     }
     if plan.refusals:
         essence["refusals"] = [refusal.rule for refusal in plan.refusals]
+    return _digest(_plain(essence))
+
+
+def _seal(document: Mapping[str, object]) -> str:
+    """Return the SHA-256, in hex, of a document without its own seal."""
+    return _digest({key: value for key, value in document.items() if key != "seal"})
+
+
+def _digest(value: object) -> str:
     # Half characters come from files that are no plans of ours: they are to fail as tampered with.
-    text = _canonical(_plain(essence)).encode(errors="surrogatepass")
-    return sha256(text).hexdigest()
+    return sha256(_canonical(value).encode(errors="surrogatepass")).hexdigest()
 
 
 def _rest_of(topic: PlannedTopic) -> list[object]:
@@ -134,12 +156,18 @@ def _refuse(rule: str, what: str, way_out: str = "make the plan again") -> PlanF
     return PlanFileError([Finding(rule, what, way_out)])
 
 
-def _parse(text: str, source: str) -> PlanDocument:
+def _load(text: str, source: str) -> Mapping[str, object]:
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _refuse("plan-form", f"{source} is no JSON: {error}") from error
-    version = raw.get("format_version") if isinstance(raw, dict) else None
+    if not isinstance(raw, dict):
+        raise _refuse("plan-form", f"{source} is no plan: the document: it is no map of keys")
+    return raw
+
+
+def _parse(raw: Mapping[str, object], source: str) -> PlanDocument:
+    version = raw.get("format_version")
     known = FORMAT_VERSION.partition(".")[0]
     if isinstance(version, str) and version.partition(".")[0] != known:
         what = f"{source} has format_version {version}, this reconciler reads {known}.x"
@@ -160,10 +188,14 @@ def _document(plan: Plan) -> PlanDocument:
     return PlanDocument(
         format_version=FORMAT_VERSION,
         fingerprint="0" * 64,
+        seal="0" * 64,
+        commit=_commit(plan.commit),
+        scope=plan.scope,
         cluster=ClusterDocument(
             name=plan.cluster,
             cluster_id=plan.cluster_id,
             brokers=plan.brokers,
+            excluded=plan.excluded,
             balance_before=plan.balance_before,
             balance_after=plan.balance_after,
             levels=plan.levels,
@@ -224,6 +256,9 @@ def _plan(document: PlanDocument) -> Plan:
         balance_before=cluster.balance_before,
         balance_after=cluster.balance_after,
         levels=cluster.levels,
+        excluded=cluster.excluded,
+        commit=_read_commit(document.commit),
+        scope=document.scope,
     )
 
 
@@ -240,6 +275,14 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
         balance_after=resource.balance_after,
         deletion=resource.deletion,
     )
+
+
+def _commit(commit: Commit | None) -> CommitDocument | None:
+    return None if commit is None else CommitDocument(sha=commit.sha, dirty=commit.dirty)
+
+
+def _read_commit(commit: CommitDocument | None) -> Commit | None:
+    return None if commit is None else Commit(commit.sha, commit.dirty)
 
 
 def _read_image(image: ImageDocument | None) -> TopicImage | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.errors import Finding, Location
-from reconciler.model import Balance, Broker, Deletion, LevelResult, RiskNote
+from reconciler.model import Balance, Broker, Deletion, LevelResult, RiskNote, Scope
 
 FORMAT_VERSION = "1.1"
 """Major: a reader that does not know it refuses. Minor: added fields, which it may skip.
@@ -21,6 +21,7 @@ deletion for its action, as it must.
 """
 
 Action = Literal["no-op", "create", "update", "delete"]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 StepName = Literal["create_topic", "add_partitions", "alter_config", "delete_topic"]
 
 
@@ -69,6 +70,7 @@ class ClusterDocument(_Document):
     name: str
     cluster_id: str | None
     brokers: tuple[Broker, ...]
+    excluded: tuple[int, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()
@@ -87,11 +89,25 @@ class SummaryDocument(_Document):
     files: int
 
 
+class CommitDocument(_Document):
+    """The git commit of the specs; `dirty`: files of the estate differed from it."""
+
+    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+    dirty: bool = False
+
+
 class PlanDocument(_Document):
-    """A plan of reconciler: what would change on one Kafka cluster, and nothing else."""
+    """A plan of reconciler: what would change on one Kafka cluster, and nothing else.
+
+    `fingerprint` covers what the plan does and rests on, so that the same plan made elsewhere has
+    the same; `seal` covers the whole document beside itself.
+    """
 
     format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
-    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    fingerprint: Sha256
+    seal: Sha256
+    commit: CommitDocument | None = None
+    scope: Scope = Scope()
     cluster: ClusterDocument
     resource_changes: tuple[ResourceDocument, ...]
     summary: SummaryDocument

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Severity, escape_unprintable
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.steps import is_deletion, steps_of
-from reconciler.plan.text import count_changes
+from reconciler.plan.text import count_changes, count_strangers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reconciler.errors import Finding, Location
     from reconciler.model import Plan, PlannedTopic
@@ -42,15 +43,31 @@ class Annotation(NamedTuple):
         return f"::{_COMMANDS[self.severity]} {written}::{_escape(self.text)}"
 
 
-def render_github(plan: Plan) -> str:
-    """Render a plan as annotations on the specs' own lines. Returns lines ending in a newline."""
-    annotations = list(annotate_plan(plan))
+def render_github(*plans: Plan) -> str:
+    """Render plans as annotations on the specs' own lines, at most as many as GitHub shows.
+
+    Returns lines ending in a newline: one for each plan comes last.
+    """
+    annotations = list(_annotate_plans(plans))
     lines = [str(annotation) for annotation in shown(annotations)]
     if hidden := len(annotations) - len(lines):
         lines.append(count_hidden(hidden))
+    return "".join(f"{line}\n" for line in [*lines, *map(_conclude, plans)])
+
+
+def _annotate_plans(plans: Sequence[Plan]) -> Iterator[Annotation]:
+    """Yield the annotations of each plan; of several, each says which cluster it is about."""
+    for plan in plans:
+        cluster = f"{plan.cluster}: " if len(plans) > 1 else ""
+        for annotation in annotate_plan(plan):
+            yield annotation._replace(text=f"{cluster}{annotation.text}")
+
+
+def _conclude(plan: Plan) -> str:
     counts = ", ".join(count_changes(plan)) or "no changes"
-    lines.append(f"{escape_unprintable(plan.cluster)}: {counts}, {plan.unchanged:,} unchanged")
-    return "\n".join(lines) + "\n"
+    counts = f"{counts}, {plan.unchanged:,} unchanged"
+    said = " · ".join(filter(None, [counts, count_strangers(plan)]))
+    return f"{escape_unprintable(plan.cluster)}: {said}"
 
 
 def annotate_plan(plan: Plan) -> Iterator[Annotation]:
@@ -111,13 +128,27 @@ def annotate_findings(findings: Iterable[Finding]) -> str:
     return "\n".join([*lines, *beyond, *closing])
 
 
-def list_outputs(plan: Plan) -> dict[str, str]:
-    """Return what later steps of a workflow decide by; a refusal of the whole counts as one."""
-    return {
-        "changes": str(sum(bool(steps_of(topic)) for topic in plan.topics)),
-        "refused": str(len(plan.refusals) + sum(bool(topic.refusals) for topic in plan.topics)),
-        "fingerprint": fingerprint_plan(plan),
+def list_outputs(*plans: Plan) -> dict[str, str]:
+    """Return what later steps of a workflow decide by: sums, and fingerprints by cluster.
+
+    `fingerprint` is there for a single plan only.
+    """
+    topics = [topic for plan in plans for topic in plan.topics]
+    fingerprints = {plan.cluster: fingerprint_plan(plan) for plan in plans}
+    outputs = {
+        "changes": str(sum(bool(steps_of(topic)) for topic in topics)),
+        "refused": str(sum(_count_refusals(plan) for plan in plans)),
+        "unmanaged": str(sum(len(plan.unmanaged) for plan in plans)),
+        "fingerprints": json.dumps(fingerprints, sort_keys=True),
     }
+    if len(plans) == 1:
+        outputs["fingerprint"] = next(iter(fingerprints.values()))
+    return outputs
+
+
+def _count_refusals(plan: Plan) -> int:
+    """Count the refused topics; a refusal of the whole counts as one."""
+    return len(plan.refusals) + sum(bool(topic.refusals) for topic in plan.topics)
 
 
 def _escape(text: str) -> str:

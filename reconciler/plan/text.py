@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from reconciler.diff import describe_time
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, Risk, Spread
+from reconciler.errors import escape_unprintable
+from reconciler.model import (
+    SHORT,
+    AddPartitions,
+    AlterConfig,
+    CreateTopic,
+    DeleteTopic,
+    Risk,
+    Spread,
+)
 from reconciler.plan.codec import fingerprint_plan, summarise
 from reconciler.plan.steps import steps_of
 from reconciler.units import describe_value
@@ -46,8 +55,11 @@ class Paint:
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self.wanted and text else text
 
 
-def render_text(plan: Plan, *, colour: bool = False) -> str:
-    """Render a plan for a terminal. Returns lines ending in a newline."""
+def render_text(plan: Plan, *, colour: bool = False, unmanaged: bool = False) -> str:
+    """Render a plan for a terminal, with the names of unmanaged topics where those are asked for.
+
+    Returns lines ending in a newline.
+    """
     paint = Paint(colour)
     blocks = [[paint("bold", describe_cluster(plan))]]
     if plan.refusals:
@@ -56,6 +68,8 @@ def render_text(plan: Plan, *, colour: bool = False) -> str:
     blocks += [list(_topic(topic, racks, paint)) for topic in plan.topics]
     if plan.notes:
         blocks.append([_note(note, paint) for note in plan.notes])
+    if unmanaged:
+        blocks.append(list(_strangers(plan)))
     blocks.append(list(_closing(plan, paint)))
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
@@ -251,16 +265,35 @@ def count_changes(plan: Plan) -> list[str]:
     return [*(f"{number:,} {what}" for what, number in counts.items() if number), *whole]
 
 
+def _strangers(plan: Plan) -> Iterator[str]:
+    yield f"{count_strangers(plan)}:" if plan.unmanaged else "No live topic is in no file."
+    yield from (DETAIL + escape_unprintable(name) for name in plan.unmanaged)
+
+
+def count_strangers(plan: Plan) -> str:
+    """Count the live topics that are in no file; nothing where there are none."""
+    return f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
+
+
 def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
     said = count_changes(plan)
-    unmanaged = f"{count(len(plan.unmanaged), 'live topic')} in no file" if plan.unmanaged else ""
+    unmanaged = count_strangers(plan)
     if not said:
         line = f"No changes. {count(plan.unchanged, 'topic')} as specified"
         yield " · ".join(filter(None, [paint("green", line), unmanaged]))
+        yield from (paint("dim", line) for line in describe_commit(plan))
         return
     yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
     yield from describe_outcome(plan)
+    yield from (paint("dim", line) for line in describe_commit(plan))
     yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
+
+
+def describe_commit(plan: Plan) -> Iterator[str]:
+    """Say at which commit the specs were read, where they were under version control."""
+    if plan.commit is not None:
+        beyond = ", and changes that are not committed" if plan.commit.dirty else ""
+        yield f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
 
 
 def describe_outcome(plan: Plan) -> Iterator[str]:

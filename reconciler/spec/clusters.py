@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,9 @@ somebody asks. Then topics that name no clusters go to it as they go to any othe
 class ClusterEntry:
     """A cluster of the estate. `client` holds references to secrets, unresolved.
 
-    `policy` is the cluster's own laid over the estate's. `known_configs` are the only configs that
-    a managed service knows; None where Kafka's catalogue says it all.
+    `owns` holds patterns of the topics that are this estate's, none where all are. `policy` is the
+    cluster's own laid over the estate's. `known_configs` are the only configs that a managed
+    service knows; None where Kafka's catalogue says it all.
     `fields` tells where a guard was written, by a dotted path ("guards.max_changed").
     """
 
@@ -40,6 +42,7 @@ class ClusterEntry:
     kafka_version: str | None = None
     client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
+    owns: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
     guards: Guards = field(default_factory=Guards)
     audit_topic: str | None = None
@@ -53,23 +56,30 @@ class ClusterEntry:
         """Return where `path` was written, or the cluster."""
         return self.fields.get(path, self.location)
 
+    def minds(self, topic: str) -> bool:
+        """Tell whether a topic is this estate's business: owned, and not ignored."""
+        owned = not self.owns or any(fnmatchcase(topic, pattern) for pattern in self.owns)
+        return owned and not any(fnmatchcase(topic, pattern) for pattern in self.ignore)
+
 
 def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[str, ClusterEntry]:
     """List the clusters of a document by name, the sandbox always among them.
 
     `table` tells where in `file` each was written.
     """
-    policy = make_policy(document.policy)
-    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1), policy=policy)}
+    policy, owns = make_policy(document.policy), tuple(map(str, document.owns))
+    everywhere = ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns)
+    entries = {SANDBOX: everywhere}
     places = table["clusters"].places() if document.clusters else {}
     for name, form in sorted(document.clusters.items()):
-        entries[name] = _make_entry(name, form, places[name], table["clusters"][name], policy)
+        entries[name] = _make_entry(name, form, places[name], table["clusters"][name], everywhere)
     return entries
 
 
 def _make_entry(
-    name: str, form: ClusterForm, where: Location, table: Table, policy: Policy
+    name: str, form: ClusterForm, where: Location, table: Table, everywhere: ClusterEntry
 ) -> ClusterEntry:
+    """Make the entry of a cluster; what it leaves out holds as it does `everywhere`."""
     guards = table["guards"].places() if form.guards.model_fields_set else {}
     return ClusterEntry(
         name=name,
@@ -78,12 +88,13 @@ def _make_entry(
         kafka_version=None if form.kafka_version is None else str(form.kafka_version),
         client=form.client,
         ignore=tuple(map(str, form.ignore)),
+        owns=tuple(map(str, form.owns)) or everywhere.owns,
         exclude_brokers=frozenset(form.exclude_brokers),
         guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
         audit_topic=None if form.audit_topic is None else str(form.audit_topic),
         strategy=form.strategy,
         capacity=MappingProxyType(dict(form.capacity)),
-        policy=lay_policy(policy, make_policy(form.policy)),
+        policy=lay_policy(everywhere.policy, make_policy(form.policy)),
         known_configs=None if form.known_configs is None else frozenset(form.known_configs),
         fields=MappingProxyType({f"guards.{key}": place for key, place in guards.items()}),
     )

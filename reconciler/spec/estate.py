@@ -15,7 +15,13 @@ from reconciler.spec.form_errors import check_form
 from reconciler.spec.governor import Governor
 from reconciler.spec.load import load_text
 from reconciler.spec.resolve import ConfigReader, Written, WrittenTopic, pair_topic, resolve_topic
-from reconciler.spec.rules import check_cluster_topics, check_spec, check_topics, refuse_cluster
+from reconciler.spec.rules import (
+    check_cluster_topics,
+    check_owned,
+    check_spec,
+    check_topics,
+    refuse_cluster,
+)
 from reconciler.spec.shape import ClusterForm, ClustersDocument, TopicDocument
 from reconciler.spec.values import Table, Value, describe
 
@@ -32,7 +38,8 @@ MOST_FINDINGS = 200
 class Estate:
     """What a team wrote, checked. `findings` holds warnings and notes: errors never get here.
 
-    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml.
+    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml;
+    `owns` says which topics are the estate's on clusters that say nothing of their own.
     """
 
     def __init__(self, documents: _Documents, findings: Collection[Finding]) -> None:
@@ -40,6 +47,7 @@ class Estate:
         self.declared: tuple[str, ...] = tuple(sorted(documents.clusters.clusters))
         self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
         self.files = len({topic.where.file for topic in documents.topics})
+        self.owns: tuple[str, ...] = tuple(map(str, documents.clusters.owns))
         self.profiles: tuple[str, ...] = tuple(sorted(documents.clusters.profiles))
         self.written: tuple[WrittenTopic, ...] = tuple(documents.topics)
         self.findings = sort_findings(findings)
@@ -164,6 +172,7 @@ class _Documents:
                     findings += governor.check(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
+        findings += check_owned(specs, form.owns or self.clusters.owns, cluster)
         return tuple(specs), findings
 
     def list_layers(self, cluster: str, profile: str | None) -> list[Written]:

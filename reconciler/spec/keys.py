@@ -76,6 +76,14 @@ def _read_texts(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
     return fields.read_texts(value, _name(info))
 
 
+def _read_owned(value: Value) -> tuple[Text, ...]:
+    patterns = fields.read_texts(value, "owns")
+    if not patterns:
+        way_out = "write a name or a pattern, or leave the key out for all topics"
+        raise field_error("value-missing", value.where, "owns names no topic", way_out)
+    return patterns
+
+
 def _read_clusters(value: Value) -> tuple[Text, ...]:
     names = fields.read_texts(value, "clusters")
     if not names:
@@ -242,6 +250,9 @@ Factor = Annotated[
     ),
 ]
 WordList = Annotated[tuple[Text, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
+Owned = Annotated[
+    tuple[Text, ...], PlainValidator(_read_owned), WithJsonSchema({**_TEXTS, "minItems": 1})
+]
 ClusterNames = Annotated[
     tuple[Text, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})
 ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reconciler.spec.resolve import WrittenTopic
     from reconciler.spec.values import Text
 
+PATTERNS_SHOWN = 5
 _MIN_INSYNC = "min.insync.replicas"
 
 
@@ -146,6 +147,24 @@ def check_cluster_topics(
                 )
                 way_out = "take the topic out, or the pattern in clusters.yaml"
                 yield Finding("topic-ignored", what, way_out, spec.location)
+
+
+def check_owned(specs: Iterable[TopicSpec], owns: Sequence[str], cluster: str) -> Iterator[Finding]:
+    """Check that each topic of a cluster is the estate's own; it owns all where it names none."""
+    for spec in specs if owns else ():
+        if not any(fnmatchcase(spec.name, pattern) for pattern in owns):
+            what = (
+                f"the topic {quote(spec.name)} is not this estate's: on {cluster} it owns "
+                f"{_list_some(owns)}"
+            )
+            way_out = "write it where it is owned, or widen owns: in clusters.yaml"
+            yield Finding("topic-not-owned", what, way_out, spec.location)
+
+
+def _list_some(patterns: Sequence[str]) -> str:
+    more = len(patterns) - PATTERNS_SHOWN
+    shown = ", ".join(map(quote, patterns[:PATTERNS_SHOWN]))
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _join(words: Collection[str]) -> str:

@@ -25,6 +25,7 @@ from reconciler.spec.keys import (
     FormatVersion,
     KafkaVersion,
     Key,
+    Owned,
     Partitions,
     Replication,
     Risks,
@@ -128,6 +129,10 @@ class ClusterForm(Form):
     )
     defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
     ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
+    owns: Owned = Field(
+        default=(),
+        description="Names and patterns of the topics that are this estate's; others are not.",
+    )
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that take nothing new."
     )
@@ -158,6 +163,9 @@ class ClustersDocument(Form):
     version: FormatVersion = Field(description="The version of this file's format: 1.")
     defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
     profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    owns: Owned = Field(
+        default=(), description="What is this estate's on clusters that say nothing of their own."
+    )
     policy: PolicyForm = Field(
         default_factory=PolicyForm, description="What topics may be, on every cluster."
     )

@@ -67,7 +67,7 @@ Held = tuple["subprocess.Popen[str]", "Fault"]
 
 def test_the_second_is_refused_and_told_who_is_first(shell: Shell, held: Held) -> None:
     first, fault = held
-    code, out, err = shell.apply()
+    code, out, err = shell.apply("--lock-timeout", "0")
     assert (code, told(out)) == (1, {})
     assert err.startswith(f"error: lab is locked by {WHO} (process {first.pid}) since 20")
     assert err.endswith("within 10s [lock-held]\n")
@@ -112,7 +112,7 @@ def test_the_lock_of_a_killed_run_goes_by_itself(shell: Shell, held: Held) -> No
     first.kill()
     first.communicate()
     fault.released.set()
-    code, out, _ = shell.apply("--lock-timeout", "30s")
+    code, out, _ = shell.apply()
     assert (code, told(out)) == (0, {"old": "done"})
 
 

@@ -33,7 +33,7 @@ def explained(world: World) -> Iterator[Matrix]:
     made = world.plan()
     specs = {spec.name: spec for spec in world.specs}
     for name in sorted({*world.state.topics, *(topic.name for topic in made.topics)}):
-        yield explain_topic(name, made, world.state, spec=specs.get(name), excluded=world.excluded)
+        yield explain_topic(name, made, world.state, spec=specs.get(name))
 
 
 def replicas_of(matrix: Matrix) -> Counter[tuple[int, int, str, bool]]:

@@ -142,17 +142,13 @@ JSON = st.recursive(
 
 
 @given(worlds(), JSON, st.data())
-def test_whatever_stands_in_a_plan_instead_is_refused_or_changes_nothing(
+def test_whatever_stands_in_a_plan_instead_is_refused(
     world: World, value: object, data: st.DataObject
 ) -> None:
-    plan = world.plan()
-    document = json.loads(encode_plan(plan))
+    text = encode_plan(world.plan())
+    document = json.loads(text)
     holder, key = data.draw(st.sampled_from(places_in(document)))
+    assume(json.dumps(holder[key]) != json.dumps(value))
     holder[key] = value
-    try:
-        back = decode_plan(json.dumps(document))
-    except PlanFileError:
-        return
-    assert [(t.name, t.before, t.after) for t in back.topics] == [
-        (t.name, t.before, t.after) for t in plan.topics
-    ]
+    with pytest.raises(PlanFileError):
+        decode_plan(json.dumps(document))

@@ -150,7 +150,6 @@ def explain_topic(
     state: ClusterState,
     *,
     spec: TopicSpec | None = None,
-    excluded: Collection[int] = (),
 ) -> Matrix:
     """Lay out one topic of a cluster as a plan leaves it, and say why it lies like that.
 
@@ -160,10 +159,10 @@ def explain_topic(
     found, planned = state.topics.get(name), _find(plan, name)
     before = found.assignment if found else ()
     rows = planned.after.assignment if planned and planned.after else before
-    eligible = eligible_brokers(plan.brokers, excluded)
+    eligible = eligible_brokers(plan.brokers, plan.excluded)
     ids = [broker.id for broker in eligible]
     growth = Growth(eligible, before, rows[len(before) :], spec is None or spec.rack_aware)
-    racks = _racks(_Loads(plan, state, before, rows), plan.brokers, excluded)
+    racks = _racks(_Loads(plan, state, before, rows), plan.brokers, plan.excluded)
     return Matrix(
         topic=name,
         racks=racks,
@@ -183,12 +182,12 @@ def lay_out_topic(topic: PlannedTopic, plan: Plan) -> Matrix:
     """
     before = topic.before.assignment if topic.before else ()
     rows = topic.after.assignment if topic.after else before
-    ids = [broker.id for broker in eligible_brokers(plan.brokers)]
+    ids = [broker.id for broker in eligible_brokers(plan.brokers, plan.excluded)]
     alone = replace(plan, topics=(topic,))
     loads = _Loads(alone, ClusterState(plan.cluster_id, plan.brokers, {}), before, rows)
     return Matrix(
         topic=topic.name,
-        racks=_racks(loads, plan.brokers, ()),
+        racks=_racks(loads, plan.brokers, plan.excluded),
         rows=rows,
         first_new=len(before),
         before=measure_balance([before], ids),

@@ -10,7 +10,7 @@ from reconciler.plan.markdown.dangers import list_names
 from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count, describe_outcome, describe_size
+from reconciler.plan.text import count, count_strangers, describe_outcome, describe_size
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def tell_strangers(plan: Plan) -> Section:
     """Name the live topics that are in no file, folded; the headline counts them."""
     if not plan.unmanaged:
         return Section(Telling(""))
-    topics = f"{count(len(plan.unmanaged), 'live topic')} in no file"
+    topics = count_strangers(plan)
     return Section(
         Telling("", f"the names of {topics}"),
         (lambda: Telling(folded(topics, list_names(plan.unmanaged))),),

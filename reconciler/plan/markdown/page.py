@@ -14,7 +14,13 @@ from reconciler.plan.markdown.details import WITHOUT, tell_details
 from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
 from reconciler.plan.markdown.marks import code, prose
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count, count_changes, describe_cluster
+from reconciler.plan.text import (
+    capital,
+    count_changes,
+    count_strangers,
+    describe_cluster,
+    describe_commit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +60,7 @@ def _head(plan: Plan) -> str:
     counts = ", ".join(count_changes(plan)) or "no changes"
     quiet = [f"{plan.unchanged:,} unchanged"] if count_changes(plan) else ["all as specified"]
     if plan.unmanaged:
-        quiet.append(f"{count(len(plan.unmanaged), 'live topic')} in no file")
+        quiet.append(count_strangers(plan))
     about = describe_cluster(plan).removeprefix(f"{plan.cluster} · ")
     lines = [f"{prose(about)} · {' · '.join(quiet)}"]
     if risks := count_risks(plan):
@@ -70,13 +76,19 @@ def _left_out(without: Iterable[str], saved: str | None, plan: Plan) -> str:
 
 
 def _named(plan: Plan) -> str:
-    return f"--cluster {shlex.quote(plan.cluster)}"
+    """Name the cluster, and what the plan was limited to, as the command line takes it."""
+    options = {
+        "--cluster": plan.cluster,
+        "--topic": plan.scope.topics if plan.scope.topics != "*" else None,
+        "--changed-since": plan.scope.changed_since,
+    }
+    return " ".join(f"{name} {shlex.quote(v)}" for name, v in options.items() if v is not None)
 
 
 def _foot(plan: Plan, saved: str | None) -> str:
     """Name the plan, and say how to apply exactly it."""
     fingerprint = fingerprint_plan(plan)
-    lines = [f"Fingerprint {code(fingerprint)}"]
+    lines = [f"Fingerprint {code(fingerprint)}", *map(capital, describe_commit(plan))]
     if any(steps_of(topic) for topic in plan.topics) and not plan.refusals:
         fresh = f"{_named(plan)} --expect {fingerprint}"
         apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"

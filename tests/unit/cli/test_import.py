@@ -84,6 +84,17 @@ def test_assignments_are_written_where_asked(snapshot: str, tmp_path: Path) -> N
     assert "orders.events" not in read(root)["orders.yaml"]
 
 
+@pytest.mark.parametrize("cluster", ["prod", "new"])
+def test_topics_that_others_own_stay_out(snapshot: str, tmp_path: Path, cluster: str) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    owned = 'version: 1\nowns: ["orders.s*"]\nclusters: {prod: {}}\n'
+    (root / "clusters.yaml").write_text(owned)
+    assert run(["import", str(root), "--cluster", cluster, "--against", snapshot]) == 0
+    assert read(root).keys() == {"clusters.yaml", "orders.yaml"}
+    assert "orders.events" not in read(root)["orders.yaml"]
+
+
 def test_ignored_topics_stay_out_and_clusters_yaml_keeps_its_comments(
     snapshot: str, tmp_path: Path
 ) -> None:

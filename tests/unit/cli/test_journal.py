@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +23,7 @@ from reconciler.errors import (
     RefusedPlanError,
     StalePlanError,
 )
-from reconciler.model import AnswerKind, Outcome, OutcomeKind
+from reconciler.model import AnswerKind, Commit, Outcome, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 LOST, ACCEPTED = AnswerKind.LOST, AnswerKind.ACCEPTED
 PLAN = plan([spec(partitions=3, replication_factor=1)], cluster())
-RECORD = begin_record(PLAN, commit="abcdef")
+RECORD = begin_record(replace(PLAN, commit=Commit("abcdef")))
 DONE = Outcome("shop.orders", OutcomeKind.DONE)
 FAILED = Outcome("shop.orders", OutcomeKind.FAILED, "no answer came")
 FINDING = Finding("plan-stale", "shop.orders: it moved", "plan again")

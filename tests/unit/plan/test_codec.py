@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import jsonschema
@@ -12,7 +13,7 @@ from shorthand import HERE, NOW_MS, ONE, brokers, cluster, plan, spec, topic, un
 
 from reconciler.cli.schema import render_schema
 from reconciler.errors import Finding, PlanFileError, Severity
-from reconciler.model import Plan
+from reconciler.model import Commit, Plan, Scope
 from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, summarise
 
 LIVE = cluster(
@@ -31,7 +32,10 @@ SPECS = (
     spec("same", partitions=1),
 )
 NOTE = Finding("estate-empty", "a note ü", where=HERE, severity=Severity.NOTE)
-PLAN = plan(SPECS, LIVE, files=2, notes=[NOTE])
+SCOPE = Scope("*", "main")
+COMMIT = Commit("1a2b3c4d5e" * 4)
+MADE = plan(SPECS, LIVE, excluded=[3], files=2, notes=[NOTE])
+PLAN = replace(MADE, commit=COMMIT, scope=SCOPE)
 
 
 def document() -> dict[str, Any]:
@@ -42,6 +46,13 @@ def document() -> dict[str, Any]:
 def change(name: str, doc: dict[str, Any]) -> dict[str, Any]:
     found = [r for r in doc["resource_changes"] if r["name"] == name]
     return dict(found[0])["change"]
+
+
+def sealed(doc: dict[str, Any]) -> dict[str, Any]:
+    """Seal a document: the hash of its canonical form without the seal."""
+    rest = {key: value for key, value in doc.items() if key != "seal"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return {**rest, "seal": sha256(text.encode()).hexdigest()}
 
 
 def refusal(text: str) -> str:
@@ -56,6 +67,8 @@ TAMPERED = (
     "make the plan again [plan-tampered]"
 )
 
+
+UNSEALED = TAMPERED.replace("fingerprint", "seal")
 
 # The form.
 
@@ -195,6 +208,50 @@ def test_a_summary_that_was_changed_is_seen() -> None:
     assert refusal(json.dumps(doc)) == TAMPERED
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("commit", None),
+        ("commit", {"sha": "f" * 40, "dirty": False}),
+        ("commit", {"sha": COMMIT.sha, "dirty": True}),
+        ("notes", []),
+        ("unmanaged", []),
+        ("scope", {"topics": "*", "changed_since": None}),
+        ("format_version", "1.9"),
+        ("novelty", 1),
+    ],
+)
+def test_what_the_fingerprint_does_not_cover_is_sealed(field: str, value: object) -> None:
+    doc = document()
+    doc[field] = value
+    assert refusal(json.dumps(doc)) == UNSEALED
+
+
+def test_the_brokers_of_a_plan_are_sealed() -> None:
+    doc = document()
+    doc["cluster"]["excluded"] = []
+    assert refusal(json.dumps(doc)) == UNSEALED
+
+
+def test_a_file_without_its_seal_is_refused() -> None:
+    doc = document()
+    del doc["seal"]
+    assert refusal(json.dumps(doc)).startswith("plan.json is no plan: seal: Field required; ")
+
+
+def test_the_plan_of_another_commit_has_the_same_fingerprint() -> None:
+    """The merge job plans afresh, at another commit than the pull request."""
+    other = replace(PLAN, commit=Commit("f" * 40, dirty=True))
+    assert fingerprint_plan(other) == fingerprint_plan(PLAN)
+
+
+@pytest.mark.parametrize("sha", ["HEAD", "--all", "1a2b3c4", "g" * 40])
+def test_what_is_no_commit_is_refused(sha: str) -> None:
+    doc = document()
+    doc["commit"]["sha"] = sha
+    assert refusal(json.dumps(sealed(doc))).startswith("plan.json is no plan: commit.sha: ")
+
+
 def test_the_fingerprint_does_not_cover_the_rest_of_the_cluster() -> None:
     elsewhere = replace(PLAN, unmanaged=("x",), live_topics=9, unchanged=4, balance_after=None)
     assert fingerprint_plan(elsewhere) == fingerprint_plan(PLAN)
@@ -315,7 +372,7 @@ def test_a_newer_minor_format_is_read_and_its_new_fields_are_skipped() -> None:
     doc = document()
     doc["format_version"] = "1.7"
     doc["resource_changes"][0]["novelty"] = doc["novelty"] = 1
-    assert decode_plan(json.dumps(doc)) == PLAN
+    assert decode_plan(json.dumps(sealed(doc))) == PLAN
 
 
 def test_a_rule_that_nobody_knows_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -70,6 +71,12 @@ def test_a_plan_is_annotated_refusals_first() -> None:
     ]
 
 
+def test_live_topics_in_no_file_are_counted() -> None:
+    assert render_github(plan([], cluster(topic()))) == (
+        "prod: no changes, 0 unchanged · 1 live topic in no file\n"
+    )
+
+
 def test_ten_of_a_kind_and_a_count_of_the_rest() -> None:
     live = [topic("1 2 3", f"t{n}") for n in range(40)]
     wished = [spec(f"t{n}", partitions=1 if n % 2 else 4) for n in range(40)]
@@ -95,5 +102,36 @@ def test_outputs() -> None:
     assert list_outputs(made) == {
         "changes": "1",
         "refused": "1",
+        "unmanaged": "0",
         "fingerprint": fingerprint_plan(made),
+        "fingerprints": json.dumps({"prod": fingerprint_plan(made)}),
     }
+
+
+def several() -> tuple[Plan, Plan]:
+    """Return the plans of two clusters that refuse the same twelve topics."""
+    live = [topic("1 2 3", f"t{n}") for n in range(12)]
+    made = plan([spec(f"t{n}", partitions=1) for n in range(12)], cluster(*live))
+    return made, replace(made, cluster="other")
+
+
+def test_outputs_of_several_clusters_are_sums_and_fingerprints_by_name() -> None:
+    first, second = several()
+    outputs = list_outputs(first, second)
+    assert (outputs["changes"], outputs["refused"], outputs["unmanaged"]) == ("0", "24", "0")
+    assert json.loads(outputs["fingerprints"]) == {
+        "prod": fingerprint_plan(first),
+        "other": fingerprint_plan(second),
+    }
+    assert "fingerprint" not in outputs
+
+
+def test_several_clusters_share_the_annotations_of_a_step() -> None:
+    lines = render_github(*several()).splitlines()
+    assert sum(line.startswith("::error ") for line in lines) == 10
+    assert "::prod: t0: " in lines[0]
+    assert lines[10:] == [
+        "14 more not shown as annotations: GitHub takes 10 of a kind",
+        "prod: 12 refused, 0 unchanged",
+        "other: 12 refused, 0 unchanged",
+    ]

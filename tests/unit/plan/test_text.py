@@ -21,7 +21,7 @@ from shorthand import (
 )
 
 from reconciler.errors import Finding, Severity
-from reconciler.model import Broker, Level, LevelResult
+from reconciler.model import Broker, Commit, Level, LevelResult
 from reconciler.plan import fingerprint_plan, render_text
 
 if TYPE_CHECKING:
@@ -82,6 +82,17 @@ def test_a_deletion(found: dict[str, Any], records: str) -> None:
         "2 partitions and every record in them; acknowledged",
     ]
     assert "1 to delete, 0 unchanged" in lines(made)
+
+
+def test_strangers_are_named_where_that_is_asked_for() -> None:
+    state = cluster(topic(), topic(name="y"), topic(name="x"))
+    assert render_text(plan([spec()], state), unmanaged=True).splitlines()[2:5] == [
+        "2 live topics in no file:",
+        "            x",
+        "            y",
+    ]
+    none = render_text(plan([spec()], cluster(topic())), unmanaged=True)
+    assert "No live topic is in no file." in none
 
 
 def test_a_new_topic() -> None:
@@ -245,3 +256,13 @@ def test_what_may_not_be_the_best_is_said_with_how_far_off_it_could_be() -> None
     assert said == (
         "placement: replicas of the cluster within 2.00% of the bound, not proven to be the least"
     )
+
+
+@pytest.mark.parametrize(
+    ("dirty", "beyond"), [(False, ""), (True, ", and changes that are not committed")]
+)
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_the_commit_of_the_specs_is_said(dirty: bool, beyond: str, partitions: int) -> None:
+    made = plan([spec(partitions=partitions)], cluster(topic("1")))
+    made = replace(made, commit=Commit("ab" * 20, dirty))
+    assert f"specs of commit ababababab{beyond}" in lines(made)

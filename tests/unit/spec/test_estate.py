@@ -132,6 +132,28 @@ def test_cluster_entries_carry_what_a_run_needs(tmp_path: Path) -> None:
     assert entry.location == Location(str(tmp_path / "clusters.yaml"), 6, 3)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "mine", "others"),
+    [
+        ("prod", "shop.a", "pay.a"),
+        ("staging", "pay.a", "shop.a"),
+        ("sandbox", "pay.a", "shop.a"),
+    ],
+)
+def test_a_cluster_says_what_is_owned_or_the_estate_does(
+    cluster: str, mine: str, others: str, tmp_path: Path
+) -> None:
+    clusters = 'version: 1\nowns: ["pay.*"]\nclusters: {prod: {owns: ["shop.*"]}, staging: {}}'
+    entry = load(tmp_path, "topic: pay.a\nclusters: [staging]", clusters).clusters[cluster]
+    assert (entry.minds(mine), entry.minds(others)) == (True, False)
+
+
+def test_a_topic_that_is_not_owned_cannot_be_deleted_either(tmp_path: Path) -> None:
+    clusters = 'version: 1\nclusters: {prod: {owns: ["shop.*"]}}'
+    with pytest.raises(SpecError, match="topic-not-owned"):
+        load(tmp_path, "topic: pay.a\nstate: absent", clusters)
+
+
 def test_all_findings_come_at_once(tmp_path: Path) -> None:
     write(tmp_path, clusters=CLUSTERS, one="topic: a\npartitions: x", two="topic: ..\nprofile: lg")
     with pytest.raises(SpecError) as refused:

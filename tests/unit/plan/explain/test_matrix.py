@@ -6,7 +6,7 @@ import pytest
 from shorthand import ONE, brokers, cluster, matrix, plan, rows, spec, topic, unused_cluster
 
 from reconciler.model import Balance, Broker, Spread
-from reconciler.plan.explain import explain_topic
+from reconciler.plan.explain import explain_topic, lay_out_topic
 from reconciler.plan.explain.matrix import Block, Column, Load, Rack, Shift
 
 
@@ -88,3 +88,11 @@ def test_a_topic_that_goes_is_shown_as_it_lies_and_taken_off_the_brokers() -> No
     shifts = [(load.before.leaders, load.after.leaders) for load in loads]
     assert shifts == [(2, 0), (1, 0), (0, 0)]
     assert found.reasons == ("To be deleted: this is where it lies until then.",)
+
+
+def test_a_plan_alone_tells_which_brokers_are_excluded() -> None:
+    state = cluster(nodes=brokers("a", "b", "c"))
+    made = plan([spec(partitions=2, replication_factor=2)], state, excluded=[2])
+    laid = lay_out_topic(made.topics[0], made)
+    assert [column.idle for rack in laid.racks for column in rack.columns] == ["", "excluded", ""]
+    assert laid.after == made.topics[0].balance_after

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ from shorthand import ONE, brokers, cluster, plan, spec, topic, unused_cluster
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model import (
     AddPartitions,
+    Commit,
     Guards,
     Plan,
     PlannedTopic,
     Risk,
     RiskNote,
+    Scope,
     TopicImage,
 )
 from reconciler.plan import fingerprint_plan, steps_of
@@ -111,6 +114,18 @@ def test_a_plan_that_is_not_saved_is_applied_by_its_fingerprint() -> None:
     made = small_plan()
     hint = f"reconciler apply --cluster prod --expect {fingerprint_plan(made)}"
     assert hint in render_markdown(made)
+
+
+def test_the_commit_of_the_specs_is_named_so_that_it_becomes_a_link() -> None:
+    made = replace(small_plan(), commit=Commit("ab" * 20))
+    assert "<sub>Specs of commit ababababab</sub>" in render_markdown(made)
+
+
+def test_the_command_limits_itself_to_what_the_plan_was_limited_to() -> None:
+    made = replace(small_plan(), scope=Scope("shop.*", "origin/main"))
+    limits = "--cluster prod --topic 'shop.*' --changed-since origin/main"
+    assert f"reconciler apply {limits} --expect {fingerprint_plan(made)}" in render_markdown(made)
+    assert fingerprint_plan(made) == fingerprint_plan(small_plan())
 
 
 def test_a_long_value_is_in_the_details_only() -> None:

@@ -1,0 +1,216 @@
+"""What git tells of an estate: its commit, and how its files differ from those of another one.
+
+Only reads: no lock is taken, nothing is fetched that a partial clone does not fetch by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import UsageError, escape_unprintable
+from reconciler.model import Commit
+from reconciler.spec.changes import Changes, name_topics
+from reconciler.spec.files import find_files, show_path
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from reconciler.spec import Estate
+
+_ENVIRONMENT = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+"""What git sets for its hooks, and what would name another repository than the estate's."""
+
+
+class GitError(UsageError):
+    """Git cannot tell what is asked for, or is not there; the text is git's own first line."""
+
+    @property
+    def is_surprising(self) -> bool:
+        """Tell whether there is a repository, and git, and still no answer."""
+        return not any(said in str(self) for said in ("not a git repository", "not installed"))
+
+
+class UnknownCommitError(GitError):
+    """The repository, as far as it is here, has no such commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """The files of an estate that are not what they are in some commit.
+
+    `files` are there, spelled as in locations. `gone` are not there any more, `once` were there in
+    that commit, both by their path in the repository; what links led to is not among them.
+    """
+
+    files: frozenset[str]
+    gone: frozenset[str]
+    once: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.gone)
+
+
+class Checkout:
+    """The repository that an estate lies in. Errors: GitError where it lies in none."""
+
+    def __init__(self, estate: Path) -> None:
+        self.estate = estate
+        self.top = estate.resolve()
+        self.top = Path(os.fsdecode(self._ask("rev-parse", "--show-toplevel").rstrip(b"\n")))
+
+    def find_commit(self, name: str) -> str:
+        """Return the id of a commit. Errors: UnknownCommitError."""
+        try:
+            verify = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+            return self._ask(*verify).decode().strip()
+        except GitError as error:
+            shown = escape_unprintable(name)
+            raise UnknownCommitError(f"there is no commit {shown} in this repository") from error
+
+    def find_merge_base(self, name: str) -> str:
+        """Return the commit where HEAD parted from another. Errors: UsageError."""
+        try:
+            bases = self._ask("merge-base", self.find_commit(name), self.find_commit("HEAD"))
+        except UnknownCommitError as error:
+            way_out = self._deepen() or "fetch it first, or name another"
+            raise UsageError(f"{error}; {way_out}") from error
+        except GitError as error:
+            way_out = self._deepen() or "name a branch that this one comes from"
+            shown = escape_unprintable(name)
+            raise UsageError(f"HEAD and {shown} share no commit; {way_out}") from error
+        return bases.decode().split()[0]
+
+    def compare(self, commit: str) -> Differences:
+        """Compare the estate's files, committed or not, with those of a commit.
+
+        Errors: UnknownCommitError.
+        """
+        commit = self.find_commit(commit)
+        changed = self._list("diff", "--name-only", "--no-renames", "--no-ext-diff", commit)
+        same = self._list("ls-files") - changed
+        found = find_files(self.estate)
+        paths = [*found.topics, *([found.clusters] if found.clusters else [])]
+        files = (path for path, places in _trace_all(paths) if self._differs(places, same))
+        inside = Path(os.path.relpath(self.estate.resolve(), self.top))
+        once = {n for n in changed if _is_spec(Path(n)) and Path(n).is_relative_to(inside)}
+        gone = {name for name in once if not os.path.lexists(self.top / name)}
+        return Differences(frozenset(map(show_path, files)), frozenset(gone), frozenset(once))
+
+    def read_files(self, commit: str, names: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents that files had in a commit; one that it lacks is left out."""
+        asked = "".join(f"{commit}:{name}\n" for name in sorted(names) if "\n" not in name)
+        answer = self._ask("cat-file", "--batch", given=os.fsencode(asked))
+        while answer:
+            head, _, answer = answer.partition(b"\n")
+            size = head.rpartition(b" ")[2]
+            if size.isdigit():
+                yield answer[: int(size)]
+                answer = answer[int(size) + 1 :]
+
+    def _differs(self, places: Iterable[Path], same: Container[str]) -> bool:
+        """Tell whether a file differs, or a link to it; what git does not know does."""
+        for place in places:
+            if place.is_relative_to(self.top):
+                if str(place)[len(str(self.top)) + 1 :] not in same:
+                    return True
+            elif not place.is_symlink():  # a link above the repository is none of its business
+                return True
+        return False
+
+    def _deepen(self) -> str:
+        """Say how to get at commits that a shallow clone lacks."""
+        if self._ask("rev-parse", "--is-shallow-repository").strip() != b"true":
+            return ""
+        return "this clone is shallow: git fetch --unshallow, or fetch-depth: 0 in the workflow"
+
+    def _list(self, *arguments: str) -> frozenset[str]:
+        answer = self._ask(*arguments, "-z")
+        return frozenset(os.fsdecode(name) for name in answer.split(b"\0") if name)
+
+    def _ask(self, *arguments: str, given: bytes = b"") -> bytes:
+        environment = {k: v for k, v in os.environ.items() if k not in _HOOKS} | _ENVIRONMENT
+        command = ["git", "-C", str(self.top), *arguments]
+        try:
+            done = subprocess.run(  # noqa: S603 - no shell, and names come behind options
+                command, input=given, capture_output=True, env=environment, check=False
+            )
+        except OSError as error:
+            raise GitError("git is not installed") from error
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+            raise GitError(escape_unprintable(said.removeprefix("fatal: ")))
+        return done.stdout
+
+
+def read_commit(estate: Path) -> Commit | None:
+    """Read the commit of an estate, and whether its files are as committed.
+
+    Returns None where there is no commit yet. Errors: GitError where git cannot tell.
+    """
+    checkout = Checkout(estate)
+    try:
+        head = checkout.find_commit("HEAD")
+    except UnknownCommitError:
+        return None
+    return Commit(head, dirty=bool(checkout.compare(head)))
+
+
+def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
+    """Find what changed in an estate since it parted from `ref`, committed or not.
+
+    Errors: UsageError where git cannot tell.
+    """
+    try:
+        checkout = Checkout(path)
+    except GitError as error:
+        what = f"git cannot tell what changed in {show_path(path)}: {error}"
+        raise UsageError(f"{what}; leave --changed-since out") from error
+    base = checkout.find_merge_base(ref)
+    found = checkout.compare(base)
+    contents = checkout.read_files(base, found.once)
+    names = {name for content in contents for name in name_topics(content)}
+    return Changes(
+        ref=ref,
+        base=base,
+        files=found.files,
+        everything=any(_is_clusters(name) for name in (*found.files, *found.gone)),
+        left=frozenset(names.difference(estate.topics)),
+    )
+
+
+def _is_spec(path: Path) -> bool:
+    return path.suffix.lower() in {".yaml", ".yml"}
+
+
+def _is_clusters(name: str) -> bool:
+    return Path(name).name.lower() in {"clusters.yaml", "clusters.yml"}
+
+
+def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+    """Yield each file with the links that lead to it, and where it lies in the end.
+
+    Cost: directories are looked at once, not once for each file.
+    """
+    ways: dict[Path, tuple[Path, ...]] = {}
+    for path in paths:
+        folder = path.parent
+        if folder not in ways:
+            ways[folder] = tuple(_trace(Path(os.path.normpath(folder.absolute()))))
+        *links, end = ways[folder]
+        yield path, (*links, *(_trace(end / path.name) if path.is_symlink() else [end / path.name]))
+
+
+def _trace(path: Path) -> Iterator[Path]:
+    """Yield every link on the way to a file, then the file: a change of any of them changes it."""
+    for place in (*reversed(path.parents), path):
+        if place.is_symlink():
+            yield place
+            target = os.path.normpath(place.parent / place.readlink())
+            yield from _trace(Path(target) / path.relative_to(place))
+            return
+    yield path

@@ -1,0 +1,200 @@
+"""From what was asked for on the command line to plans: load once, read side by side, plan each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler import api
+from reconciler.cli.findings import count
+from reconciler.cli.git import GitError, find_changes, read_commit
+from reconciler.cli.terminal import print_error, print_note, working
+from reconciler.errors import ReconcilerError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from reconciler.model import ClusterState, Commit, Plan
+    from reconciler.plan.weigh import Weigh
+    from reconciler.spec import Estate
+    from reconciler.spec.changes import Changes
+
+AT_ONCE = 8
+"""As many clusters are read side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be planned: an estate, on which clusters, which of its topics, and how."""
+
+    estate: Path
+    clusters: tuple[str, ...]
+    all_clusters: bool = False
+    bootstrap_servers: str | None = None
+    topic: str = "*"
+    changed_since: str | None = None
+    against: Path | None = None
+    weigh: Weigh = "count"
+
+    @property
+    def is_many(self) -> bool:
+        """Tell whether several clusters are meant, be it that only one turns up."""
+        return self.all_clusters or len(set(self.clusters)) > 1
+
+    def check(self) -> None:
+        """Refuse what cannot be meant, before anything is read. Errors: UsageError."""
+        if self.all_clusters and self.clusters:
+            raise UsageError("--all-clusters are all of them; leave --cluster out")
+        if not self.all_clusters and not self.clusters:
+            raise UsageError("name the cluster: --cluster NAME, or --all-clusters")
+        if self.against is not None and self.bootstrap_servers is not None:
+            raise UsageError("--against plans on a file; leave --bootstrap-servers out")
+        for option, given in (
+            ("--against", self.against),
+            ("--bootstrap-servers", self.bootstrap_servers),
+        ):
+            if self.is_many and given is not None:
+                raise UsageError(f"{option} is about one cluster; name only that with --cluster")
+
+
+class Planned(NamedTuple):
+    """A plan, and the state that it was made from."""
+
+    cluster: str
+    state: ClusterState
+    plan: Plan
+
+
+class Failed(NamedTuple):
+    """A cluster that cannot be planned on, and why."""
+
+    cluster: str
+    error: ReconcilerError
+
+
+class Made(NamedTuple):
+    """What came of planning on some clusters, in the order in which they were named."""
+
+    plans: tuple[Planned, ...]
+    failures: tuple[Failed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """An estate that was loaded once, to plan on its clusters."""
+
+    wanted: Wanted
+    estate: Estate
+    clusters: tuple[str, ...]
+    changes: Changes | None
+    commit: Commit | None
+
+    def make_plan(self, cluster: str) -> Planned:
+        """Read one cluster and plan, saying what is going on where it takes a while."""
+        with working(f"reading {cluster}"):
+            state = self._read(cluster)
+        return self._plan(cluster, state)
+
+    def make_plans(self) -> Made:
+        """Plan on all clusters, read side by side; of several, one that fails hides no other."""
+        if not self.wanted.is_many:
+            return Made((self.make_plan(self.clusters[0]),))
+        read = self._read_all()
+        tried = [self._try_to_plan(name, read[name]) for name in self.clusters]
+        return Made(
+            tuple(one for one in tried if isinstance(one, Planned)),
+            tuple(one for one in tried if isinstance(one, Failed)),
+        )
+
+    def _read_all(self) -> Mapping[str, ClusterState | ReconcilerError]:
+        from reconciler.apply.side_by_side import run_side_by_side
+
+        read: dict[str, ClusterState | ReconcilerError] = {}
+        with working(f"reading {', '.join(self.clusters)}") as say:
+
+            def take(found: tuple[str, ClusterState | ReconcilerError]) -> None:
+                read[found[0]] = found[1]
+                waiting = [name for name in self.clusters if name not in read]
+                say(f"reading {', '.join(waiting)}" if waiting else "planning")
+
+            run_side_by_side(self._try_to_read, self.clusters, AT_ONCE, take)
+        return read
+
+    def _read(self, cluster: str) -> ClusterState:
+        if self.wanted.against is not None:
+            return api.read_snapshot(self.wanted.against)
+        servers = self.wanted.bootstrap_servers
+        return api.read_cluster(self.estate, cluster, bootstrap_servers=servers)
+
+    def _plan(self, cluster: str, state: ClusterState) -> Planned:
+        wanted = self.wanted
+        plan = api.build_plan(
+            self.estate,
+            cluster,
+            state,
+            topics=wanted.topic,
+            changes=self.changes,
+            commit=self.commit,
+            weigh=wanted.weigh,
+        )
+        return Planned(cluster, state, plan)
+
+    def _try_to_read(self, cluster: str) -> tuple[str, ClusterState | ReconcilerError]:
+        try:
+            return cluster, self._read(cluster)
+        except ReconcilerError as error:
+            return cluster, error
+
+    def _try_to_plan(self, cluster: str, read: ClusterState | ReconcilerError) -> Planned | Failed:
+        if isinstance(read, ReconcilerError):
+            return Failed(cluster, read)
+        try:
+            return self._plan(cluster, read)
+        except ReconcilerError as error:
+            return Failed(cluster, error)
+
+
+def report_failures(made: Made) -> None:
+    """Say of each cluster that could not be planned on why, and how many could."""
+    for cluster, error in made.failures:
+        print_error(f"{cluster}: {error}")
+    if made.failures:
+        every = count(len(made.plans) + len(made.failures), "cluster")
+        print_note(f"{len(made.plans)} of {every} planned")
+
+
+def load_planner(wanted: Wanted) -> Planner:
+    """Load an estate, and find out what is to be planned of it.
+
+    Errors: SpecError; UsageError for a cluster that is not there, or where git cannot tell.
+    """
+    estate = api.load_estate(wanted.estate)
+    clusters = _choose_clusters(estate, wanted)
+    changes = None
+    if wanted.changed_since is not None:
+        changes = find_changes(wanted.estate, estate, wanted.changed_since)
+    return Planner(wanted, estate, clusters, changes, _read_commit(wanted.estate))
+
+
+def _choose_clusters(estate: Estate, wanted: Wanted) -> tuple[str, ...]:
+    for name in wanted.clusters:
+        api.find_cluster(estate, name)
+    if not wanted.all_clusters:
+        return tuple(dict.fromkeys(wanted.clusters))
+    if not estate.declared:
+        raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
+    return estate.declared
+
+
+def _read_commit(estate: Path) -> Commit | None:
+    """Read the commit of the specs; where git cannot tell, the plan names none, and that is said.
+
+    An estate under no version control is nothing to speak of.
+    """
+    try:
+        return read_commit(estate)
+    except GitError as error:
+        if error.is_surprising:
+            print_note(f"the plan names no commit of its specs: {error}")
+        return None

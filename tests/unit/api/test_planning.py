@@ -1,0 +1,139 @@
+"""Which topics of an estate a plan is about: owned, ignored, named, or changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from shorthand import cluster, said, topic
+
+from reconciler.api import build_plan, load_estate
+from reconciler.errors import SpecError
+from reconciler.model import Commit, Scope
+from reconciler.spec.changes import Changes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.model import Plan
+    from reconciler.spec import Estate
+
+LIVE = cluster(
+    topic("1", "shop.orders"),
+    topic("1", "shop.old"),
+    topic("1", "pay.captured"),
+    topic("1", "_schemas"),
+    defaults={"flush.ms": "1"},
+)
+
+
+def load(root: Path, clusters: str, **files: str) -> Estate:
+    """Load an estate with one cluster `prod`, about which `clusters` says more."""
+    text = f"version: 1\nclusters: {{prod: {{{clusters}}}}}\n"
+    for name, content in {"clusters": text, **files}.items():
+        (root / f"{name}.yaml").write_text(content)
+    return load_estate(root)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "glob", "unmanaged"),
+    [
+        ("", "*", ("_schemas", "pay.captured", "shop.old")),
+        ('ignore: ["_*"]', "*", ("pay.captured", "shop.old")),
+        ('owns: ["shop.*"]', "*", ("shop.old",)),
+        ('owns: ["shop.*", "_*"], ignore: ["_*"]', "*", ("shop.old",)),
+        ('owns: ["shop.*"]', "pay.*", ()),
+        ("", "pay.*", ("pay.captured",)),
+    ],
+)
+def test_only_what_is_the_estates_business_is_unmanaged(
+    clusters: str, glob: str, unmanaged: tuple[str, ...], tmp_path: Path
+) -> None:
+    estate = load(tmp_path, clusters, shop="topic: shop.orders\npartitions: 1")
+    plan = build_plan(estate, "prod", LIVE, topics=glob)
+    assert (plan.unmanaged, plan.live_topics) == (unmanaged, 4)
+
+
+def test_a_collision_with_a_live_topic_of_others_is_seen(tmp_path: Path) -> None:
+    estate = load(tmp_path, 'owns: ["pay_*"]', pay="topic: pay_captured\npartitions: 1")
+    (planned,) = build_plan(estate, "prod", LIVE).topics
+    assert "name-collides-with-live" in {refusal.rule for refusal in planned.refusals}
+
+
+def plan_changes(root: Path, changes: Changes) -> Plan:
+    """Plan an estate of three files on LIVE, of which each topic would change."""
+    new = "partitions: 2\nreplication_factor: 1"
+    estate = load(
+        root,
+        "",
+        shop=f"topic: shop.orders\n{new}",
+        both=f"topic: b.one\n{new}\n---\ntopic: b.two\n{new}",
+        pay=f"topic: pay.new\n{new}",
+    )
+    return build_plan(estate, "prod", LIVE, changes=changes)
+
+
+def test_only_topics_of_changed_files_are_planned(tmp_path: Path) -> None:
+    changed = Changes("main", "1a2b3c4", frozenset({str(tmp_path / "both.yaml")}))
+    plan = plan_changes(tmp_path, changed)
+    assert [topic.name for topic in plan.topics] == ["b.one", "b.two"]
+    assert (plan.files, plan.unmanaged) == (1, ("_schemas", "pay.captured", "shop.old"))
+    assert said(plan.notes) == [
+        "only files that changed since main (1a2b3c4) are planned: 2 of 4 topics [plan-scope]"
+    ]
+
+
+def test_where_clusters_yaml_changed_every_topic_is_planned(tmp_path: Path) -> None:
+    plan = plan_changes(tmp_path, Changes("main", "1a2b3c4", everything=True))
+    assert [topic.name for topic in plan.topics] == ["b.one", "b.two", "pay.new", "shop.orders"]
+    assert said(plan.notes) == [
+        "clusters.yaml changed since main (1a2b3c4), so every topic is planned [plan-scope]"
+    ]
+
+
+def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> None:
+    left = Changes("main", "1a2b3c4", left=frozenset({"shop.old", "never.created", "_schemas"}))
+    assert said(plan_changes(tmp_path, left).notes)[1:2] == [
+        "live, and in no file since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
+        "write a topic with state: absent where it is to be deleted [plan-scope]"
+    ]
+
+
+def test_what_is_out_of_scope_still_takes_room(tmp_path: Path) -> None:
+    """The live topics lead on broker 1 only, so the new one does not."""
+    changed = Changes("main", "1a2b3c4", frozenset({str(tmp_path / "pay.yaml")}))
+    (planned,) = plan_changes(tmp_path, changed).topics
+    assert planned.after is not None
+    assert {leader for (leader,) in planned.after.assignment} == {2, 3}
+
+
+def test_a_collision_with_a_spec_out_of_scope_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="name-collides"):
+        load(tmp_path, "", a="topic: a.b", b="topic: a_b")
+
+
+def test_a_plan_keeps_its_commit(tmp_path: Path) -> None:
+    estate = load(tmp_path, "", a="topic: a")
+    commit = Commit("ab" * 20)
+    assert build_plan(estate, "prod", LIVE, commit=commit).commit == commit
+
+
+def test_a_plan_tells_what_it_was_limited_to(tmp_path: Path) -> None:
+    estate = load(tmp_path, "", a="topic: a")
+    changes = Changes("main", "1a2b3c4")
+    plan = build_plan(estate, "prod", LIVE, topics="shop.*", changes=changes)
+    assert plan.scope == Scope("shop.*", "main")
+    assert build_plan(estate, "prod", LIVE).scope == Scope()
+
+
+@pytest.mark.parametrize(("owns", "refused"), [("", False), ('owns: ["shop.*"], ', True)])
+def test_a_share_is_one_of_the_topics_that_are_owned(
+    owns: str, refused: bool, tmp_path: Path
+) -> None:
+    """Twelve topics are less than half of forty, and more than half of the twenty owned."""
+    names = [f"{team}.{n}" for team in ("shop", "pay") for n in range(20)]
+    live = cluster(*(topic("1", name) for name in names), defaults={"flush.ms": "1"})
+    changed = "---\n".join(f"topic: shop.{n}\nconfig: {{flush.ms: 2ms}}\n" for n in range(12))
+    clusters = f"{owns}guards: {{max_changed: 50%}}"
+    plan = build_plan(load(tmp_path, clusters, shop=changed), "prod", live)
+    assert bool(plan.refusals) is refused

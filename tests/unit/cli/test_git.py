@@ -1,0 +1,259 @@
+"""What git tells of an estate, in real repositories."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from repository import Repository, start_repository
+
+from reconciler.cli.git import Checkout, GitError, find_changes, read_commit
+from reconciler.errors import UsageError
+from reconciler.model import Commit
+from reconciler.spec import load_estate
+
+CLUSTERS = "version: 1\nclusters: {prod: {}}\n"
+ESTATE = Path("topics")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """Return a repository with three topics on main, on a branch of its own, worked in."""
+    made = start_repository(tmp_path / "repo")
+    made.commit(clusters=CLUSTERS, a="topic: a", b="topic: b", team__c="topic: c")
+    made.git("switch", "-qc", "work")
+    monkeypatch.chdir(made.root)
+    return made
+
+
+def changed(ref: str = "main", estate: Path = ESTATE) -> set[str]:
+    return set(find_changes(estate, load_estate(estate), ref).files)
+
+
+# The commit.
+
+
+def test_the_commit_of_an_estate(repository: Repository) -> None:
+    head = repository.git("rev-parse", "HEAD")
+    assert read_commit(ESTATE) == Commit(head)
+
+
+@pytest.mark.parametrize("file", ["a", "new", "team__c"])
+def test_an_estate_that_is_not_as_committed_is_dirty(repository: Repository, file: str) -> None:
+    repository.write(**{file: "topic: other"})
+    commit = read_commit(ESTATE)
+    assert commit is not None
+    assert commit.dirty
+
+
+def test_a_deleted_spec_is_dirty(repository: Repository) -> None:
+    (ESTATE / "a.yaml").unlink()
+    commit = read_commit(ESTATE)
+    assert commit is not None
+    assert commit.dirty
+
+
+def test_what_is_not_of_the_estate_makes_it_not_dirty(repository: Repository) -> None:
+    (ESTATE / "plan.json").write_text("{}")
+    (repository.root / "README.yaml").write_text("")
+    commit = read_commit(ESTATE)
+    assert commit is not None
+    assert not commit.dirty
+
+
+def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+    start_repository(tmp_path).write(a="topic: a")
+    assert read_commit(tmp_path / "topics") is None
+
+
+def test_no_repository(tmp_path: Path) -> None:
+    with pytest.raises(GitError) as error:
+        read_commit(tmp_path)
+    assert not error.value.is_surprising
+
+
+def test_a_repository_of_somebody_else_is_a_surprise(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(GitError, match="detected dubious ownership") as error:
+        read_commit(ESTATE)
+    assert error.value.is_surprising
+
+
+def test_a_hook_of_another_repository_misleads_nobody(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = start_repository(tmp_path / "other")
+    monkeypatch.setenv("GIT_DIR", str(other.root / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other.root / ".git" / "index"))
+    commit = read_commit(ESTATE)
+    assert commit is not None
+    assert not commit.dirty
+
+
+def test_git_is_not_installed(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UsageError, match="git is not installed"):
+        find_changes(ESTATE, load_estate(ESTATE), "main")
+
+
+# What changed.
+
+
+def test_nothing_changed(repository: Repository) -> None:
+    found = find_changes(ESTATE, load_estate(ESTATE), "main")
+    assert (found.files, found.left, found.everything) == (frozenset(), frozenset(), False)
+
+
+def test_committed_staged_unstaged_and_untracked(repository: Repository) -> None:
+    repository.commit(a="topic: a\npartitions: 1")
+    repository.write(b="topic: b\npartitions: 1")
+    repository.git("add", "-A")
+    repository.write(team__c="topic: c\npartitions: 1", new="topic: new")
+    everything = {"topics/a.yaml", "topics/b.yaml", "topics/team/c.yaml", "topics/new.yaml"}
+    assert changed() == everything
+
+
+def test_what_others_did_on_the_branch_meanwhile_is_not_ours(repository: Repository) -> None:
+    repository.commit(a="topic: a\npartitions: 1")
+    repository.git("switch", "-q", "main")
+    repository.commit(b="topic: b\npartitions: 1")
+    repository.git("switch", "-q", "work")
+    assert changed() == {"topics/a.yaml"}
+
+
+def test_what_was_changed_back_is_unchanged(repository: Repository) -> None:
+    repository.commit(a="topic: a\npartitions: 1")
+    repository.write(a="topic: a")
+    assert changed() == set()
+
+
+def test_a_renamed_file_is_a_changed_one_and_its_topic_is_still_there(
+    repository: Repository,
+) -> None:
+    repository.git("mv", "topics/a.yaml", "topics/zebra crossing ü.yaml")
+    repository.commit()
+    found = find_changes(ESTATE, load_estate(ESTATE), "main")
+    assert (found.files, found.left) == ({"topics/zebra crossing ü.yaml"}, frozenset())
+
+
+def test_topics_that_left_their_files_are_named(repository: Repository) -> None:
+    resource = "apiVersion: kafka.strimzi.io/v1\nkind: KafkaTopic\nmetadata: {name: d}\nspec: {}\n"
+    repository.git("switch", "-q", "main")
+    repository.commit(several=f"topic: x\n---\ntopic: y\n---\n{resource}")
+    repository.git("switch", "-qc", "more")
+    (ESTATE / "a.yaml").unlink()
+    repository.commit(several="topic: y")
+    other = repository.root / "deploy" / "other.yaml"
+    other.parent.mkdir()
+    other.write_text("topic: not-of-the-estate")
+    found = find_changes(ESTATE, load_estate(ESTATE), "main")
+    assert found.left == {"a", "x", "d"}
+    assert found.files == {"topics/several.yaml"}
+
+
+@pytest.mark.parametrize("clusters", [f"{CLUSTERS}# more\n", None])
+def test_clusters_yaml_changes_everything(repository: Repository, clusters: str | None) -> None:
+    (ESTATE / "clusters.yaml").unlink()
+    if clusters:
+        repository.write(clusters=clusters)
+    found = find_changes(ESTATE, load_estate(ESTATE), "main")
+    assert found.everything
+    assert found.touch("topics/b.yaml")
+
+
+def test_an_ignored_file_is_one_that_git_does_not_know(repository: Repository) -> None:
+    (repository.root / ".gitignore").write_text("made.yaml\n")
+    repository.write(made="topic: made")
+    assert changed() == {"topics/made.yaml"}
+
+
+def test_an_estate_is_found_from_wherever_it_is_named(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.write(team__c="topic: c\npartitions: 1")
+    link = tmp_path / "link"
+    link.symlink_to(repository.root / "topics")
+    monkeypatch.chdir(repository.root / "topics" / "team")
+    assert changed(estate=link) == {f"{link}/team/c.yaml"}
+    assert changed(estate=Path("..")) == {"../team/c.yaml"}
+    assert changed(estate=repository.root / "topics") == {f"{repository.root}/topics/team/c.yaml"}
+
+
+def test_links_lead_to_what_changed(repository: Repository) -> None:
+    """A file behind a link changed, a link leads elsewhere now, a link of a directory does."""
+    root = repository.root
+    for name in ("one", "two"):
+        (root / name).mkdir()
+        (root / name / "x.yaml").write_text(f"topic: {name}.x")
+    (root / "y.yaml").write_text("topic: y")
+    (root / "topics" / "linked").symlink_to("../one")
+    (root / "topics" / "y.yaml").symlink_to("../y.yaml")
+    repository.commit()
+    assert changed("HEAD") == set()
+    (root / "y.yaml").write_text("topic: y\npartitions: 1")
+    assert changed("HEAD") == {"topics/y.yaml"}
+    repository.commit()
+    (root / "topics" / "linked").unlink()
+    (root / "topics" / "linked").symlink_to("../two")
+    assert changed("HEAD") == {"topics/linked/x.yaml"}
+
+
+def test_a_file_outside_the_repository_may_always_have_changed(
+    repository: Repository, tmp_path: Path
+) -> None:
+    (tmp_path / "far.yaml").write_text("topic: far")
+    (ESTATE / "far.yaml").symlink_to(tmp_path / "far.yaml")
+    repository.commit()
+    assert changed("HEAD") == {"topics/far.yaml"}
+
+
+def test_where_the_branches_parted_is_told(repository: Repository) -> None:
+    base = repository.git("rev-parse", "HEAD")
+    repository.commit(a="topic: a\npartitions: 1")
+    assert find_changes(ESTATE, load_estate(ESTATE), "main").since == f"main ({base[:10]})"
+
+
+# What cannot be told.
+
+
+@pytest.mark.parametrize("ref", ["nosuch", "--help", "main..work", "topics/a.yaml", ""])
+def test_an_unknown_commit_is_a_usage_error(repository: Repository, ref: str) -> None:
+    with pytest.raises(UsageError, match=r"there is no commit .* in this repository; fetch it"):
+        changed(ref)
+
+
+def test_branches_that_share_nothing(repository: Repository) -> None:
+    repository.git("switch", "-q", "--orphan", "alone")
+    repository.commit(a="topic: a")
+    with pytest.raises(UsageError, match="HEAD and main share no commit; name a branch"):
+        changed()
+
+
+def test_a_shallow_clone_says_how_to_deepen_it(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit(a="topic: a\npartitions: 1")
+    clone = tmp_path / "clone"
+    repository.git("clone", "-q", "--depth", "1", f"file://{repository.root}", str(clone))
+    monkeypatch.chdir(clone)
+    with pytest.raises(UsageError, match="this clone is shallow: git fetch --unshallow, or fetch-"):
+        changed("main")
+    Repository(clone).git("fetch", "-q", "--depth", "1", "origin", "main:main")
+    with pytest.raises(UsageError, match="share no commit; this clone is shallow: "):
+        changed("main")
+
+
+def test_a_commit_that_is_not_here_is_told_apart(repository: Repository) -> None:
+    with pytest.raises(UsageError, match=r"there is no commit f{40} in this repository"):
+        Checkout(ESTATE).find_commit("f" * 40)
+
+
+def test_what_differs_from_a_commit(repository: Repository) -> None:
+    head = repository.git("rev-parse", "HEAD")
+    repository.commit(new="topic: new")
+    shutil.rmtree(ESTATE / "team")
+    found = Checkout(ESTATE).compare(head)
+    assert (found.files, found.gone) == ({"topics/new.yaml"}, {"topics/team/c.yaml"})
