@@ -4,9 +4,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TOOLS := $(abspath $(VENV))/tools
+GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
+NODE_TOOLS := gitlab-ci-local@4.61.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt generate test-slow bench-balance bench-read bench-apply bench-placement compare-peers clean
+.PHONY: help demo test lint fmt generate dangers test-slow test-workflows bench-balance bench-read bench-apply \
+	bench-placement compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -21,16 +25,27 @@ demo: $(READY)  ## Watch specs become topics on a real 6-broker Kafka, then clea
 	@$(BIN)/python docs/demo.py
 
 test: lint  ## Check the code and run every test that is not slow, on real brokers.
-	@$(BIN)/pytest -m "not slow"
+	@$(BIN)/pytest -m "not slow and not workflows"
 
 test-slow: $(READY)  ## Run the slow tests: faults, and every Kafka release line.
 	@$(BIN)/pytest -m slow
 
-lint: $(READY)  ## Style, types, import contracts, generated files.
+test-workflows: $(TOOLS)/.ready  ## Run the workflows of GitHub and GitLab on a real cluster.
+	@PATH="$(TOOLS)/bin:$(TOOLS)/node_modules/.bin:$$PATH" $(BIN)/pytest -m workflows
+
+$(TOOLS)/.ready: Makefile $(READY)
+	@echo "setting up $(TOOLS); tests whose tools cannot be had are skipped by name …"
+	@mkdir -p $(TOOLS)
+	@for tool in $(GO_TOOLS); do GOBIN=$(TOOLS)/bin go install $$tool || true; done
+	@npm install --silent --prefix $(TOOLS) $(NODE_TOOLS) || true
+	@touch $@
+
+lint: $(READY)  ## Style, types, import contracts, workflows, generated files.
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/zizmor --offline --quiet .github
 	@$(BIN)/python schemas/generate.py --check
 
 fmt: $(READY)  ## Format the code.
@@ -39,6 +54,9 @@ fmt: $(READY)  ## Format the code.
 
 generate: $(READY)  ## Write what is made from the code: schemas/ and docs/rules.md.
 	@$(BIN)/python schemas/generate.py
+
+dangers: $(READY)  ## Act out every danger on real brokers, and write docs/dangers.md.
+	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
 
 bench-balance: $(READY)  ## Balance after growth: Kafka's placement beside ours.
 	@$(BIN)/python benchmarks/balance.py

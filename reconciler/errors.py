@@ -6,7 +6,7 @@ them and exits with the error's code. The codes are the table of docs/exit-codes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,10 @@ class Finding:
             text = getattr(self, part)
             if not text.isprintable():
                 object.__setattr__(self, part, escape_unprintable(text))
+
+    def about(self, topic: str) -> Finding:
+        """Return it with its topic named, for where no heading names it: many may share a place."""
+        return replace(self, what=f"{topic}: {self.what}")
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -138,6 +142,10 @@ class StalePlanError(FindingsError):
 
 class RefusedPlanError(FindingsError):
     """The plan refuses some of its topics, so nothing of it is applied."""
+
+
+class ForgeError(FindingsError):
+    """A code host refuses, or does not answer; or nothing that it shows was approved."""
 
 
 class SandboxError(ReconcilerError):

@@ -231,6 +231,13 @@ _ADOPTION: tuple[Rule, ...] = (
     Rule("import-differs", "A plan after an import is empty; what keeps it from that is said."),
 )
 
+# What a workflow tells a code host, and asks it (forge).
+_FORGE: tuple[Rule, ...] = (
+    Rule("forge-access", "A workflow's token may write the comments and issues it is to write."),
+    Rule("forge-answer", "A code host answers what it is asked."),
+    Rule("plan-unapproved", "What is applied on merge was shown in the request that was merged."),
+)
+
 STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
     {
         "files": _FILES,
@@ -245,6 +252,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "plan and apply": _PLAN,
         "rehearsal": _REHEARSAL,
         "adoption": _ADOPTION,
+        "workflows": _FORGE,
     }
 )
 

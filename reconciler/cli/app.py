@@ -29,6 +29,7 @@ VERBS = MappingProxyType(
         "snapshot": "Save a cluster's state as a file that stands in for it.",
         "simulate": "Show what placement would do, without a cluster.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
+        "report": "Tell GitHub or GitLab about a plan, from within a workflow.",
         "schema": "Print the JSON Schemas of the file formats.",
     }
 )

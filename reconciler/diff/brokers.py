@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from reconciler.model import Assignment, Broker, TopicSpec
 
+NAMED = 3
+"""So many brokers that take nothing are named with their reason; the others are counted."""
+
 
 def eligible_brokers(
     brokers: Iterable[Broker], excluded: Collection[int] = ()
@@ -48,16 +51,25 @@ class Brokers:
 
     def _too_few_brokers(self, spec: TopicSpec, replication: int, *, fixed: bool) -> Finding:
         able = len(self.eligible)
-        idle = len(self.brokers) - able
-        beside = f" ({idle} more take nothing new)" if idle else ""
         lower = "" if fixed or not able else f"use at most {able}, or "
         return Finding(
             "rf-le-brokers",
             f"replication_factor {replication} exceeds the {able} brokers "
-            f"that can take replicas{beside}",
+            f"that can take replicas{self._name_others()}",
             f"{lower}bring up more brokers",
             spec.where("replication_factor"),
         )
+
+    def _name_others(self) -> str:
+        """Say why the other brokers take nothing, of a few of them."""
+        able = {broker.id for broker in self.eligible}
+        troubles = [
+            f"not {broker_id}, {trouble[1]}"
+            for broker_id in sorted(self.brokers.keys() - able)
+            if (trouble := self._trouble_with(broker_id))
+        ]
+        beyond = [f"nor {len(troubles) - NAMED} more"] if len(troubles) > NAMED else []
+        return f" ({'; '.join([*troubles[:NAMED], *beyond])})" if troubles else ""
 
     def _refuse_partial_racks(self, spec: TopicSpec) -> Iterator[Finding]:
         without = [broker.id for broker in self.eligible if broker.rack is None]

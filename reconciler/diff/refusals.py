@@ -63,10 +63,11 @@ def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
     """Refuse new partitions where Kafka cannot tell the replication factor."""
     if state.reassigning:
         listed = ", ".join(map(str, sorted(state.reassigning)))
+        are = "partition {} is" if len(state.reassigning) == 1 else "partitions {} are"
         yield Finding(
             "expand-after-reassignment",
-            f"partitions {listed} are being reassigned; Kafka may take their inflated replica "
-            "lists for the replication factor",
+            f"{are.format(listed)} being reassigned; Kafka may take the inflated list of replicas "
+            "for the replication factor",
             "wait until the reassignment has ended, or cancel it, and plan again",
             spec.where("partitions"),
         )

@@ -29,7 +29,8 @@ def assess_risks(
     before, after = {**defaults, **overrides}, {**defaults, **diff.config}
     notes = [*_lost_records(before, after)]
     if diff.new_partitions:
-        notes.append(RiskNote(Risk.ORDERING, "keys move to other partitions"))
+        left = ", and their old values stay behind" if _is_compacted(diff, defaults) else ""
+        notes.append(RiskNote(Risk.ORDERING, f"keys move to other partitions{left}"))
     accepted = diff.spec.acknowledge
     return tuple(
         RiskNote(note.risk, note.consequence, str(note.risk) in accepted) for note in notes
@@ -67,9 +68,14 @@ def refuse_unaccepted(
 
 def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str]) -> bool:
     if risk is Risk.ORDERING:
-        live = managed_overrides(diff.state) if diff.state else {}
-        return any("compact" in _policies({**defaults, **config}) for config in (live, diff.config))
+        return _is_compacted(diff, defaults)
     return risk is Risk.DATA_LOSS
+
+
+def _is_compacted(diff: TopicDiff, defaults: Mapping[str, str]) -> bool:
+    """Say whether the last value of every key is kept, now or from now on."""
+    live = managed_overrides(diff.state) if diff.state else {}
+    return any("compact" in _policies({**defaults, **config}) for config in (live, diff.config))
 
 
 def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:

@@ -51,5 +51,7 @@ def list_refusals(plan: Plan, *, skip_refused: bool = False) -> tuple[Finding, .
 
     `skip_refused` leaves out what is refused of single topics, never what is refused of the whole.
     """
-    of_topics = () if skip_refused else (r for topic in plan.topics for r in topic.refusals)
+    if skip_refused:
+        return plan.refusals
+    of_topics = (found.about(topic.name) for topic in plan.topics for found in topic.refusals)
     return (*plan.refusals, *of_topics)

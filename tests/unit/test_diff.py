@@ -204,11 +204,14 @@ def test_replicas_that_would_move_are_refused_in_the_order_of_partitions() -> No
     assert [text[: len(start)] for text, start in zip(found, starts, strict=True)] == starts
 
 
-def test_an_expansion_waits_for_the_end_of_a_reassignment() -> None:
-    found = cluster(topic("1,2 2,3", reassigning=frozenset({1, 0})))
+@pytest.mark.parametrize(
+    ("moving", "said"), [({1, 0}, "partitions 0, 1 are"), ({1}, "partition 1 is")]
+)
+def test_an_expansion_waits_for_the_end_of_a_reassignment(moving: set[int], said: str) -> None:
+    found = cluster(topic("1,2 2,3", reassigning=frozenset(moving)))
     assert refusals(spec(partitions=3), found) == [
-        "partitions 0, 1 are being reassigned; Kafka may take their inflated replica lists for "
-        "the replication factor; wait until the reassignment has ended, or cancel it, and plan "
+        f"{said} being reassigned; Kafka may take the inflated list of replicas for the "
+        "replication factor; wait until the reassignment has ended, or cancel it, and plan "
         "again [expand-after-reassignment]"
     ]
 
@@ -272,16 +275,23 @@ def test_replication_is_at_most_the_brokers() -> None:
 def test_brokers_that_take_nothing_new_do_not_count_for_replication() -> None:
     state = cluster(nodes=[*THREE, DEAD, CORDONED])
     assert refusals(spec(partitions=1, replication_factor=3), state, excluded={1}) == [
-        "replication_factor 3 exceeds the 2 brokers that can take replicas (3 more take nothing "
-        "new); use at most 2, or bring up more brokers [rf-le-brokers]"
+        "replication_factor 3 exceeds the 2 brokers that can take replicas (not 1, which "
+        "exclude_brokers keeps out; not 4, which is not alive; not 5, whose log directories are "
+        "all cordoned); use at most 2, or bring up more brokers [rf-le-brokers]"
     ]
+
+
+def test_of_many_brokers_that_take_nothing_new_a_few_are_named() -> None:
+    state = cluster(nodes=brokers(*"abcdef"))
+    (refusal,) = refusals(spec(partitions=1, replication_factor=2), state, excluded={1, 2, 3, 4, 5})
+    assert "3, which exclude_brokers keeps out; nor 2 more); use at most 1, or " in refusal
 
 
 def test_a_topic_that_exists_is_not_told_to_lower_its_replication() -> None:
     state = cluster(topic("1,2,3"), nodes=[*THREE])
     assert refusals(spec(partitions=2), state, excluded={1}) == [
-        "replication_factor 3 exceeds the 2 brokers that can take replicas (1 more take nothing "
-        "new); bring up more brokers [rf-le-brokers]"
+        "replication_factor 3 exceeds the 2 brokers that can take replicas (not 1, which "
+        "exclude_brokers keeps out); bring up more brokers [rf-le-brokers]"
     ]
 
 

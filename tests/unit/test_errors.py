@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.errors import Finding, Location, sort_findings
+from reconciler.errors import Finding, FindingsError, Location, sort_findings
 
 
 def test_a_finding_says_where_what_the_way_out_and_the_rule() -> None:
@@ -14,6 +14,15 @@ def test_what_no_screen_should_be_sent_is_escaped() -> None:
     finding = Finding("value-range", "key 'a\tb\x1b[31m' is\nodd", "no\u2028way")
     assert finding.what == "key 'a\\tb\\x1b[31m' is\\nodd"
     assert finding.way_out == "no\\u2028way"
+
+
+def test_findings_of_one_place_are_told_apart_by_their_topics() -> None:
+    finding = Finding("replication-stays", "2 → 3", where=Location("clusters.yaml", 2))
+    error = FindingsError([finding.about("orders"), finding.about("clicks")])
+    assert str(error) == (
+        "clusters.yaml:2:1: clicks: 2 → 3 [replication-stays]\n"
+        "clusters.yaml:2:1: orders: 2 → 3 [replication-stays]"
+    )
 
 
 def test_a_rule_that_is_not_in_the_rulebook_cannot_be_named() -> None:

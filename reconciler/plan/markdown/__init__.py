@@ -4,6 +4,6 @@ Belongs here: what is told in which order, how it is marked up, and how it is fo
 Forbidden here: files, variables of the environment, and anything that would cut a sentence.
 """
 
-from reconciler.plan.markdown.page import COMMENT_LIMIT, render_markdown
+from reconciler.plan.markdown.page import COMMENT_LIMIT, mark_cluster, render_markdown
 
-__all__ = ["COMMENT_LIMIT", "render_markdown"]
+__all__ = ["COMMENT_LIMIT", "mark_cluster", "render_markdown"]

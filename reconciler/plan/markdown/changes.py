@@ -9,12 +9,13 @@ from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopi
 from reconciler.plan.markdown.dangers import list_names
 from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
+from reconciler.plan.markdown.names import group_names
 from reconciler.plan.steps import steps_of
 from reconciler.plan.text import count, count_strangers, describe_outcome, describe_size
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import Plan, PlannedTopic, Step
@@ -41,7 +42,8 @@ def tell_changes(plan: Plan) -> Section:
         by_file if by_file.size <= FLOOR else Telling("", f"the list of {topics}"),
         (
             lambda: Telling(table if len(changed) <= ROWS else folded(topics, table)),
-            lambda: Telling(_by_verb(changed), f"the words on {topics}"),
+            lambda: Telling(_by_verb(changed, list_names), f"the words on {topics}"),
+            lambda: Telling(_by_verb(changed, group_names), f"the words on {topics}"),
             lambda: by_file,
         ),
     )
@@ -126,14 +128,14 @@ def _short(key: str, value: str | None, nothing: str) -> str:
     return prose(said) if len(said) <= VALUE_IN_A_ROW else f"({len(value):,} characters)"
 
 
-def _by_verb(changed: Sequence[PlannedTopic]) -> str:
+def _by_verb(changed: Sequence[PlannedTopic], tell_names: Callable[[Sequence[str]], str]) -> str:
     names: dict[str, list[str]] = defaultdict(list)
     for topic in changed:
         for step in steps_of(topic):
             names[verb_of(step)].append(topic.name)
     listed = ((verb, names[verb]) for verb in SIGNS if verb in names)
     return "\n\n".join(
-        folded(f"{SIGNS[verb]} {verb} {count(len(some), 'topic')}", list_names(some))
+        folded(f"{SIGNS[verb]} {verb} {count(len(some), 'topic')}", tell_names(some))
         for verb, some in listed
     )
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from reconciler.model import Risk
 from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
+from reconciler.plan.markdown.names import group_names
 from reconciler.plan.steps import is_deletion, steps_of
 from reconciler.plan.text import capital, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import Plan, PlannedTopic, RiskNote
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = 10
 """So many names stand in a line; the others are folded below it."""
+FEW_LINES, FEW_EXAMPLES = 4, 3
+"""More lines of consequences have room for fewer names in each."""
 ROWS = 20
 """More refusals than this are folded, with a line for each rule above."""
 LINES = 12
 """More consequences than this are folded, with a line for each kind of risk above."""
+FLOOR = 24_000
+"""All names are told before anything is told at length, where they take no more. Units: bytes."""
 
 
 def tell_refusals(plan: Plan) -> Section:
@@ -42,17 +47,26 @@ def tell_refusals(plan: Plan) -> Section:
     topics = count(sum(bool(topic.refusals) for topic in plan.topics), "refused topic")
     few = sum(map(len, by_rule.values())) <= ROWS
     lines = alarm if few else f"{alarm}\n\n{_by_rule(by_rule)}"
+    above = f"{alarm}\n\n{_by_rule(by_rule)}"
+    named = (
+        Telling(f"{above}\n\n{folded(topics, _by_reason(by_rule))}"),
+        Telling(f"{above}\n\n{folded(topics, _name_all(by_rule))}", f"each reason of {topics}"),
+    )
+    counted = Telling(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}")
     return Section(
-        Telling(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}"),
+        _pick_floor(named, counted),
         (
             lambda: Telling(f"{lines}\n\n{_fold_many(_table(plan), topics, few=few)}"),
-            lambda: Telling(
-                f"{alarm}\n\n{_by_rule(by_rule)}\n\n{folded(topics, _by_rule(by_rule, None))}",
-                f"each reason of {topics}",
-            ),
-            lambda: Telling(f"{alarm}\n\n{_by_rule(by_rule)}", f"most names of {topics}"),
+            lambda: named[0],
+            lambda: named[1],
+            lambda: Telling(above, f"most names of {topics}"),
         ),
     )
+
+
+def _pick_floor(named: Iterable[Telling], counted: Telling) -> Telling:
+    """Return the fullest of what names all, if that is short enough to be told in any case."""
+    return next((telling for telling in named if telling.size <= FLOOR), counted)
 
 
 def tell_whole(plan: Plan) -> Section:
@@ -108,6 +122,27 @@ def _refused(rule: str, found: Sequence[tuple[PlannedTopic, Finding]], most: int
     return f"{head} {list_names(names, most)}"
 
 
+def _by_reason(by_rule: Refused) -> str:
+    """Tell each reason and way out once, with the names of all whom it concerns."""
+    lines = []
+    for rule, found in sorted(by_rule.items()):
+        names: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for topic, refusal in found:
+            names[refusal.what, refusal.way_out].append(topic.name)
+        for (what, way_out), concerned in names.items():
+            out = f" {prose(capital(way_out))}." if way_out else ""
+            lines.append(f"- {code(rule)}: {prose(what)}.{out} {group_names(concerned)}")
+    return "\n".join(lines)
+
+
+def _name_all(by_rule: Refused) -> str:
+    """Tell each rule once, with the names of all whom it concerns."""
+    return "\n".join(
+        f"- {code(rule)}: {group_names({topic.name for topic, _ in found})}"
+        for rule, found in sorted(by_rule.items())
+    )
+
+
 def _count_rules(by_rule: Refused) -> str:
     return "\n".join(
         f"- **{count(len({topic.name for topic, _ in found}), 'topic')}** {code(rule)}"
@@ -135,14 +170,21 @@ def tell_risks(plan: Plan) -> Section:
     alert = _alert(kinds)
 
     def beyond(told: int) -> Telling:
-        blocks = [folded(kind.summary, list_names(kind.names)) for kind in kinds[:told]]
-        return Telling("\n\n".join([alert, *blocks]), f"most names of {topics} at risk")
+        blocks = [folded(kind.summary, group_names(kind.names)) for kind in kinds[:told]]
+        without = "most names" if told < len(kinds) else "each consequence"
+        return Telling("\n\n".join([alert, *blocks]), f"{without} of {topics} at risk")
 
+    named = (
+        Telling("\n\n".join([alert, *_consequences(kinds, group_names)])),
+        beyond(len(kinds)),
+    )
     return Section(
-        Telling(_count_risks(kinds), f"the names of {topics} at risk"),
+        _pick_floor(named, Telling(_count_risks(kinds), f"the names of {topics} at risk")),
         (
-            lambda: Telling("\n\n".join([alert, *_consequences(kinds)])),
-            *(partial(beyond, told) for told in range(len(kinds), -1, -1)),
+            lambda: Telling("\n\n".join([alert, *_consequences(kinds, list_names)])),
+            lambda: named[0],
+            lambda: named[1],
+            *(partial(beyond, told) for told in range(len(kinds) - 1, -1, -1)),
         ),
     )
 
@@ -200,8 +242,9 @@ def _alert(kinds: Sequence[_Kind]) -> str:
     """Tell every consequence in a line; or every kind, by one example, where those are many."""
     if _is_many(kinds):
         return _warn(map(_exemplify, kinds))
+    most = _count_examples(kinds)
     return _warn(
-        f"{kind.title}: {prose(consequence)}. {list_names(names, EXAMPLES)}"
+        f"{kind.title}: {prose(consequence)}. {list_names(names, most)}"
         for kind in kinds
         for consequence, names in kind.by_consequence().items()
     )
@@ -216,16 +259,26 @@ def _exemplify(kind: _Kind) -> str:
 
 
 def _is_many(kinds: Sequence[_Kind]) -> bool:
-    return sum(len(kind.by_consequence()) for kind in kinds) > LINES
+    return _count_consequences(kinds) > LINES
 
 
-def _consequences(kinds: Sequence[_Kind]) -> Iterator[str]:
+def _count_examples(kinds: Sequence[_Kind]) -> int:
+    return EXAMPLES if _count_consequences(kinds) <= FEW_LINES else FEW_EXAMPLES
+
+
+def _count_consequences(kinds: Sequence[_Kind]) -> int:
+    return sum(len(kind.by_consequence()) for kind in kinds)
+
+
+def _consequences(
+    kinds: Sequence[_Kind], tell_names: Callable[[Sequence[str]], str]
+) -> Iterator[str]:
     """Fold what the alert only begins to list: all names, by consequence."""
-    many = _is_many(kinds)
+    many, most = _is_many(kinds), _count_examples(kinds)
     for kind in kinds:
         named = kind.by_consequence()
-        if many or any(len(names) > EXAMPLES for names in named.values()):
-            lines = (f"- {prose(says)}. {list_names(names)}" for says, names in named.items())
+        if many or any(len(names) > most for names in named.values()):
+            lines = (f"- {prose(says)}. {tell_names(names)}" for says, names in named.items())
             yield folded(kind.summary, "\n".join(lines))
 
 

@@ -51,7 +51,7 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     return BETWEEN.join(filter(None, parts)) + "\n"
 
 
-def marker(cluster: str) -> str:
+def mark_cluster(cluster: str) -> str:
     """Return the line, not to be seen, that a cluster's comment begins with."""
     return f"<!-- reconciler:plan cluster={quote(cluster, safe='')} -->"
 
@@ -66,7 +66,7 @@ def _head(plan: Plan) -> str:
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")
     title = f"### Kafka plan for {code(plan.cluster)}: {counts}"
-    return BETWEEN.join([f"{marker(plan.cluster)}\n{title}", *lines])
+    return BETWEEN.join([f"{mark_cluster(plan.cluster)}\n{title}", *lines])
 
 
 def _left_out(without: Iterable[str], saved: str | None, plan: Plan) -> str:

@@ -99,8 +99,7 @@ def test_an_interrupt_begins_no_other_cluster(
     monkeypatch.setattr("reconciler.cli.apply._try_to_apply", lambda _p, name, _a: codes[name])
     wanted = Wanted(Path("topics"), (), all_clusters=True)
     planner = Planner(wanted, load_estate(Path("topics")), ("a", "b", "c"), None, None)
-    asked = Asked(auto_approve=True, skip_refused=False, expect=None, journal=None,
-                  bootstrap_servers=None)  # fmt: skip
+    asked = Asked(True, False, None, None, None, None)
     assert _apply_each(planner, asked) == INTERRUPTED
     assert capsys.readouterr().out.split("\n")[-4:-1] == [
         "a: not as planned, see above",

@@ -189,7 +189,8 @@ def test_ordering_of_a_compacted_topic_is_refused(
     config = {"cleanup.policy": wished} if wished else {}
     asked = spec(partitions=4, config=config, acknowledge=frozenset({"data-loss"}))
     assert unaccepted(asked, state) == [
-        "keys move to other partitions (ordering); write acknowledge: [ordering] in the spec if "
+        "keys move to other partitions, and their old values stay behind (ordering); "
+        "write acknowledge: [ordering] in the spec if "
         "that is meant [risk-not-acknowledged]"
     ]
 

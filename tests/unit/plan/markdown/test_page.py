@@ -1,11 +1,9 @@
-"""The comment: what is on it, in which order, and what goes when there is too much."""
+"""The comment: what is on it, and in which order."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import ONE, brokers, cluster, plan, spec, topic, unused_cluster
@@ -17,16 +15,11 @@ from reconciler.model import (
     Guards,
     Plan,
     PlannedTopic,
-    Risk,
-    RiskNote,
     Scope,
     TopicImage,
 )
 from reconciler.plan import fingerprint_plan, steps_of
 from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 GOLDEN = Path(__file__).parent / "small_plan.md"
 SIX = brokers("a", "a", "b", "b", "c", "c")
@@ -140,91 +133,6 @@ def test_a_long_value_is_in_the_details_only() -> None:
     assert f"not set → ({len(value)} characters)" in row
     assert value not in row
     assert f"+ listed  {value}" in details
-
-
-def many(
-    changes: int, refusals: int = 0, *, name: str = "team-{0:02}.domain.events-{1}"
-) -> Iterable[PlannedTopic]:
-    """Yield topics that grow, every third at the risk of losing data too, and refused ones."""
-    before = TopicImage("id", ((1, 2, 3),) * 6, {"retention.ms": "604800000"})
-    after = TopicImage("id", ((1, 2, 3),) * 9, {"retention.ms": "86400000"})
-    for n in range(changes):
-        risks = [RiskNote(Risk.ORDERING, "keys move to other partitions", acknowledged=n % 2 == 0)]
-        if n % 3 == 0:
-            risks.append(
-                RiskNote(
-                    Risk.DATA_LOSS,
-                    f"records older than {n % 90 + 1}d are deleted",
-                    acknowledged=True,
-                )
-            )
-        where = Location(f"topics/team-{n % 60:02}.yaml", n + 1)
-        named = name.format(n % 60, n)
-        yield PlannedTopic(named, where, before, after, tuple(risks))
-    for n in range(refusals):
-        where = Location("topics/refused.yaml", n + 1)
-        what = f"{n + 2} → {n + 1} partitions: Kafka cannot remove partitions"
-        refusal = Finding("partitions-never-shrink", what, f"put {n + 2} back", where)
-        yield PlannedTopic(f"refused-{n}", where, before, before, (), (refusal,))
-
-
-def big_plan(changes: int, refusals: int, **more: str) -> Plan:
-    topics = sorted(many(changes, refusals, **more), key=lambda planned: planned.name)
-    return Plan("prod-eu", "5L6g3nShT-eMCtK--X86sw", SIX, tuple(topics), files=60)
-
-
-def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
-    made = big_plan(1_900, 100)
-    text = render_markdown(made, saved="plan.json")
-    assert len(text.encode()) <= COMMENT_LIMIT
-    refused = {planned.name for planned in made.topics if planned.refusals}
-    losing = {p.name for p in made.topics for n in p.risks if n.risk is Risk.DATA_LOSS}
-    told = set(re.findall(r"`([^`]+)`", text))
-    assert (len(refused), len(losing)) == (100, 634)
-    assert refused | losing <= told
-    assert "> - **data-loss**, acknowledged in 634 topics: for example " in text
-    assert "> - **ordering, mind this** in 950 topics: keys move" in text
-    assert "> - **ordering**, acknowledged in 950 topics: keys move" in text
-    assert "<summary>1,900 changes in 60 files</summary>" in text
-    assert "| `topics/team-00.yaml` | 0 | 32 | 32 |" in text
-    assert "**Left out to fit:** most names of 1,900 topics at risk; the names of" in text
-    assert "`reconciler show plan.json` tells all of it" in text
-
-
-def test_names_that_alone_would_not_fit_are_counted() -> None:
-    made = big_plan(1_900, 100, name="x" * 200 + "{0}-{1}")
-    text = render_markdown(made)
-    assert len(text.encode()) <= COMMENT_LIMIT
-    assert "and 624 more" in text
-    assert "most names of 1,900 topics at risk" in text
-
-
-def test_many_of_a_kind_are_folded_below_a_line_that_counts_them() -> None:
-    text = render_markdown(big_plan(60, 21))
-    alert, _, rest = text.partition("<details>")
-    assert "and 11 more" in alert
-    assert "and 20 more" in rest.partition("<details>")[0]
-    assert "<summary>21 refused topics</summary>" in text
-    assert "<summary>60 changes</summary>" in text
-    assert "Left out" not in render_markdown(big_plan(60, 21), limit=1 << 20)
-
-
-def test_a_wider_limit_tells_more() -> None:
-    made = big_plan(300, 0)
-    assert len(render_markdown(made, limit=1 << 20)) > len(render_markdown(made))
-    assert "Left out" not in render_markdown(made, limit=1 << 20)
-
-
-def test_details_are_a_beginning_of_the_list_with_the_risky_first() -> None:
-    calm = [
-        PlannedTopic(p.name.replace("team", "calm"), p.location, p.before, p.after)
-        for p in many(200)
-    ]
-    made = Plan("prod", None, SIX, (*calm, *many(60)))
-    text = render_markdown(made)
-    detailed = re.findall(r"<summary><code>([a-z]+)-", text)
-    assert detailed.count("team") == 60
-    assert 0 < detailed.count("calm") < 200
 
 
 @pytest.mark.parametrize("severity", Severity)

@@ -1,0 +1,98 @@
+"""`reconciler report`: tell GitHub or GitLab about a plan, from within a workflow."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.options import cluster_option
+from reconciler.cli.saved import read_plan
+from reconciler.cli.terminal import print_note
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.model import Plan
+
+plan_option = click.option(
+    "--plan",
+    "path",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What plan --out saved.",
+)
+errors_option = click.option(
+    "--errors",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What it said on stderr, told where no plan was saved.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Tell GitHub or GitLab about a plan, from within a workflow.
+
+    The variables that the runner sets say whom; GITHUB_TOKEN or RECONCILER_TOKEN lets us in.
+    """
+
+
+@command.command()
+@cluster_option
+@plan_option
+@errors_option
+def plan(cluster: str, path: Path, errors: Path | None) -> None:
+    """Write or replace the cluster's comment on this pull request."""
+    from reconciler.forge import find_run, tell_no_plan, tell_plan
+
+    run = find_run(os.environ)
+    made = _read(cluster, path)
+    if made is None:
+        print_note(tell_no_plan(run, cluster, _read_errors(errors)))
+    else:
+        print_note(tell_plan(run, made, path.name))
+
+
+@command.command()
+@cluster_option
+@plan_option
+@errors_option
+def drift(cluster: str, path: Path, errors: Path | None) -> None:
+    """Open, update or close the cluster's issue."""
+    from reconciler.forge import find_run, tell_drift, tell_no_drift
+
+    run = find_run(os.environ)
+    made = _read(cluster, path)
+    if made is None:
+        print_note(tell_no_drift(run, cluster, _read_errors(errors)))
+    else:
+        print_note(tell_drift(run, made, path.name))
+
+
+@command.command()
+@cluster_option
+def approved(cluster: str) -> None:
+    """Print the fingerprint of the plan that the merged pull request showed."""
+    from reconciler.forge import find_approved, find_run
+
+    click.echo(find_approved(find_run(os.environ), cluster))
+
+
+def _read(cluster: str, path: Path) -> Plan | None:
+    """Read the saved plan, if there is one."""
+    if not path.exists():
+        return None
+    made = read_plan(path)
+    if made.cluster != cluster:
+        raise UsageError(f"the plan is for {made.cluster}, not for {cluster}")
+    return made
+
+
+def _read_errors(errors: Path | None) -> str:
+    """Read why there is no plan, as far as that was kept."""
+    if errors is None or not errors.exists():
+        return ""
+    return errors.read_text(encoding="utf-8", errors="replace")

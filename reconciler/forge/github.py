@@ -1,0 +1,85 @@
+"""GitHub's REST interface, as far as comments, issues and merged pull requests go."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from reconciler.forge.host import Note, Request
+from reconciler.forge.rest import Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+JOB_ACCOUNT = "github-actions[bot]"
+"""Who writes with the token that GitHub gives to a job."""
+
+
+class GitHub:
+    """A repository on GitHub, as seen by the account that writes there."""
+
+    def __init__(
+        self,
+        base: str,
+        repository: str,
+        token: str,
+        author: str = JOB_ACCOUNT,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": "2022-11-28",
+            "User-Agent": "reconciler",
+        }
+        self._rest = Rest(base, {"Authorization": f"Bearer {token}"}, headers, wait)
+        self._repository = f"repos/{repository}"
+        self._author = author
+
+    def list_comments(self, number: int) -> Iterator[Note]:
+        """Yield the comments on a pull request that this account wrote."""
+        return self._own(f"{self._repository}/issues/{number}/comments")
+
+    def _own(self, path: str, **query: str) -> Iterator[Note]:
+        for item in self._rest.list(path, **query):
+            if _author(item) == self._author and "pull_request" not in item:
+                yield Note(item.get("number") or item["id"], _author(item), item["body"] or "")
+
+    def create_comment(self, number: int, body: str) -> None:
+        """Comment on a pull request, or an issue."""
+        self._rest.send("POST", f"{self._repository}/issues/{number}/comments", {"body": body})
+
+    def update_comment(self, number: int, comment: int, body: str) -> None:  # noqa: ARG002
+        """Replace the words of a comment."""
+        self._rest.send("PATCH", f"{self._repository}/issues/comments/{comment}", {"body": body})
+
+    def list_issues(self) -> Iterator[Note]:
+        """Yield the open issues that this account opened; GitHub lists pull requests with them."""
+        return self._own(f"{self._repository}/issues", state="open")
+
+    def create_issue(self, title: str, body: str) -> None:
+        """Open an issue."""
+        self._rest.send("POST", f"{self._repository}/issues", {"title": title, "body": body})
+
+    def update_issue(self, issue: int, title: str, body: str) -> None:
+        """Replace the words of an issue."""
+        words = {"title": title, "body": body}
+        self._rest.send("PATCH", f"{self._repository}/issues/{issue}", words)
+
+    def close_issue(self, issue: int, reason: str) -> None:
+        """Say why in a comment, then close."""
+        self.create_comment(issue, reason)
+        closed = {"state": "closed", "state_reason": "completed"}
+        self._rest.send("PATCH", f"{self._repository}/issues/{issue}", closed)
+
+    def list_merged(self, commit: str) -> Sequence[Request]:
+        """Return the pull requests that became this commit: merged, squashed or rebased."""
+        return [
+            Request(item["number"], item["head"]["sha"])
+            for item in self._rest.list(f"{self._repository}/commits/{commit}/pulls")
+            if item["merged_at"] and item["merge_commit_sha"] == commit
+        ]
+
+
+def _author(item: dict[str, Any]) -> str:
+    """Return who wrote it; an account that is gone has no name."""
+    return str((item.get("user") or {}).get("login", ""))

@@ -1,0 +1,77 @@
+"""GitLab's REST interface, as far as notes, issues and merged requests go."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reconciler.forge.host import Note, Request
+from reconciler.forge.rest import Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class GitLab:
+    """A project on GitLab, as seen by the account that the token belongs to."""
+
+    def __init__(
+        self,
+        base: str,
+        project: str,
+        token: str,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._rest = Rest(base, {"PRIVATE-TOKEN": token}, {"User-Agent": "reconciler"}, wait)
+        self._project = f"projects/{project}"
+
+    @cached_property
+    def _author(self) -> str:
+        return str(self._rest.send("GET", "user")["username"])
+
+    def list_comments(self, number: int) -> Iterator[Note]:
+        """Yield the notes on a merge request that this account wrote; GitLab adds its own."""
+        path = f"{self._project}/merge_requests/{number}/notes"
+        for item in self._rest.list(path, sort="asc", order_by="created_at"):
+            if item["author"]["username"] == self._author and not item["system"]:
+                yield Note(item["id"], self._author, item["body"])
+
+    def create_comment(self, number: int, body: str) -> None:
+        """Write a note on a merge request."""
+        self._rest.send("POST", f"{self._project}/merge_requests/{number}/notes", {"body": body})
+
+    def update_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace the words of a note."""
+        path = f"{self._project}/merge_requests/{number}/notes/{comment}"
+        self._rest.send("PUT", path, {"body": body})
+
+    def list_issues(self) -> Iterator[Note]:
+        """Yield the open issues that this account opened."""
+        asked = {"state": "opened", "scope": "all", "author_username": self._author}
+        for item in self._rest.list(f"{self._project}/issues", **asked):
+            yield Note(item["iid"], self._author, item["description"] or "")
+
+    def create_issue(self, title: str, body: str) -> None:
+        """Open an issue."""
+        self._rest.send("POST", f"{self._project}/issues", {"title": title, "description": body})
+
+    def update_issue(self, issue: int, title: str, body: str) -> None:
+        """Replace the words of an issue."""
+        words = {"title": title, "description": body}
+        self._rest.send("PUT", f"{self._project}/issues/{issue}", words)
+
+    def close_issue(self, issue: int, reason: str) -> None:
+        """Say why in a note, then close."""
+        self._rest.send("POST", f"{self._project}/issues/{issue}/notes", {"body": reason})
+        self._rest.send("PUT", f"{self._project}/issues/{issue}", {"state_event": "close"})
+
+    def list_merged(self, commit: str) -> Sequence[Request]:
+        """Return the merge requests that became this commit: merged, squashed or fast-forwarded."""
+        path = f"{self._project}/repository/commits/{commit}/merge_requests"
+        return [
+            Request(item["iid"], item["sha"])
+            for item in self._rest.list(path)
+            if item["state"] == "merged"
+            and commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"])
+        ]

@@ -1,0 +1,64 @@
+"""What every code host offers: comments on a request, issues, and which request was merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A comment, or an issue: who wrote it, and its markdown."""
+
+    id: int
+    author: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A pull request, or merge request: its number, and the newest commit of its branch."""
+
+    number: int
+    head: str
+
+
+class Forge(Protocol):
+    """A repository on a code host. Errors: ForgeError; its UnansweredError: look before a retry."""
+
+    def list_comments(self, number: int) -> Iterable[Note]:
+        """Yield the comments on a request that this account wrote, the oldest first."""
+
+    def create_comment(self, number: int, body: str) -> None:
+        """Comment on a request."""
+
+    def update_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace the words of a comment."""
+
+    def list_issues(self) -> Iterable[Note]:
+        """Yield the open issues that this account opened."""
+
+    def create_issue(self, title: str, body: str) -> None:
+        """Open an issue."""
+
+    def update_issue(self, issue: int, title: str, body: str) -> None:
+        """Replace the words of an issue."""
+
+    def close_issue(self, issue: int, reason: str) -> None:
+        """Say why in a comment, then close."""
+
+    def list_merged(self, commit: str) -> Sequence[Request]:
+        """Return the requests whose merge made this commit, by whatever kind of merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a workflow: where it is read, its commit, and the request it is for, if any."""
+
+    forge: Forge
+    url: str
+    commit: str
+    request: Request | None

@@ -1,0 +1,122 @@
+"""JSON over HTTP for a code host: pages, patience, and a token that is in no message."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from reconciler.errors import Finding, ForgeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+PAGE = 100
+"""Both hosts give at most so many at once."""
+WAITS_S = (1.0, 2.0, 4.0, 8.0)
+"""Between tries, where the host does not say."""
+LONGEST_WAIT_S = 60.0
+LOOK_AGAIN_S = 3.0
+"""What was under way when an answer got lost is to be seen by then."""
+TIMEOUT_S = 30.0
+_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+
+
+class UnansweredError(ForgeError):
+    """A request may have taken effect or not: look before it is sent again."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A code host's REST interface, with the header that lets us in."""
+
+    base: str
+    secret: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str]
+    wait: Callable[[float], None] = time.sleep
+
+    def list(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+        """Yield the items of every page."""
+        page = 1
+        while True:
+            asked = urlencode({**query, "per_page": str(PAGE), "page": str(page)})
+            items = self.send("GET", f"{path}?{asked}")
+            yield from items
+            if len(items) < PAGE:
+                return
+            page += 1
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Send a request and return what is answered, trying again where that is safe.
+
+        Errors: ForgeError; UnansweredError for a POST that may have taken effect.
+        """
+        for wait_s in (*WAITS_S, None):
+            try:
+                return self._ask(method, path, body)
+            except HTTPError as error:
+                trouble = _read_trouble(error)
+                unknown = method == "POST" and trouble.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            except (OSError, HTTPException, ValueError) as error:
+                trouble, unknown = _Trouble(str(error)), method == "POST"
+            if unknown:
+                self.wait(LOOK_AGAIN_S)
+                raise UnansweredError([self._find(method, path, trouble)])
+            if wait_s is None or not trouble.passing:
+                break
+            self.wait(trouble.wait_s or wait_s)
+        raise ForgeError([self._find(method, path, trouble)])
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        content = None if body is None else json.dumps(body).encode()
+        url = f"{self.base}/{path}"
+        request = Request(url, content, dict(self.headers), method=method)  # noqa: S310 # the runner's
+        request.add_header("Content-Type", "application/json")
+        for name, value in self.secret.items():
+            request.add_unredirected_header(name, value)  # never handed to another host
+        with urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 # the runner's
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def _find(self, method: str, path: str, trouble: _Trouble) -> Finding:
+        what = f"{method} {self.base}/{path.partition('?')[0]}: {trouble.said}"
+        if trouble.status in _REFUSED:
+            way_out = "give the token of this job the permissions that docs/ci.md lists"
+            return Finding("forge-access", what, way_out)
+        way_out = "run the job again; where that does not help, its status page may"
+        return Finding("forge-answer", what, way_out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """What went wrong, whether it may pass, and how long the host asks us to wait for that."""
+
+    said: str
+    status: int = 0
+    passing: bool = True
+    wait_s: float | None = None
+
+
+def _read_trouble(error: HTTPError) -> _Trouble:
+    """Read an answer that is none: the message, as both hosts spell it, and what to do."""
+    text = error.read(10_000).decode(errors="replace")
+    try:
+        said = json.loads(text)
+        text = str(said.get("message") or said.get("error") or text)
+    except (ValueError, AttributeError):
+        pass
+    message = f"{error.code} {error.reason}: {text[:500]}"
+    if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return _Trouble(message, error.code)
+    asked = error.headers.get("retry-after", "")
+    limited = error.code == HTTPStatus.TOO_MANY_REQUESTS or "rate limit" in text.lower()
+    if not (limited or asked):
+        return _Trouble(message, error.code, passing=False)
+    wait_s = float(asked) if asked.isdecimal() else LONGEST_WAIT_S
+    return _Trouble(message, error.code, wait_s <= LONGEST_WAIT_S, wait_s)

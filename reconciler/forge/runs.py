@@ -1,0 +1,67 @@
+"""The run that this is part of, as GitHub Actions and GitLab CI tell it in the environment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import UsageError
+from reconciler.forge.github import JOB_ACCOUNT, GitHub
+from reconciler.forge.gitlab import GitLab
+from reconciler.forge.host import Request, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def find_run(environment: Mapping[str, str]) -> Run:
+    """Return the run that the variables describe. Errors: UsageError where one is missing."""
+    if environment.get("GITHUB_ACTIONS"):
+        return _on_github(environment)
+    if environment.get("GITLAB_CI"):
+        return _on_gitlab(environment)
+    raise UsageError("this is no run of GitHub Actions or GitLab CI, so there is nobody to tell")
+
+
+def _on_github(environment: Mapping[str, str]) -> Run:
+    repository = _need(environment, "GITHUB_REPOSITORY")
+    forge = GitHub(
+        _need(environment, "GITHUB_API_URL"),
+        repository,
+        _need(environment, "GITHUB_TOKEN"),
+        environment.get("RECONCILER_AUTHOR") or JOB_ACCOUNT,
+    )
+    event = json.loads(Path(_need(environment, "GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
+    pull = event.get("pull_request")
+    server, run = _need(environment, "GITHUB_SERVER_URL"), _need(environment, "GITHUB_RUN_ID")
+    return Run(
+        forge=forge,
+        url=f"{server}/{repository}/actions/runs/{run}",
+        commit=_need(environment, "GITHUB_SHA"),
+        request=Request(pull["number"], pull["head"]["sha"]) if pull else None,
+    )
+
+
+def _on_gitlab(environment: Mapping[str, str]) -> Run:
+    project = _need(environment, "CI_PROJECT_ID")
+    forge = GitLab(
+        _need(environment, "CI_API_V4_URL"), project, _need(environment, "RECONCILER_TOKEN")
+    )
+    commit = _need(environment, "CI_COMMIT_SHA")
+    # In a pipeline for merged results, the commit is one that exists nowhere else.
+    head = environment.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or commit
+    number = environment.get("CI_MERGE_REQUEST_IID")
+    return Run(
+        forge=forge,
+        url=_need(environment, "CI_JOB_URL"),
+        commit=commit,
+        request=Request(int(number), head) if number else None,
+    )
+
+
+def _need(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name)
+    if not value:
+        raise UsageError(f"the environment variable {name} is not set; docs/ci.md says what it is")
+    return value

@@ -1,0 +1,181 @@
+"""A real HTTP server with the state of a repository on a code host: requests, issues, comments."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOKEN = "secret-token-of-this-job"
+HEAD = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
+MERGED = "0123456789abcdef0123456789abcdef01234567"
+BODY_LIMIT = 65_536
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any
+    headers: dict[str, str] = {}  # noqa: RUF012 # never changed
+
+
+class Ask(NamedTuple):
+    """A request: its query, its body, and the numbers or hashes in its path."""
+
+    query: dict[str, str]
+    body: dict[str, Any]
+    found: tuple[Any, ...]
+
+    @property
+    def number(self) -> int:
+        return int(self.found[-1])
+
+
+class Fault(NamedTuple):
+    """What the next request of a method gets; `done` says whether it takes effect before."""
+
+    method: str
+    answer: Answer | None  # None: the connection ends without an answer
+    done: bool = False
+
+
+@dataclass
+class Talk:
+    """What stands below one request or issue: comments, each {id, author, body}."""
+
+    title: str = ""
+    body: str = ""
+    author: str = "someone"
+    open: bool = True
+    is_request: bool = False
+    comments: list[dict[str, Any]] = field(default_factory=list)
+    merged_as: str | None = None
+    head: str = ""
+
+
+class CodeHost:
+    """The state of one repository, and what was asked of it. Subclasses speak a host's dialect."""
+
+    me = "reconciler-bot"
+
+    def __init__(self) -> None:
+        self.talks: dict[int, Talk] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.faults: list[Fault] = []
+        self.url = ""
+        self._ids = itertools.count(1001)
+        self._lock = threading.Lock()
+
+    def open_request(self, number: int, head: str, *comments: tuple[str, str]) -> Talk:
+        """Open a pull request whose branch ends in `head`, with comments (author, body)."""
+        talk = Talk(is_request=True, head=head)
+        self.talks[number] = talk
+        for author, body in comments:
+            self.comment(talk, author, body)
+        return talk
+
+    def open_issue(self, title: str, body: str, author: str) -> int:
+        number = max(self.talks, default=0) + 1
+        self.talks[number] = Talk(title, body, author)
+        return number
+
+    def comment(self, talk: Talk, author: str, body: str) -> dict[str, Any]:
+        note = {"id": next(self._ids), "author": author, "body": body}
+        talk.comments.append(note)
+        return note
+
+    @property
+    def issues(self) -> dict[int, Talk]:
+        return {number: talk for number, talk in self.talks.items() if not talk.is_request}
+
+    def writes(self) -> list[tuple[str, str]]:
+        """Return what was asked that is no reading."""
+        return [(method, path) for method, path in self.asked if method != "GET"]
+
+    def find_comment(self, number: int) -> dict[str, Any] | None:
+        found = (n for talk in self.talks.values() for n in talk.comments if n["id"] == number)
+        return next(found, None)
+
+    def answer(self, method: str, target: str, body: dict[str, Any], headers: Any) -> Answer | None:
+        with self._lock:
+            parts = urlsplit(target)
+            self.asked.append((method, parts.path))
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            fault = next((f for f in self.faults if f.method == method), None)
+            if fault is None:
+                return self.handle(method, parts.path, query, body, headers)
+            self.faults.remove(fault)
+            if fault.done:
+                self.handle(method, parts.path, query, body, headers)
+            return fault.answer
+
+    def handle(
+        self, method: str, path: str, query: dict[str, str], body: dict[str, Any], headers: Any
+    ) -> Answer:
+        if not self.admits(headers):
+            return Answer(401, {"message": "Bad credentials"})
+        if len(body.get("body") or body.get("description") or "") > BODY_LIMIT:
+            return Answer(422, {"message": "body is too long (maximum is 65536 characters)"})
+        for known, pattern, reply in self.routes():
+            match = re.fullmatch(pattern, path)
+            if match and method == known:
+                answer = reply(Ask(query, body, match.groups()))
+                return _page(answer, query) if isinstance(answer.body, list) else answer
+        return Answer(404, {"message": "Not Found"})
+
+    def admits(self, headers: Any) -> bool:
+        raise NotImplementedError
+
+    def routes(self) -> list[tuple[str, str, Callable[[Ask], Answer]]]:
+        raise NotImplementedError
+
+
+def _page(answer: Answer, query: dict[str, str]) -> Answer:
+    """Cut a list as both hosts do: 20 or 30 a page unless more are asked for, 100 at most."""
+    size = min(int(query.get("per_page", "30")), 100)
+    start = (int(query.get("page", "1")) - 1) * size
+    return answer._replace(body=answer.body[start : start + size])
+
+
+@contextmanager
+def serve(host: CodeHost) -> Iterator[CodeHost]:
+    """Serve a code host on loopback, at `host.url`, until the block ends."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else {}
+            answer = host.answer(self.command, self.path, body, self.headers)
+            if answer is None:
+                self.close_connection = True
+                return
+            content = json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            for name, value in {**answer.headers, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PATCH = do_PUT = _answer  # noqa: N815 # names of http.server
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """Keep quiet: what was asked is in `host.asked`."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    host.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield host
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,56 @@
+"""Dangerous edits and states, acted out on real brokers: docs/dangers.md tells what happens."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from dangers import trouble
+from dangers.page import PAGE, act_out, list_dangers, name_danger, render_page
+
+from reconciler.sandbox import start_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dangers.page import Danger
+
+    from reconciler.sandbox import Cluster
+
+ROW = re.compile(r"^\| ([^|`]+?) \| .* \|$", re.MULTILINE)
+
+
+def told_rows() -> dict[str, str]:
+    """Return the rows of the page, by the name of their danger."""
+    page = PAGE.read_text(encoding="utf-8")
+    return {row[1]: row[0] for row in ROW.finditer(page) if row[1] != "danger"}
+
+
+@pytest.fixture(scope="module")
+def scene() -> Iterator[Cluster]:
+    """Start three brokers that nobody else has topics on."""
+    with start_cluster(brokers=3, racks=3) as cluster:
+        yield cluster
+
+
+def each_danger() -> list[object]:
+    return [
+        pytest.param(
+            danger,
+            id=danger.__name__,
+            marks=pytest.mark.slow if danger in trouble.SLOW else (),
+        )
+        for danger in list_dangers()
+    ]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("danger", each_danger())
+def test_a_danger_goes_as_the_page_tells(danger: Danger, scene: Cluster) -> None:
+    assert act_out(danger, scene) == told_rows()[name_danger(danger)]
+
+
+def test_the_page_tells_of_these_dangers_and_no_others() -> None:
+    assert render_page(told_rows()) == PAGE.read_text(encoding="utf-8")
+    assert list(told_rows()) == [name_danger(danger) for danger in list_dangers()]

@@ -1,0 +1,196 @@
+"""Plans too long for a comment: what is told all the same, and what is named as left out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from shorthand import brokers
+
+from reconciler.errors import Finding, Location
+from reconciler.model import Plan, PlannedTopic, Risk, RiskNote, TopicImage
+from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
+from reconciler.plan.markdown.marks import prose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SIX = brokers("a", "a", "b", "b", "c", "c")
+
+
+def many(
+    changes: int, refusals: int = 0, *, name: str = "team-{0:02}.domain.events-{1}"
+) -> Iterable[PlannedTopic]:
+    """Yield topics that grow, every third at the risk of losing data too, and refused ones."""
+    before = TopicImage("id", ((1, 2, 3),) * 6, {"retention.ms": "604800000"})
+    after = TopicImage("id", ((1, 2, 3),) * 9, {"retention.ms": "86400000"})
+    for n in range(changes):
+        risks = [RiskNote(Risk.ORDERING, "keys move to other partitions", acknowledged=n % 2 == 0)]
+        if n % 3 == 0:
+            risks.append(
+                RiskNote(
+                    Risk.DATA_LOSS,
+                    f"records older than {n % 90 + 1}d are deleted",
+                    acknowledged=True,
+                )
+            )
+        where = Location(f"topics/team-{n % 60:02}.yaml", n + 1)
+        named = name.format(n % 60, n)
+        yield PlannedTopic(named, where, before, after, tuple(risks))
+    for n in range(refusals):
+        where = Location("topics/refused.yaml", n + 1)
+        what = f"{n + 2} → {n + 1} partitions: Kafka cannot remove partitions"
+        refusal = Finding("partitions-never-shrink", what, f"put {n + 2} back", where)
+        yield PlannedTopic(f"refused-{n}", where, before, before, (), (refusal,))
+
+
+def big_plan(changes: int, refusals: int, **more: str) -> Plan:
+    topics = sorted(many(changes, refusals, **more), key=lambda planned: planned.name)
+    return Plan("prod-eu", "5L6g3nShT-eMCtK--X86sw", SIX, tuple(topics), files=60)
+
+
+def varied_plan() -> Plan:
+    """Return 2,000 topics of many names, the half of them risky or refused in many ways."""
+    before = TopicImage("id", ((1, 2, 3),) * 6, {"retention.ms": "604800000"})
+    grown = TopicImage("id", ((1, 2, 3),) * 9, before.config)
+    turned = TopicImage("id", before.assignment, {"retention.ms": "3600000"})
+    reasons = [
+        (
+            "partitions-never-shrink",
+            "{0} → 6 partitions: Kafka cannot remove partitions",
+            "put {0} back",
+        ),
+        ("replication-stays", "replication_factor 3 → 2: changing it moves replicas", "put 3 back"),
+        ("rf-le-brokers", "replication_factor {0} exceeds the 6 brokers", "use at most 6"),
+    ]
+    topics = []
+    for n in range(2_000):
+        name = f"{AREAS[n % 7]}.{THINGS[n % 11]}.{VERBS[n % 13]}{n // 1001}.v{n % 3}-{n % 2}"
+        where = Location(f"topics/{AREAS[n % 7]}/{THINGS[n % 11]}.yaml", n + 1)
+        risks: tuple[RiskNote, ...] = ()
+        refusals: tuple[Finding, ...] = ()
+        after: TopicImage | None = turned
+        match n % 10:
+            case 0 | 1:
+                rule, what, way_out = reasons[n % 3]
+                size = 7 + n % 20
+                refusals = (Finding(rule, what.format(size), way_out.format(size), where),)
+            case 2 | 3 | 4:
+                note = f"records older than {1 + n % 30}d are deleted"
+                risks = (RiskNote(Risk.DATA_LOSS, note, acknowledged=True),)
+            case 5 | 6:
+                risks = (RiskNote(Risk.ORDERING, "keys move", acknowledged=n % 3 == 0),)
+                after = grown
+        topics.append(PlannedTopic(name, where, before, after, risks, refusals))
+    return Plan("prod", "id", SIX, tuple(sorted(topics, key=lambda topic: topic.name)), files=77)
+
+
+AREAS = ("shop", "payments", "logistics", "search", "web-tracking", "crm", "fraud")
+THINGS = ("orders", "refunds", "clicks", "prices", "stock", "parcels", "carts", "users", "mails")
+THINGS += ("vouchers", "sessions")
+VERBS = ("created", "changed", "deleted", "captured", "settled", "failed", "retried", "archived")
+VERBS += ("audited", "joined", "merged", "split", "scored")
+
+
+def find_untold(made: Plan, text: str) -> list[str]:
+    """List the refusals and risks that no line tells with its reason and its topic."""
+    told = {(line_says, name) for line_says, names in read_lines(text) for name in names}
+    wanted = [
+        (prose(what), topic.name)
+        for topic in made.topics
+        for what in (
+            *(refusal.what for refusal in topic.refusals),
+            *(note.consequence for note in topic.risks),
+        )
+    ]
+    assert wanted
+    lines = {name: {says for says, n in told if n == name} for _, name in wanted}
+    return [f"{name}: {what}" for what, name in wanted if not any(what in s for s in lines[name])]
+
+
+def read_lines(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each line with the names on it, those of one stem taken apart."""
+    for line in text.splitlines():
+        names = []
+        for spelt in re.findall(r"`([^`]+)`", line):
+            stem, brace, ends = spelt.partition("{")
+            names += [stem + end for end in ends.rstrip("}").split(",")] if brace else [spelt]
+        yield line, names
+
+
+def test_two_thousand_varied_changes_tell_every_risk_and_refusal_with_its_reason() -> None:
+    made = varied_plan()
+    assert len({topic.name for topic in made.topics}) == 2_000
+    text = render_markdown(made, saved="plan.json")
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert find_untold(made, text) == []
+    (left_out,) = [line for line in text.splitlines() if line.startswith("**Left out")]
+    assert "risk" not in left_out
+    assert "refused" not in left_out
+
+
+def test_two_thousand_refusals_are_told_by_reason() -> None:
+    before = TopicImage("id", ((1, 2, 3),) * 6, {})
+    topics = [
+        PlannedTopic(
+            f"team-{n % 40:02}.events-{n:04}",
+            Location("topics/all.yaml", n + 1),
+            before,
+            before,
+            refusals=(Finding("replication-stays", f"replication_factor {n % 9 + 4} → 3"),),
+        )
+        for n in range(2_000)
+    ]
+    made = Plan("prod", None, SIX, tuple(topics))
+    text = render_markdown(made)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert find_untold(made, text) == []
+
+
+def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
+    made = big_plan(1_900, 100)
+    text = render_markdown(made, saved="plan.json")
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert find_untold(made, text) == []
+    assert "> - **data-loss**, acknowledged in 634 topics: for example " in text
+    assert "> - **ordering, mind this** in 950 topics: keys move" in text
+    assert "> - **ordering**, acknowledged in 950 topics: keys move" in text
+    assert "<summary>&#126; expand 1,900 topics</summary>" in text
+    assert "**Left out to fit:** the words on 1,900 changes; the details of 1," in text
+    assert "`reconciler show plan.json` tells all of it" in text
+
+
+def test_names_that_alone_would_not_fit_are_counted() -> None:
+    made = big_plan(1_900, 100, name="{0}-{1}." + "x" * 200)
+    text = render_markdown(made)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert "and 624 more" in text
+    assert "most names of 1,900 topics at risk" in text
+
+
+def test_many_of_a_kind_are_folded_below_a_line_that_counts_them() -> None:
+    text = render_markdown(big_plan(60, 21))
+    alert, _, rest = text.partition("<details>")
+    assert "and 11 more" in alert
+    assert "and 20 more" in rest.partition("<details>")[0]
+    assert "<summary>21 refused topics</summary>" in text
+    assert "<summary>60 changes</summary>" in text
+    assert "Left out" not in render_markdown(big_plan(60, 21), limit=1 << 20)
+
+
+def test_a_wider_limit_tells_more() -> None:
+    made = big_plan(300, 0)
+    assert len(render_markdown(made, limit=1 << 20)) > len(render_markdown(made))
+    assert "Left out" not in render_markdown(made, limit=1 << 20)
+
+
+def test_details_are_a_beginning_of_the_list_with_the_risky_first() -> None:
+    calm = [
+        PlannedTopic(p.name.replace("team", "calm"), p.location, p.before, p.after)
+        for p in many(200)
+    ]
+    made = Plan("prod", None, SIX, (*calm, *many(60)))
+    text = render_markdown(made)
+    detailed = re.findall(r"<summary><code>([a-z]+)-", text)
+    assert detailed.count("team") == 60
+    assert 0 < detailed.count("calm") < 200

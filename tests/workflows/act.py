@@ -1,0 +1,139 @@
+"""The workflows of GitHub, run by act on this machine: what a run said, and what it kept."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from code_host import TOKEN
+from runner_clone import SECRETS, TIMEOUT_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from code_hosts import GitHubHost
+    from runner_clone import Repository
+
+UPLOAD = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f"
+STAND_IN = """\
+name: upload-artifact
+inputs: {name: {required: true}, path: {required: true}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {NAME: "${{ inputs.name }}", FILES: "${{ inputs.path }}"}
+      run: |
+        mkdir -p "$ARTIFACTS/$NAME"
+        while read -r file; do
+          [ -z "$file" ] || [ ! -f "$file" ] || cp "$file" "$ARTIFACTS/$NAME/"
+        done <<< "$FILES"
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run: its exit code, and the lines of its log, each a JSON object."""
+
+    code: int
+    log: list[dict[str, Any]]
+    artifacts: Path
+
+    @property
+    def jobs(self) -> set[str]:
+        """Return the names of the jobs that ran."""
+        return {line["job"].partition("/")[2].strip() for line in self.log if "step" in line}
+
+    @property
+    def text(self) -> str:
+        return "\n".join(str(line.get("msg", "")) for line in self.log)
+
+    @property
+    def summary(self) -> str:
+        return "".join(line["content"] for line in self.log if line.get("command") == "summary")
+
+    def annotations(self, command: str) -> list[tuple[str, str]]:
+        """Return the annotations of a kind: file:line, and text."""
+        found = [line for line in self.log if line.get("command") == command]
+        places = [line.get("kvPairs", {}) for line in found]
+        return [
+            (f"{place.get('file')}:{place.get('line')}", line["arg"])
+            for place, line in zip(places, found, strict=True)
+        ]
+
+    def outputs(self) -> dict[str, str]:
+        """Return what steps handed on; where several did, the last."""
+        found = [line for line in self.log if line.get("command") == "set-output"]
+        return {line["name"]: line["arg"] for line in found}
+
+
+class Act:
+    """Runs workflows of a repository as GitHub would, against a code host on loopback."""
+
+    def __init__(
+        self, program: str, repository: Repository, host: GitHubHost, environment: dict[str, str]
+    ) -> None:
+        self._program = program
+        self._repository = repository
+        self._host = host
+        self._environment = environment
+        self._scratch = repository.directory.parent
+        self.variables = {"RECONCILER_CLUSTERS": '["lab"]', "RECONCILER_INSTALL": "none"}
+        self.stand_ins = {UPLOAD: self._scratch / "upload"}
+        (self._scratch / "upload").mkdir()
+        (self._scratch / "upload" / "action.yml").write_text(STAND_IN)
+
+    def pull(self, number: int = 12, fork: bool = False, user: str = "alice") -> Ran:
+        """Run plan.yml for a pull request."""
+        full_name = "mallory/topics" if fork else "shop/topics"
+        head = {"sha": self._host.talks[number].head, "repo": {"full_name": full_name}}
+        pull = {"number": number, "head": head, "base": {"ref": "main"}, "user": {"login": user}}
+        return self.run("pull_request", "plan.yml", {"pull_request": pull})
+
+    def push(self) -> Ran:
+        """Run apply.yml for a push to main."""
+        return self.run("push", "apply.yml", {"ref": "refs/heads/main"})
+
+    def dispatch(self, fingerprint: str) -> Ran:
+        """Run apply.yml by hand."""
+        inputs = {"cluster": "lab", "fingerprint": fingerprint}
+        event = {"ref": "refs/heads/main", "inputs": inputs}
+        return self.run("workflow_dispatch", "apply.yml", event)
+
+    def night(self) -> Ran:
+        """Run drift.yml by its schedule."""
+        return self.run("schedule", "drift.yml", {})
+
+    def run(self, event: str, workflow: str, payload: dict[str, Any]) -> Ran:
+        repository = {"full_name": "shop/topics", "default_branch": "main"}
+        file = self._scratch / "event.json"
+        file.write_text(json.dumps({"repository": repository, **payload}))
+        artifacts = self._scratch / "artifacts"
+        pairs: dict[str, dict[str, Any]] = {
+            "--secret": {"GITHUB_TOKEN": TOKEN, **SECRETS},
+            "--var": self.variables,
+            "--env": {"GITHUB_API_URL": self._host.url, "ARTIFACTS": str(artifacts)},
+            "--local-repository": self.stand_ins,
+            "--platform": {"ubuntu-latest": "-self-hosted"},
+        }
+        options = [
+            word
+            for option, values in pairs.items()
+            for name, value in values.items()
+            for word in (option, f"{name}={value}")
+        ]
+        workflow = f".github/workflows/{workflow}"
+        command = [self._program, event, "--workflows", workflow, "--eventpath", str(file)]
+        done = subprocess.run(
+            [*command, "--json", *options],
+            cwd=self._repository.directory,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        return Ran(done.returncode, [json.loads(line) for line in lines], artifacts)

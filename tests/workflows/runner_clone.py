@@ -1,0 +1,89 @@
+"""A repository as a runner clones it, with an estate for one cluster, and that cluster."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+if TYPE_CHECKING:
+    from reconciler.sandbox import Cluster
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT_S = 300
+SECRETS = {"KAFKA_USER": "planner-of-shop", "KAFKA_PASSWORD": "pass-word-of-shop"}
+
+_LEFT_BEHIND = shutil.ignore_patterns("__pycache__")
+
+
+class Repository:
+    """This project with other specs: those of one cluster, `lab`."""
+
+    def __init__(self, directory: Path, cluster: Cluster, prefix: str) -> None:
+        self.directory = directory
+        self.prefix = prefix
+        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        for part in (".github", ".ci", "reconciler"):
+            shutil.copytree(ROOT / part, directory / part, ignore=_LEFT_BEHIND)
+        for part in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+            shutil.copy(ROOT / part, directory)
+        (directory / "topics").mkdir()
+        self.connect(cluster.bootstrap_servers)
+        self.git("init", "--quiet", "--initial-branch", "main")
+        self.git("remote", "add", "origin", "https://github.com/shop/topics.git")
+        self.commit()
+
+    def git(self, *arguments: str) -> str:
+        names = ("-c", "user.name=Alice", "-c", "user.email=alice@shop.example")
+        done = subprocess.run(
+            ("git", *names, *arguments),
+            cwd=self.directory,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    def connect(self, servers: str) -> None:
+        """Say where the cluster is; its client needs a secret of the environment."""
+        client = f"{{bootstrap.servers: '{servers}', client.id: '${{env:KAFKA_USER}}'}}"
+        self.write("clusters.yaml", f"version: 1\nclusters: {{lab: {{client: {client}}}}}\n")
+
+    def write(self, name: str, text: str) -> None:
+        (self.directory / "topics" / name).write_text(text)
+
+    def wish(self, name: str, partitions: int, **more: str) -> None:
+        """Write the spec of a topic, its name and partitions on the first two lines."""
+        lines = {"topic": self.prefix + name, "partitions": str(partitions)}
+        lines |= {"replication_factor": "2", **more}
+        self.write(f"{name}.yaml", "".join(f"{key}: {value}\n" for key, value in lines.items()))
+
+    def commit(self) -> str:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "Change topics")
+        return self.git("rev-parse", "HEAD")
+
+    def partitions(self) -> dict[str, int]:
+        """Return what is on the cluster: partitions of each topic of this test."""
+        topics = self._admin.list_topics(timeout=15).topics
+        mine = {name: topic for name, topic in topics.items() if name.startswith(self.prefix)}
+        return {name.removeprefix(self.prefix): len(t.partitions) for name, t in mine.items()}
+
+    def alter(self, name: str, key: str, value: str | None) -> None:
+        """Change a config of a topic by hand, or take it away."""
+        kind = AlterConfigOpType.SET if value is not None else AlterConfigOpType.DELETE
+        entry = ConfigEntry(key, value or "", incremental_operation=kind)
+        resource = ConfigResource(
+            ResourceType.TOPIC, self.prefix + name, incremental_configs=[entry]
+        )
+        for future in self._admin.incremental_alter_configs([resource]).values():
+            future.result(timeout=15)

@@ -1,0 +1,273 @@
+"""The workflows of GitHub, executed: what the pull request, the run and the cluster show."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from act import Act
+from code_host import MERGED, TOKEN
+from runner_clone import ROOT, SECRETS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from code_hosts import GitHubHost
+    from runner_clone import Repository
+
+
+@pytest.fixture
+def act(
+    repository: Repository,
+    github: GitHubHost,
+    environment: dict[str, str],
+    find_tool: Callable[[str], str],
+) -> Act:
+    return Act(find_tool("act"), repository, github, environment)
+
+
+def comments(host: GitHubHost) -> list[str]:
+    return [note["body"] for note in host.talks[12].comments]
+
+
+def test_a_pull_request_is_planned_approved_merged_and_applied(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3)
+    request = github.open_request(12, repository.commit(), ("alice", "have a look"))
+    first = act.pull()
+    assert (first.code, first.jobs) == (0, {"validate", "plan (lab)", "planned"})
+    assert [text.partition("\n")[0] for text in comments(github)] == [
+        "have a look",
+        "<!-- reconciler:plan cluster=lab -->",
+    ]
+    assert "1 topic in 1 file, 1 cluster: all good" in first.text
+
+    repository.wish("orders", 4)
+    repository.wish("clicks", 2)
+    request.head = repository.commit()
+    second = act.pull()
+    planned = second.outputs()
+    assert (planned["changes"], planned["refused"]) == ("2", "0")
+    assert "### Kafka plan for `lab`: 2 to create" in second.summary
+    assert len(comments(github)) == 2
+    assert planned["fingerprint"] in comments(github)[1]
+    saved = json.loads((second.artifacts / "plan-lab" / "plan.json").read_text())
+    assert saved["fingerprint"] == planned["fingerprint"]
+    assert repository.partitions() == {}
+
+    request.merged_as = repository.commit()
+    merged = act.push()
+    assert (merged.code, merged.jobs) == (0, {"apply (lab)"})
+    assert repository.partitions() == {"orders": 4, "clicks": 2}
+    assert "**lab**: Applied: 2 done" in merged.summary
+    journal = (merged.artifacts / "apply-lab" / "journal.jsonl").read_text()
+    assert '"kind": "done"' in journal
+
+    again = act.push()
+    assert again.code == 0
+    assert "Applied" not in again.summary
+    for secret in (TOKEN, *SECRETS.values()):
+        for run in (first, second, merged, again):
+            assert secret not in json.dumps(run.log)
+
+
+def test_risks_and_refusals_stand_on_the_lines_of_the_specs(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3)
+    repository.wish("clicks", 3)
+    github.open_request(12, repository.commit())
+    act.pull()
+    github.talks[12].merged_as = github.talks[12].head
+    assert act.push().code == 0
+
+    repository.wish("orders", 2)
+    repository.wish("clicks", 6)
+    github.open_request(12, repository.commit())
+    run = act.pull()
+    assert run.code == 1
+    ((place, text),) = run.annotations("error")
+    assert place == "topics/orders.yaml:2"
+    assert "Kafka cannot remove partitions" in text
+    ((place, text),) = run.annotations("warning")
+    assert (place, "keys move" in text) == ("topics/clicks.yaml:1", True)
+    assert "1 topic is refused" in comments(github)[0]
+    github.talks[12].merged_as = github.talks[12].head
+    merged = act.push()
+    assert merged.code == 1
+    assert repository.partitions() == {"orders": 3, "clicks": 3}
+
+
+def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    request = github.open_request(12, repository.commit())
+    act.pull()
+    request.merged_as = request.head
+    assert act.push().code == 0
+
+    repository.wish("orders", 6, config="{retention.ms: 7d}")
+    request = github.open_request(12, repository.commit())
+    approved = act.pull().outputs()
+    repository.alter("orders", "retention.ms", "100000000")
+    request.merged_as = request.head
+    refused = act.push()
+    assert refused.code == 1
+    assert repository.partitions() == {"orders": 3}
+    assert f"showed is another one: `{approved['fingerprint']}`" in refused.summary
+    fresh = refused.artifacts / "apply-lab" / "plan.json"
+    fingerprint = json.loads(fresh.read_text())["fingerprint"]
+    assert f"fingerprint `{fingerprint}`" in refused.summary
+
+    assert act.dispatch("0" * 64).code == 1
+    assert repository.partitions() == {"orders": 3}
+    assert act.dispatch(fingerprint).code == 0
+    assert repository.partitions() == {"orders": 6}
+
+
+def test_what_no_request_showed_is_not_applied(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """A push to main; and a request whose last commit came after its last plan."""
+    repository.wish("orders", 3)
+    pushed = repository.commit()
+    run = act.push()
+    assert run.code == 1
+    assert "nobody approved a plan for lab" in run.summary
+    request = github.open_request(12, pushed)
+    act.pull()
+    request.merged_as, request.head = pushed, "e" * 40
+    run = act.push()
+    assert run.code == 1
+    assert "but was merged at eeeeeeeeeeee" in run.summary
+    assert repository.partitions() == {}
+
+
+def test_a_mistake_in_a_spec_is_told_on_its_line_and_in_place_of_the_plan(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3)
+    github.open_request(12, repository.commit())
+    act.pull()
+    repository.wish("orders", 3, retention="7d")
+    repository.commit()
+    run = act.pull()
+    assert run.code == 1
+    assert "topics/orders.yaml:4" in dict(run.annotations("error"))
+    (text,) = comments(github)
+    assert "could not be made" in text
+    assert "[key-unknown]" in text
+
+
+def test_the_action_brings_reconciler_itself(
+    repository: Repository, github: GitHubHost, environment: dict[str, str], act: Act
+) -> None:
+    """In truth, by pip, from where the action is: nothing is on the PATH of this one."""
+    environment["PATH"] = os.environ["PATH"]
+    del act.variables["RECONCILER_CLUSTERS"]
+    repository.wish("orders", 3)
+    github.open_request(12, repository.commit())
+    run = act.pull()
+    assert run.code == 0
+    assert "1 topic in 1 file, 1 cluster: all good" in run.text
+
+
+ELSEWHERE = """\
+on: push
+jobs:
+  plan:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1
+      - id: kafka
+        uses: platform/reconciler/.github/actions/reconciler@COMMIT
+        with: {verb: drift, cluster: lab, estate: kafka/topics, install: none}
+        env: {KAFKA_USER: "${{ secrets.KAFKA_USER }}"}
+      - run: echo "$CHANGES topics would change"
+        env: {CHANGES: "${{ steps.kafka.outputs.changes }}"}
+"""
+
+
+def test_another_repository_uses_the_action_by_its_path(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """Of this project it has nothing, and its estate is in another directory."""
+    repository.wish("orders", 3)
+    for part in (".github", "reconciler"):
+        shutil.rmtree(repository.directory / part)
+    (repository.directory / "kafka").mkdir()
+    shutil.move(repository.directory / "topics", repository.directory / "kafka")
+    (repository.directory / ".github" / "workflows").mkdir(parents=True)
+    (repository.directory / ".github" / "workflows" / "own.yml").write_text(
+        ELSEWHERE.replace("COMMIT", MERGED)
+    )
+    repository.commit()
+    act.stand_ins[f"platform/reconciler@{MERGED}"] = ROOT
+    run = act.run("push", "own.yml", {"ref": "refs/heads/main"})
+    assert run.code == 0, run.text
+    assert "1 topics would change" in run.text
+    assert [issue.title for issue in github.issues.values()] == ["Kafka drift on lab: 1 to create"]
+
+
+def test_a_fork_is_validated_without_secrets(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3)
+    github.open_request(12, repository.commit())
+    run = act.pull(fork=True)
+    assert (run.code, run.jobs) == (0, {"validate", "planned"})
+    assert act.pull(user="dependabot[bot]").jobs == {"validate", "planned"}
+    assert github.asked == []
+
+
+def test_without_clusters_only_validation_runs(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3)
+    github.open_request(12, repository.commit())
+    del act.variables["RECONCILER_CLUSTERS"]
+    runs = [act.pull(), act.push(), act.night()]
+    assert [run.jobs for run in runs] == [{"validate", "planned"}, set(), set()]
+    assert [run.code for run in runs] == [0, 0, 0]
+    assert github.asked == []
+
+
+def test_drift_opens_updates_and_closes_one_issue(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    fingerprint = github.open_request(12, repository.commit()).head
+    act.pull()
+    github.talks[12].merged_as = fingerprint
+    assert act.push().code == 0
+
+    assert act.night().code == 0
+    assert github.issues == {}
+    repository.alter("orders", "retention.ms", "100000000")
+    assert act.night().code == 0
+    repository.alter("orders", "retention.ms", "200000000")
+    assert act.night().code == 0
+    (issue,) = github.issues.values()
+    assert issue.title == "Kafka drift on lab: 1 to configure"
+    assert "200000000" in issue.body
+    assert "100000000" not in issue.body
+
+    servers = (repository.directory / "topics" / "clusters.yaml").read_text()
+    repository.connect("127.0.0.1:9")
+    repository.commit()
+    unreachable = act.night()
+    assert unreachable.code == 1
+    assert issue.title == "Kafka drift on lab: could not be looked for"
+    assert "connect-refused" in issue.body
+
+    repository.write("clusters.yaml", servers)
+    repository.alter("orders", "retention.ms", "604800000")
+    repository.commit()
+    assert act.night().code == 0
+    assert len(github.issues) == 1
+    assert not issue.open

@@ -1,0 +1,134 @@
+"""The template of GitLab CI, executed: what the merge request, the issue and the cluster show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+from code_host import TOKEN
+from gitlab_local import GitLabLocal
+from runner_clone import SECRETS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from code_hosts import GitLabHost
+    from runner_clone import Repository
+
+
+@pytest.fixture
+def pipeline(
+    repository: Repository,
+    gitlab: GitLabHost,
+    environment: dict[str, str],
+    find_tool: Callable[[str], str],
+) -> GitLabLocal:
+    find_tool("rsync")
+    return GitLabLocal(find_tool("gitlab-ci-local"), repository, gitlab, environment)
+
+
+def test_each_event_has_its_jobs(repository: Repository, pipeline: GitLabLocal) -> None:
+    repository.wish("orders", 3)
+    repository.commit()
+    assert pipeline.list_merge_request() == ["validate topics", "plan lab", "plan other"]
+    assert pipeline.list_merge_request(fork=True) == ["validate topics"]
+    assert pipeline.list_push() == ["validate topics", "apply lab", "apply other"]
+    assert pipeline.list_night() == ["drift lab", "drift other"]
+
+
+def test_a_merge_request_is_planned_approved_merged_and_applied(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    repository.wish("orders", 3)
+    request = gitlab.open_request(12, repository.commit(), ("alice", "have a look"))
+    first = pipeline.plan(12)
+    assert first.code == 0, first.text
+    repository.wish("orders", 4)
+    request.head = repository.commit()
+    second = pipeline.plan(12)
+    assert second.code == 0
+    _, note = request.comments
+    assert note["body"].startswith("<!-- reconciler:plan cluster=lab -->")
+    assert "4 partitions × 2 replicas" in note["body"]
+    assert repository.partitions() == {}
+
+    request.merged_as = repository.git("rev-parse", "HEAD")
+    merged = pipeline.apply()
+    assert merged.code == 0, merged.text
+    assert repository.partitions() == {"orders": 4}
+    again = pipeline.apply()
+    assert again.code == 0
+    assert "Applied" not in again.text
+    for secret in (TOKEN, *SECRETS.values()):
+        assert secret not in first.text + second.text + merged.text
+
+
+def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    request = gitlab.open_request(12, repository.commit())
+    pipeline.plan(12)
+    request.merged_as = request.head
+    assert pipeline.apply().code == 0
+
+    repository.wish("orders", 6, config="{retention.ms: 7d}")
+    request = gitlab.open_request(13, repository.commit())
+    pipeline.plan(13)
+    repository.alter("orders", "retention.ms", "100000000")
+    request.merged_as = request.head
+    refused = pipeline.apply()
+    assert refused.code == 1
+    assert "[plan-unexpected]" in refused.text
+    assert repository.partitions() == {"orders": 3}
+    fresh = refused.text.partition("the plan's fingerprint is ")[2].partition(",")[0]
+    assert pipeline.apply(FINGERPRINT=fresh).code == 0
+    assert repository.partitions() == {"orders": 6}
+
+
+def test_what_no_request_showed_is_not_applied(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    repository.wish("orders", 3)
+    repository.commit()
+    run = pipeline.apply()
+    assert run.code == 1
+    assert "nobody approved a plan for lab" in run.text
+    assert repository.partitions() == {}
+
+
+def test_validation_is_a_test_report(repository: Repository, pipeline: GitLabLocal) -> None:
+    repository.wish("orders", 3)
+    repository.commit()
+    assert pipeline.validate().code == 0
+    repository.wish("orders", 3, retention="7d")
+    repository.commit()
+    run = pipeline.validate()
+    assert run.code == 1
+    assert "topics/orders.yaml:4:1: error:" in run.text
+    report = repository.directory / "validate.xml"
+    failures = ElementTree.parse(report).getroot().iter("failure")  # our own
+    assert [failure.get("type") for failure in failures] == ["key-unknown"]
+
+
+def test_drift_opens_updates_and_closes_one_issue(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    request = gitlab.open_request(12, repository.commit())
+    pipeline.plan(12)
+    request.merged_as = request.head
+    assert pipeline.apply().code == 0
+
+    assert pipeline.drift().code == 0
+    assert gitlab.issues == {}
+    for value in ("100000000", "200000000"):
+        repository.alter("orders", "retention.ms", value)
+        assert pipeline.drift().code == 0
+    (issue,) = gitlab.issues.values()
+    assert issue.title == "Kafka drift on lab: 1 to configure"
+    assert "200000000" in issue.body
+    repository.alter("orders", "retention.ms", "604800000")
+    assert pipeline.drift().code == 0
+    assert not issue.open
