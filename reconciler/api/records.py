@@ -19,7 +19,7 @@ from reconciler.errors import (
     RefusedPlanError,
     StalePlanError,
 )
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, OutcomeKind
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +117,8 @@ def _verb(step: Step) -> str:
             return "expand"
         case AlterConfig():
             return "configure"
+        case DeleteTopic():
+            return "delete"
         case _:
             assert_never(step)
 
