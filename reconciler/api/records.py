@@ -99,7 +99,7 @@ def begin_record(plan: Plan) -> ApplyRecord:
     return ApplyRecord(
         started=datetime.now(UTC),
         author=find_author(),
-        version=version("reconciler"),
+        version=version("kafka-reconciler"),
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
         fingerprint=fingerprint_plan(plan),

@@ -99,7 +99,7 @@ def _require_spark() -> None:
         if find_spec(module) is None:
             raise FleetError(
                 f"fleet runs on Spark, and {module} is not installed;"
-                " pip install 'reconciler[fleet]' brings it"
+                " pip install 'kafka-reconciler[fleet]' brings it"
             )
 
 
