@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reconciler.fleet.tables import Table
 
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
-STATE, PLAN = "state", "plan"
+STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 PARTITIONED_BY = ("date", "attempt", "cluster")
 
 
