@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.fleet import tables
-from reconciler.fleet.lake import PLAN, Attempt, start_attempt
+from reconciler.fleet.audit import audit_fleet, make_expectations
+from reconciler.fleet.lake import AUDIT, PLAN, Attempt, start_attempt
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
 
 if TYPE_CHECKING:
@@ -76,6 +77,33 @@ def plan_collection(
     answers.unpersist()
     lake.finish(made, count, None)
     return lake.read(tables.PLANS, made)
+
+
+def audit_collection(
+    lake: Lake,
+    estate: Estate,
+    collection: str | None = None,
+    *,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Attempt:
+    """Audit every cluster of a collection, and keep findings and balance in the lake.
+
+    Returns: the attempt by which both are read.
+    """
+    attempt = lake.find_attempt(collection)
+    state = _read_state(lake, attempt)
+    announce(f"reading {attempt.collection}")
+    clusters = [row["cluster"] for row in state["readings"].select("cluster").collect()]
+    expectations = make_expectations(lake.session, estate, clusters)
+    audit = audit_fleet(state, lake.read(tables.SPECS, attempt), expectations)
+    made = start_attempt(attempt.collection, AUDIT)
+    announce("counting leaders and replicas")
+    lake.append(tables.BALANCE, audit.balance, made)
+    announce("looking for faults")
+    lake.append(tables.FINDINGS, audit.findings, made)
+    audit.topics.unpersist()
+    lake.finish(made, len(clusters), None)
+    return made
 
 
 def _read_state(lake: Lake, attempt: Attempt) -> Mapping[str, DataFrame]:

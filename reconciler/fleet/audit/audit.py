@@ -26,7 +26,9 @@ from reconciler.fleet.audit.racks import check_rack_names
 from reconciler.fleet.audit.topics import describe_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from reconciler.fleet.audit.checks import Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,7 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     totals = weigh_clusters(weighed, clusters, topics)
     found = [
         apply_checks(state["readings"], check_readings()),
-        apply_checks(topics, [*check_health(), *check_durability(), *check_topics()]),
-        apply_checks(topics, check_ownership()),
+        apply_checks(topics, _check_topics()),
         apply_checks(weighed.withColumnRenamed("broker", "id"), check_brokers()),
         apply_checks(clusters, check_rack_names()),
         apply_checks(totals, check_clusters()),
@@ -63,3 +64,10 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     ]
     findings = reduce(DataFrame.unionByName, found).select(*tables.FINDINGS.columns)
     return Audit(findings, join_balance(topics, weighed, racks, totals), topics)
+
+
+def _check_topics() -> Iterator[Check]:
+    yield from check_health()
+    yield from check_durability()
+    yield from check_topics()
+    yield from check_ownership()
