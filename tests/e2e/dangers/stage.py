@@ -101,9 +101,9 @@ class Stage:
             code = run([*arguments, "--bootstrap-servers", self.servers])
         return code, out.getvalue(), err.getvalue()
 
-    def plan(self) -> None:
+    def plan(self, *more: str) -> None:
         """Plan, and note what is said below the line that names the cluster."""
-        code, out, err = self.run(*PLAN)
+        code, out, err = self.run(*PLAN, *more)
         self.planned.append(self._tell(code, [*out.splitlines()[1:], *err.splitlines()]))
 
     def save(self) -> None:
