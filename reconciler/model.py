@@ -99,9 +99,31 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicUsage:
+    """Who uses a topic, as far as a cluster tells, read where it is to be deleted.
+
+    `groups` names the active consumer groups that hold committed offsets on it or read it.
+    `ends` holds the end offset of each partition, `records` how many offsets lie between the
+    starts and the ends, `emptied` whether a partition had records and has none left. `newest_ms`
+    is the latest timestamp of a record, None where there is none. `unseen` says why nobody can
+    tell all that: then the topic counts as used. Units: milliseconds since 1970.
+    """
+
+    seen_at_ms: int
+    groups: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
+    records: int = 0
+    emptied: bool = False
+    newest_ms: int | None = None
+    unseen: str = ""
+    way_out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterState:
     """A cluster as it was read: brokers by id, topics by name.
 
+    `usage` tells who uses the topics that are to be deleted; of all others it tells nothing.
     `config_defaults` holds the value in force for each config key on topics without an override
     of their own; a key on which the brokers disagree is left out. `notes` says what could not be
     seen of the cluster, and what that means for a plan.
@@ -113,6 +135,7 @@ class ClusterState:
     config_defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     notes: tuple[Finding, ...] = ()
     kafka_version: str | None = None
+    usage: Mapping[str, TopicUsage] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +205,28 @@ class AlterConfig:
     unset: frozenset[str]
 
 
-Step = CreateTopic | AddPartitions | AlterConfig
+@dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """Delete the topic of this id; one of the same name that is created later is another."""
+
+    topic: str
+    topic_id: str
+
+
+Step = CreateTopic | AddPartitions | AlterConfig | DeleteTopic
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What a deletion rests on beside the topic's image: it was unused, and has to be still.
+
+    `ends`, `records` and `newest_ms` are those of TopicUsage; a write moves an end.
+    """
+
+    unused_for_ms: int
+    ends: tuple[int, ...]
+    records: int = 0
+    newest_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +320,9 @@ class Outcome:
 class PlannedTopic:
     """One topic of a plan: from `before` to `after`, why that is safe or why it is refused.
 
-    `before` is None for a topic that does not exist. Where `refusals` is not empty nothing is
-    done, and `after` equals `before`: a topic is refused whole.
+    `before` is None for a topic that does not exist; `after`, for one that is to be deleted, and
+    `deletion` then says what that rests on. Where `refusals` is not empty nothing is done, and
+    `after` equals `before`: a topic is refused whole.
     """
 
     name: str
@@ -289,6 +334,7 @@ class PlannedTopic:
     notes: tuple[Finding, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
+    deletion: Deletion | None = None
 
 
 @dataclass(frozen=True, slots=True)

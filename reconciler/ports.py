@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         Answer,
         ClusterState,
         CreateTopic,
+        DeleteTopic,
         TopicState,
+        TopicUsage,
     )
 
 
@@ -46,6 +48,13 @@ class ClusterReader(Protocol):
         """
         ...
 
+    def read_usage(self, names: Collection[str]) -> Mapping[str, TopicUsage]:
+        """Find out who uses topics that are to be deleted; a topic that is gone is left out.
+
+        What cannot be seen is said of the topic: it raises nothing for a topic's sake.
+        """
+        ...
+
 
 class ClusterWriter(Protocol):
     """Sends one request a call: the caller keeps within the controller's record limit.
@@ -71,6 +80,15 @@ class ClusterWriter(Protocol):
         self, steps: Sequence[AlterConfig], *, validate_only: bool = False
     ) -> Mapping[str, Answer]:
         """Set and unset overrides (IncrementalAlterConfigs, KIP-339)."""
+        ...
+
+    def delete_topics(
+        self, steps: Sequence[DeleteTopic], *, validate_only: bool = False
+    ) -> Mapping[str, Answer]:
+        """Delete topics by their ids, never by name (DeleteTopics, KIP-516).
+
+        Brokers cannot be asked whether they would: `validate_only` checks that they can be told.
+        """
         ...
 
 

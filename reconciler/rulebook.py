@@ -149,7 +149,14 @@ _DIFF: tuple[Rule, ...] = (
     Rule("untiering-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
     Rule("gradual-needs-limit", "Steps lead from a limit that is known to another one."),
     Rule("gradual-step", "What a plan leaves for the next ones is said."),
-    Rule("deletion-not-done", "No topic is deleted."),
+    Rule(
+        "deletion-budget", "A plan deletes max_deletes topics at most: none unless it is written."
+    ),
+    Rule("deletion-internal", "A topic that Kafka keeps for itself is not deleted."),
+    Rule("deletion-in-use", "A topic that an active consumer group uses is not deleted."),
+    Rule("deletion-written", "A topic that was written to within unused_for is not deleted."),
+    Rule("deletion-unseen", "A topic that cannot be seen to be unused is not deleted."),
+    Rule("deletion-reassigning", "A topic whose replicas are on the move is not deleted."),
     Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
 )
 

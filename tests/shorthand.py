@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reconciler.diff import diff_topics
 from reconciler.errors import Location
-from reconciler.model import Broker, ClusterState, TopicSpec, TopicState
+from reconciler.model import Broker, ClusterState, Guards, TopicSpec, TopicState, TopicUsage
 from reconciler.plan import build_plan
 from reconciler.plan.explain import explain_topic
 from reconciler.spec.configs import catalogue
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 HERE = Location("topics/shop.yaml", 3)
 CATALOGUE = catalogue()
+NOW_MS = 1_800_000_000_000
+NONE = Guards()
+ONE = Guards(max_deletes=1)
 
 
 def brokers(*racks: str | None) -> tuple[Broker, ...]:
@@ -55,19 +59,34 @@ def cluster(
     return ClusterState("cluster-1", tuple(nodes), {t.name: t for t in topics}, defaults or {})
 
 
+def unused_cluster(*topics: TopicState, **found: Any) -> ClusterState:
+    """Return a cluster whose topics nobody uses, unless `found` says otherwise of all of them."""
+    usage = {
+        t.name: TopicUsage(NOW_MS, **{"ends": (0,) * len(t.assignment), **found}) for t in topics
+    }
+    return replace(cluster(*topics), usage=usage)
+
+
 def diff(
-    wished: TopicSpec, state: ClusterState | None = None, excluded: Collection[int] = ()
+    wished: TopicSpec,
+    state: ClusterState | None = None,
+    excluded: Collection[int] = (),
+    guards: Guards = NONE,
 ) -> TopicDiff:
     """Compare one spec with a cluster."""
-    (found,) = diff_topics([wished], state or cluster(), CATALOGUE, excluded)
+    (found,) = diff_topics([wished], state or cluster(), CATALOGUE, excluded, guards)
     return found
 
 
 def plan(
-    wished: Iterable[TopicSpec], state: ClusterState, excluded: Collection[int] = (), **more: Any
+    wished: Iterable[TopicSpec],
+    state: ClusterState,
+    excluded: Collection[int] = (),
+    guards: Guards = NONE,
+    **more: Any,
 ) -> Plan:
     """Diff and plan in one go, for the cluster `prod`."""
-    diffs = diff_topics(wished, state, CATALOGUE, excluded)
+    diffs = diff_topics(wished, state, CATALOGUE, excluded, guards)
     return build_plan("prod", diffs, state, excluded=excluded, **more)
 
 

@@ -46,16 +46,17 @@ def apply_plan(
     """
     from reconciler import apply as stage
     from reconciler.kafka import KafkaReader, KafkaWriter
-    from reconciler.plan import steps_of
+    from reconciler.plan import is_deletion, steps_of
 
     record = record or begin_record(plan)
-    names = [topic.name for topic in plan.topics if steps_of(topic)]
+    deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
+    names = {topic.name for topic in plan.topics if steps_of(topic)}.difference(deleted)
     with open_connection(estate, plan.cluster, bootstrap_servers) as connection:
         audit = _Audit(connection, record)
         audit.check(plan)
         with audit.keep_errors():
             reader = KafkaReader(connection)
-            reader.check_rights(names, for_apply=True)
+            reader.check_rights(names, for_apply=True, deleted=deleted)
             with _hold_lock(connection, record, lock_timeout_s, observe_wait) as lease:
                 applied = stage.apply_plan(
                     plan,

@@ -49,12 +49,21 @@ def read_cluster(
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
         state = reader.read_cluster(config_of=names)
+        state = replace(state, usage=reader.read_usage(_list_doomed(estate, cluster, state)))
         planned = [
             diff.spec.name
             for diff in _diff(estate, cluster, specs, state)
             if diff.changes or diff.refusals or diff.notes
         ]
         return identify_topics(state, reader.read_topic_ids(state.topics.keys() & planned))
+
+
+def _list_doomed(estate: Estate, cluster: str, state: ClusterState) -> list[str]:
+    """List the topics that are to be deleted, where any may be: only those are asked about."""
+    if not find_cluster(estate, cluster).guards.max_deletes:
+        return []
+    specs = estate.topics_for(cluster)
+    return [spec.name for spec in specs if spec.absent and spec.name in state.topics]
 
 
 def build_plan(
@@ -99,8 +108,20 @@ def build_plan(
     scope = Scope(topics, changes.ref if changes else None)
     left_out = _note_scope(changes, len(specs), len(every), plan) if changes else ()
     plan = replace(plan, commit=commit, scope=scope, notes=(*left_out, *plan.notes))
+    plan = replace(plan, notes=(*plan.notes, *_warn_of_strange_cluster(entry, plan)))
     live = _count_governed(entry, state)
     return stage.guard_plan(plan, entry.guards, live, entry.where("guards.max_changed"))
+
+
+def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
+    """Warn where topics go and nothing but an address says which cluster they go from."""
+    from reconciler.errors import Finding, Severity
+    from reconciler.plan import is_deletion
+
+    if entry.cluster_id is None and any(map(is_deletion, plan.topics)):
+        what = f"topics are to be deleted, and nothing says that this cluster is {entry.name}"
+        way_out = f"write cluster_id: {plan.cluster_id} in clusters.yaml, if it is"
+        yield Finding("cluster-id", what, way_out, entry.location, Severity.WARNING)
 
 
 def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
@@ -122,7 +143,7 @@ def _diff(
     entry = find_cluster(estate, cluster)
     release, offered = catalogue(entry.kafka_version), entry.known_configs
     managed = leave_unoffered(state, offered)
-    diffs = diff_topics(specs, managed, release, entry.exclude_brokers)
+    diffs = diff_topics(specs, managed, release, entry.exclude_brokers, entry.guards)
     judged = judge_changes(diffs, managed, make_judge(entry, release))
     return note_unoffered(judged, state, offered)
 

@@ -19,7 +19,7 @@ from reconciler.errors import (
     RefusedPlanError,
     StalePlanError,
 )
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, OutcomeKind
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +99,7 @@ def begin_record(plan: Plan) -> ApplyRecord:
     return ApplyRecord(
         started=datetime.now(UTC),
         author=find_author(),
-        version=version("reconciler"),
+        version=version("kafka-reconciler"),
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
         fingerprint=fingerprint_plan(plan),
@@ -117,6 +117,8 @@ def _verb(step: Step) -> str:
             return "expand"
         case AlterConfig():
             return "configure"
+        case DeleteTopic():
+            return "delete"
         case _:
             assert_never(step)
 

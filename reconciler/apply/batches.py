@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +30,8 @@ def count_records(step: Step) -> int:
             return len(rows)
         case AlterConfig():
             return len(step.set) + len(step.unset)
+        case DeleteTopic():
+            return 1  # the controller writes one, and drops partitions and configs with it
         case _:
             assert_never(step)
 
@@ -57,7 +59,7 @@ def split_step(step: Step) -> tuple[Step, Step | None]:
         case AddPartitions(topic=topic, first=first, added=rows):
             rest = AddPartitions(topic, first + MAX_RECORDS, rows[MAX_RECORDS:])
             return replace(step, added=rows[:MAX_RECORDS]), rest if rest.added else None
-        case AlterConfig():
+        case AlterConfig() | DeleteTopic():
             return step, None
         case _:
             assert_never(step)
@@ -77,5 +79,8 @@ def send_batch(
         case AlterConfig():
             configs = [step for step in batch if isinstance(step, AlterConfig)]
             return writer.alter_configs(configs, validate_only=validate_only)
+        case DeleteTopic():
+            deletions = [step for step in batch if isinstance(step, DeleteTopic)]
+            return writer.delete_topics(deletions, validate_only=validate_only)
         case _:
             assert_never(batch[0])

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from reconciler.apply.applied import Applied, StepAnswered
 from reconciler.apply.batches import make_batches, send_batch, split_step
-from reconciler.apply.preconditions import find_moved_brokers, find_other_cluster, find_recreated
+from reconciler.apply.deletions import SecondLook, look_again
+from reconciler.apply.preconditions import find_moved, find_other_cluster
 from reconciler.apply.progress import Progress, conclude
+from reconciler.apply.remaining import Remaining
 from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.apply.sight import look, look_everywhere
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
@@ -20,26 +22,28 @@ from reconciler.model import (
     Answer,
     AnswerKind,
     CreateTopic,
+    DeleteTopic,
     Outcome,
     OutcomeKind,
 )
-from reconciler.plan import list_refusals, steps_of
+from reconciler.plan import is_deletion, list_refusals, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reconciler.apply.remaining import Remaining
-    from reconciler.model import ClusterState, Plan, Step
+    from reconciler.model import Plan, PlannedTopic, Step
     from reconciler.ports import Clock, ClusterReader, ClusterWriter, Lease
 
 PHASES: tuple[tuple[str, type[Step]], ...] = (
     ("create", CreateTopic),
     ("expand", AddPartitions),
     ("configure", AlterConfig),
+    ("delete", DeleteTopic),
 )
 IN_FLIGHT = 3
 PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
+NOT_ALL_DONE = "something else of the plan failed or is refused, and deletions come last"
 
 
 class Unlocked:
@@ -115,7 +119,10 @@ class _Run:
             raise StalePlanError(elsewhere)
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
         found = look(self.reader, planned)
-        self._refuse_stale(state, ids, found)
+        second = self._look_twice({n: planned[n] for n, left in found.items() if left.steps})
+        if moved := list(find_moved(self.plan, state, ids, found, second)):
+            raise StalePlanError(moved)
+        found |= dict.fromkeys(second.gone, Remaining())
         for name, remaining in found.items():
             if remaining.is_done:
                 self.already_done.append(name)
@@ -137,8 +144,13 @@ class _Run:
             self.clock.sleep(pause)
 
     def execute(self) -> None:
-        """Do creates, then expansions, then configs; a failed topic does not stop the others."""
+        """Do creates, expansions, configs, deletions; a failed topic does not stop the others.
+
+        But for deletions: what is to go may be what something else was to replace.
+        """
         for phase, kind in PHASES:
+            if kind is DeleteTopic:
+                self._hold_back()
             while steps := self._next_steps(kind):
                 self._settle(phase, steps)
 
@@ -175,15 +187,24 @@ class _Run:
         ordered = tuple(sorted(outcomes, key=lambda o: o.topic))
         return Applied(ordered, self.stopped == INTERRUPTED, self.cause)
 
-    def _refuse_stale(
-        self, state: ClusterState, ids: Mapping[str, str], found: Mapping[str, Remaining]
-    ) -> None:
-        moved = [*find_recreated(self.plan, ids)]
-        moved += [finding for remaining in found.values() for finding in remaining.moved]
-        steps = [step for remaining in found.values() for step in remaining.steps]
-        moved += find_moved_brokers(steps, self.plan.brokers, state.brokers)
-        if moved:
-            raise StalePlanError(moved)
+    def _hold_back(self) -> None:
+        """Look at deletions a last time: none is sent of what is used, or if not all is done."""
+        doomed = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
+        failed = any(topic.failure for topic in self.topics.values())
+        if failed or list_refusals(self.plan):
+            for topic in doomed.values():
+                topic.hold_back(NOT_ALL_DONE)
+            return
+        second = self._look_twice({name: topic.planned for name, topic in doomed.items()})
+        for name, findings in second.used.items():
+            doomed[name].hold_back(findings[0].what)
+        for name in second.gone:
+            self.already_done.append(name)
+            del self.topics[name]
+
+    def _look_twice(self, topics: Mapping[str, PlannedTopic]) -> SecondLook:
+        doomed = {name: topic for name, topic in topics.items() if is_deletion(topic)}
+        return look_again(self.reader, self.clock, doomed, PAUSES_S)
 
     def _next_steps(self, kind: type[Step]) -> list[Step]:
         """Take the next step of `kind` from every topic that has not failed."""

@@ -12,6 +12,8 @@ from reconciler.plan import steps_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from reconciler.apply.deletions import SecondLook
+    from reconciler.apply.remaining import Remaining
     from reconciler.model import Broker, ClusterState, Plan, Step
 
 NAMED = 3
@@ -23,6 +25,23 @@ def find_other_cluster(plan: Plan, state: ClusterState) -> Iterator[Finding]:
         what = f"the plan is for cluster {plan.cluster_id}, this one is {state.cluster_id}"
         way_out = f"apply it to {plan.cluster}, or plan for this cluster"
         yield Finding("plan-cluster", what, way_out)
+
+
+def find_moved(
+    plan: Plan,
+    state: ClusterState,
+    ids: Mapping[str, str],
+    found: Mapping[str, Remaining],
+    second: SecondLook,
+) -> Iterator[Finding]:
+    """Name everything that moved: topics, what is to be deleted of them, and brokers."""
+    yield from find_recreated(plan, ids)
+    for remaining in found.values():
+        yield from remaining.moved
+    for findings in second.used.values():
+        yield from findings
+    steps = [step for remaining in found.values() for step in remaining.steps]
+    yield from find_moved_brokers(steps, plan.brokers, state.brokers)
 
 
 def find_recreated(plan: Plan, ids: Mapping[str, str]) -> Iterator[Finding]:

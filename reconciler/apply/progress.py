@@ -13,6 +13,7 @@ from reconciler.model import (
     Answer,
     AnswerKind,
     CreateTopic,
+    DeleteTopic,
     Outcome,
     OutcomeKind,
     Step,
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from reconciler.model import PlannedTopic
 
 CONTRADICTIONS: Mapping[type[Step], str] = MappingProxyType(
-    {CreateTopic: "TOPIC_ALREADY_EXISTS", AddPartitions: "INVALID_PARTITIONS"}
+    {
+        CreateTopic: "TOPIC_ALREADY_EXISTS",
+        AddPartitions: "INVALID_PARTITIONS",
+        DeleteTopic: "UNKNOWN_TOPIC_ID",
+    }
 )
 """Refusals that say a step is done already, by a request whose answer was lost."""
 
@@ -38,6 +43,7 @@ class Progress:
     """One topic: the steps still to do, whether any was sent, its last answer, its failure.
 
     `believed` is a refusal that was taken to say that a step is done; the brokers have to show it.
+    `held_back` says why its steps were not sent after all.
     """
 
     planned: PlannedTopic
@@ -47,6 +53,7 @@ class Progress:
     failure: Answer | None = None
     believed: Answer | None = None
     shown: bool = False
+    held_back: str = ""
 
     def send(self) -> None:
         """Note that a step is on its way: from here on it may be done."""
@@ -65,6 +72,11 @@ class Progress:
         self.sent = True
         self.believed = self.answer
         self.take(Answer(AnswerKind.ACCEPTED))
+
+    def hold_back(self, why: str) -> None:
+        """Give up what is left to do, unsent. A topic that failed before keeps its reason."""
+        if not self.failure:
+            self.held_back, self.todo = why, []
 
     def learn(self, steps: Iterable[Step]) -> None:
         """Take over what the brokers show to be left, unless they lag behind what they accepted."""
@@ -104,6 +116,8 @@ def _order(step: Step) -> tuple[int, int]:
             return (1, first)
         case AlterConfig():
             return (2, 0)
+        case DeleteTopic():
+            return (3, 0)
         case _:
             assert_never(step)
 
@@ -141,6 +155,8 @@ def _conclude_seen(topic: Progress, left: Remaining, reason: str) -> Outcome:
 
 def _conclude_unsent(topic: Progress, stopped: str) -> Outcome:
     name = topic.planned.name
+    if topic.held_back:
+        return Outcome(name, OutcomeKind.NOT_ATTEMPTED, topic.held_back)
     if topic.failure is None:
         return Outcome(name, OutcomeKind.NOT_ATTEMPTED, f"{stopped} before its turn")
     return Outcome(name, OutcomeKind.FAILED, _reason(topic, stopped))
@@ -165,5 +181,7 @@ def describe_step(step: Step) -> str:
             return f"partitions {first} to {last}" if last > first else f"partition {first}"
         case AlterConfig():
             return ", ".join(sorted({*step.set, *step.unset}))
+        case DeleteTopic():
+            return "its deletion"
         case _:
             assert_never(step)

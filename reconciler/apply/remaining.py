@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from reconciler.diff import managed_overrides
 from reconciler.errors import Finding
 from reconciler.model import AddPartitions, AlterConfig, CreateTopic
-from reconciler.plan import alter_config, steps_of
+from reconciler.plan import alter_config, is_deletion, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,6 +40,8 @@ def find_remaining(
 
     `with_config` false leaves configs out, for a view that did not ask for them.
     """
+    if is_deletion(topic):
+        return _undeleted(topic, live)
     if not steps_of(topic) or topic.after is None:
         return Remaining()
     if live is None:
@@ -62,13 +64,27 @@ def find_in_views(
     """Compare with what several brokers show: the most advanced view counts.
 
     A topic or partition that one broker lacks may only not have reached it yet. Where brokers of
-    equal partition count differ, one that shows a foreign change outweighs the others.
+    equal partition count differ, one that shows a foreign change outweighs the others. A topic
+    that is to go is there as long as any broker shows it: one that lags may not know it yet.
     """
     shown = [view for view in views if view is not None]
     newest = max((len(view.assignment) for view in shown), default=0)
     candidates: list[TopicState | None] = [v for v in shown if len(v.assignment) == newest]
     found = [find_remaining(topic, view, with_config=with_config) for view in candidates or [None]]
     return min(found, key=lambda remaining: (not remaining.moved, len(remaining.steps)))
+
+
+def _undeleted(topic: PlannedTopic, live: TopicState | None) -> Remaining:
+    """Return the deletion where the topic is still there, and as large as it was.
+
+    Whether it is still the same topic, and unused, is asked apart: no view tells that.
+    """
+    then = len(topic.before.assignment) if topic.before else 0
+    if live is None:
+        return Remaining()
+    if len(live.assignment) != then:
+        return _moved(topic, f"it has {_count(len(live.assignment))}, not {then} as planned on")
+    return Remaining(steps_of(topic))
 
 
 def _missing(topic: PlannedTopic, after: TopicImage) -> Remaining:

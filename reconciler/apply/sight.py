@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.apply.remaining import Remaining, find_in_views, find_remaining
 from reconciler.errors import ClusterError, Finding
 from reconciler.model import AlterConfig
-from reconciler.plan import steps_of
+from reconciler.plan import is_deletion, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,10 +24,11 @@ def look(reader: ClusterReader, topics: Mapping[str, PlannedTopic]) -> dict[str,
     if not topics:
         return {}
     views = _read_views(reader, topics, topics)
-    return {
+    found = {
         name: find_in_views(topic, [view.get(name) for view in views])
         for name, topic in topics.items()
     }
+    return found | _find_replaced(reader, topics, found)
 
 
 def look_everywhere(
@@ -41,13 +42,30 @@ def look_everywhere(
     """
     configured = {name for name, topic in topics.items() if _alters_config(topic)}
     views = _read_views(reader, topics, configured)
-    return {
+    found = {
         name: _least_advanced(
             topic,
             [find_remaining(topic, v.get(name), with_config=name in configured) for v in views],
         )
         for name, topic in topics.items()
     }
+    return found | _find_replaced(reader, topics, found)
+
+
+def _find_replaced(
+    reader: ClusterReader, topics: Mapping[str, PlannedTopic], found: Mapping[str, Remaining]
+) -> dict[str, Remaining]:
+    """Return what is deleted although brokers show its name: another topic has it by now.
+
+    A producer that is still about can bring that, where brokers create topics by themselves.
+    """
+    shown = [n for n, t in topics.items() if is_deletion(t) and not found[n].is_done]
+    ids = reader.read_topic_ids(shown) if shown else {}
+    return {name: Remaining() for name in ids if ids[name] != _planned_id(topics[name])}
+
+
+def _planned_id(topic: PlannedTopic) -> str | None:
+    return topic.before.topic_id if topic.before else None
 
 
 def _read_views(

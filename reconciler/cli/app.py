@@ -57,7 +57,7 @@ class Verbs(click.Group):
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="reconciler")
+@click.version_option(package_name="kafka-reconciler")
 def group() -> None:
     """Kafka topics as code: plan in the pull request, apply on merge, balanced by design."""
 

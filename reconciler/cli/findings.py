@@ -79,7 +79,7 @@ def render_sarif(findings: Sequence[Finding]) -> str:
     rules = sorted({finding.rule for finding in findings})
     driver = {
         "name": "reconciler",
-        "version": version("reconciler"),
+        "version": version("kafka-reconciler"),
         "rules": [{"id": rule, "shortDescription": {"text": RULES[rule].says}} for rule in rules],
     }
     worst_first = sorted(findings, key=lambda finding: list(Severity).index(finding.severity))

@@ -26,6 +26,7 @@ TITLES = {
     "create": "creating topics",
     "expand": "adding partitions",
     "configure": "altering configs",
+    "delete": "deleting topics",
     "verify": "seen on every broker",
 }
 

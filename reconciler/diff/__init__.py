@@ -5,6 +5,7 @@ is silent. Forbidden here: deciding where replicas go, and anything that reads t
 """
 
 from reconciler.diff.brokers import eligible_brokers
+from reconciler.diff.deletions import describe_time, object_to_use
 from reconciler.diff.fields import (
     NOT_MANAGED_KEYS,
     FieldChange,
@@ -19,10 +20,12 @@ __all__ = [
     "ConfigEquality",
     "FieldChange",
     "TopicDiff",
+    "describe_time",
     "diff_topics",
     "eligible_brokers",
     "leave_unoffered",
     "managed_overrides",
     "note_unoffered",
+    "object_to_use",
     "wished_partitions",
 ]

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
 
 def leave_unoffered(state: ClusterState, offered: Collection[str] | None) -> ClusterState:
-    """Take the overrides out of a state that are not among the configs on offer; None: all are."""
+    """Take the overrides out of a state that are not among the configs on offer; None: all are.
+
+    A topic that is to be deleted keeps them: its retention tells how old lost records were.
+    """
     if offered is None:
         return state
-    topics = {name: _leave(topic, offered) for name, topic in state.topics.items()}
+    topics = {
+        name: topic if name in state.usage else _leave(topic, offered)
+        for name, topic in state.topics.items()
+    }
     return replace(state, topics=topics)
 
 

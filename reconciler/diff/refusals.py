@@ -130,17 +130,6 @@ def refuse_untiering(
         )
 
 
-def refuse_deletion(spec: TopicSpec, state: TopicState | None) -> Iterator[Finding]:
-    """Refuse to delete."""
-    if state is not None:
-        yield Finding(
-            "deletion-not-done",
-            f"state: absent asks to delete {spec.name}, which reconciler does not do",
-            "delete it by hand once nothing uses it, or take the document out of the estate",
-            spec.where("state"),
-        )
-
-
 def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
     """Name the overrides that no spec can speak of."""
     for key, value in sorted(state.config.items()):

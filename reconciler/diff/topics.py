@@ -6,11 +6,12 @@ Every field that differs becomes work, a refusal, or a note that it is not manag
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from reconciler.diff.brokers import Brokers
+from reconciler.diff.deletions import refuse_deletion
 from reconciler.diff.fields import (
     FieldChange,
     compare_fields,
@@ -24,19 +25,22 @@ from reconciler.diff.gradual import lower_gradually
 from reconciler.diff.refusals import (
     note_not_managed,
     refuse_change,
-    refuse_deletion,
     refuse_expansion,
     refuse_look_alikes,
     refuse_min_insync,
     refuse_unknown_counts,
     refuse_untiering,
 )
+from reconciler.model import Deletion, Guards
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from reconciler.errors import Finding
     from reconciler.model import Assignment, ClusterState, TopicSpec, TopicState
+
+
+NO_GUARDS = Guards()
 
 
 class ConfigEquality(Protocol):
@@ -53,7 +57,8 @@ class TopicDiff:
 
     `new_partitions` counts the partitions to place, of `replication_factor` replicas each;
     `manual` holds their rows where the spec lists them. `config` holds the managed overrides as
-    they would be afterwards. With `refusals` nothing of the topic is done.
+    they would be afterwards. `deletion` says what deleting the topic rests on, where that is what
+    is to be done. With `refusals` nothing of the topic is done.
     """
 
     spec: TopicSpec
@@ -65,6 +70,7 @@ class TopicDiff:
     config: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     refusals: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
+    deletion: Deletion | None = None
 
 
 def diff_topics(
@@ -72,22 +78,33 @@ def diff_topics(
     cluster: ClusterState,
     equality: ConfigEquality,
     excluded: Collection[int] = (),
+    guards: Guards = NO_GUARDS,
 ) -> tuple[TopicDiff, ...]:
     """Compare every spec with the cluster.
 
-    `excluded` names brokers that take nothing new. Returns one diff a spec, by topic name.
+    `excluded` names brokers that take nothing new; `guards` says whether topics may be deleted,
+    and as they stand by default none may. Returns one diff a spec, by topic name.
     """
-    judge = _Judge(cluster, equality, frozenset(excluded))
-    return tuple(judge.diff(spec) for spec in sorted(specs, key=lambda spec: spec.name))
+    wished = sorted(specs, key=lambda spec: spec.name)
+    deletions = sum(spec.absent and spec.name in cluster.topics for spec in wished)
+    judge = _Judge(cluster, equality, frozenset(excluded), guards, deletions)
+    return tuple(judge.diff(spec) for spec in wished)
 
 
 class _Judge:
     """Holds what all topics of one comparison share."""
 
     def __init__(
-        self, cluster: ClusterState, equality: ConfigEquality, excluded: frozenset[int]
+        self,
+        cluster: ClusterState,
+        equality: ConfigEquality,
+        excluded: frozenset[int],
+        guards: Guards,
+        deletions: int,
     ) -> None:
         self.cluster = cluster
+        self.guards = guards
+        self.deletions = deletions
         self.equality = equality
         self.brokers = Brokers(cluster.brokers, excluded)
         self.look_alikes: dict[str, list[str]] = defaultdict(list)
@@ -97,8 +114,25 @@ class _Judge:
     def diff(self, spec: TopicSpec) -> TopicDiff:
         state = self.cluster.topics.get(spec.name)
         if spec.absent:
-            return TopicDiff(spec, state, refusals=tuple(refuse_deletion(spec, state)))
+            return TopicDiff(spec, None) if state is None else self._delete(spec, state)
         return self._create(spec) if state is None else self._alter(spec, state)
+
+    def _delete(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
+        usage = self.cluster.usage.get(spec.name)
+        in_force = {**self.cluster.config_defaults, **managed_overrides(state)}
+        refusals = refuse_deletion(spec, state, self.guards, usage, in_force, wanted=self.deletions)
+        rests_on = Deletion(self.guards.unused_for_ms, ())
+        if usage is not None:
+            rests_on = replace(
+                rests_on, ends=usage.ends, records=usage.records, newest_ms=usage.newest_ms
+            )
+        return TopicDiff(
+            spec,
+            state,
+            changes=(FieldChange("topic", spec.name, None),),
+            refusals=tuple(refusals),
+            deletion=rests_on,
+        )
 
     def _create(self, spec: TopicSpec) -> TopicDiff:
         partitions = wished_partitions(spec)

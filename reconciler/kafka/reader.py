@@ -25,6 +25,7 @@ from reconciler.kafka.rights import (
     refuse_missing,
 )
 from reconciler.kafka.topics import is_behind, read_topic
+from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views
 from reconciler.model import Broker, ClusterState
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import TopicState
+    from reconciler.model import TopicState, TopicUsage
 
 _NO_TOPIC = "reconciler.visibility-check"  # hidden exactly where some topics may be
 
@@ -105,15 +106,24 @@ class KafkaReader:
             if not isinstance(topic, KafkaError)
         }
 
-    def check_rights(self, names: Collection[str], *, for_apply: bool) -> None:
+    def read_usage(self, names: Collection[str]) -> Mapping[str, TopicUsage]:
+        """Find out who uses topics that are to be deleted; a topic that is gone is left out.
+
+        Cost: 0.3 s, four requests a broker, and one or two for every active consumer group.
+        """
+        return read_usage(self._connection, names) if names else {}
+
+    def check_rights(
+        self, names: Collection[str], *, for_apply: bool, deleted: Collection[str] = ()
+    ) -> None:
         """Refuse by name what the account may not do.
 
         A plan's rights on topics are checked by the reading itself; apply's are asked for here,
-        on the topics that it would create or change.
+        on the topics that it would create or change, and on those of `deleted`.
         """
         check_plan_rights(self._connection)
-        if for_apply and names:
-            check_apply_rights(self._connection, names)
+        if for_apply and (names or deleted):
+            check_apply_rights(self._connection, names, deleted)
 
     def _refuse_blindness(self, found: _Found, *, everything: bool) -> None:
         """Refuse where a topic that was asked for may be there, unseen."""

@@ -85,13 +85,21 @@ def check_plan_rights(connection: Connection) -> None:
         raise ClusterError([_missing(connection, "Describe", ())])
 
 
-def check_apply_rights(connection: Connection, names: Collection[str]) -> None:
-    """Refuse where apply lacks a right on a topic that it would create or change.
+_DELETE: Mapping[AclOperation, str] = {
+    AclOperation.DESCRIBE: "Describe",
+    AclOperation.DELETE: "Delete",
+}
+
+
+def check_apply_rights(
+    connection: Connection, names: Collection[str], deleted: Collection[str] = ()
+) -> None:
+    """Refuse where apply lacks a right on a topic that it would create or change, or delete.
 
     Errors: ClusterError, one finding for each right that is missing.
     """
     what = f"asking for rights on {connection.entry.name}"
-    lacking = connection.ask(lambda client: _find_lacking(client, names), what)
+    lacking = connection.ask(lambda client: _find_lacking(client, names, deleted), what)
     refuse_missing(connection, lacking)
 
 
@@ -102,17 +110,19 @@ def refuse_missing(connection: Connection, lacking: Mapping[str, Collection[str]
         raise ClusterError(findings)
 
 
-def _find_lacking(client: AdminClient, names: Collection[str]) -> dict[str, list[str]]:
+def _find_lacking(
+    client: AdminClient, names: Collection[str], deleted: Collection[str]
+) -> dict[str, list[str]]:
     lacking: dict[str, list[str]] = {}
     absent = []
-    for name, found in describe_topics(client, names).items():
+    for name, found in describe_topics(client, {*names, *deleted}).items():
         if not isinstance(found, KafkaError):
-            for operation, right in _APPLY.items():
+            for operation, right in (_DELETE if name in deleted else _APPLY).items():
                 if operation not in (found.authorized_operations or ()):
                     lacking.setdefault(right, []).append(name)
         elif is_denial(found):
             lacking.setdefault("Describe", []).append(name)
-        else:
+        elif name not in deleted:
             absent.append(name)
     if denied := _find_uncreatable(client, absent):
         lacking["Create"] = denied

@@ -1,4 +1,4 @@
-"""Writing: one request a call, and an honest answer for every item of it. Nothing is deleted."""
+"""Writing: one request a call, and an honest answer for every item of it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from reconciler.errors import ClusterError
+from reconciler.kafka.deletion import delete_by_id
 from reconciler.kafka.errors import read_answer
 from reconciler.model import Answer, AnswerKind
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import AddPartitions, AlterConfig, CreateTopic, Step
+    from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, Step
 
 S = TypeVar("S", bound="Step")
 
@@ -86,6 +87,14 @@ class KafkaWriter:
                 ).items()
             },
         )
+
+    def delete_topics(
+        self, steps: Sequence[DeleteTopic], *, validate_only: bool = False
+    ) -> Mapping[str, Answer]:
+        """Delete topics by their ids; with `validate_only`, see only that they can be told."""
+        if not steps:
+            return {}
+        return delete_by_id(self._connection, steps, validate_only=validate_only)
 
     def _request(
         self, steps: Sequence[S], send: Callable[[AdminClient], Mapping[str, Future[Any]]]

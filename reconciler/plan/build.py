@@ -75,6 +75,9 @@ def build_plan(
     wanted = {diff.spec.name for diff in diffs} | set(ignored)
     after = {name: topic.assignment for name, topic in state.topics.items()}
     after |= {topic.name: topic.after.assignment for topic in planned if topic.after}
+    for topic in planned:  # what goes is there while the rest is placed, and is not afterwards
+        if topic.before and topic.after is None:
+            del after[topic.name]
     return Plan(
         cluster=cluster,
         cluster_id=state.cluster_id,
@@ -132,6 +135,8 @@ def _plan_topic(
     diff: TopicDiff, rows: Assignment, risks: tuple[RiskNote, ...], brokers: Collection[int]
 ) -> PlannedTopic:
     before = _image(diff)
+    if diff.deletion is not None:
+        return _plan_deletion(diff, before, risks)
     existing = before.assignment if before else ()
     wished = TopicImage(before.topic_id if before else None, existing + rows, diff.config)
     after = before if diff.refusals else wished
@@ -146,6 +151,21 @@ def _plan_topic(
         notes=diff.notes,
         balance_before=measure_balance([existing], brokers) if placed and before else None,
         balance_after=measure_balance([wished.assignment], brokers) if placed else None,
+    )
+
+
+def _plan_deletion(
+    diff: TopicDiff, before: TopicImage | None, risks: tuple[RiskNote, ...]
+) -> PlannedTopic:
+    return PlannedTopic(
+        name=diff.spec.name,
+        location=diff.spec.location,
+        before=before,
+        after=before if diff.refusals else None,
+        risks=risks,
+        refusals=diff.refusals,
+        notes=diff.notes,
+        deletion=None if diff.refusals else diff.deletion,
     )
 
 

@@ -21,6 +21,7 @@ from reconciler.model import (
     AlterConfig,
     Commit,
     CreateTopic,
+    DeleteTopic,
     Plan,
     PlannedTopic,
     Step,
@@ -47,7 +48,10 @@ _STEP_NAMES: dict[type[Step], StepName] = {
     CreateTopic: "create_topic",
     AddPartitions: "add_partitions",
     AlterConfig: "alter_config",
+    DeleteTopic: "delete_topic",
 }
+
+_ACTIONS: dict[StepName, Action] = {"create_topic": "create", "delete_topic": "delete"}
 
 
 def encode_plan(plan: Plan) -> str:
@@ -92,8 +96,14 @@ def fingerprint_plan(plan: Plan) -> str:
         "cluster": [plan.cluster, plan.cluster_id],
         "brokers": [[broker.id, broker.rack] for broker in plan.brokers if broker.id in used],
         "topics": [
-            [resource.name, resource.change, resource.risks, [f.rule for f in resource.refusals]]
-            for resource in map(_resource, plan.topics)
+            [
+                resource.name,
+                resource.change,
+                resource.risks,
+                [f.rule for f in resource.refusals],
+                *_rest_of(topic),
+            ]
+            for topic, resource in zip(plan.topics, map(_resource, plan.topics), strict=True)
         ],
     }
     if plan.refusals:
@@ -111,6 +121,12 @@ def _digest(value: object) -> str:
     return sha256(_canonical(value).encode(errors="surrogatepass")).hexdigest()
 
 
+def _rest_of(topic: PlannedTopic) -> list[object]:
+    """Return what else a deletion rests on: a write moves it, a record that expires does not."""
+    deletion = topic.deletion
+    return [] if deletion is None else [deletion.unused_for_ms, deletion.ends]
+
+
 def summarise(plan: Plan) -> SummaryDocument:
     """Count a plan's topics."""
     steps = [step for topic in plan.topics for step in steps_of(topic)]
@@ -118,6 +134,7 @@ def summarise(plan: Plan) -> SummaryDocument:
         create=sum(isinstance(step, CreateTopic) for step in steps),
         expand=sum(isinstance(step, AddPartitions) for step in steps),
         configure=sum(isinstance(step, AlterConfig) for step in steps),
+        delete=sum(isinstance(step, DeleteTopic) for step in steps),
         refused=sum(bool(topic.refusals) for topic in plan.topics),
         unchanged=plan.unchanged,
         live=plan.live_topics,
@@ -193,7 +210,7 @@ def _document(plan: Plan) -> PlanDocument:
 
 def _resource(topic: PlannedTopic) -> ResourceDocument:
     steps = tuple(_STEP_NAMES[type(step)] for step in steps_of(topic))
-    action: Action = "create" if "create_topic" in steps else "update" if steps else "no-op"
+    action: Action = _ACTIONS.get(steps[0], "update") if steps else "no-op"
     return ResourceDocument(
         address=f"kafka_topic.{topic.name}",
         name=topic.name,
@@ -207,6 +224,7 @@ def _resource(topic: PlannedTopic) -> ResourceDocument:
         notes=topic.notes,
         balance_before=topic.balance_before,
         balance_after=topic.balance_after,
+        deletion=topic.deletion,
     )
 
 
@@ -255,6 +273,7 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
         notes=resource.notes,
         balance_before=resource.balance_before,
         balance_after=resource.balance_after,
+        deletion=resource.deletion,
     )
 
 

@@ -11,14 +11,18 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.errors import Finding, Location
-from reconciler.model import Balance, Broker, LevelResult, RiskNote, Scope
+from reconciler.model import Balance, Broker, Deletion, LevelResult, RiskNote, Scope
 
-FORMAT_VERSION = "1.0"
-"""Major: a reader that does not know it refuses. Minor: only added fields, which it may skip."""
+FORMAT_VERSION = "1.1"
+"""Major: a reader that does not know it refuses. Minor: added fields, which it may skip.
 
-Action = Literal["no-op", "create", "update"]
+1.1 added deletions. A reader of 1.0 reads every plan without one as before, and refuses one with a
+deletion for its action, as it must.
+"""
+
+Action = Literal["no-op", "create", "update", "delete"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-StepName = Literal["create_topic", "add_partitions", "alter_config"]
+StepName = Literal["create_topic", "add_partitions", "alter_config", "delete_topic"]
 
 
 class _Document(BaseModel):
@@ -57,6 +61,7 @@ class ResourceDocument(_Document):
     notes: tuple[Finding, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
+    deletion: Deletion | None = None
 
 
 class ClusterDocument(_Document):
@@ -77,6 +82,7 @@ class SummaryDocument(_Document):
     create: int
     expand: int
     configure: int
+    delete: int = 0
     refused: int
     unchanged: int
     live: int

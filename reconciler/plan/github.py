@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Severity, escape_unprintable
 from reconciler.plan.codec import fingerprint_plan
-from reconciler.plan.steps import steps_of
+from reconciler.plan.steps import is_deletion, steps_of
 from reconciler.plan.text import count_changes, count_strangers
 
 if TYPE_CHECKING:
@@ -71,14 +71,18 @@ def _conclude(plan: Plan) -> str:
 
 
 def annotate_plan(plan: Plan) -> Iterator[Annotation]:
-    """Yield refusals as errors, risks as warnings, or notices once acknowledged, then notes."""
+    """Yield refusals as errors, risks as warnings, or notices once acknowledged, then notes.
+
+    A deletion stays a warning: it is what a reviewer is to see first.
+    """
     yield from map(annotate, plan.refusals)
     for topic in plan.topics:
         for refusal in topic.refusals:
             yield annotate(refusal, topic)
     for topic in plan.topics:
         for note in topic.risks if steps_of(topic) else ():
-            severity = Severity.NOTE if note.acknowledged else Severity.WARNING
+            quiet = note.acknowledged and not is_deletion(topic)
+            severity = Severity.NOTE if quiet else Severity.WARNING
             state = " (acknowledged)" if note.acknowledged else ""
             text = f"{topic.name}: {note.consequence}{state}"
             yield Annotation(severity, str(note.risk), text, topic.location)

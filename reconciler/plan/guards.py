@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.diff import TopicDiff
+    from reconciler.model import TopicState
 
 _RETENTION = ("retention.ms", "retention.bytes")
 
@@ -21,8 +22,10 @@ def assess_risks(
     diff: TopicDiff, overrides: Mapping[str, str], defaults: Mapping[str, str]
 ) -> tuple[RiskNote, ...]:
     """Name the risks of altering a topic whose managed overrides are `overrides` now."""
-    if diff.state is None or diff.spec.absent:
+    if diff.state is None:
         return ()
+    if diff.deletion is not None:
+        return (_lost_topic(diff.state),)
     before, after = {**defaults, **overrides}, {**defaults, **diff.config}
     notes = [*_lost_records(before, after)]
     if diff.new_partitions:
@@ -32,6 +35,20 @@ def assess_risks(
     return tuple(
         RiskNote(note.risk, note.consequence, str(note.risk) in accepted) for note in notes
     )
+
+
+def _lost_topic(state: TopicState) -> RiskNote:
+    """Name what goes with a topic. `state: absent` asks for exactly that, so it acknowledges it.
+
+    A second word for the same would be copied along with the first; the budget, which stands in
+    clusters.yaml, is the second look. How many records that are is told beside it: the number
+    falls as they expire, and the risk is the same.
+    """
+    number = len(state.assignment)
+    held = "its partition and every record in it"
+    if number != 1:
+        held = f"its {number:,} partitions and every record in them"
+    return RiskNote(Risk.DATA_LOSS, f"the topic goes for good, with {held}", acknowledged=True)
 
 
 def refuse_unaccepted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
     """Return what leads from `before` to `after`, in the order it is done; none if refused."""
     before, after = topic.before, topic.after
-    if topic.refusals or after is None:
+    if topic.refusals or (before is None and after is None):
         return ()
+    if after is None:
+        return _delete(topic)
     if before is None:
         return (CreateTopic(topic.name, after.assignment, after.config),)
     steps: list[Step] = []
@@ -29,12 +31,23 @@ def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+def _delete(topic: PlannedTopic) -> tuple[Step, ...]:
+    """Return the deletion, of a topic whose id is known and that was seen to be unused only."""
+    topic_id = topic.before.topic_id if topic.before else None
+    return (DeleteTopic(topic.name, topic_id),) if topic_id and topic.deletion else ()
+
+
+def is_deletion(topic: PlannedTopic) -> bool:
+    """Tell whether a topic is to be deleted."""
+    return any(isinstance(step, DeleteTopic) for step in steps_of(topic))
+
+
 def brokers_of(step: Step) -> frozenset[int]:
     """Return the brokers that a step puts replicas on."""
     match step:
         case CreateTopic(assignment=rows) | AddPartitions(added=rows):
             return frozenset(broker for row in rows for broker in row)
-        case AlterConfig():
+        case AlterConfig() | DeleteTopic():
             return frozenset()
         case _:
             assert_never(step)

@@ -6,8 +6,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+from reconciler.diff import describe_time
 from reconciler.errors import escape_unprintable
-from reconciler.model import SHORT, AddPartitions, AlterConfig, CreateTopic, Risk, Spread
+from reconciler.model import (
+    SHORT,
+    AddPartitions,
+    AlterConfig,
+    CreateTopic,
+    DeleteTopic,
+    Risk,
+    Spread,
+)
 from reconciler.plan.codec import fingerprint_plan, summarise
 from reconciler.plan.steps import steps_of
 from reconciler.units import describe_value
@@ -134,6 +143,8 @@ def _describe(step: Step, topic: PlannedTopic) -> tuple[str, str, str, str]:
             return "~", "expand", "yellow", f"{first} → {first + len(rows)} partitions"
         case AlterConfig():
             return "~", "config", "cyan", "" if len(steps_of(topic)) == 1 else "and its config"
+        case DeleteTopic():
+            return "-", "delete", "red", describe_size(topic)
         case _:
             assert_never(step)
 
@@ -149,8 +160,27 @@ def _details(step: Step, topic: PlannedTopic, racks: Racks, paint: Paint) -> Ite
         case AlterConfig():
             before = topic.before.config if topic.before else {}
             yield from _config(step, before, paint)
+        case DeleteTopic():
+            yield _detail("records", describe_records(topic))
         case _:
             assert_never(step)
+
+
+def describe_size(topic: PlannedTopic) -> str:
+    """Say how large a topic is that is to go: its partitions and their replicas."""
+    rows = topic.before.assignment if topic.before else ()
+    replicas = sum(map(len, rows))
+    return f"{count(len(rows), 'partition')}, {count(replicas, 'replica')}"
+
+
+def describe_records(topic: PlannedTopic) -> str:
+    """Say what a topic that is to go holds, and from when; offsets may count more than is there."""
+    deletion = topic.deletion
+    if deletion is None or not deletion.records:
+        return "none" if deletion and not sum(deletion.ends) else "none any more"
+    newest = deletion.newest_ms
+    since = f", the newest of {describe_time(newest)}" if newest is not None else ""
+    return f"up to {deletion.records:,}{since}"
 
 
 def _config(step: AlterConfig, before: Mapping[str, str], paint: Paint) -> Iterator[str]:
@@ -225,6 +255,7 @@ def count_changes(plan: Plan) -> list[str]:
     """Count what is to do and what is refused: 1 to create, 2 refused; nothing that is zero."""
     summary = summarise(plan)
     counts = {
+        "to delete": summary.delete,
         "to create": summary.create,
         "to expand": summary.expand,
         "to configure": summary.configure,

@@ -77,7 +77,7 @@ def _environment(subject: Subject) -> Any:
         from cel_expr_python import cel
     except ImportError as error:
         what = "rules are written in CEL, which is not installed"
-        raise ExpressionError(what, "install reconciler[cel]") from error
+        raise ExpressionError(what, "install kafka-reconciler[cel]") from error
     kinds = {
         Kind.FLAG: cel.Type.BOOL,
         Kind.COUNT: cel.Type.INT,

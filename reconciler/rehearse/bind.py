@@ -11,6 +11,7 @@ from reconciler.model import Plan, PlannedTopic, TopicImage
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from reconciler.model import Deletion
     from reconciler.rehearse.scene import Scene
 
 NOWHERE = Location("the scene", 1)
@@ -30,7 +31,8 @@ def bind_plan(
 ) -> Plan:
     """Bind a plan to the throwaway cluster: its id, and those of the topics there.
 
-    All else stays: brokers, replicas and overrides are the same on both. What is left out is not
+    All else stays: brokers, replicas and overrides are the same on both; but topics are empty
+    there, also those that are to be deleted. What is left out is not
     there, so the plan cannot touch it; what it refuses is told all the same.
     """
     topics = [
@@ -38,11 +40,20 @@ def bind_plan(
             topic,
             before=_identify(topic.before, ids.get(topic.name)),
             after=_identify(topic.after, ids.get(topic.name)),
+            deletion=_empty(topic),
         )
         for topic in plan.topics
         if topic.name not in left_out or topic.refusals
     ]
     return replace(plan, cluster_id=cluster_id, topics=tuple(topics))
+
+
+def _empty(topic: PlannedTopic) -> Deletion | None:
+    """Return what a deletion rests on where nothing was ever written."""
+    if topic.deletion is None or topic.before is None:
+        return topic.deletion
+    ends = (0,) * len(topic.before.assignment)
+    return replace(topic.deletion, ends=ends, records=0, newest_ms=None)
 
 
 def _identify(image: TopicImage | None, topic_id: str | None) -> TopicImage | None:

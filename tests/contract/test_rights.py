@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Consumer
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -24,7 +25,7 @@ from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, KafkaWriter, connect
 from reconciler.kafka.audit import check_audit_topic, write_audit_record
 from reconciler.kafka.lock import GROUP, Holder, hold_lock
-from reconciler.model import AddPartitions, AlterConfig, AnswerKind, CreateTopic
+from reconciler.model import AddPartitions, AlterConfig, AnswerKind, CreateTopic, DeleteTopic
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Grants:
         bindings = [self._bind(ResourceType.BROKER, CLUSTER_NAME, r) for r in rights["cluster"]]
         bindings += [self._bind(ResourceType.TOPIC, topics, r) for r in rights["topic"]]
         bindings += [self._bind(ResourceType.GROUP, GROUP, r) for r in rights.get("group", ())]
+        bindings += [self._bind(ResourceType.GROUP, "*", r) for r in rights.get("groups", ())]
         for answer in self._client.create_acls(bindings).values():
             answer.result(15)
 
@@ -235,6 +237,87 @@ class TestApply:
         assert topic + "-missing" not in reader.read_cluster([topic + "-missing"]).topics
 
 
+DELETION = {"topic": {"DESCRIBE", "DELETE"}, "cluster": {"DESCRIBE"}, "groups": {"DESCRIBE"}}
+
+
+class TestDeletion:
+    @pytest.fixture
+    def reader_group(self, secured: Secured, topic: str) -> Iterator[str]:
+        """Return a group that reads the topic."""
+        group = topic + "-readers"
+        servers = secured.address("PLAINTEXT")
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "log_level": 0})
+        consumer.subscribe([topic])
+        wait_for(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()))
+        yield group
+        consumer.close()
+
+    def test_the_smallest_grants_suffice(
+        self, planner: Grants, topic: str, reader_group: str
+    ) -> None:
+        planner.give(DELETION)
+        wait_for(lambda: can_use(planner, topic))
+        connection = planner.connect()
+        reader = KafkaReader(connection)
+        reader.check_rights([], for_apply=True, deleted=[topic, topic + "-gone"])
+        usage = reader.read_usage([topic])[topic]
+        assert (usage.unseen, usage.groups) == ("", (reader_group,))
+        step = DeleteTopic(topic, reader.read_topic_ids([topic])[topic])
+        answer = KafkaWriter(connection).delete_topics([step])[topic]
+        assert answer.kind is AnswerKind.ACCEPTED
+
+    def test_the_right_to_delete_is_needed_and_named(self, planner: Grants, topic: str) -> None:
+        planner.give({"topic": ALL["topic"], "cluster": {"DESCRIBE"}})
+        wait_for(lambda: can_read(planner, topic))
+        connection = planner.connect()
+        reader = KafkaReader(connection)
+        with pytest.raises(ClusterError) as refused:
+            reader.check_rights([], for_apply=True, deleted=[topic])
+        assert str(refused.value) == (
+            f"the account lacks Delete on {topic} of lab; {GRANT} Delete --topic {topic} "
+            "[cluster-rights]"
+        )
+        step = DeleteTopic(topic, reader.read_topic_ids([topic])[topic])
+        answer = KafkaWriter(connection).delete_topics([step])[topic]
+        assert (answer.kind, answer.error) == (
+            AnswerKind.REFUSED,
+            "TOPIC_AUTHORIZATION_FAILED",
+        )
+
+    def test_a_topic_that_is_hidden_is_not_taken_for_deleted(
+        self, planner: Grants, topic: str
+    ) -> None:
+        planner.give({"topic": set(), "cluster": {"DESCRIBE"}})
+        with pytest.raises(ClusterError, match=f"lacks Describe on {topic} of lab"):
+            KafkaReader(planner.connect()).check_rights([], for_apply=True, deleted=[topic])
+
+    def test_a_group_that_is_hidden_is_no_missing_group(
+        self, planner: Grants, topic: str, reader_group: str
+    ) -> None:
+        planner.give({"topic": DELETION["topic"], "cluster": {"DESCRIBE"}})
+        wait_for(lambda: can_use(planner, topic))
+        usage = KafkaReader(planner.connect()).read_usage([topic])[topic]
+        assert usage.unseen == (
+            f"the account lacks Describe on the active consumer group {reader_group}"
+        )
+        assert usage.way_out == f"{GRANT} Describe --group {reader_group}"
+
+    @pytest.mark.usefixtures("reader_group")
+    def test_groups_are_all_hidden_without_describe_on_the_cluster(
+        self, planner: Grants, topic: str
+    ) -> None:
+        planner.give({"topic": DELETION["topic"], "cluster": set()})
+        wait_for(lambda: can_use(planner, topic))
+        usage = KafkaReader(planner.connect()).read_usage([topic])[topic]
+        assert usage.groups == ()
+        assert usage.unseen.endswith("the account lacks Describe on the cluster")
+        assert usage.way_out == f"{GRANT} Describe --cluster"
+
+
+def can_use(grants: Grants, name: str) -> bool:
+    return name in KafkaReader(grants.connect()).read_usage([name])
+
+
 class TestLock:
     def test_the_right_to_it_is_named(self, planner: Grants) -> None:
         with pytest.raises(ClusterError) as refused, hold_lock(planner.connect(), HOLDER):
@@ -290,8 +373,12 @@ def can_write(grants: Grants, topic: str) -> bool:
 
 def test_the_docs_list_these_grants() -> None:
     text = (Path(__file__).parents[2] / "docs/permissions.md").read_text()
-    plan, _, apply = text.partition("## Apply")
+    plan, _, rest = text.partition("## Apply")
+    apply, _, deletion = rest.partition("## Deletion")
     further = {**APPLY, "cluster": APPLY["cluster"] | LOCK["group"] | AUDIT["topic"]}
     for section, rights in ((plan, PLAN), (apply, further)):
         for right in rights["topic"] | rights["cluster"]:
             assert f"--operation {right.title().replace('_', '')} " in section
+    for kind, names in DELETION.items():
+        for right in names:
+            assert f"--operation {right.title()} --{kind.removesuffix('s')}" in deletion

@@ -13,6 +13,7 @@ from reconciler.apply import apply_plan
 from reconciler.diff import diff_topics
 from reconciler.errors import Location
 from reconciler.kafka import KafkaReader, KafkaWriter, connect
+from reconciler.model import Guards
 from reconciler.plan import build_plan
 from reconciler.spec import ClusterEntry
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model import ClusterState, Plan, TopicSpec, TopicState
     from reconciler.sandbox import Cluster
 
+NO_GUARDS = Guards()
 ENTRY = ClusterEntry("lab", Location("topics/clusters.yaml", 3))
 
 
@@ -49,9 +51,11 @@ class Workbench:
         topics = self.read(names).topics
         return {name: topics[name] for name in names if name in topics}
 
-    def plan(self, *specs: TopicSpec) -> Plan:
+    def plan(self, *specs: TopicSpec, guards: Guards = NO_GUARDS) -> Plan:
         state = self.read(spec.name for spec in specs)
-        return build_plan("lab", diff_topics(specs, state, CATALOGUE), state)
+        doomed = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
+        state = replace(state, usage=self.reader.read_usage(doomed))
+        return build_plan("lab", diff_topics(specs, state, CATALOGUE, guards=guards), state)
 
     def apply(self, plan: Plan, **more: Any) -> Applied:
         more.setdefault("patience_s", 30.0)  # nothing here takes longer

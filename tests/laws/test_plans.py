@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hypothesis import event, given
 from hypothesis import strategies as st
-from shorthand import CATALOGUE, HERE
+from shorthand import CATALOGUE, HERE, NOW_MS
 from worlds import World, worlds
 
 from reconciler.diff import NOT_MANAGED_KEYS, managed_overrides
@@ -93,7 +93,26 @@ def test_the_balance_that_is_promised_is_the_balance_that_comes(world: World) ->
 def test_what_is_there_is_never_moved(world: World) -> None:
     after = world.applied().state
     for name, topic in world.state.topics.items():
-        assert after.topics[name].assignment[: len(topic.assignment)] == topic.assignment
+        if name not in deleted(world):
+            assert after.topics[name].assignment[: len(topic.assignment)] == topic.assignment
+
+
+def deleted(world: World) -> set[str]:
+    return world.state.topics.keys() - world.applied().state.topics.keys()
+
+
+@given(worlds())
+def test_what_goes_was_asked_for_allowed_and_seen_to_be_unused(world: World) -> None:
+    """No topic goes to reach anything else, whatever a spec says of it."""
+    gone = deleted(world)
+    event(f"{len(gone)} topics deleted")
+    assert gone <= {spec.name for spec in world.specs if spec.absent}
+    assert len(gone) <= world.guards.max_deletes
+    for name in gone:
+        usage = world.state.usage[name]
+        assert (usage.groups, usage.unseen) == ((), "")
+        assert not world.state.topics[name].reassigning
+        assert usage.newest_ms is None or usage.newest_ms <= NOW_MS - world.guards.unused_for_ms
 
 
 @given(worlds())
@@ -145,7 +164,7 @@ def test_order_means_nothing(world: World, random: Random) -> None:
     specs = tuple(
         replace(spec, config=dict(shuffled(spec.config.items()))) for spec in shuffled(world.specs)
     )
-    other = World(state, specs, world.excluded)
+    other = World(state, specs, world.excluded, world.guards)
     assert encode_plan(other.plan()) == encode_plan(world.plan())
     assert render_text(other.plan()) == render_text(world.plan())
 
@@ -168,7 +187,8 @@ def test_a_plan_that_came_from_a_file_reads_and_does_the_same(world: World) -> N
 @given(worlds())
 def test_every_topic_of_the_estate_is_counted_once(world: World) -> None:
     plan = world.plan()
-    assert plan.unchanged + len(plan.topics) == len(world.specs)
+    changed = sum(bool(steps_of(topic) or topic.refusals) for topic in plan.topics)
+    assert plan.unchanged + changed == len(world.specs)  # noted ones are unchanged
     assert [topic.name for topic in plan.topics] == sorted({topic.name for topic in plan.topics})
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
-from shorthand import CATALOGUE, HERE
+from shorthand import CATALOGUE, HERE, NONE, NOW_MS
 
 from reconciler.diff import NOT_MANAGED_KEYS, diff_topics
-from reconciler.model import Broker, ClusterState, TopicSpec, TopicState
-from reconciler.plan import build_plan, steps_of
+from reconciler.model import Broker, ClusterState, Guards, TopicSpec, TopicState, TopicUsage
+from reconciler.plan import build_plan, is_deletion, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,9 +49,10 @@ class World:
     state: ClusterState
     specs: tuple[TopicSpec, ...]
     excluded: frozenset[int]
+    guards: Guards = NONE
 
     def diffs(self) -> tuple[TopicDiff, ...]:
-        return diff_topics(self.specs, self.state, CATALOGUE, self.excluded)
+        return diff_topics(self.specs, self.state, CATALOGUE, self.excluded, self.guards)
 
     def plan(self) -> Plan:
         return build_plan("prod", self.diffs(), self.state, excluded=self.excluded, files=1)
@@ -60,7 +61,9 @@ class World:
         """Return the world once all steps of its plan are done."""
         topics = dict(self.state.topics)
         for planned in self.plan().topics:
-            if steps_of(planned):
+            if is_deletion(planned):
+                del topics[planned.name]
+            elif steps_of(planned):
                 assert planned.after is not None
                 old = topics.get(planned.name, TopicState(planned.name, "new", ()))
                 kept = {k: v for k, v in old.config.items() if v is None or k in NOT_MANAGED_KEYS}
@@ -120,6 +123,22 @@ def topic_specs(draw: st.DrawFn, name: str, ids: Sequence[int]) -> TopicSpec:
     return TopicSpec(name, HERE, **wished)
 
 
+@st.composite
+def usages(draw: st.DrawFn, topic: TopicState) -> TopicUsage:
+    """Draw how a topic is used: not at all for the most part."""
+    ends = tuple(draw(st.integers(0, 9)) for _ in topic.assignment)
+    records = sum(ends) if draw(st.booleans()) else 0
+    return TopicUsage(
+        NOW_MS,
+        groups=("g",) if draw(seldom(6)) else (),
+        ends=ends,
+        records=records,
+        emptied=not records and any(ends),
+        newest_ms=NOW_MS - draw(st.integers(1, 30)) * 86_400_000 if records else None,
+        unseen="no rights" if draw(seldom(9)) else "",
+    )
+
+
 BOTH = frozenset({"ordering", "data-loss"})
 
 
@@ -158,12 +177,15 @@ def worlds(draw: st.DrawFn) -> World:
     topics = {name: draw(live_topics(name, ids)) for name in sorted(draw(names))}
     specs = []
     for name in sorted(draw(names)):
-        if draw(seldom(4)):
+        if draw(seldom(6)):
+            specs.append(TopicSpec(name, HERE, absent=True))
+        elif draw(seldom(4)):
             specs.append(draw(topic_specs(name, ids)))
         elif name in topics:
             specs.append(draw(specs_to_alter(topics[name])))
         else:
             specs.append(draw(specs_to_create(name, ids)))
     excluded = frozenset({draw(st.sampled_from(ids))} if draw(seldom(4)) else ())
-    state = ClusterState("cluster-1", nodes, topics, draw(configs))
-    return World(state, tuple(specs), excluded)
+    usage = {name: draw(usages(topics[name])) for name in sorted(topics) if not draw(seldom(9))}
+    state = ClusterState("cluster-1", nodes, topics, draw(configs), usage=usage)
+    return World(state, tuple(specs), excluded, Guards(max_deletes=draw(st.integers(0, 3))))

@@ -370,13 +370,6 @@ def test_min_insync_that_is_there_already_is_no_change_to_refuse() -> None:
     assert refusals(spec(config=config), cluster(topic("1,2", config=config))) == []
 
 
-def test_deletion_is_not_done() -> None:
-    assert refusals(spec(absent=True), cluster(topic())) == [
-        "state: absent asks to delete shop.orders, which reconciler does not do; delete it by "
-        "hand once nothing uses it, or take the document out of the estate [deletion-not-done]"
-    ]
-
-
 def test_an_absent_topic_that_is_absent_is_no_change() -> None:
     found = diff(spec(absent=True))
     assert (found.changes, found.refusals) == ((), ())

@@ -11,6 +11,7 @@ from reconciler.model import ClusterState
 from reconciler.placement import count_load, measure_balance
 from reconciler.plan.explain.odds import Odds, weigh_odds
 from reconciler.plan.explain.reasons import Growth, give_reasons
+from reconciler.plan.steps import is_deletion
 from reconciler.plan.text import count
 
 if TYPE_CHECKING:
@@ -205,6 +206,8 @@ def _say_why(
 ) -> Iterator[str]:
     if planned and planned.refusals:
         yield f"Refused, so nothing new is placed: {planned.refusals[0].what}."
+    elif planned and is_deletion(planned):
+        yield "To be deleted: this is where it lies until then."
     elif spec is not None and spec.assignment is not None:
         yield f"Placed by hand, at {_place(spec)}: the rows are checked and taken as they are."
     else:
@@ -247,7 +250,7 @@ class _Loads:
         self, plan: Plan, state: ClusterState, before: Assignment, rows: Assignment
     ) -> None:
         live = {topic: found.assignment for topic, found in state.topics.items()}
-        planned = {t.name: t.after.assignment for t in plan.topics if t.after}
+        planned = {t.name: t.after.assignment if t.after else () for t in plan.topics}
         self._topic = count_load([before]), count_load([rows])
         self._cluster = count_load(live.values()), count_load({**live, **planned}.values())
         self.named = {broker for row in rows for broker in row}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, assert_never
 
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic
 from reconciler.plan.markdown.dangers import list_names
 from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.markdown.names import group_names
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count, count_strangers, describe_outcome
+from reconciler.plan.text import count, count_strangers, describe_outcome, describe_size
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def tell_outcome(plan: Plan) -> Section:
     return Section(Telling("<br>\n".join(lines)))
 
 
-SIGNS = {"create": "+", "expand": "&#126;", "config": "&#126;"}
+SIGNS = {"create": "+", "expand": "&#126;", "config": "&#126;", "delete": "&minus;"}
 
 
 def verb_of(step: Step) -> str:
@@ -86,6 +86,8 @@ def verb_of(step: Step) -> str:
             return "expand"
         case AlterConfig():
             return "config"
+        case DeleteTopic():
+            return "delete"
         case _:
             assert_never(step)
 
@@ -100,6 +102,8 @@ def describe_step(step: Step, topic: PlannedTopic) -> str:
             return f"{first:,} → {first + len(rows):,} partitions"
         case AlterConfig():
             return _describe_config(step, topic)
+        case DeleteTopic():
+            return describe_size(topic)
         case _:
             assert_never(step)
 

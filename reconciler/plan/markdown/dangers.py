@@ -11,7 +11,7 @@ from reconciler.model import Risk
 from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.markdown.names import group_names
-from reconciler.plan.steps import steps_of
+from reconciler.plan.steps import is_deletion, steps_of
 from reconciler.plan.text import capital, count
 
 if TYPE_CHECKING:
@@ -158,10 +158,10 @@ def list_names(names: Sequence[str], most: int | None = None) -> str:
 
 
 def tell_risks(plan: Plan) -> Section:
-    """Tell what the changes can cost, and whether the specs accept it."""
+    """Tell what the changes can cost, and whether the specs accept it; deletions stand above."""
     risky: dict[tuple[Risk, bool], list[tuple[PlannedTopic, RiskNote]]] = defaultdict(list)
     for topic in plan.topics:
-        for note in topic.risks if steps_of(topic) else ():
+        for note in topic.risks if steps_of(topic) and not is_deletion(topic) else ():
             risky[note.risk, note.acknowledged].append((topic, note))
     if not risky:
         return Section(Telling(""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import escape_unprintable
-from reconciler.model import AlterConfig, CreateTopic
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic
 from reconciler.plan.explain import lay_out_topic, render_layout
 from reconciler.plan.markdown.changes import SIGNS, verb_of
 from reconciler.plan.markdown.folding import Telling, size_of
@@ -80,7 +80,7 @@ def _left_out(topics: int, matrices: int) -> str:
 
 
 def _places(topic: PlannedTopic) -> bool:
-    return any(not isinstance(step, AlterConfig) for step in steps_of(topic))
+    return any(isinstance(step, CreateTopic | AddPartitions) for step in steps_of(topic))
 
 
 def _block(topic: PlannedTopic, racks: Racks, plan: Plan | None = None) -> str:
@@ -106,6 +106,8 @@ def _configs(step: Step, topic: PlannedTopic) -> Iterator[str]:
     elif isinstance(step, AlterConfig):
         before = topic.before.config if topic.before else {}
         yield from _diff(before, step.set, sorted({*step.set, *step.unset}))
+    elif isinstance(step, DeleteTopic) and topic.before:
+        yield from _diff(topic.before.config, {}, sorted(topic.before.config))
 
 
 def _diff(

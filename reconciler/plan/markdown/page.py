@@ -9,6 +9,7 @@ from urllib.parse import quote
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.markdown.changes import tell_changes, tell_notes, tell_outcome, tell_strangers
 from reconciler.plan.markdown.dangers import count_risks, tell_refusals, tell_risks, tell_whole
+from reconciler.plan.markdown.deletions import tell_deletions
 from reconciler.plan.markdown.details import WITHOUT, tell_details
 from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
 from reconciler.plan.markdown.marks import code, prose
@@ -39,7 +40,7 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     head, foot = _head(plan), _foot(plan, saved)
     closing = _left_out([""], saved, plan)
     room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
-    dangers = (tell_whole, tell_refusals, tell_risks)
+    dangers = (tell_deletions, tell_whole, tell_refusals, tell_risks)
     sections = (*dangers, tell_changes, tell_outcome, tell_notes, tell_strangers)
     (*first, notes, strangers), room = fold((tell(plan) for tell in sections), room)
     details = tell_details(plan, room)

@@ -11,7 +11,7 @@ from reconciler.apply.batches import (
     make_batches,
     split_step,
 )
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, Step
+from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, Step
 
 CONTROLLER_LIMIT = 10_000
 
@@ -32,6 +32,7 @@ def add(partitions: int, first: int = 1) -> AddPartitions:
         (create(4, configs=2), 7),
         (add(6), 6),
         (AlterConfig("t", {"a": "1", "b": "2"}, frozenset({"c"})), 3),
+        (DeleteTopic("t", "id"), 1),
     ],
 )
 def test_a_step_costs_a_record_for_each_thing_it_writes(step: Step, records: int) -> None:
@@ -82,8 +83,10 @@ def test_a_step_that_fits_is_not_split(step: Step) -> None:
     assert split_step(step) == (step, None)
 
 
-def test_configs_are_not_split() -> None:
-    step = AlterConfig("t", {"a": "1"}, frozenset())
+@pytest.mark.parametrize(
+    "step", [AlterConfig("t", {"a": "1"}, frozenset()), DeleteTopic("t", "id")]
+)
+def test_configs_and_deletions_are_not_split(step: Step) -> None:
     assert split_step(step) == (step, None)
 
 

@@ -15,6 +15,8 @@ from reconciler.model import (
     Answer,
     AnswerKind,
     CreateTopic,
+    DeleteTopic,
+    Deletion,
     Outcome,
     OutcomeKind,
     PlannedTopic,
@@ -250,3 +252,45 @@ def test_what_somebody_else_changed_meanwhile_has_failed_under_its_rule() -> Non
 )
 def test_a_step_in_a_few_words(step: Step, words: str) -> None:
     assert describe_step(step) == words
+
+
+# Deletions.
+
+
+DELETE = PlannedTopic(
+    "t", HERE, TopicImage("id", rows("1"), {}), None, deletion=Deletion(604_800_000, (0,))
+)
+GONE = Answer(AnswerKind.REFUSED, "UNKNOWN_TOPIC_ID", "no such id")
+
+
+def test_an_id_that_is_not_known_any_more_reads_as_deleted() -> None:
+    topic = progress(DELETE, GONE)
+    assert topic.contradicted
+    topic.believe()
+    assert topic.todo == []
+    assert outcome(topic) == (OutcomeKind.DONE, "")
+
+
+def test_a_deletion_that_the_brokers_refuse_has_failed() -> None:
+    topic = progress(DELETE, NO)
+    topic.failure = topic.answer
+    found = outcome(topic, DeleteTopic("t", "id"))
+    assert found == (OutcomeKind.FAILED, "the brokers refuse it: too many partitions")
+
+
+def test_a_deletion_that_was_held_back_was_not_attempted() -> None:
+    topic = progress(DELETE)
+    topic.hold_back("somebody reads it")
+    assert topic.todo == []
+    assert outcome(topic) == (OutcomeKind.NOT_ATTEMPTED, "somebody reads it")
+
+
+def test_what_failed_before_it_could_be_held_back_keeps_its_reason() -> None:
+    topic = progress(DELETE)
+    topic.failure = NO
+    topic.hold_back("somebody reads it")
+    assert outcome(topic) == (OutcomeKind.FAILED, "the brokers refuse it: too many partitions")
+
+
+def test_a_deletion_in_words() -> None:
+    assert describe_step(DeleteTopic("t", "id")) == "its deletion"

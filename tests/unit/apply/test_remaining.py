@@ -13,6 +13,8 @@ from reconciler.model import (
     AddPartitions,
     AlterConfig,
     CreateTopic,
+    DeleteTopic,
+    Deletion,
     PlannedTopic,
     TopicImage,
     TopicState,
@@ -189,7 +191,7 @@ def test_a_topic_that_was_deleted_has_moved() -> None:
 
 
 def test_a_topic_without_steps_is_done_whatever_there_is() -> None:
-    refused = planned(image("1"), image("1"), refusals=(Finding("deletion-not-done", "no"),))
+    refused = planned(image("1"), image("1"), refusals=(Finding("deletion-budget", "no"),))
     for live in (None, topic("3 2 1", topic_id="other")):
         assert find_remaining(refused, live) == Remaining()
 
@@ -225,3 +227,27 @@ def test_a_foreign_change_that_one_broker_shows_counts() -> None:
     good, foreign = topic("1 2"), topic("2 1")
     for views in ([good, foreign], [foreign, good]):
         assert find_in_views(EXPAND, views).moved != ()
+
+
+# Deletions.
+
+
+DELETE = planned(image("1 2"), None, deletion=Deletion(604_800_000, (0, 0)))
+
+
+def test_a_topic_that_is_there_is_left_to_be_deleted() -> None:
+    assert find_remaining(DELETE, topic("1 2")).steps == (DeleteTopic(NAME, f"id-{NAME}"),)
+
+
+def test_a_topic_that_is_gone_is_deleted() -> None:
+    assert find_remaining(DELETE, None).is_done
+
+
+def test_a_topic_that_is_to_go_and_grew_has_moved() -> None:
+    assert moved(DELETE, topic("1 2 3")) == ["it has 3 partitions, not 2 as planned on"]
+
+
+def test_a_topic_is_gone_only_where_no_broker_shows_it() -> None:
+    for views in ([None, topic("1 2")], [topic("1 2"), None, None]):
+        assert find_in_views(DELETE, views).steps == (DeleteTopic(NAME, f"id-{NAME}"),)
+    assert find_in_views(DELETE, [None, None]).is_done

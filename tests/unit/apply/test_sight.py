@@ -9,7 +9,7 @@ from shorthand import HERE, rows, topic
 
 from reconciler.apply.sight import look, look_everywhere
 from reconciler.errors import ClusterError
-from reconciler.model import PlannedTopic, TopicImage, TopicState
+from reconciler.model import Deletion, PlannedTopic, TopicImage, TopicState
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,12 @@ FOREIGN = topic("1 2 3", config={"flush.ms": "1"})
 class Brokers:
     """The part of a reader that is asked here: each broker shows one state of the topic."""
 
-    def __init__(self, *shown: TopicState | None) -> None:
+    def __init__(self, *shown: TopicState | None, topic_id: str = "id") -> None:
         self.shown = shown
+        self.topic_id = topic_id
+
+    def read_topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
+        return dict.fromkeys(names, self.topic_id)
 
     def read_views(
         self, names: Collection[str], with_config: Collection[str] = ()
@@ -85,3 +89,32 @@ def test_nothing_is_asked_about_nothing() -> None:
 
 def test_a_broker_that_shows_another_topic_state_leaves_the_whole_to_do() -> None:
     assert seen_everywhere(AFTER, FOREIGN).steps == steps_of(GROW)
+
+
+# Deletions.
+
+
+DELETE = PlannedTopic(
+    NAME, HERE, TopicImage("id", rows("1"), {}), None, deletion=Deletion(604_800_000, (0,))
+)
+
+
+def undeleted(topic_id: str, *shown: TopicState | None) -> tuple[bool, bool]:
+    """Tell whether it is gone by the word of some broker, and by that of all."""
+    reader = cast("ClusterReader", Brokers(*shown, topic_id=topic_id))
+    topics = {NAME: DELETE}
+    return look(reader, topics)[NAME].is_done, look_everywhere(reader, topics)[NAME].is_done
+
+
+@pytest.mark.parametrize("shown", [(BEFORE, BEFORE), (BEFORE, None), (None, BEFORE)])
+def test_a_topic_is_there_while_any_broker_shows_it(shown: tuple[TopicState | None, ...]) -> None:
+    assert undeleted("id", *shown) == (False, False)
+
+
+def test_a_topic_is_gone_once_no_broker_shows_it() -> None:
+    assert undeleted("id", None, None) == (True, True)
+
+
+@pytest.mark.parametrize("shown", [(BEFORE, None), (FOREIGN, FOREIGN)])
+def test_another_topic_of_its_name_is_not_it(shown: tuple[TopicState | None, ...]) -> None:
+    assert undeleted("another", *shown) == (True, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shorthand import HERE, brokers, cluster, plan, rows, spec, topic
+from shorthand import HERE, ONE, brokers, cluster, plan, rows, spec, topic, unused_cluster
 
 from reconciler.errors import Finding, Severity
 from reconciler.model import Balance, Broker, Spread, TopicImage
@@ -176,3 +176,16 @@ def test_what_the_caller_adds_is_carried() -> None:
     made = plan([], cluster(), files=7, notes=[note])
     assert (made.cluster, made.cluster_id, made.files) == ("prod", "cluster-1", 7)
     assert made.notes == (note,)
+
+
+def test_what_goes_counts_while_the_rest_is_placed_and_not_afterwards() -> None:
+    """Deletions come last, so until then brokers carry the old and the new."""
+    old, new = topic("1 1 1 1", "old"), spec("new", partitions=2, replication_factor=1)
+    made = plan([spec("old", absent=True), new], unused_cluster(old), guards=ONE)
+    placed, gone = made.topics
+    assert placed.after is not None
+    assert {row[0] for row in placed.after.assignment} == {2, 3}
+    assert gone.after is None
+    assert made.balance_after is not None
+    assert made.balance_after.replicas == Spread(0, 1)
+    assert made.unmanaged == ()

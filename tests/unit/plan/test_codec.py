@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from shorthand import HERE, brokers, cluster, plan, spec, topic
+from shorthand import HERE, NOW_MS, ONE, brokers, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.cli.schema import render_schema
 from reconciler.errors import Finding, PlanFileError, Severity
@@ -124,6 +124,7 @@ def test_the_summary_counts_topics() -> None:
         "create": 1,
         "expand": 1,
         "configure": 1,
+        "delete": 0,
         "refused": 1,
         "unchanged": 1,
         "live": 5,
@@ -266,6 +267,56 @@ def test_the_fingerprint_is_the_same_everywhere() -> None:
     empty = Plan(cluster="c", cluster_id=None, brokers=(), topics=())
     expected = "310c9bcd6e69a96977cbcddc3a4c671baf61460970da28319fbd09d4ae7993d4"
     assert fingerprint_plan(empty) == expected
+
+
+# Deletions.
+
+
+DOOMED = unused_cluster(topic("1,2 2,3"), ends=(4, 0), records=3, newest_ms=NOW_MS - 8 * 86_400_000)
+DELETION = plan([spec(absent=True)], DOOMED, guards=ONE)
+
+
+def test_a_deletion_is_terraforms_delete() -> None:
+    doc = json.loads(encode_plan(DELETION))
+    (resource,) = doc["resource_changes"]
+    assert (resource["change"]["actions"], resource["change"]["after"]) == (["delete"], None)
+    assert resource["steps"] == ["delete_topic"]
+    assert resource["deletion"] == {
+        "unused_for_ms": 604_800_000,
+        "ends": [4, 0],
+        "records": 3,
+        "newest_ms": NOW_MS - 8 * 86_400_000,
+    }
+    assert doc["summary"]["delete"] == 1
+    jsonschema.validate(doc, json.loads(render_schema("plan")))
+
+
+def test_a_deletion_survives_its_file() -> None:
+    assert decode_plan(encode_plan(DELETION)) == DELETION
+
+
+@pytest.mark.parametrize(("field", "value"), [("ends", [4, 1]), ("unused_for_ms", 0)])
+def test_what_a_deletion_rests_on_is_sealed(field: str, value: object) -> None:
+    doc = json.loads(encode_plan(DELETION))
+    doc["resource_changes"][0]["deletion"][field] = value
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_a_change_cannot_be_turned_into_a_deletion() -> None:
+    doc = document()
+    change("tuned", doc)["after"] = None
+    assert refusal(json.dumps(doc)) == TAMPERED
+
+
+def test_records_that_expire_leave_the_fingerprint_as_it_was_and_a_write_does_not() -> None:
+    fewer = unused_cluster(topic("1,2 2,3"), ends=(4, 0), emptied=True)
+    fewer = replace(fewer, config_defaults={"retention.ms": "604800000"})
+    written = unused_cluster(topic("1,2 2,3"), ends=(4, 1), records=3)
+    prints = [
+        fingerprint_plan(plan([spec(absent=True)], state, guards=ONE))
+        for state in (DOOMED, fewer, written)
+    ]
+    assert prints[0] == prints[1] != prints[2]
 
 
 # What is no plan.

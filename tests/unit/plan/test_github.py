@@ -6,12 +6,21 @@ import json
 from dataclasses import replace
 
 import pytest
-from shorthand import HERE, cluster, plan, spec, topic
+from shorthand import HERE, ONE, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model import Plan, PlannedTopic, TopicImage
 from reconciler.plan import fingerprint_plan
 from reconciler.plan.github import annotate, annotate_findings, list_outputs, render_github
+
+
+def test_a_deletion_is_a_warning_although_it_is_asked_for() -> None:
+    made = plan([spec(absent=True)], unused_cluster(topic()), guards=ONE)
+    assert render_github(made).splitlines()[0] == (
+        "::warning file=topics/shop.yaml,line=3,col=1,title=data-loss::shop.orders: the topic goes "
+        "for good, with its 3 partitions and every record in them (acknowledged)"
+    )
+
 
 NOTED = Finding("not-managed", "a: 100%, b", "see c", Location("a,b:c.yaml", 7, 3))
 

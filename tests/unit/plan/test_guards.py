@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shorthand import cluster, diff, plan, said, spec, topic
+from shorthand import ONE, cluster, diff, plan, said, spec, topic, unused_cluster
 
 from reconciler.diff import managed_overrides
 from reconciler.model import ClusterState, Risk, RiskNote, TopicSpec
@@ -214,8 +214,23 @@ def test_what_is_acknowledged_is_done_and_said_to_be() -> None:
 def test_an_absent_topic_is_refused_for_its_deletion_alone() -> None:
     state = cluster(topic(config={"retention.ms": "-1"}), defaults={"retention.ms": "1"})
     (planned,) = plan([spec(absent=True)], state).topics
-    assert [refusal.rule for refusal in planned.refusals] == ["deletion-not-done"]
-    assert planned.risks == ()
+    assert [refusal.rule for refusal in planned.refusals] == ["deletion-budget"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "held"),
+    [("1", "its partition and every record in it"), ("1 2", "its 2 partitions and every record")],
+)
+def test_a_deletion_loses_everything_and_says_so(rows: str, held: str) -> None:
+    ((risk, consequence),) = risks(spec(absent=True), cluster(topic(rows)))
+    assert risk is Risk.DATA_LOSS
+    assert consequence.startswith(f"the topic goes for good, with {held}")
+
+
+def test_asking_for_a_deletion_acknowledges_it() -> None:
+    (planned,) = plan([spec(absent=True)], unused_cluster(topic()), guards=ONE).topics
+    assert [note.acknowledged for note in planned.risks] == [True]
+    assert planned.refusals == ()
 
 
 def test_a_risk_is_refused_where_the_topic_is_written() -> None:

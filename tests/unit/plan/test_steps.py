@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
 from shorthand import HERE, rows
 
+import reconciler
 from reconciler.errors import Finding
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, PlannedTopic, TopicImage
+from reconciler.model import (
+    AddPartitions,
+    AlterConfig,
+    CreateTopic,
+    DeleteTopic,
+    Deletion,
+    PlannedTopic,
+    TopicImage,
+)
 from reconciler.plan import alter_config, steps_of
+
+UNUSED = Deletion(604_800_000, (0,))
 
 
 def image(assignment: str, **config: str) -> TopicImage:
@@ -54,12 +67,60 @@ def test_partitions_come_before_configs() -> None:
 
 @pytest.mark.parametrize("before", [None, image("1")])
 def test_a_refused_topic_has_no_steps(before: TopicImage | None) -> None:
-    refusal = Finding("deletion-not-done", "no")
+    refusal = Finding("deletion-budget", "no")
     assert steps_of(planned(before, image("1 2", flush_ms="1"), refusals=(refusal,))) == ()
 
 
 def test_a_topic_without_an_aim_has_no_steps() -> None:
     assert steps_of(planned(None, None)) == ()
+
+
+def test_a_topic_that_is_to_go_is_deleted_by_its_id() -> None:
+    assert steps_of(planned(image("1"), None, deletion=UNUSED)) == (DeleteTopic("t", "id"),)
+
+
+def test_a_topic_that_nobody_saw_unused_is_not_deleted() -> None:
+    assert steps_of(planned(image("1"), None)) == ()
+
+
+def test_a_topic_whose_id_is_not_known_is_not_deleted() -> None:
+    nameless = TopicImage(None, rows("1"), {})
+    assert steps_of(planned(nameless, None, deletion=UNUSED)) == ()
+
+
+def test_a_refused_deletion_is_no_step() -> None:
+    refusal = Finding("deletion-in-use", "no")
+    assert steps_of(planned(image("1"), None, deletion=UNUSED, refusals=(refusal,))) == ()
+
+
+@pytest.mark.parametrize("node", ["DeleteTopic", "delete_by_id"])
+def test_only_steps_of_a_plan_delete_and_only_by_id(node: str) -> None:
+    """No way leads to a deletion but the step, made in one place from `state: absent`."""
+    makers = {"DeleteTopic": "plan/steps.py", "delete_by_id": "kafka/writer.py"}
+    package = Path(reconciler.__file__).parent
+    calls = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == node
+    }
+    assert calls == {makers[node]}
+
+
+def test_clients_are_told_to_delete_in_one_place_only() -> None:
+    package = Path(reconciler.__file__).parent
+    tellers = {
+        (str(path.relative_to(package)), call.func.attr)
+        for path in package.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("delete_topics", "delete_records", "delete_consumer_groups")
+    }
+    assert tellers == {
+        ("apply/batches.py", "delete_topics"),  # the writer, by the steps of a plan
+        ("kafka/deletion.py", "delete_topics"),  # the client, by ids
+    }
 
 
 def test_keys_are_set_in_one_order() -> None:

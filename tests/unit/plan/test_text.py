@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from shorthand import HERE, brokers, cluster, plan, rows, spec, topic
+from shorthand import (
+    HERE,
+    NOW_MS,
+    ONE,
+    brokers,
+    cluster,
+    plan,
+    rows,
+    spec,
+    topic,
+    unused_cluster,
+)
 
 from reconciler.errors import Finding, Severity
 from reconciler.model import Broker, Commit, Level, LevelResult
@@ -48,6 +59,29 @@ def test_strangers_are_told_beside_no_changes() -> None:
     assert lines(plan([spec()], state))[-1] == (
         "No changes. 1 topic as specified · 2 live topics in no file"
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "records"),
+    [
+        ({}, "none"),
+        ({"ends": (7, 0)}, "none any more"),
+        (
+            {"ends": (7, 0), "records": 1234, "newest_ms": NOW_MS - 8 * 86_400_000},
+            "up to 1,234, the newest of 2027-01-07 08:00 UTC",
+        ),
+    ],
+)
+def test_a_deletion(found: dict[str, Any], records: str) -> None:
+    made = plan([spec(absent=True)], unused_cluster(topic("1,2 2,3"), **found), guards=ONE)
+    assert render_text(made).split("\n\n")[1].splitlines() == [
+        "- delete  shop.orders                        2 partitions, 4 replicas       "
+        "topics/shop.yaml:3",
+        f"            records                          {records}",
+        "            risk  data-loss                  the topic goes for good, with its "
+        "2 partitions and every record in them; acknowledged",
+    ]
+    assert "1 to delete, 0 unchanged" in lines(made)
 
 
 def test_strangers_are_named_where_that_is_asked_for() -> None:

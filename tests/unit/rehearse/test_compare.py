@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shorthand import cluster, plan, spec, topic
+from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
-from reconciler.model import Outcome, OutcomeKind, TopicImage
+from reconciler.model import DeleteTopic, Deletion, Outcome, OutcomeKind, TopicImage
+from reconciler.plan import steps_of
 from reconciler.rehearse import bind_plan, compare_found, plan_scene, set_scene
 
 STATE = cluster(topic("1,2", config={"flush.ms": "5"}), topic("2,3", "audit"))
@@ -86,3 +87,11 @@ def test_what_is_left_out_is_not_applied_and_what_is_refused_is_told() -> None:
     assert bind_plan(PLAN, "throwaway", {}, {"shop.orders"}).topics == ()
     refused = plan([spec(partitions=0)], STATE)
     assert bind_plan(refused, "throwaway", {}, {"shop.orders"}).topics != ()
+
+
+def test_what_is_to_be_deleted_is_empty_there() -> None:
+    state = unused_cluster(topic("1 2"), ends=(4, 7), records=11, newest_ms=1)
+    doomed = plan([spec(absent=True)], state, guards=ONE)
+    (bound,) = bind_plan(doomed, "throwaway", {"shop.orders": "there"}).topics
+    assert steps_of(bound) == (DeleteTopic("shop.orders", "there"),)
+    assert bound.deletion == Deletion(604_800_000, (0, 0))

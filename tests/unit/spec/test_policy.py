@@ -167,7 +167,9 @@ def test_rules_without_cel_say_how_to_get_it(
         load(tmp_path, "topic: a\nowner: me\npartitions: 4\n")
     expressions._environment.cache_clear()
     told = said(refused.value.findings)[0]
-    assert told.endswith("which is not installed; install reconciler[cel] [policy-expression]")
+    assert told.endswith(
+        "which is not installed; install kafka-reconciler[cel] [policy-expression]"
+    )
 
 
 def test_nothing_written_is_no_policy(tmp_path: Path) -> None:

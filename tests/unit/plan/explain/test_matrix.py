@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shorthand import brokers, cluster, matrix, plan, rows, spec, topic
+from shorthand import ONE, brokers, cluster, matrix, plan, rows, spec, topic, unused_cluster
 
 from reconciler.model import Balance, Broker, Spread
 from reconciler.plan.explain import explain_topic, lay_out_topic
@@ -78,6 +78,16 @@ def test_too_many_partitions_are_cut_at_round_numbers(
 def test_a_tally_counts_a_block() -> None:
     made = matrix("1,2 2,3 3,1", "1,3", brokers(None, None, None))
     assert made.tally(Block(1, 3, new=False)) == {1: Load(1, 2), 2: Load(1, 1), 3: Load(1, 3)}
+
+
+def test_a_topic_that_goes_is_shown_as_it_lies_and_taken_off_the_brokers() -> None:
+    state = unused_cluster(topic("1 1 2"))
+    found = explain_topic("shop.orders", plan([spec(absent=True)], state, guards=ONE), state)
+    assert found.rows == rows("1 1 2")
+    loads = [column.cluster for column in found.columns]
+    shifts = [(load.before.leaders, load.after.leaders) for load in loads]
+    assert shifts == [(2, 0), (1, 0), (0, 0)]
+    assert found.reasons == ("To be deleted: this is where it lies until then.",)
 
 
 def test_a_plan_alone_tells_which_brokers_are_excluded() -> None:

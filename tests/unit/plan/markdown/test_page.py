@@ -6,19 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from shorthand import brokers, cluster, plan, spec, topic
+from shorthand import ONE, brokers, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model import (
     AddPartitions,
     Commit,
+    Guards,
     Plan,
     PlannedTopic,
     Scope,
     TopicImage,
 )
 from reconciler.plan import fingerprint_plan, steps_of
-from reconciler.plan.markdown import render_markdown
+from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
 
 GOLDEN = Path(__file__).parent / "small_plan.md"
 SIX = brokers("a", "a", "b", "b", "c", "c")
@@ -70,6 +71,30 @@ def test_refusals_stand_before_risks_and_those_before_changes() -> None:
     text = render_markdown(small_plan())
     places = [text.index(part) for part in ("[!CAUTION]", "[!WARNING]", "| Topic |", "<details>")]
     assert places == sorted(places)
+
+
+def test_deletions_are_the_first_danger() -> None:
+    state = unused_cluster(topic("1,2 2,3", "old"), topic("1 2", "small"), records=9)
+    made = plan([spec("old", absent=True), spec("small", partitions=1)], state, guards=ONE)
+    text = render_markdown(made)
+    alarm = "> [!CAUTION]\n> **1 topic is deleted for good**, with every record it holds."
+    assert text.index(alarm) < text.index("**1 topic is refused.**")
+    assert "| `old` | 2 partitions, 4 replicas | up to 9 | `topics/shop.yaml:3` |" in text
+    assert "| &minus;&nbsp;delete | `old` | 2 partitions, 4 replicas | data-loss, ack" in text
+    assert "[!WARNING]" not in text
+    assert "Risk: **data-loss** in 1 topic" in text
+
+
+def test_a_thousand_deletions_are_counted_and_some_are_named() -> None:
+    names = [f"{'x' * 150}-{n:04}" for n in range(1_000)]
+    state = unused_cluster(*(topic("1", name) for name in names))
+    made = plan([spec(n, absent=True) for n in names], state, guards=Guards(max_deletes=1_000))
+    text = render_markdown(made)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert "**1,000 topics are deleted for good**" in text
+    assert names[0] in text
+    assert " and 990 more" in text
+    assert "most names of 1,000 topics to delete" in text
 
 
 def test_a_plan_of_refusals_alone_has_nothing_to_apply() -> None:

@@ -1,0 +1,170 @@
+"""What speaks against deleting a topic: anything but the certainty that nobody uses it.
+
+The same is asked when the topic is planned and right before it is deleted.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.errors import Finding
+from reconciler.model import TopicUsage
+from reconciler.units import describe_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from reconciler.model import Guards, TopicSpec, TopicState
+
+NAMED = 3
+UNSEEN = TopicUsage(
+    0,
+    unseen="it is not known who uses it",
+    way_out="plan on the cluster itself: no snapshot tells that",
+)
+
+
+class Objection(NamedTuple):
+    """A reason not to delete: its rule, what it is, and the way out."""
+
+    rule: str
+    what: str
+    way_out: str
+
+
+def refuse_deletion(
+    spec: TopicSpec,
+    state: TopicState,
+    guards: Guards,
+    usage: TopicUsage | None,
+    config: Mapping[str, str],
+    wanted: int,
+) -> Iterator[Finding]:
+    """Refuse to delete a topic that is internal, over the budget, on the move, or perhaps used.
+
+    `config` is what is in force; `wanted` counts the topics that this plan is to delete. A
+    cluster without a budget is not looked at, so nothing else is said there.
+    """
+    objections = [*_object_to_name(state), *_object_to_number(guards, wanted)]
+    if guards.max_deletes:
+        usage = usage or UNSEEN
+        objections += _object_to_state(state)
+        objections += object_to_use(usage, guards.unused_for_ms)
+        objections += _object_to_lost_traces(usage, guards.unused_for_ms, config)
+    where = spec.where("state")
+    return (Finding(rule, what, way_out, where) for rule, what, way_out in objections)
+
+
+def object_to_use(usage: TopicUsage, unused_for_ms: int) -> Iterator[Objection]:
+    """Object where a topic is in use, was written to lately, or nobody can tell."""
+    if usage.groups:
+        named = ", ".join(usage.groups[:NAMED])
+        more = len(usage.groups) - NAMED
+        beside = f" and {more} more" if more > 0 else ""
+        noun, verb = ("group", "uses") if len(usage.groups) == 1 else ("groups", "use")
+        yield Objection(
+            "deletion-in-use",
+            f"active consumer {noun} {named}{beside} {verb} it",
+            "stop its consumers, or have them read something else, and plan again",
+        )
+    if usage.unseen:
+        yield Objection("deletion-unseen", usage.unseen, usage.way_out)
+    elif usage.newest_ms is not None:
+        age_ms = usage.seen_at_ms - usage.newest_ms
+        if age_ms < unused_for_ms:
+            yield _object_to_write(usage.newest_ms, age_ms, unused_for_ms)
+
+
+def _object_to_write(newest_ms: int, age_ms: int, unused_for_ms: int) -> Objection:
+    when = describe_time(newest_ms)
+    limit = _describe_ms(unused_for_ms)
+    if age_ms < 0:
+        what = f"its newest record is of {when}, which is still to come"
+        way_out = "have no record of that time in it; nobody can say when it was written"
+        return Objection("deletion-written", what, way_out)
+    return Objection(
+        "deletion-written",
+        f"its newest record is of {when}, {_describe_age(age_ms)} ago, and unused_for is {limit}",
+        "stop its producers and wait, or lower guards.unused_for of the cluster",
+    )
+
+
+def _object_to_name(state: TopicState) -> Iterator[Objection]:
+    if state.internal:
+        what = f"{state.name} is a topic that Kafka keeps for itself"
+        yield Objection("deletion-internal", what, "take the document out of the estate")
+
+
+def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
+    """Object to every deletion of a plan that holds too many: none of them is the right one."""
+    most = guards.max_deletes
+    if not most:
+        yield Objection(
+            "deletion-budget",
+            "state: absent asks to delete it, and the cluster's plans may delete nothing",
+            "write guards: {max_deletes: 1} for the cluster in clusters.yaml, or take the "
+            "document out of the estate",
+        )
+    elif wanted > most:
+        yield Objection(
+            "deletion-budget",
+            f"{wanted} topics are to be deleted, and max_deletes of the cluster is {most}: "
+            "none of them is",
+            f"plan at most {most} at a time, by --topic, or raise max_deletes",
+        )
+
+
+def _object_to_state(state: TopicState) -> Iterator[Objection]:
+    if state.topic_id is None:
+        what = "its topic id is not known, and by name another topic could be hit"
+        yield Objection("deletion-unseen", what, "plan on the cluster itself")
+    if state.reassigning:
+        listed = ", ".join(map(str, sorted(state.reassigning)))
+        what = f"replicas of its partitions {listed} are on the move: somebody works on it"
+        way_out = "wait until the reassignment has ended, or cancel it, and plan again"
+        yield Objection("deletion-reassigning", what, way_out)
+
+
+def _object_to_lost_traces(
+    usage: TopicUsage, unused_for_ms: int, config: Mapping[str, str]
+) -> Iterator[Objection]:
+    """Object where records are gone that might have been younger than `unused_for`.
+
+    A record that retention by time has deleted is at least that old; by size, Kafka empties a
+    partition only where it is to keep nothing at all.
+    """
+    if usage.unseen or not usage.emptied:
+        return
+    retention = config.get("retention.ms")
+    by_time = "delete" in config.get("cleanup.policy", "delete") and retention is not None
+    kept_ms = int(retention) if retention is not None and by_time else -1
+    if kept_ms >= unused_for_ms and config.get("retention.bytes") != "0":
+        return
+    how = f"retention.ms is {_describe_ms(kept_ms)}" if kept_ms >= 0 else "not by its age"
+    yield Objection(
+        "deletion-unseen",
+        f"records of it are gone already ({how}, unused_for {_describe_ms(unused_for_ms)}), so "
+        "nobody can tell when it was last written to",
+        "lower guards.unused_for of the cluster to its retention.ms, or delete it by hand",
+    )
+
+
+def describe_time(at_ms: int) -> str:
+    """Say a time to the minute, in UTC; one beyond the calendar as its number."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{at_ms} ms since 1970"
+
+
+def _describe_age(age_ms: int) -> str:
+    """Say an age in its largest whole unit, rounded down: 3d, 5h, 12min, 40s."""
+    for unit, length_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
+        if age_ms >= length_ms:
+            return f"{age_ms // length_ms}{unit}"
+    return f"{age_ms // 1000}s"
+
+
+def _describe_ms(value_ms: int) -> str:
+    return describe_value("retention.ms", str(value_ms)).partition(" (")[0]
