@@ -152,6 +152,7 @@ class Stage:
         line = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:9092", " ".join(line.split()))
         line = re.sub(r"\b[0-9a-f]{64}\b", "(fingerprint)", line)
         line = re.sub(r"\S+ \(process \d+\) since \S+, plan [0-9a-f]+", HOLDER, line)
+        line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, \S+ ago", "(time), a moment ago", line)
         for cluster_id, name in self._ids.items():
             line = line.replace(cluster_id, name)
         return re.sub(r"([|<*])", r"\\\1", line)
