@@ -157,6 +157,7 @@ class Risk(StrEnum):
     NONE = "none"
     ORDERING = "ordering"
     TRAFFIC = "traffic"
+    DURABILITY = "durability"
     DATA_LOSS = "data-loss"
 
 
