@@ -153,7 +153,8 @@ def _explode(rows: DataFrame, events: Column) -> DataFrame:
 
 def _configure() -> Column:
     """Return an event for each override that is not what it was."""
-    keys = F.array_sort(F.array_union(F.map_keys("config"), F.map_keys("was_config")))
+    was_keys = F.coalesce(F.map_keys("was_config"), F.array().cast("array<string>"))
+    keys = F.array_sort(F.array_union(F.map_keys("config"), was_keys))
 
     def value(name: str, key: Column) -> Column:
         return F.try_element_at(F.col(name), key)
