@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,14 +10,14 @@ from shorthand import HERE, brokers, cluster, spec, topic
 from small_fleets import make_specs, make_state
 
 from reconciler.fleet.audit import RULES, audit_fleet, make_expectations
+from reconciler.fleet.history import EVENTS
 from reconciler.model import Broker
 from reconciler.spec import load_estate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from pyspark.sql import Row, SparkSession
+
+    from reconciler.model import TopicSpec
 
 pytestmark = pytest.mark.fleet
 
@@ -34,7 +35,6 @@ clusters:
   us: {}
 """
 ACB = brokers("a", "b", "c")
-LOG = {"cleanup.policy": "compact"}
 EVEN = "1,2,3 2,3,1 3,1,2"
 FULL = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
 LEAD = (1, 2, 3)
@@ -81,39 +81,79 @@ STATES = {
         topic(tuple((1, 9) for _ in range(30)), "all-on-one"),
         nodes=(*brokers(None, None), Broker(9, alive=False)),
     ),
-    "eu": cluster(well("tuned"), *(well(f"log-{n}", config=LOG) for n in range(4)), nodes=ACB),
-    "us": cluster(well("tuned"), well("log-4", config={}), nodes=ACB),
+    "eu": cluster(well("tuned"), nodes=ACB, defaults={"retention.ms": "7"}),
+    "us": cluster(well("tuned"), nodes=ACB, defaults={"retention.ms": "7"}),
     "tilted": cluster(
         topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
     ),
 }
 
 MANAGED = {
-    "prod": [
+    "prod": (
         "fine offline unwritable lagging moving astray single spared thin mixed brittle lopsided"
-        " heavy crash.ed crash_ed tuned",
-    ],
-    "flat": ["ours.crammed ours.flexible"],
-    "piled": ["all-on-one"],
-    "tilted": ["left"],
-    "eu": ["tuned log-0 log-1 log-2 log-3"],
-    "us": ["tuned"],
+        " heavy crash.ed crash_ed tuned"
+    ),
+    "flat": "ours.crammed ours.flexible",
+    "piled": "all-on-one",
+    "tilted": "left",
+    "eu": "tuned",
+    "us": "tuned",
 }
 
-EXPECTED: set[tuple[str, str, str, int]] = set()
+EXPECTED = {
+    # cluster, topic or subject, rule, affected
+    ("lost", "lost", "cluster-unread", 1),
+    ("prod", "offline", "partition-offline", 1),
+    ("prod", "unwritable", "partition-unwritable", 1),
+    ("prod", "unwritable", "partition-under-replicated", 1),
+    ("prod", "lagging", "partition-under-replicated", 1),
+    ("prod", "moving", "partition-moving", 1),
+    ("prod", "astray", "leader-not-preferred", 1),
+    ("prod", "single", "replication-below-policy", 3),
+    ("prod", "single", "replication-single", 3),
+    ("prod", "spared", "replication-below-default", 3),
+    ("prod", "spared", "min-in-sync-equals-replication", 3),
+    ("prod", "thin", "replication-below-default", 3),
+    ("prod", "thin", "min-in-sync-equals-replication", 3),
+    ("prod", "heavy", "replication-below-default", 6),
+    ("prod", "heavy", "min-in-sync-equals-replication", 6),
+    ("prod", "heavy", "topic-leaders-uneven", 1),
+    ("prod", "heavy", "topic-replicas-uneven", 4),
+    ("prod", "mixed", "replication-uneven", 4),
+    ("prod", "mixed", "replication-below-default", 4),
+    ("prod", "mixed", "min-in-sync-equals-replication", 4),
+    ("prod", "brittle", "min-in-sync-equals-replication", 3),
+    ("prod", "brittle", "config-differs-by-owner", 1),
+    ("prod", "lopsided", "topic-leaders-uneven", 2),
+    ("prod", "crash.ed", "name-collision", 1),
+    ("prod", "crash_ed", "name-collision", 1),
+    ("prod", "stranger", "topic-unmanaged", 3),
+    ("prod", "fine", "topic-unowned", 3),
+    ("prod", "tuned", "config-differs-by-cluster", 1),
+    ("prod", "tuned", "config-differs-by-owner", 1),
+    ("flat", "flat", "rack-unknown", 1),
+    ("flat", "ours.crammed", "rack-violation", 2),
+    ("flat", "theirs.good", "rack-violation", 2),
+    ("flat", "theirs.good", "topic-replicas-uneven", 2),
+    ("piled", "9", "broker-gone", 30),
+    ("piled", "piled", "leaders-uneven", 15),
+    ("piled", "piled", "replicas-uneven", 30),
+    ("piled", "piled", "rack-none", 2),
+    ("piled", "all-on-one", "topic-leaders-uneven", 15),
+    ("piled", "all-on-one", "topic-replicas-uneven", 30),
+    ("tilted", "tilted", "leaders-uneven", 20),
+    ("tilted", "tilted", "replicas-uneven", 30),
+    ("tilted", "a", "racks-uneven", 20),
+    ("tilted", "b", "racks-uneven", 20),
+    ("tilted", "left", "topic-leaders-uneven", 20),
+    ("tilted", "left", "topic-replicas-uneven", 30),
+}
 
 
-def make_wishes(cluster: str) -> list[Any]:
-    """Return specs of the topics that are in a file; those of `logs` set what they should be."""
-    names = " ".join(MANAGED[cluster]).split()
-    return [wish(name, cluster) for name in names]
-
-
-def wish(name: str, cluster: str) -> Any:
-    more: dict[str, Any] = {"owner": None if name == "fine" else "team"}
-    if name == "ours.flexible":
-        more["rack_aware"] = False
-    return spec(name, **more)
+def wish(name: str) -> TopicSpec:
+    """Return the spec of a topic that is in a file."""
+    owner = None if name == "fine" else "team"
+    return spec(name, owner=owner, rack_aware=name != "ours.flexible")
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +162,9 @@ def findings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> l
     estate = tmp_path_factory.mktemp("estate")
     (estate / "clusters.yaml").write_text(CLUSTERS)
     expectations = make_expectations(spark, load_estate(estate))
-    specs = make_specs(spark, {name: make_wishes(name) for name in MANAGED})
+    specs = make_specs(
+        spark, {c: [wish(name) for name in names.split()] for c, names in MANAGED.items()}
+    )
     audit = audit_fleet(make_state(spark, STATES), specs, expectations)
     return audit.findings.collect()
 
@@ -152,3 +194,15 @@ def test_evidence_is_numbers(findings: list[Row]) -> None:
     [row] = [row for row in findings if row["rule"] == "partition-unwritable"]
     assert row["evidence"] == {"unwritable": "1", "partitions": "3", "min_in_sync": "2"}
     assert (row["owner"], row["file"], row["line"]) == ("team", HERE.file, HERE.line)
+
+
+def test_the_page_lists_the_rules_as_they_are() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
+    for rule in RULES.values():
+        assert f"| `{rule.id}` | {rule.severity} | {rule.says} | {rule.way_out} |" in page
+
+
+def test_the_page_lists_the_events_as_they_are() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
+    for event, says in EVENTS.items():
+        assert f"| `{event}` | {says} |" in page

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
-from reconciler.fleet.audit.measures import measure_loads
+from reconciler.fleet.audit.measures import mean_replicas, measure_loads
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -36,15 +36,17 @@ def weigh_brokers(topics: DataFrame, brokers: DataFrame) -> DataFrame:
 
 
 def weigh_clusters(brokers: DataFrame, clusters: DataFrame, topics: DataFrame) -> DataFrame:
-    """Return what `balance` says of clusters. In: `brokers` as weighed. Grain: a cluster."""
+    """Return what `balance` says of clusters, and `mean_replicas` of brokers that may take more.
+
+    In: `brokers` as weighed. Grain: a cluster.
+    """
     load = F.struct("broker", *HELD)
     sums = [F.sum(name).alias(name) for name in HELD]
     gathered = brokers.groupBy("cluster").agg(F.collect_list(load).alias("loads"), *sums)
     judged = topics.groupBy("cluster").agg(F.sum("rack_violations").alias("rack_violations"))
     rows = gathered.join(clusters, "cluster", how="inner").join(judged, "cluster", how="inner")
-    return rows.withColumns({**measure_loads(), "subject": F.col("cluster")}).withColumn(
-        "misplaced_share", _share("leaders")
-    )
+    measured = {**measure_loads(), "mean_replicas": mean_replicas(), "subject": F.col("cluster")}
+    return rows.withColumns(measured).withColumn("misplaced_share", _share("leaders"))
 
 
 def weigh_racks(brokers: DataFrame, clusters: DataFrame) -> DataFrame:

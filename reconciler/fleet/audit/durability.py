@@ -53,7 +53,7 @@ def _compare(rule: str, broken: Column, asked: Column, whoever: str) -> Check:
     return Check(
         rule,
         broken,
-        say(f"%s replicas, where {whoever} %s", "least_replicas", asked),
+        say(f"replication factor %s, where {whoever} %s", "least_replicas", asked),
         F.col("partitions"),
         {"replication_factor": F.col("least_replicas"), "asked": asked},
     )

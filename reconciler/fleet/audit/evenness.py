@@ -60,7 +60,7 @@ def check_topics() -> Iterator[Check]:
 
 
 def check_clusters() -> Iterator[Check]:
-    """Check clusters. In: their rows of `balance`. Brokers of unequal weight are let be."""
+    """Check clusters, as `weigh_clusters` has them. Brokers of unequal weight are let be."""
     enough = ~F.col("weighted") & (F.col("leaders") >= FEW * F.col("brokers"))
     yield Check(
         "leaders-uneven",
@@ -76,7 +76,7 @@ def check_clusters() -> Iterator[Check]:
         subject="cluster",
     )
     skew = F.col("replicas_most") - F.col("replicas_least")
-    mean = F.col("replicas") / F.greatest("brokers", F.lit(1))
+    mean = F.col("mean_replicas")
     yield Check(
         "replicas-uneven",
         enough & (skew > SKEW * mean) & (skew > 1),

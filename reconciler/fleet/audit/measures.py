@@ -26,6 +26,11 @@ def measure_loads() -> dict[str, Column]:
     }
 
 
+def mean_replicas() -> Column:
+    """Return what the brokers `able` hold of `loads` on average; null where there are none."""
+    return F.try_divide(_sum(_hold("replicas")), F.size("able"))
+
+
 def count_misplaced(leaders: Column) -> Column:
     """Count the partitions that would have to lead elsewhere for leaders to be even.
 

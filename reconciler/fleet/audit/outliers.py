@@ -20,8 +20,6 @@ FEWEST_TOPICS = 5
 MOST, NEARLY_ALL = 0.6, 0.8
 """Shares that have to agree: of the clusters that have a topic, of an owner's topics."""
 
-UNKNOWN = "(unknown)"
-
 
 def find_outliers(topics: DataFrame) -> DataFrame:
     """Return what differs by cluster, and what differs by owner. Out: `findings`.
@@ -49,7 +47,8 @@ def _find_unusual(rows: DataFrame, peers: list[str], fewest: int, share: float) 
     In: `share`, which has to agree at the least. Adds `agreeing` of `voting` peers.
     """
     keys = rows.select(*peers, F.explode(F.map_keys("config")).alias("key")).distinct()
-    votes = rows.join(keys, [*peers], how="inner").withColumn("value", _value_in_force())
+    members = rows.join(keys, [*peers], how="inner").withColumn("value", _value_in_force())
+    votes = members.where(F.col("value").isNotNull())
     counted = votes.groupBy(*peers, "key", "value").agg(F.count("*").alias("agreeing"))
     usual = counted.groupBy(*peers, "key").agg(
         F.max_by("value", F.struct("agreeing", "value")).alias("usual"),
@@ -63,8 +62,9 @@ def _find_unusual(rows: DataFrame, peers: list[str], fewest: int, share: float) 
 
 
 def _value_in_force() -> Column:
+    """Return the value of `key`; null where its cluster does not tell the default."""
     values = (F.try_element_at(F.col(name), F.col("key")) for name in ("config", "defaults"))
-    return F.coalesce(*values, F.lit(UNKNOWN))
+    return F.coalesce(*values)
 
 
 def _differ(rule: str, peers: str) -> Check:
