@@ -80,11 +80,12 @@ def command(
         if output == "json":
             _print_json(made.collection, kept, broken)
         else:
-            _print_text(made.collection, broken)
+            _print_text(made.collection, broken, Severity(severity))
     return 1 if count_severities(broken)[Severity.ERROR] else 0
 
 
-def _print_text(collection: str, broken: Sequence[Broken]) -> None:
+def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> None:
+    from reconciler.fleet.audit.rules import SEVERITIES
     from reconciler.fleet.audit.summary import count_severities
 
     for one in broken:
@@ -92,7 +93,8 @@ def _print_text(collection: str, broken: Sequence[Broken]) -> None:
             click.echo(line, color=True)
         click.echo()
     counts = count_severities(broken)
-    said = ", ".join(_count(count, str(severity)) for severity, count in counts.items())
+    asked = SEVERITIES[: SEVERITIES.index(least) + 1]
+    said = ", ".join(_count(counts[severity], str(severity)) for severity in asked)
     click.echo(f"{collection}: {said}")
 
 
