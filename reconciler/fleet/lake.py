@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reconciler.fleet.tables import Table
 
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
-STATE, PLAN = "state", "plan"
+STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 PARTITIONED_BY = ("date", "attempt", "cluster")
 
 
@@ -129,9 +129,10 @@ class Lake:
     def _load_directory(self, table: Table, attempt: Attempt) -> DataFrame:
         """Load what an attempt wrote; where it had no rows, there is no directory either."""
         from pyspark.errors import AnalysisException
-        from pyspark.sql.types import StringType
+        from pyspark.sql.types import StringType, StructField, StructType
 
-        schema = table.schema.add("date", StringType()).add("attempt", StringType())
+        beside = [StructField(name, StringType()) for name in ("date", "attempt")]
+        schema = StructType([*table.schema.fields, *beside])  # `add` would change the declaration
         place = self._place(table)
         reader = self.session.read.schema(schema).option("basePath", place)
         try:
