@@ -106,6 +106,12 @@ class Lake:
         known = ", ".join(attempt.collection for attempt in attempts[-5:])
         raise FleetError(f"{self.root} holds no {what} of {collection}; the latest are: {known}")
 
+    def find_commit(self, attempt: Attempt) -> str | None:
+        """Return the commit whose specs an attempt has, as it was named, if it was."""
+        kept = self.session.read.format(self.form).load(self._place(tables.COLLECTIONS))
+        rows = kept.where(kept["attempt"] == attempt.id).select("commit").collect()
+        return rows[0]["commit"] if rows else None
+
     def read(self, table: Table, attempt: Attempt) -> DataFrame:
         """Return a table as a collection has it, in exactly the declared columns."""
         return self.read_all(table, [attempt]).select(*table.columns)
@@ -129,9 +135,10 @@ class Lake:
     def _load_directory(self, table: Table, attempt: Attempt) -> DataFrame:
         """Load what an attempt wrote; where it had no rows, there is no directory either."""
         from pyspark.errors import AnalysisException
-        from pyspark.sql.types import StringType
+        from pyspark.sql.types import StringType, StructField, StructType
 
-        schema = table.schema.add("date", StringType()).add("attempt", StringType())
+        beside = [StructField(name, StringType()) for name in ("date", "attempt")]
+        schema = StructType([*table.schema.fields, *beside])  # `add` would change the declaration
         place = self._place(table)
         reader = self.session.read.schema(schema).option("basePath", place)
         try:

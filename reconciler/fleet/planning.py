@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from reconciler import api
 from reconciler.errors import FindingsError, ReconcilerError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 READ = "read"
 
 _CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
-_ANSWER = StructType(tables.PLANS.schema.fields).add("changes", ArrayType(_CHANGE))
+_ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayType(_CHANGE))])
 _FACTS = ("topics", "partitions", "configs")
 
 
