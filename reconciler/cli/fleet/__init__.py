@@ -11,6 +11,7 @@ JOBS = MappingProxyType(
     {
         "collect": "Add a snapshot of every cluster to the lake.",
         "plan": "Plan every cluster of a collection.",
+        "report": "Write a collection as one HTML page.",
     }
 )
 
