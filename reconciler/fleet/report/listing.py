@@ -70,7 +70,7 @@ class Listings:
         columns = (
             Column("cluster", "Cluster", style="brief"),
             Column("state", "State", style="brief"),
-            Column("rule", "Rule"),
+            Column("rule", "Rule", style="brief"),
             Column("reason", "Reason", style="long"),
         )
         title = "Clusters that could not be read or planned"
@@ -174,7 +174,7 @@ class Listings:
             Column("cluster", "Cluster", style="brief"),
             Column("action", "Action"),
             Column("change", "Change", style="long"),
-            Column("risks", "Risks"),
+            Column("risks", "Risks", style="brief"),
             Column("reasons", "Reasons", style="long"),
             Column("file", "File", style="brief"),
         )
@@ -197,7 +197,7 @@ class Listings:
         """List how often each rule of the audit was found broken."""
         columns = (
             Column("severity", "Severity"),
-            Column("rule", "Rule"),
+            Column("rule", "Rule", style="brief"),
             _number("findings", "Findings"),
             _number("clusters", "Clusters"),
         )

@@ -112,10 +112,10 @@ def _list_figures(report: Report) -> Iterator[tuple[str, str, str]]:
         yield "–", "changes", "not planned yet"
         return
     yield f"{plan.changed:,}", "changes pending", f"in {count(totals.planned, 'plan')}"
-    yield f"{plan.refused:,}", "refused", "someone has to decide"
+    yield f"{plan.refused:,}", "refused", "with reasons below"
     whole = plan.drift + plan.unchanged
     yield say_share(plan.drift, whole), "drift", f"{plan.drift:,} of {count(whole, 'topic')}"
-    yield f"{plan.unmanaged:,}", "unmanaged topics", "live, and in no file"
+    yield f"{plan.unmanaged:,}", "unmanaged", "live, and in no file"
 
 
 def _count_standings(report: Report) -> list[tuple[Standing, int]]:

@@ -39,7 +39,7 @@ COLUMN, BARS = 34.0, 64.0
 
 
 def draw_tile(cluster: ClusterLine, most_partitions: int) -> str:
-    """Draw a cluster as a square, its area in proportion to its partitions."""
+    """Draw a cluster as a square that grows with the root of its partitions."""
     side = LEAST_TILE
     if most_partitions:
         share = sqrt(cluster.partitions / most_partitions)

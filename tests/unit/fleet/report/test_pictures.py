@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from sample_report import BROKERS, SAMPLE
 
-from reconciler.fleet.report.contents import DriftPoint, Standing
+from reconciler.fleet.report.contents import ClusterLine, DriftPoint, Standing
 from reconciler.fleet.report.pictures import (
     MARKS,
     draw_axis,
@@ -36,7 +36,7 @@ def test_the_area_of_a_tile_grows_with_its_partitions() -> None:
     assert sizes[-1] == 112
 
 
-def _by_size():
+def _by_size() -> list[ClusterLine]:
     return sorted(SAMPLE.clusters.rows, key=lambda cluster: cluster.partitions)
 
 
