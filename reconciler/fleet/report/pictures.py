@@ -27,7 +27,13 @@ MARKS = {
 
 STYLES = {standing: standing.name.lower() for standing in Standing}
 
-LEAST_TILE, MOST_TILE = 26.0, 112.0
+LEAST_TILE = 26.0
+LARGEST_TILES = ((24, 112.0), (72, 76.0))
+"""How large the largest tile is among so many; smaller still among more,"""
+
+CROWDED_TILE = 52.0
+"""so that a fleet fits on a screen."""
+
 ROW = 22.0
 CHART = 210.0
 CHART_TOP, CHART_FOOT = 22.0, 24.0
@@ -38,12 +44,11 @@ SPARK_WIDTH, SPARK_HEIGHT = 88.0, 20.0
 COLUMN, BARS = 34.0, 64.0
 
 
-def draw_tile(cluster: ClusterLine, most_partitions: int) -> str:
-    """Draw a cluster as a square that grows with the root of its partitions."""
-    side = LEAST_TILE
-    if most_partitions:
-        share = sqrt(cluster.partitions / most_partitions)
-        side += (MOST_TILE - LEAST_TILE) * share
+def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
+    """Draw one of so many clusters: a square that grows with the root of its partitions."""
+    largest = next((size for most, size in LARGEST_TILES if clusters <= most), CROWDED_TILE)
+    share = sqrt(cluster.partitions / most_partitions) if most_partitions else 0
+    side = LEAST_TILE + (largest - LEAST_TILE) * share
     figure = Figure(side, side)
     made_up = " synthetic" if cluster.synthetic else ""
     style = f"tile {STYLES[cluster.standing]}{made_up}"

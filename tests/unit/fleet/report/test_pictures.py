@@ -22,7 +22,7 @@ from reconciler.fleet.report.scale import Scale, round_step
 
 
 def test_a_tile_shows_its_standing_without_colour() -> None:
-    marks = {c.standing: draw_tile(c, 5_600) for c in SAMPLE.clusters.rows}
+    marks = {c.standing: draw_tile(c, 5_600, 5) for c in SAMPLE.clusters.rows}
     assert set(marks) == set(Standing)
     assert len(set(MARKS.values())) == len(Standing)
     for standing, drawn in marks.items():
@@ -30,7 +30,7 @@ def test_a_tile_shows_its_standing_without_colour() -> None:
 
 
 def test_the_area_of_a_tile_grows_with_its_partitions() -> None:
-    sizes = [float(ET.fromstring(draw_tile(c, 5_600)).attrib["width"]) for c in _by_size()]
+    sizes = [float(ET.fromstring(draw_tile(c, 5_600, 5)).attrib["width"]) for c in _by_size()]
     assert sizes == sorted(sizes)
     assert sizes[0] == 26
     assert sizes[-1] == 112
@@ -38,6 +38,12 @@ def test_the_area_of_a_tile_grows_with_its_partitions() -> None:
 
 def _by_size() -> list[ClusterLine]:
     return sorted(SAMPLE.clusters.rows, key=lambda cluster: cluster.partitions)
+
+
+def test_tiles_shrink_where_there_are_many() -> None:
+    largest = _by_size()[-1]
+    sizes = [ET.fromstring(draw_tile(largest, 5_600, n)).attrib["width"] for n in (24, 72, 150)]
+    assert sizes == ["112", "76", "52"]
 
 
 @pytest.mark.parametrize(
