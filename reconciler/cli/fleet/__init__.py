@@ -13,6 +13,7 @@ JOBS = MappingProxyType(
         "plan": "Plan every cluster of a collection.",
         "audit": "Say what is wrong with a collection, the worst first.",
         "history": "Say what changed between collections, and how long drift stays.",
+        "report": "Write a collection as one HTML page.",
     }
 )
 
