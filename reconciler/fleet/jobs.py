@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.fleet import tables
-from reconciler.fleet.lake import PLAN, Attempt, start_attempt
+from reconciler.fleet.lake import PLAN, Attempt, read_commit, start_attempt
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
 
 if TYPE_CHECKING:
@@ -68,13 +68,14 @@ def plan_collection(
     attempt = lake.find_attempt(collection)
     facts = join_tables(_read_state(lake, attempt))
     announce(f"planning {attempt.collection}")
-    answers = plan_fleet(facts, lake.read(tables.SPECS, attempt), estate).persist()
+    specs, commit = lake.read(tables.SPECS, attempt), read_commit(attempt.commit)
+    answers = plan_fleet(facts, specs, estate, commit).persist()
     made = start_attempt(attempt.collection, PLAN)
     lake.append(tables.PLANS, answers, made)
     lake.append(tables.CHANGES, split_changes(answers), made)
     count = answers.count()
     answers.unpersist()
-    lake.finish(made, count, None)
+    lake.finish(made, count, attempt.commit)
     return lake.read(tables.PLANS, made)
 
 
