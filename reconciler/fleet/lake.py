@@ -143,9 +143,10 @@ class Lake:
     def _load_directory(self, table: Table, attempt: Attempt) -> DataFrame:
         """Load what an attempt wrote; where it had no rows, there is no directory either."""
         from pyspark.errors import AnalysisException
-        from pyspark.sql.types import StringType
+        from pyspark.sql.types import StringType, StructField, StructType
 
-        schema = table.schema.add("date", StringType()).add("attempt", StringType())
+        added = [StructField(name, StringType()) for name in ("date", "attempt")]
+        schema = StructType([*table.schema.fields, *added])
         place = self._place(table)
         reader = self.session.read.schema(schema).option("basePath", place)
         try:

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from reconciler import api
 from reconciler.errors import FindingsError, ReconcilerError
 from reconciler.fleet import tables
 from reconciler.fleet.outcome import describe_changes, describe_plan
 from reconciler.fleet.rows import read_specs, read_state
+from reconciler.fleet.source.kafka_metadata import READ, settle_readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
     from reconciler.model import Commit, TopicSpec
     from reconciler.spec import ClusterEntry, Estate
 
-READ = "read"
-
 _CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
-_ANSWER = StructType(tables.PLANS.schema.fields).add("changes", ArrayType(_CHANGE))
+_ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayType(_CHANGE))])
 _FACTS = ("topics", "partitions", "configs")
 
 
@@ -108,7 +107,7 @@ def _gather(facts: DataFrame, estate: Estate, commit: Commit | None) -> Known:
     for row in few:
         if row["table"] == "brokers":
             brokers.setdefault(row["cluster"], []).append(row)
-    readings = {row["cluster"]: row for row in few if row["table"] == "readings"}
+    readings = settle_readings(row for row in few if row["table"] == "readings")
     names = estate.declared or sorted(readings.keys() & estate.clusters)
     entries = {name: replace(estate.clusters[name], client={}) for name in names}
     return Known(readings, brokers, entries, estate.findings, commit)
