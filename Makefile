@@ -55,7 +55,7 @@ fmt: $(READY)  ## Format the code.
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-generate: $(READY)  ## Write what is made from the code: schemas/ and docs/rules.md.
+generate: $(READY)  ## Write what is made from the code: schemas/, docs/rules.md, docs/lake.md.
 	@$(BIN)/python schemas/generate.py
 
 dangers: $(READY)  ## Act out every danger on real brokers, and write docs/dangers.md.

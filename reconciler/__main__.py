@@ -1,4 +1,4 @@
-"""`python -m reconciler`: the command line, for launchers that take a file: spark-submit."""
+"""`python -m reconciler`: the command line, where no script of it is on the PATH."""
 
 from reconciler.cli import main
 
