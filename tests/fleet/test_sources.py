@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox import Cluster
 
-DESCRIBE_CONFIGS, DESCRIBE_TOPICS, METADATA = 32, 75, 3
+DESCRIBE_CONFIGS = 32
 
 
 def load(
@@ -100,32 +101,36 @@ def test_ranges_split_topics_without_loss_or_doubles(
 
 
 class CountingNetwork(FailingNetwork):
-    """Remembers the kinds of requests that pass."""
+    """Counts the requests that pass, by kind."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.seen: set[int] = set()
+        self.seen: Counter[int] = Counter()
         super().__init__(cluster)
 
     def strike(self, api: int) -> None:
-        self.seen.add(api)
+        self.seen[api] += 1
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(
-    ("left_out", "unasked"), [(None, None), ("topic_id", DESCRIBE_TOPICS)], ids=str
-)
-def test_columns_left_out_are_not_asked_for(
-    cluster3: Cluster, left_out: str | None, unasked: int | None
-) -> None:
-    with closing(CountingNetwork(cluster3)) as network:
+def test_columns_left_out_are_not_asked_for(cluster3: Cluster, topic_prefix: str) -> None:
+    """Brokers tell their own configs in any case, topics only where values are wanted."""
+    admin = AdminClient({"bootstrap.servers": cluster3.bootstrap_servers})
+    admin.create_topics([NewTopic(f"{topic_prefix}a", 1, 1)])[f"{topic_prefix}a"].result(20)
+    columns = tables.FACTS.columns
+    without = [name for name in columns if name not in ("value", "topic_id")]
+    assert count_configs(cluster3, columns) > count_configs(cluster3, without) == 3
+
+
+def count_configs(cluster: Cluster, columns: list[str]) -> int:
+    """Read these columns. Returns: how many requests for configs that took."""
+    with closing(CountingNetwork(cluster)) as network:
         servers = {"lab": network.bootstrap_servers}
-        options = choose_clusters([ClusterEntry("lab", HERE)], servers)
-        columns = [name for name in tables.FACTS.columns if name != left_out]
-        reader = KafkaMetadataReader(options, columns)
+        reader = KafkaMetadataReader(choose_clusters([ClusterEntry("lab", HERE)], servers), columns)
         (partition,) = reader.partitions()
         batches = list(reader.read(partition))
+    assert {row for batch in batches for row in batch["table"].to_pylist()} >= {"topics"}
     assert all(batch.schema.names == columns for batch in batches)
-    assert (DESCRIBE_TOPICS in network.seen) == (unasked is None)
+    return network.seen[DESCRIBE_CONFIGS]
 
 
 @pytest.mark.fleet
@@ -192,7 +197,7 @@ class TestTrees:
     def test_places_are_spelled_as_in_the_working_tree(self) -> None:
         tree = find_tree("topics", "good")
         (spec,) = tree.load().topics_for("b")
-        assert str(spec.location) == "topics/some.yaml:1:1"
+        assert str(spec.location) == "topics/some.yaml:1:8"
 
     def test_an_absolute_path_is_found_in_its_own_repository(
         self, estate: Path, monkeypatch: pytest.MonkeyPatch
