@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import tables
-from reconciler.fleet.lake import PLAN, Attempt, read_commit, start_attempt
+from reconciler.fleet.audit import audit_fleet, make_expectations
+from reconciler.fleet.history import (
+    describe_topics,
+    find_drift,
+    find_events,
+    measure_growth,
+    measure_trend,
+    number_readings,
+)
+from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, Attempt, read_commit, start_attempt
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.source.kafka_metadata import READ, settle_readings
@@ -91,6 +100,72 @@ def plan_collection(
     answers.unpersist()
     lake.finish(made, count, attempt.commit)
     return lake.read(tables.PLANS, made)
+
+
+def audit_collection(
+    lake: Lake,
+    estate: Estate,
+    collection: str | None = None,
+    *,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Attempt:
+    """Audit every cluster of a collection, and keep findings and balance in the lake.
+
+    Returns: the attempt by which both are read.
+    """
+    attempt = lake.find_attempt(collection)
+    state = _read_state(lake, attempt)
+    announce(f"reading {attempt.collection}")
+    clusters = [row["cluster"] for row in state["readings"].select("cluster").collect()]
+    expectations = make_expectations(lake.session, estate, clusters)
+    audit = audit_fleet(state, lake.read(tables.SPECS, attempt), expectations)
+    made = start_attempt(attempt.collection, AUDIT)
+    announce("counting leaders and replicas")
+    lake.append(tables.BALANCE, audit.balance, made)
+    announce("looking for faults")
+    lake.append(tables.FINDINGS, audit.findings, made)
+    audit.topics.unpersist()
+    lake.finish(made, len(clusters), None)
+    return made
+
+
+def trace_collections(
+    lake: Lake,
+    since: str | None = None,
+    *,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Attempt:
+    """Compare the collections of a lake, and keep events, growth, trend and drift in it.
+
+    `since` leaves out what was first seen before; the last collection before it is what the first
+    one after is compared with. Returns: the attempt by which the tables are read. Errors:
+    FleetError where there is no collection.
+    """
+    made = start_attempt(lake.find_attempt().collection, HISTORY)
+    attempts = _choose_since(lake.list_attempts(), since)
+    state = {table.name: lake.read_all(table, attempts) for table in tables.STATE}
+    numbered = number_readings(state["readings"]).persist()
+    topics = describe_topics(state, numbered).persist()
+    brokers = state["brokers"].join(numbered, ["cluster", "collection"], how="inner")
+    announce(f"comparing {len(attempts)} collections")
+    lake.append(tables.EVENTS, find_events(topics, brokers, state["readings"]), made)
+    announce("measuring growth")
+    trend = measure_trend(topics, brokers, numbered)
+    lake.append(tables.TREND, trend, made)
+    lake.append(tables.GROWTH, measure_growth(topics, trend), made)
+    topics.unpersist()
+    if plans := _choose_since(lake.list_attempts(PLAN), since):
+        announce(f"comparing {len(plans)} plans")
+        asked = (lake.read_all(table, plans) for table in (tables.PLANS, tables.CHANGES))
+        lake.append(tables.DRIFT, find_drift(*asked), made)
+    lake.finish(made, numbered.select("cluster").distinct().count(), None)
+    return made
+
+
+def _choose_since(attempts: Sequence[Attempt], since: str | None) -> list[Attempt]:
+    """Return the attempts since then, and the one before them."""
+    before = [attempt for attempt in attempts if attempt.collection < (since or "")]
+    return [*before[-1:], *attempts[len(before) :]]
 
 
 def _read_state(lake: Lake, attempt: Attempt) -> Mapping[str, DataFrame]:

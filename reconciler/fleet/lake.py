@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reconciler.fleet.tables import Table
 
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
-STATE, PLAN = "state", "plan"
+STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 _DIRTY = "-dirty"
 PARTITIONED_BY = ("date", "attempt", "cluster")
 
@@ -145,8 +145,8 @@ class Lake:
         from pyspark.errors import AnalysisException
         from pyspark.sql.types import StringType, StructField, StructType
 
-        added = [StructField(name, StringType()) for name in ("date", "attempt")]
-        schema = StructType([*table.schema.fields, *added])
+        beside = [StructField(name, StringType()) for name in ("date", "attempt")]
+        schema = StructType([*table.schema.fields, *beside])  # `add` would change the declaration
         place = self._place(table)
         reader = self.session.read.schema(schema).option("basePath", place)
         try:

@@ -10,6 +10,7 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     MapType,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType()
+SHARE = DoubleType()
 BROKERS_OF = ArrayType(COUNT, containsNull=False)
 CONFIG = MapType(TEXT, TEXT, valueContainsNull=False)
 
@@ -155,6 +157,111 @@ PLANS = Table(
         plan=TEXT,  # the plan file, byte for byte
     ),
 )
+FINDINGS = Table(
+    "findings",
+    "one rule that one subject of a cluster breaks",
+    ("cluster", "topic", "subject", "rule"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,  # null: the cluster itself, or a part of it that is no topic
+        subject=TEXT,  # topic, cluster, a broker or a config's key
+        rule=TEXT,
+        severity=TEXT,  # error, warning, note
+        affected=AMOUNT,  # how many: partitions as a rule; the more, the worse
+        evidence=CONFIG,  # the numbers and values that it rests on
+        what=TEXT,
+        way_out=TEXT,
+        owner=TEXT,
+        file=TEXT,
+        line=COUNT,
+    ),
+)
+BALANCE = Table(
+    "balance",
+    "one cluster, or one topic, broker or rack of it",
+    ("cluster", "kind", "subject"),
+    _columns(
+        cluster=TEXT,
+        kind=TEXT,  # cluster, topic, broker, rack
+        subject=TEXT,
+        rack=TEXT,  # a broker's
+        brokers=COUNT,  # that may take something new
+        leaders=AMOUNT,  # preferred ones
+        replicas=AMOUNT,
+        size_bytes=AMOUNT,
+        leaders_least=AMOUNT,  # of the brokers that may take something new
+        leaders_most=AMOUNT,
+        replicas_least=AMOUNT,
+        replicas_most=AMOUNT,
+        misplaced=AMOUNT,  # as reconciler.placement.measure counts them
+        misplaced_share=SHARE,
+        rack_violations=AMOUNT,
+    ),
+)
+EVENTS = Table(
+    "events",
+    "one thing that changed on a cluster between two collections that read it",
+    ("cluster", "topic", "subject", "event", "first_seen"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,  # null: of the cluster itself
+        event=TEXT,  # a key of reconciler.fleet.history.EVENTS
+        subject=TEXT,  # topic, broker or config's key
+        previous=TEXT,  # the last collection that did not show it yet
+        first_seen=TEXT,  # the first collection that did
+        before=TEXT,
+        after=TEXT,
+        affected=AMOUNT,  # partitions
+    ),
+)
+DRIFT = Table(
+    "drift",
+    "one change that consecutive plans of a cluster asked for without a break",
+    ("cluster", "topic", "action", "first_seen"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        action=TEXT,  # as in changes; a note is no drift
+        steps=ArrayType(TEXT, containsNull=False),  # of the latest plan
+        first_seen=TEXT,
+        last_seen=TEXT,
+        gone_in=TEXT,  # the first plan without it; null: it is pending
+        pending=FLAG,
+        plans=COUNT,
+        lasted_s=AMOUNT,  # up to gone_in, or to last_seen
+    ),
+)
+GROWTH = Table(
+    "growth",
+    "one topic, or a whole cluster, from its first collection to its last",
+    ("cluster", "topic"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,  # null: the cluster
+        first_seen=TEXT,
+        last_seen=TEXT,
+        topics_first=COUNT,
+        topics_last=COUNT,
+        partitions_first=AMOUNT,
+        partitions_last=AMOUNT,
+        size_bytes_first=AMOUNT,  # null: not known
+        size_bytes_last=AMOUNT,
+        bytes_per_day=SHARE,
+    ),
+)
+TREND = Table(
+    "trend",
+    "one cluster in one collection that read it",
+    ("cluster", "seen"),
+    _columns(
+        cluster=TEXT,
+        seen=TEXT,
+        brokers=COUNT,
+        topics=COUNT,
+        partitions=AMOUNT,
+        size_bytes=AMOUNT,
+    ),
+)
 COLLECTIONS = Table(
     "collections",
     "one attempt at a collection that was brought to its end",
@@ -171,6 +278,12 @@ COLLECTIONS = Table(
 
 STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)
 """What a cluster is, as it was read."""
+
+AUDIT = (FINDINGS, BALANCE)
+"""What an audit says of a collection."""
+
+HISTORY = (EVENTS, DRIFT, GROWTH, TREND)
+"""What is said of several collections, one after the other."""
 
 
 def _side_by_side() -> StructType:
@@ -191,5 +304,8 @@ FACTS = Table(
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType(
-    {table.name: table for table in (*STATE, FACTS, SPECS, CHANGES, PLANS, COLLECTIONS)}
+    {
+        table.name: table
+        for table in (*STATE, FACTS, SPECS, CHANGES, PLANS, *AUDIT, *HISTORY, COLLECTIONS)
+    }
 )

@@ -11,6 +11,8 @@ JOBS = MappingProxyType(
     {
         "collect": "Add a snapshot of every cluster to the lake.",
         "plan": "Plan every cluster of a collection.",
+        "audit": "Say what is wrong with a collection, the worst first.",
+        "history": "Say what changed between collections, and how long drift stays.",
     }
 )
 

@@ -41,7 +41,7 @@ def engine_options(function: Callable[..., T]) -> Callable[..., T]:
     @click.option("--remote", metavar="URL", help="A Spark Connect server, as sc://host.")
     @click.option("--memory", metavar="SIZE", help="The heap of this machine's Spark, as 4g.")
     @click.option("--large", is_flag=True, help="Tune for millions of partitions.")
-    @click.option("--format", "form", default="parquet", show_default=True, help="Of the tables.")
+    @click.option("--lake-format", "form", default="parquet", show_default=True, metavar="NAME")
     @wraps(function)
     def wrapped(
         *arguments: Any,
