@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import tables
 from reconciler.fleet.audit import audit_fleet, make_expectations
@@ -15,13 +15,15 @@ from reconciler.fleet.history import (
     measure_trend,
     number_readings,
 )
-from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, Attempt, start_attempt
+from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, Attempt, read_commit, start_attempt
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
+from reconciler.fleet.rows import make_table
+from reconciler.fleet.source.kafka_metadata import READ, settle_readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
 
     from reconciler.fleet.lake import Lake
     from reconciler.spec import Estate
@@ -32,7 +34,7 @@ class Collected:
     """A collection that was finished, and how the reading of each cluster went."""
 
     attempt: Attempt
-    readings: Sequence[Row]
+    readings: Sequence[Mapping[str, Any]]
 
 
 def collect_fleet(
@@ -52,15 +54,27 @@ def collect_fleet(
     attempt = start_attempt(collection)
     announce("reading the clusters")
     kept = facts.persist()
-    readings = kept.where(kept["table"] == tables.READINGS.name).collect()
-    for table in tables.STATE:
+    rows = kept.where(kept["table"] == tables.READINGS.name).select(*tables.READINGS.columns)
+    settled = settle_readings(rows.toArrow().to_pylist())
+    readings = [settled[cluster] for cluster in sorted(settled)]
+    _write_readings(lake, readings, attempt)
+    well = kept["cluster"].isin([row["cluster"] for row in readings if row["status"] == READ])
+    for table in tables.STATE[1:]:
         announce(f"writing {table.name}")
-        lake.append(table, kept.where(kept["table"] == table.name), attempt)
+        lake.append(table, kept.where(well & (kept["table"] == table.name)), attempt)
     announce("writing specs")
     lake.append(tables.SPECS, specs, attempt)
     kept.unpersist()
     lake.finish(attempt, len(readings), commit)
-    return Collected(attempt, sorted(readings, key=lambda row: row["cluster"]))
+    return Collected(attempt, readings)
+
+
+def _write_readings(lake: Lake, readings: Sequence[Mapping[str, Any]], attempt: Attempt) -> None:
+    columns = {name: [row[name] for row in readings] for name in tables.READINGS.columns}
+    rows = make_table(tables.READINGS, columns)
+    lake.append(
+        tables.READINGS, lake.session.createDataFrame(rows, tables.READINGS.schema), attempt
+    )
 
 
 def plan_collection(
@@ -77,13 +91,14 @@ def plan_collection(
     attempt = lake.find_attempt(collection)
     facts = join_tables(_read_state(lake, attempt))
     announce(f"planning {attempt.collection}")
-    answers = plan_fleet(facts, lake.read(tables.SPECS, attempt), estate).persist()
+    specs, commit = lake.read(tables.SPECS, attempt), read_commit(attempt.commit)
+    answers = plan_fleet(facts, specs, estate, commit).persist()
     made = start_attempt(attempt.collection, PLAN)
     lake.append(tables.PLANS, answers, made)
     lake.append(tables.CHANGES, split_changes(answers), made)
     count = answers.count()
     answers.unpersist()
-    lake.finish(made, count, None)
+    lake.finish(made, count, attempt.commit)
     return lake.read(tables.PLANS, made)
 
 

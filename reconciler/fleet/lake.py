@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError
 from reconciler.fleet import tables
+from reconciler.model import Commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
+_DIRTY = "-dirty"
 PARTITIONED_BY = ("date", "attempt", "cluster")
 
 
@@ -38,12 +40,14 @@ PARTITIONED_BY = ("date", "attempt", "cluster")
 class Attempt:
     """One attempt at a collection. `collection` is when, as in 20261121T030000Z (UTC).
 
-    `what` was collected or made of it: its states and specs, or their plans.
+    `what` was collected or made of it: its states and specs, or their plans. `commit` is what
+    the specs were read at, known of an attempt that the lake found.
     """
 
     collection: str
     what: str
     id: str
+    commit: str | None = None
 
     @property
     def date(self) -> str:
@@ -57,6 +61,16 @@ def start_attempt(collection: str, what: str = STATE) -> Attempt:
     if not _NAME.fullmatch(collection):
         raise FleetError(f"{collection!r} is no collection; write when, as in 20261121T030000Z")
     return Attempt(collection, what, f"{collection}-{what}-{uuid.uuid4().hex[:8]}")
+
+
+def write_commit(commit: Commit | None) -> str | None:
+    """Spell a commit in one word, as `git describe --dirty` does."""
+    return None if commit is None else commit.sha + (_DIRTY if commit.dirty else "")
+
+
+def read_commit(text: str | None) -> Commit | None:
+    """Return the commit that a word names."""
+    return Commit(text.removesuffix(_DIRTY), text.endswith(_DIRTY)) if text else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +104,7 @@ class Lake:
     def list_attempts(self, what: str = STATE) -> tuple[Attempt, ...]:
         """List the attempt that counts of every collection, the oldest first."""
         newest = self._list_newest(what)
-        return tuple(Attempt(name, what, newest[name]) for name in sorted(newest))
+        return tuple(newest[name] for name in sorted(newest))
 
     def find_attempt(self, collection: str | None = None, what: str = STATE) -> Attempt:
         """Return a collection, the latest unless one is named. Errors: FleetError."""
@@ -148,7 +162,7 @@ class Lake:
             return self.session.createDataFrame([], schema)
         return rows
 
-    def _list_newest(self, what: str) -> Mapping[str, str]:
+    def _list_newest(self, what: str) -> Mapping[str, Attempt]:
         """Return the newest finished attempt of each collection."""
         from pyspark.errors import AnalysisException
 
@@ -158,7 +172,8 @@ class Lake:
         except AnalysisException:
             return {}
         ordered = sorted(rows, key=lambda row: (row["finished_at"], row["attempt"]))
-        return {row["collection"]: row["attempt"] for row in ordered}
+        found = (Attempt(r["collection"], what, r["attempt"], r["commit"]) for r in ordered)
+        return {attempt.collection: attempt for attempt in found}
 
     def _place(self, table: Table) -> str:
         return f"{self.root.rstrip('/')}/{table.name}"

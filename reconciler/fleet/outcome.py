@@ -24,6 +24,7 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
         "fingerprint": fingerprint_plan(plan),
         "changed": sum(bool(steps_of(topic)) for topic in plan.topics),
         "refused": counts.refused,
+        "refusals": [str(refusal) for refusal in plan.refusals],
         "unchanged": counts.unchanged,
         "unmanaged": len(plan.unmanaged),
         "leader_skew_before": before and before.leaders.skew,
@@ -66,4 +67,4 @@ def _name_action(topic: PlannedTopic, steps: list[str]) -> str:
 
 
 def _list_config(image: TopicImage | None) -> list[tuple[str, str]] | None:
-    return None if image is None else [*image.config.items()]
+    return None if image is None else sorted(image.config.items())

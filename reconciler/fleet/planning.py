@@ -21,15 +21,16 @@ from reconciler.errors import FindingsError, ReconcilerError
 from reconciler.fleet import tables
 from reconciler.fleet.outcome import describe_changes, describe_plan
 from reconciler.fleet.rows import read_specs, read_state
+from reconciler.fleet.source.kafka_metadata import READ, settle_readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from reconciler.errors import Finding
-    from reconciler.model import TopicSpec
-    from reconciler.spec import ClusterEntry, Estate
+    from pyspark.sql import SparkSession
 
-READ = "read"
+    from reconciler.errors import Finding
+    from reconciler.model import Commit, TopicSpec
+    from reconciler.spec import ClusterEntry, Estate
 
 _CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
 _ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayType(_CHANGE))])
@@ -60,6 +61,7 @@ class Known:
     brokers: Mapping[str, Sequence[Mapping[str, Any]]]
     entries: Mapping[str, ClusterEntry]
     findings: tuple[Finding, ...]
+    commit: Commit | None = None
 
 
 def join_tables(state: Mapping[str, DataFrame]) -> DataFrame:
@@ -69,18 +71,21 @@ def join_tables(state: Mapping[str, DataFrame]) -> DataFrame:
     return together.select(*tables.FACTS.columns)
 
 
-def plan_fleet(facts: DataFrame, specs: DataFrame, estate: Estate) -> DataFrame:
+def plan_fleet(
+    facts: DataFrame, specs: DataFrame, estate: Estate, commit: Commit | None = None
+) -> DataFrame:
     """Plan every cluster of the estate.
 
-    In: `facts`, the rows of a collection or of live clusters; `specs`. Out: `plans`, and an array
-    `changes` in each row.
+    In: `facts`, the rows of a collection or of live clusters; `specs`, and the commit that they
+    were read at. Out: `plans`, and an array `changes` in each row.
     """
-    known = _gather(facts, estate)
-    wanted = facts.where(
-        F.col("cluster").isin(sorted(known.entries)) & (F.col("table") != "brokers")
-    )
-    groups = wanted.groupBy("cluster").cogroup(specs.groupBy("cluster"))
-    return groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
+    known = _gather(facts, estate, commit)
+    here = F.col("cluster").isin(sorted(known.readings.keys() & known.entries))
+    rows = facts.where(here & (F.col("table") != "brokers")).groupBy("cluster")
+    groups = rows.cogroup(specs.where(here).groupBy("cluster"))
+    answers = groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
+    missing = sorted(known.entries.keys() - known.readings)
+    return answers.unionByName(_list_missing(facts.sparkSession, missing)) if missing else answers
 
 
 def split_changes(answers: DataFrame) -> DataFrame:
@@ -89,16 +94,23 @@ def split_changes(answers: DataFrame) -> DataFrame:
     return rows.select("cluster", "change.*").select(*tables.CHANGES.columns)
 
 
-def _gather(facts: DataFrame, estate: Estate) -> Known:
+def _list_missing(session: SparkSession, clusters: Sequence[str]) -> DataFrame:
+    """Return the answers for clusters that a collection does not have."""
+    said = "the collection does not have it"
+    rows = [_fail(cluster, "not-collected", said) for cluster in clusters]
+    return session.createDataFrame(pa.Table.from_pylist(rows, schema=_answer_schema()), _ANSWER)
+
+
+def _gather(facts: DataFrame, estate: Estate, commit: Commit | None) -> Known:
     few = facts.where(F.col("table").isin("readings", "brokers")).toArrow().to_pylist()
     brokers: dict[str, list[Mapping[str, Any]]] = {}
     for row in few:
         if row["table"] == "brokers":
             brokers.setdefault(row["cluster"], []).append(row)
-    readings = {row["cluster"]: row for row in few if row["table"] == "readings"}
-    names = estate.declared or sorted(readings)
+    readings = settle_readings(row for row in few if row["table"] == "readings")
+    names = estate.declared or sorted(readings.keys() & estate.clusters)
     entries = {name: replace(estate.clusters[name], client={}) for name in names}
-    return Known(readings, brokers, entries, estate.findings)
+    return Known(readings, brokers, entries, estate.findings, commit)
 
 
 def _plan_group(
@@ -118,13 +130,12 @@ def _plan_group(
 
 
 def _plan_cluster(cluster: str, facts: pa.Table, specs: pa.Table, known: Known) -> dict[str, Any]:
-    reading = known.readings.get(cluster)
-    if reading is None or reading["status"] != READ:
-        said = reading or {"status": "not-collected", "error": "the collection does not have it"}
-        return _fail(cluster, said["status"], said["error"])
+    reading = known.readings[cluster]
+    if reading["status"] != READ:
+        return _fail(cluster, reading["status"], reading["error"])
     state = read_state(reading, known.brokers.get(cluster, ()), *_split(facts))
     part = Slice({cluster: known.entries[cluster]}, read_specs(specs), known.findings)
-    plan = api.build_plan(part, cluster, state)
+    plan = api.build_plan(part, cluster, state, commit=known.commit)
     return {**describe_plan(plan), "changes": [*describe_changes(plan)]}
 
 

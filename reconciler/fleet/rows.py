@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Rows = dict[str, list[Any]]
 
+_NO_PARTITIONS: Mapping[str, Any] = MappingProxyType({"assignment": ()})
+
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
@@ -132,18 +134,18 @@ def read_state(
 
     Cost: 1 µs a partition.
     """
-    ids = dict(zip(_list(topics, "topic"), _list(topics, "topic_id"), strict=True))
     internal = set(_list(topics.filter(topics["internal"]), "topic"))
-    overrides = _read_overrides(configs)
+    overrides, parts = _read_overrides(configs), dict(_read_partitions(partitions))
+    ids = sorted(zip(_list(topics, "topic"), _list(topics, "topic_id"), strict=True))
     states = {
         name: TopicState(
             name,
-            ids.get(name),
+            topic_id,
             config=MappingProxyType(overrides.get(name, {})),
             internal=name in internal,
-            **columns,
+            **parts.get(name, _NO_PARTITIONS),
         )
-        for name, columns in _read_partitions(partitions)
+        for name, topic_id in ids
     }
     return ClusterState(
         cluster_id=reading["cluster_id"],
@@ -224,7 +226,7 @@ def write_specs(cluster: str, specs: Sequence[TopicSpec]) -> pa.Table:
             "line": [spec.location.line for spec in specs],
             "partitions": [spec.partitions for spec in specs],
             "replication_factor": [spec.replication_factor for spec in specs],
-            "config": [list(spec.config.items()) for spec in specs],
+            "config": [sorted(spec.config.items()) for spec in specs],
             "spec": [write(spec, fallback=dict, warnings=False).decode() for spec in specs],
         },
     )

@@ -69,7 +69,10 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
     for key, value in settings.items():
         builder = builder.config(key, value)
     where = engine.remote or engine.master or LOCAL
-    builder = builder.remote(where) if engine.remote else builder.master(where)
+    if engine.remote:
+        builder = builder.remote(where)
+    elif not _is_submitted(engine):
+        builder = builder.master(where)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     log = state_directory("fleet") / "spark.log"
     try:
@@ -94,6 +97,11 @@ def _logging_to(log: Path) -> Iterator[None]:
         os.close(before)
 
 
+def _is_submitted(engine: Engine) -> bool:
+    """Tell whether spark-submit started this process, and with it chose where jobs run."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ and engine.master is None
+
+
 def _require_spark() -> None:
     for module in ("pyspark", "pyarrow"):
         if find_spec(module) is None:
@@ -105,7 +113,7 @@ def _require_spark() -> None:
 
 def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[str, str]:
     """Return what a session of our own is started with; a Spark cluster brings its own."""
-    if engine.remote is not None:
+    if engine.remote is not None or _is_submitted(engine):
         return {}
     embedded = (engine.master or LOCAL).startswith("local")
     memory = {"spark.driver.memory": engine.memory} if engine.memory else {}

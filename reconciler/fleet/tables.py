@@ -146,7 +146,8 @@ PLANS = Table(
         error=TEXT,
         fingerprint=TEXT,
         changed=COUNT,
-        refused=COUNT,
+        refused=COUNT,  # topics
+        refusals=ArrayType(TEXT, containsNull=False),  # of the plan as a whole
         unchanged=COUNT,
         unmanaged=COUNT,
         leader_skew_before=COUNT,
@@ -270,7 +271,7 @@ COLLECTIONS = Table(
         what=TEXT,
         attempt=TEXT,
         finished_at=TEXT,
-        commit=TEXT,
+        commit=TEXT,  # of the specs; ends in -dirty where files differed from it
         clusters=COUNT,
     ),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,16 +16,19 @@ from reconciler.cli.fleet.options import (
     read_addresses,
     spark_job,
 )
-from reconciler.cli.terminal import paint
+from reconciler.cli.git import Checkout, GitError, read_commit
+from reconciler.cli.terminal import paint, print_note
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from reconciler.fleet.session import Engine
-    from reconciler.spec import Estate
+    from reconciler.fleet.source.spec_tree import Tree
+    from reconciler.model import Commit
+    from reconciler.spec import ClusterEntry, Estate
 
 
 @click.command()
@@ -37,15 +41,25 @@ if TYPE_CHECKING:
 @click.option(
     "--ranges", type=click.IntRange(1, 1000), default=1, help="Split each cluster's topics."
 )
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="As long may the reading of a cluster take.",
+)
 @engine_options
 def command(
     estate: str,
+    *,
     root: str,
     collection: str | None,
     clusters: tuple[str, ...],
     commit: str | None,
     addresses: tuple[str, ...],
     ranges: int,
+    time_limit: float,
     form: str,
     engine: Engine,
 ) -> int:
@@ -54,46 +68,62 @@ def command(
     Exits 0 when every cluster was read, 1 when some could not be; what was read is kept.
     """
     from reconciler.fleet.jobs import collect_fleet
-    from reconciler.fleet.source.spec_tree import open_estate
+    from reconciler.fleet.lake import start_attempt, write_commit
+    from reconciler.fleet.source.kafka_metadata import choose_clusters
+    from reconciler.fleet.source.spec_tree import find_tree
 
-    servers = read_addresses(addresses)
-    with open_estate(".", commit, estate) as loaded, spark_job(engine) as session:
+    start_attempt(when := collection or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"))
+    read_at = _find_commit(estate, commit)
+    tree = find_tree(estate, read_at.sha if commit and read_at else None)
+    entries = _choose_entries(tree.load(), clusters)
+    chosen = choose_clusters(entries, read_addresses(addresses), ranges, time_limit)
+    with spark_job(engine) as session:
         lake = open_lake(session, root, form)
-        facts = _read(session, loaded, clusters or loaded.declared, servers, ranges)
-        specs = _load_specs(session, estate, commit)
-        when = collection or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        done = collect_fleet(lake, facts, specs, when, commit=commit, announce=announce)
+        facts, specs = _read(session, chosen), _load_specs(session, tree)
+        sha = write_commit(read_at)
+        done = collect_fleet(lake, facts, specs, when, commit=sha, announce=announce)
     _print_readings(done.readings)
     click.echo(f"\ncollected {done.attempt.collection} into {root}")
     return 0 if all(row["status"] == "read" for row in done.readings) else 1
 
 
-def _read(
-    session: SparkSession,
-    estate: Estate,
-    clusters: Sequence[str],
-    servers: Mapping[str, str],
-    ranges: int,
-) -> DataFrame:
+def _choose_entries(estate: Estate, clusters: Sequence[str]) -> list[ClusterEntry]:
     from reconciler.api import find_cluster
-    from reconciler.fleet.source.kafka_metadata import KafkaMetadata, choose_clusters
 
-    if not clusters:
+    if not (clusters or estate.declared):
         raise UsageError("clusters.yaml names no cluster, so there is no fleet")
+    return [find_cluster(estate, name) for name in clusters or estate.declared]
+
+
+def _find_commit(estate: str, ref: str | None) -> Commit | None:
+    """Return the commit that was asked for, or the one that the files lie at, if git can tell."""
+    from reconciler.model import Commit
+
+    if ref is not None:
+        return Commit(Checkout(Path(estate)).find_commit(ref))
+    try:
+        return read_commit(Path(estate))
+    except GitError as error:
+        if error.is_surprising:
+            print_note(f"the collection names no commit of its specs: {error}")
+        return None
+
+
+def _read(session: SparkSession, chosen: Mapping[str, str]) -> DataFrame:
+    from reconciler.fleet.source.kafka_metadata import KafkaMetadata
+
     session.dataSource.register(KafkaMetadata)
-    chosen = choose_clusters([find_cluster(estate, name) for name in clusters], servers, ranges)
     return session.read.format(KafkaMetadata.name()).options(**chosen).load()
 
 
-def _load_specs(session: SparkSession, estate: str, commit: str | None) -> DataFrame:
+def _load_specs(session: SparkSession, tree: Tree) -> DataFrame:
     from reconciler.fleet.source.spec_tree import SpecTree
 
     session.dataSource.register(SpecTree)
-    reader = session.read.format(SpecTree.name()).option("estate", estate)
-    return (reader.option("commit", commit) if commit else reader).load()
+    return session.read.format(SpecTree.name()).options(**tree.list_options()).load()
 
 
-def _print_readings(readings: Sequence[Row]) -> None:
+def _print_readings(readings: Sequence[Mapping[str, Any]]) -> None:
     width = max(len(row["cluster"]) for row in readings)
     for row in readings:
         well = row["status"] == "read"

@@ -15,8 +15,8 @@ from reconciler.cli.fleet.options import (
     open_lake,
     spark_job,
 )
-from reconciler.cli.terminal import paint, print_note
-from reconciler.errors import UsageError
+from reconciler.cli.shelf import Shelf
+from reconciler.cli.terminal import paint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,14 +56,17 @@ def command(
     from reconciler.fleet.jobs import plan_collection
 
     loaded = load_estate(estate)
+    shelf = None if out is None else Shelf(out, is_many=True)
+    if shelf is not None:
+        shelf.check()
     with spark_job(engine) as session:
         lake = open_lake(session, root, form)
         plans = plan_collection(lake, loaded, collection, announce=announce)
         rows = sorted(plans.collect(), key=lambda row: row["cluster"])
     _print_plans(rows)
-    if out is not None:
-        _save(rows, out)
-    if any(row["status"] != PLANNED or row["refused"] for row in rows):
+    if shelf is not None:
+        _fill(shelf, rows)
+    if any(row["status"] != PLANNED or _is_refused(row) for row in rows):
         return 1
     return PENDING if detailed_exitcode and any(row["changed"] for row in rows) else 0
 
@@ -72,6 +75,8 @@ def _print_plans(rows: Sequence[Row]) -> None:
     width = max((len(row["cluster"]) for row in rows), default=0)
     for row in rows:
         click.echo(f"{row['cluster']:<{width}}  {_describe(row)}", color=True)
+        for refusal in row["refusals"] or ():
+            click.echo(f"{'':<{width}}  {paint('red', refusal)}", color=True)
     changed = sum(row["changed"] or 0 for row in rows)
     refused = sum(row["refused"] or 0 for row in rows)
     failed = sum(row["status"] != PLANNED for row in rows)
@@ -82,20 +87,22 @@ def _print_plans(rows: Sequence[Row]) -> None:
 def _describe(row: Row) -> str:
     if row["status"] != PLANNED:
         return paint("red", f"{row['status']}  {row['error']}")
-    if not row["changed"] and not row["refused"]:
+    if not row["changed"] and not _is_refused(row):
         return paint("green", f"no changes, {row['unchanged']:,} topics as specified")
     refused = f", {row['refused']:,} refused" if row["refused"] else ""
+    refused += ", refused as a whole" if row["refusals"] else ""
     skew = f"leaders max − min {row['leader_skew_before']} → {row['leader_skew_after']}"
     return paint("yellow", f"{row['changed']:,} to change{refused}") + f"  {skew}"
 
 
-def _save(rows: Sequence[Row], directory: Path) -> None:
-    """Write a plan file a cluster."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for row in rows:
-            if row["plan"] is not None:
-                (directory / f"{row['cluster']}.json").write_text(row["plan"], encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{directory} cannot be written to: {error.strerror}") from error
-    print_note(f"saved to {directory}; apply one with: reconciler apply {directory}/CLUSTER.json")
+def _is_refused(row: Row) -> bool:
+    return bool(row["refused"] or row["refusals"])
+
+
+def _fill(shelf: Shelf, rows: Sequence[Row]) -> None:
+    """Write a plan file a cluster, and take away what an earlier run left of the others."""
+    for row in rows:
+        if row["plan"] is None:
+            shelf.clear(row["cluster"])
+        else:
+            shelf.keep(row["cluster"], row["plan"])

@@ -1,25 +1,30 @@
 """`spec_tree`: the topics of an estate at a git commit, a row for each cluster they belong on.
 
     session.dataSource.register(SpecTree)
-    session.read.format("spec_tree").options(repository=".", commit="main", estate="topics").load()
+    session.read.format("spec_tree").options(estate="topics", commit="main").load()
 
-Without a commit the files are read as they lie there. Every mistake of the estate ends the
-reading: a fleet is not planned on half of its specs.
+The files of a commit are taken out of git once and travel with the job, so that executors need
+neither the repository nor git. Without a commit they are read as they lie there, on whichever
+machine reads them. Every mistake of the estate ends the reading: a fleet is not planned on half
+of its specs.
 """
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import tarfile
 import tempfile
-from contextlib import contextmanager
+from base64 import b64decode, b64encode
+from contextlib import chdir
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from reconciler.errors import FleetError
+from reconciler.errors import FleetError, escape_unprintable
 from reconciler.fleet import tables
 from reconciler.fleet.rows import arrow_schema, write_specs
 
@@ -30,6 +35,49 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from reconciler.spec import Estate
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files of an estate: `path` as it lies there, or out of a packed tar file."""
+
+    path: str
+    packed: bytes | None = None
+
+    def load(self) -> Estate:
+        """Read the estate; places in it are spelled as from where `path` leads.
+
+        Errors: SpecError with every mistake; UsageError where there is nothing at the path.
+        """
+        from reconciler.api import load_estate
+
+        if self.packed is None:
+            return load_estate(self.path)
+        with tempfile.TemporaryDirectory(prefix="reconciler-") as place:
+            with tarfile.open(fileobj=BytesIO(gzip.decompress(self.packed))) as archive:
+                try:
+                    archive.extractall(place, filter="data")
+                except tarfile.FilterError as error:
+                    raise FleetError(f"{self.path}: {error}") from error
+            with chdir(place):
+                return load_estate(self.path)
+
+    def list_options(self) -> dict[str, str]:
+        """Return the options of `spec_tree` that stand for these files."""
+        packed = {} if self.packed is None else {"packed": b64encode(self.packed).decode()}
+        return {"estate": self.path, **packed}
+
+
+def find_tree(path: str, commit: str | None = None, repository: str = ".") -> Tree:
+    """Return an estate's files as they were at a commit, or as they lie there without one.
+
+    Errors: FleetError where git does not have the commit, or the estate in it.
+    """
+    if commit is None:
+        return Tree(str(Path(repository) / path))
+    if Path(path).is_absolute():
+        repository, path = str(Path(path).parent), Path(path).name
+    return Tree(path, gzip.compress(_archive(repository, commit, path), mtime=0))
 
 
 class SpecTree(DataSource):
@@ -45,15 +93,22 @@ class SpecTree(DataSource):
         return tables.SPECS.schema
 
     def reader(self, schema: StructType) -> SpecTreeReader:
-        """Return the reader of the wanted columns."""
-        return SpecTreeReader(dict(self.options), schema.names)
+        """Return the reader of the wanted columns. Errors: FleetError for an unknown commit."""
+        return SpecTreeReader(_choose_tree(dict(self.options)), schema.names)
+
+
+def _choose_tree(options: Mapping[str, str]) -> Tree:
+    path = options.get("estate", "topics")
+    if packed := options.get("packed"):
+        return Tree(path, b64decode(packed))
+    return find_tree(path, options.get("commit"), options.get("repository", "."))
 
 
 class SpecTreeReader(DataSourceReader):
     """Reads an estate in one task: its rules reach across files."""
 
-    def __init__(self, options: Mapping[str, str], columns: Sequence[str]) -> None:
-        self._options = options
+    def __init__(self, tree: Tree, columns: Sequence[str]) -> None:
+        self._tree = tree
         self._columns = list(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -61,32 +116,13 @@ class SpecTreeReader(DataSourceReader):
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Yield the specs, a cluster at a time. Errors: SpecError, FleetError."""
-        options = self._options
-        path = options.get("estate", "topics")
-        with open_estate(options.get("repository", "."), options.get("commit"), path) as estate:
-            empty = arrow_schema(tables.SPECS.name).empty_table()
-            yield from empty.select(self._columns).to_batches()
-            for cluster in estate.declared:
-                rows = write_specs(cluster, estate.topics_for(cluster))
-                yield from rows.select(self._columns).to_batches()
-
-
-@contextmanager
-def open_estate(repository: str, commit: str | None, path: str) -> Iterator[Estate]:
-    """Load an estate as it was at a commit, or as it lies there where none is named.
-
-    Errors: SpecError with every mistake; FleetError where git does not have the commit.
-    """
-    from reconciler.api import load_estate
-
-    if commit is None:
-        yield load_estate(Path(repository) / path)
-        return
-    with tempfile.TemporaryDirectory(prefix="reconciler-") as place:
-        with tarfile.open(fileobj=BytesIO(_archive(repository, commit, path))) as archive:
-            archive.extractall(place, filter="data")
-        yield load_estate(Path(place) / path)
+        """Yield the specs, a cluster at a time. Errors: SpecError, UsageError."""
+        estate = self._tree.load()
+        empty = arrow_schema(tables.SPECS.name).empty_table()
+        yield from empty.select(self._columns).to_batches()
+        for cluster in estate.declared:
+            rows = write_specs(cluster, estate.topics_for(cluster))
+            yield from rows.select(self._columns).to_batches()
 
 
 def _archive(repository: str, commit: str, path: str) -> bytes:
@@ -98,5 +134,6 @@ def _archive(repository: str, commit: str, path: str) -> bytes:
         raise FleetError("git is not installed; leave the commit out, or install it") from error
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines()
-        raise FleetError(f"{path} at {commit} of {repository}: {' '.join(said[:1])}") from error
+        reason = escape_unprintable(" ".join(said[:1]).removeprefix("fatal: "))
+        raise FleetError(f"{path} cannot be read at {commit}: {reason}") from error
     return done.stdout
