@@ -11,6 +11,7 @@ JOBS = MappingProxyType(
     {
         "collect": "Add a snapshot of every cluster to the lake.",
         "plan": "Plan every cluster of a collection.",
+        "simulate": "Add a synthetic fleet to the lake, to try the other jobs on.",
     }
 )
 
