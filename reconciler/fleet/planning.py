@@ -6,6 +6,7 @@ Shuffles: once, by cluster; a partition crosses into Python as a row, never as a
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,9 @@ READ = "read"
 _CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
 _ANSWER = StructType(tables.PLANS.schema.fields).add("changes", ArrayType(_CHANGE))
 _FACTS = ("topics", "partitions", "configs")
+_NEEDED = ("table", "cluster", "topic", "topic_id", "internal", "partition", "replicas", "moving")
+_NEEDED += ("config", "value")
+"""What a plan rests on; who leads at the moment, and how large a partition is, no plan asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,8 @@ def plan_fleet(facts: DataFrame, specs: DataFrame, estate: Estate) -> DataFrame:
     `changes` in each row.
     """
     known = _gather(facts, estate)
-    wanted = facts.where(
-        F.col("cluster").isin(sorted(known.entries)) & (F.col("table") != "brokers")
-    )
-    groups = wanted.groupBy("cluster").cogroup(specs.groupBy("cluster"))
+    ours = F.col("cluster").isin(sorted(known.entries)) & (F.col("table") != "brokers")
+    groups = facts.where(ours).select(*_NEEDED).groupBy("cluster").cogroup(specs.groupBy("cluster"))
     return groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
 
 
@@ -106,6 +108,7 @@ def _plan_group(
 ) -> pa.Table:
     """Plan one cluster. Errors: none; they are the answer."""
     cluster = key[0].as_py()
+    gc.disable()  # a cluster is millions of tuples that all stay; to look through them finds nothing
     try:
         answer = _plan_cluster(cluster, facts, specs, known)
     except FindingsError as error:
@@ -114,6 +117,8 @@ def _plan_group(
         answer = _fail(cluster, "failed", str(error))
     except Exception as error:  # noqa: BLE001  # one cluster's rows must not end the fleet's job
         answer = _fail(cluster, "failed", f"its rows cannot be read: {error!r}")
+    finally:
+        gc.enable()
     return pa.Table.from_pylist([answer], schema=_answer_schema())
 
 

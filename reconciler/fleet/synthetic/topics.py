@@ -76,10 +76,9 @@ THINGS = ("changed", "clicks", "commands", "created", "events", "facts", "reques
 INTERNAL = "__consumer_offsets"
 USUAL_REPLICATION = 3
 
-_LADDER = np.array(
-    (1, 2, 3, 4, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24, 30, 32, 36, 48, 50, 60, 64, 72, 96, 100)
-    + (120, 128, 144, 192, 200, 240, 256, 300, 384, 400, 480, 500, 512, 600, 768, 1000, 1024)
-)
+_FEW = (1, 2, 3, 4, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24, 30, 32, 36, 48, 50, 60, 64, 72, 96)
+_MANY = (100, 120, 128, 144, 192, 200, 240, 256, 300, 384, 400, 480, 500, 512, 600, 768, 1000)
+_LADDER = np.array((*_FEW, *_MANY))
 """Numbers of partitions that people choose."""
 
 _GOLDEN = 0.6180339887498949
