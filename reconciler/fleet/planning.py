@@ -35,8 +35,8 @@ READ = "read"
 _CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
 _ANSWER = StructType(tables.PLANS.schema.fields).add("changes", ArrayType(_CHANGE))
 _FACTS = ("topics", "partitions", "configs")
-_NEEDED = ("table", "cluster", "topic", "topic_id", "internal", "partition", "replicas", "moving")
-_NEEDED += ("config", "value")
+_OF_TOPICS = ("topic", "topic_id", "internal", "config", "value")
+_NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "moving")
 """What a plan rests on; who leads at the moment, and how large a partition is, no plan asks."""
 
 
@@ -108,7 +108,7 @@ def _plan_group(
 ) -> pa.Table:
     """Plan one cluster. Errors: none; they are the answer."""
     cluster = key[0].as_py()
-    gc.disable()  # a cluster is millions of tuples that all stay; to look through them finds nothing
+    gc.disable()  # millions of tuples that all stay: looking through them finds nothing
     try:
         answer = _plan_cluster(cluster, facts, specs, known)
     except FindingsError as error:

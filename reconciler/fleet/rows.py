@@ -186,7 +186,7 @@ def _read_partitions(partitions: pa.Table) -> Iterator[tuple[str, dict[str, Any]
     moving = np.flatnonzero(pc.fill_null(ordered["moving"], fill_value=False).to_numpy())
     moved = np.searchsorted(moving, starts).tolist()
     for n, (start, end) in enumerate(pairwise(starts)):
-        columns = {field: known(start, end) for field, known in rows.items()}
+        columns: dict[str, Any] = {field: known(start, end) for field, known in rows.items()}
         numbers = moving[moved[n] : moved[n + 1]] - start
         columns["reassigning"] = frozenset(numbers.tolist())
         yield names.dictionary[n].as_py(), columns
