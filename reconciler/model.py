@@ -159,6 +159,7 @@ class Risk(StrEnum):
     NONE = "none"
     ORDERING = "ordering"
     TRAFFIC = "traffic"
+    DURABILITY = "durability"
     DATA_LOSS = "data-loss"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
@@ -167,10 +168,12 @@ def report_failures(made: Made) -> None:
 def load_planner(wanted: Wanted) -> Planner:
     """Load an estate, and find out what is to be planned of it.
 
-    Errors: SpecError; UsageError for a cluster that is not there, or where git cannot tell.
+    Errors: SpecError; UsageError for a cluster that is not there, a glob that no topic matches, or
+    where git cannot tell.
     """
     estate = api.load_estate(wanted.estate)
     clusters = _choose_clusters(estate, wanted)
+    _refuse_idle_glob(estate, clusters, wanted.topic)
     changes = None
     if wanted.changed_since is not None:
         changes = find_changes(wanted.estate, estate, wanted.changed_since)
@@ -185,6 +188,14 @@ def _choose_clusters(estate: Estate, wanted: Wanted) -> tuple[str, ...]:
     if not estate.declared:
         raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
     return estate.declared
+
+
+def _refuse_idle_glob(estate: Estate, clusters: tuple[str, ...], glob: str) -> None:
+    """Refuse a glob that nothing matches: 'no changes' would be said of nothing, for ever."""
+    names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
+    if glob != "*" and not any(fnmatchcase(name, glob) for name in names):
+        where = ", ".join(clusters)
+        raise UsageError(f"no topic that goes to {where} matches --topic {glob!r}")
 
 
 def _read_commit(estate: Path) -> Commit | None:

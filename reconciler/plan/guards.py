@@ -33,6 +33,7 @@ def assess_risks(
     if diff.new_partitions:
         left = ", and their old values stay behind" if _is_compacted(diff, defaults) else ""
         notes.append(RiskNote(Risk.ORDERING, f"keys move to other partitions{left}"))
+    notes += _failing_writes(before, after, diff.replication_factor)
     accepted = diff.spec.acknowledge
     return tuple(
         RiskNote(note.risk, note.consequence, str(note.risk) in accepted) for note in notes
@@ -102,6 +103,24 @@ def _lowered(key: str, before: str | None, after: str | None) -> Iterator[RiskNo
     elif after is not None and (before is None or _limit(after) < _limit(before)):
         kept = describe_value(key, after)
         yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
+
+
+def _failing_writes(
+    before: Mapping[str, str], after: Mapping[str, str], replication: int
+) -> Iterator[RiskNote]:
+    """Name what producers will meet, or may no longer rely on. Units: replicas, bytes."""
+    key = "min.insync.replicas"
+    least, was = (int(config[key]) if key in config else None for config in (after, before))
+    if least is not None and was is not None and least < was:
+        held = "1 replica has" if least == 1 else f"{least} replicas have"
+        what = f"a write counts as safe once {held} it, where it took {was}"
+        yield RiskNote(Risk.DURABILITY, what)
+    if least is not None and was is not None and was < least == replication:
+        yield RiskNote(Risk.TRAFFIC, "no write with acks=all lands while one broker is away")
+    key = "max.message.bytes"
+    if key in before and key in after and int(after[key]) < int(before[key]):
+        limit = describe_value(key, after[key])
+        yield RiskNote(Risk.TRAFFIC, f"producers of larger batches than {limit} fail from now on")
 
 
 _POLICY_CONSEQUENCE = {

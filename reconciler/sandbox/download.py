@@ -58,7 +58,8 @@ def _repositories() -> tuple[str, ...]:
         from jgo.maven import MavenContext
     except ImportError as error:
         raise SandboxError(
-            "downloading Kafka needs jgo, which is not installed; pip install 'kafka-reconciler[sandbox]'"
+            "downloading Kafka needs jgo, which is not installed;"
+            " pip install 'kafka-reconciler[sandbox]'"
         ) from error
     addresses = (
         *GlobalSettings.load().repositories.values(),

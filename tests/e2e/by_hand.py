@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, ResourceType
 from lab import connect_to, reassign, set_config, wait_for
 
@@ -44,6 +45,11 @@ class ByHand:
         set_config(self.cluster, ResourceType.TOPIC, topic, **config)
         wanted = {key.replace("_", "."): value for key, value in config.items()}.items()
         self._await(topic, lambda found: found is not None and wanted <= found.config.items())
+
+    def produce(self, topic: str) -> None:
+        producer = Producer({"bootstrap.servers": self.cluster.bootstrap_servers})
+        producer.produce(topic, value=b"one record")
+        assert producer.flush(20) == 0
 
     def reassign(self, topic: str, rows: dict[int, list[int] | None]) -> None:
         reassign(self.cluster, topic, rows)

@@ -266,8 +266,8 @@ def test_a_journal_on_a_full_disk_does_not_stop_the_work(
 ) -> None:
     wish(3)
     shell.journal = Path("/dev/full")
-    code, out, err = shell.apply()
-    assert (code, told(out)) == (0, {"old": "done"})
+    code, out, err = shell.apply("--no-lock")  # a run that was killed before may have it yet
+    assert (code, told(out)) == (0, {"old": "done"}), err
     assert err == "the journal /dev/full ends here: No space left on device\n"
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from by_hand import ByHand
-from repository import Repository
+from command import run_reconciler
+from repository import start_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from repository import Ran
+    from command import Ran
 
     from reconciler.sandbox import Cluster
 
@@ -37,21 +38,25 @@ class Team:
     """A repository, the jobs of its workflows, and a colleague with the brokers' own tools."""
 
     def __init__(self, cluster: Cluster, directory: Path) -> None:
-        self.repository = Repository(directory, cluster.bootstrap_servers)
+        self.repository = start_repository(directory)
+        self._servers = cluster.bootstrap_servers
         self.colleague = ByHand(cluster)
+
+    def reconciler(self, *arguments: str) -> Ran:
+        return run_reconciler(self.repository.root, self._servers, *arguments)
 
     def comment_on_the_branch(self) -> str:
         """Plan for review, keeping the plan. Returns the comment."""
         asked = ("--out", "plan.json", "--format", "markdown")
-        ran = self.repository.reconciler("plan", "--cluster", "prod-eu", *asked)
+        ran = self.reconciler("plan", "--cluster", "prod-eu", *asked)
         assert ran.code == 0, ran
         return ran.out
 
     def apply_what_was_approved(self) -> Ran:
-        return self.repository.reconciler("apply", "plan.json", "--auto-approve")
+        return self.reconciler("apply", "plan.json", "--auto-approve")
 
     def look_for_drift(self) -> Ran:
-        return self.repository.reconciler("plan", "--cluster", "prod-eu", "--detailed-exitcode")
+        return self.reconciler("plan", "--cluster", "prod-eu", "--detailed-exitcode")
 
     def partitions(self, topic: str) -> int:
         found = self.colleague.look(topic)
@@ -66,12 +71,9 @@ class Team:
 def team(cluster3: Cluster, tmp_path: Path) -> Team:
     """Return a team whose main branch and cluster agree."""
     team = Team(cluster3, tmp_path)
-    repository = team.repository
-    repository.write("clusters.yaml", CLUSTERS.format(cluster_id=cluster3.cluster_id))
-    repository.write("orders.yaml", ORDERS)
-    repository.write("clicks.yaml", CLICKS)
-    repository.commit("Write down what we have")
-    assert repository.reconciler("apply", "--cluster", "prod-eu", "--auto-approve").code == 0
+    clusters = CLUSTERS.format(cluster_id=cluster3.cluster_id)
+    team.repository.commit(clusters=clusters, orders=ORDERS, clicks=CLICKS)
+    assert team.reconciler("apply", "--cluster", "prod-eu", "--auto-approve").code == 0
     assert team.look_for_drift().code == 0
     return team
 
@@ -81,10 +83,7 @@ def test_the_story_of_one_change(team: Team) -> None:
 
     # A branch changes three specs: one topic grows, one keeps less, one is new.
     repository.git("switch", "--quiet", "--create", "make-room")
-    repository.write("orders.yaml", MORE_ORDERS)
-    repository.write("clicks.yaml", FEWER_CLICKS)
-    repository.write("refunds.yaml", REFUNDS)
-    repository.commit("Make room for the sale")
+    repository.commit(orders=MORE_ORDERS, clicks=FEWER_CLICKS, refunds=REFUNDS)
     assert repository.git("diff", "--name-only", "main").split() == [
         "topics/clicks.yaml",
         "topics/orders.yaml",

@@ -200,7 +200,7 @@ def count_risks(plan: Plan) -> str:
     )
 
 
-_ORDER = (Risk.DATA_LOSS, Risk.ORDERING, Risk.TRAFFIC, Risk.NONE)
+_ORDER = (Risk.DATA_LOSS, Risk.DURABILITY, Risk.ORDERING, Risk.TRAFFIC, Risk.NONE)
 
 
 @dataclass(frozen=True, slots=True)

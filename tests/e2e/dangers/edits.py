@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dangers.stage import APPLY, clusters
+from dangers.stage import APPLY, SAVED, clusters
 
 if TYPE_CHECKING:
     from dangers.stage import Stage
@@ -151,6 +151,22 @@ def rest_of_a_refused_plan(stage: Stage) -> None:
     stage.apply(*APPLY, "--skip-refused")
 
 
+def idle_glob(stage: Stage) -> None:
+    """A --topic that no topic matches"""
+    stage.have("orders")
+    stage.wish("orders", partitions=4)
+    stage.plan("--topic", "order.*")
+    stage.apply(*APPLY, "--topic", "order.*")
+
+
+def part_of_a_saved_plan(stage: Stage) -> None:
+    """A saved plan, with --topic for a part of it"""
+    stage.wish("orders")
+    stage.wish("refunds")
+    stage.save()
+    stage.apply(*SAVED, "--topic", "orders")
+
+
 DANGERS = (
     fewer_partitions,
     replication_up,
@@ -172,4 +188,6 @@ DANGERS = (
     against_policy,
     too_much_at_once,
     rest_of_a_refused_plan,
+    idle_glob,
+    part_of_a_saved_plan,
 )

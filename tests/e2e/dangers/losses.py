@@ -68,6 +68,22 @@ def keyed_grows(stage: Stage) -> None:
     stage.plan_and_apply()
 
 
+def deletion(stage: Stage) -> None:
+    """A deletion where clusters.yaml allows none"""
+    stage.have("orders")
+    stage.wish("orders", state="absent")
+    stage.plan_and_apply()
+
+
+def deletion_in_use(stage: Stage) -> None:
+    """A deletion that is allowed, of a topic that is written to"""
+    stage.have("orders")
+    stage.write("clusters.yaml", clusters("{guards: {max_deletes: 1}}"))
+    stage.wish("orders", state="absent", acknowledge=["data-loss"])
+    stage.hand.produce("orders")
+    stage.plan_and_apply()
+
+
 DANGERS = (
     retention_lowered,
     retention_lowered_knowingly,
@@ -77,4 +93,6 @@ DANGERS = (
     unclean_election,
     compacted_grows,
     keyed_grows,
+    deletion,
+    deletion_in_use,
 )

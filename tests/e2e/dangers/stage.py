@@ -101,9 +101,9 @@ class Stage:
             code = run([*arguments, "--bootstrap-servers", self.servers])
         return code, out.getvalue(), err.getvalue()
 
-    def plan(self) -> None:
+    def plan(self, *more: str) -> None:
         """Plan, and note what is said below the line that names the cluster."""
-        code, out, err = self.run(*PLAN)
+        code, out, err = self.run(*PLAN, *more)
         self.planned.append(self._tell(code, [*out.splitlines()[1:], *err.splitlines()]))
 
     def save(self) -> None:
@@ -152,6 +152,7 @@ class Stage:
         line = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:9092", " ".join(line.split()))
         line = re.sub(r"\b[0-9a-f]{64}\b", "(fingerprint)", line)
         line = re.sub(r"\S+ \(process \d+\) since \S+, plan [0-9a-f]+", HOLDER, line)
+        line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, \S+ ago", "(time), a moment ago", line)
         for cluster_id, name in self._ids.items():
             line = line.replace(cluster_id, name)
         return re.sub(r"([|<*])", r"\\\1", line)

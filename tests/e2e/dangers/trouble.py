@@ -6,8 +6,8 @@ import json
 import subprocess
 from typing import TYPE_CHECKING
 
+from command import RECONCILER, TIMEOUT_S
 from proxy import CREATE_TOPICS, Loss, failing_network
-from repository import RECONCILER, TIMEOUT_S
 from security import start_secured
 from test_rights import PLAN, Grants
 
@@ -103,8 +103,8 @@ def _take_account(stage: Stage, name: str) -> Grants:
 def two_at_once(stage: Stage) -> None:
     """Two applies at once"""
     first, fault = _start_and_hold(stage)
-    stage.applied.append("while another one is at work:")
-    stage.apply_saved()
+    stage.applied.append("while another one is at work, `--lock-timeout 0`:")
+    stage.apply(*SAVED, "--lock-timeout", "0")
     stage.applied.append("the other one, in the end:")
     fault.released.set()
     out, err = first.communicate(timeout=TIMEOUT_S)
@@ -116,8 +116,8 @@ def killed(stage: Stage) -> None:
     first, _ = _start_and_hold(stage)
     first.kill()
     first.communicate()
-    stage.applied.append("`kill -9` while the brokers create refunds; then, `--lock-timeout 1m`:")
-    stage.apply(*SAVED, "--lock-timeout", "1m")
+    stage.applied.append("`kill -9` while the brokers create refunds; then the same command again:")
+    stage.apply_saved()
 
 
 def _start_and_hold(stage: Stage) -> tuple[subprocess.Popen[str], Fault]:

@@ -71,8 +71,11 @@ def test_what_a_snapshot_by_hand_leaves_out_is_assumed_and_said(
     )
 
 
-def test_nothing_is_assumed_where_nothing_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*PLAN, "--topic", "none"]) == 0
+def test_nothing_is_assumed_where_nothing_is_planned(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "topics" / "a.yaml").unlink()
+    assert run(list(PLAN)) == 0
     assert "assumed" not in capsys.readouterr().out
 
 

@@ -41,6 +41,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("plan --all-clusters --out s.json", "s.json is a file; for several clusters name a dir"),
         ("plan --cluster a --out topics", "topics is a directory; for one cluster name a file"),
         ("apply --all-clusters --expect abc", "--expect is the fingerprint of one plan; name one"),
+        ("plan --all-clusters --topic u*", "no topic that goes to a, b matches --topic 'u*'"),
         ("apply p.json --all-clusters", "the plan is for a, not for all clusters"),
         ("apply p.json --cluster a --cluster b", "the plan is for a, not for a, b"),
         ("apply p.json --topic t", "a saved plan is applied whole; leave --topic and --changed-si"),

@@ -255,3 +255,37 @@ def test_a_limit_that_gives_way_to_an_unknown_default_may_be_lowered() -> None:
             "records older than the brokers' own retention.ms, not known here, are deleted",
         )
     ]
+
+
+# Durability and traffic: named, and never refused.
+
+MIN_INSYNC, BYTES = "min.insync.replicas", "max.message.bytes"
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "risk", "consequence"),
+    [
+        (MIN_INSYNC, 2, 1, Risk.DURABILITY,
+         "a write counts as safe once 1 replica has it, where it took 2"),
+        (MIN_INSYNC, 3, 2, Risk.DURABILITY,
+         "a write counts as safe once 2 replicas have it, where it took 3"),
+        (MIN_INSYNC, 2, 3, Risk.TRAFFIC, "no write with acks=all lands while one broker is away"),
+        (BYTES, 2048, 1024, Risk.TRAFFIC,
+         "producers of larger batches than 1KiB (1024) fail from now on"),
+    ],
+)  # fmt: skip
+def test_what_producers_will_meet_is_named(
+    key: str, before: int, after: int, risk: Risk, consequence: str
+) -> None:
+    live = cluster(topic("1,2,3", config={key: str(before)}))
+    wished = spec(config={key: str(after)})
+    assert risks(wished, live) == [(risk, consequence)]
+    assert plan([wished], live).topics[0].refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after"), [(MIN_INSYNC, 1, 2), (MIN_INSYNC, 3, 3), (BYTES, 1024, 2048)]
+)
+def test_what_producers_gain_by_is_no_risk(key: str, before: int, after: int) -> None:
+    live = cluster(topic("1,2,3", config={key: str(before)}))
+    assert risks(spec(config={key: str(after)}), live) == []

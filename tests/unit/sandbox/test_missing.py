@@ -17,7 +17,7 @@ from reconciler.sandbox.progress import Silence
 if TYPE_CHECKING:
     from pathlib import Path
 
-INSTALL = r"pip install 'reconciler\[sandbox\]'"
+INSTALL = r"pip install 'kafka-reconciler\[sandbox\]'"
 
 
 @pytest.fixture(autouse=True)
