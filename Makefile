@@ -9,8 +9,8 @@ GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-read bench-apply \
-	bench-placement compare-peers clean
+.PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-read \
+	bench-apply bench-placement bench-fleet compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -72,6 +72,10 @@ bench-apply: $(READY)  ## Creating 1,000 and 5,000 topics beside the smallest sc
 
 bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
+
+bench-fleet: $(READY)  ## Simulate, read and plan fleets of 1, 3 and 7 million partitions.
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
 
 compare-peers: $(READY)  ## Ten edits by reconciler and by the other tools that are installed.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))

@@ -97,7 +97,7 @@ class TopicState:
     @property
     def replication_factors(self) -> frozenset[int]:
         """Every replication factor among the partitions: one, unless something went astray."""
-        return frozenset(len(replicas) for replicas in self.assignment)
+        return frozenset(map(len, self.assignment))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Shuffles: once, by cluster; a partition crosses into Python as a row, never as a
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 _CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
 _ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayType(_CHANGE))])
 _FACTS = ("topics", "partitions", "configs")
+_OF_TOPICS = ("topic", "topic_id", "internal", "config", "value")
+_NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "moving")
+"""What a plan rests on; who leads at the moment, and how large a partition is, no plan asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,8 @@ def plan_fleet(
     """
     known = _gather(facts, estate, commit)
     here = F.col("cluster").isin(sorted(known.readings.keys() & known.entries))
-    rows = facts.where(here & (F.col("table") != "brokers")).groupBy("cluster")
-    groups = rows.cogroup(specs.where(here).groupBy("cluster"))
+    rows = facts.where(here & (F.col("table") != "brokers")).select(*_NEEDED)
+    groups = rows.groupBy("cluster").cogroup(specs.where(here).groupBy("cluster"))
     answers = groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
     missing = sorted(known.entries.keys() - known.readings)
     return answers.unionByName(_list_missing(facts.sparkSession, missing)) if missing else answers
@@ -118,6 +122,7 @@ def _plan_group(
 ) -> pa.Table:
     """Plan one cluster. Errors: none; they are the answer."""
     cluster = key[0].as_py()
+    gc.disable()  # millions of tuples that all stay: looking through them finds nothing
     try:
         answer = _plan_cluster(cluster, facts, specs, known)
     except FindingsError as error:
@@ -126,6 +131,8 @@ def _plan_group(
         answer = _fail(cluster, "failed", str(error))
     except Exception as error:  # noqa: BLE001  # one cluster's rows must not end the fleet's job
         answer = _fail(cluster, "failed", f"its rows cannot be read: {error!r}")
+    finally:
+        gc.enable()
     return pa.Table.from_pylist([answer], schema=_answer_schema())
 
 
