@@ -9,8 +9,8 @@ GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt generate dangers test-slow test-workflows bench-balance bench-read bench-apply \
-	bench-placement compare-peers clean
+.PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-read \
+	bench-apply bench-placement bench-fleet compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,6 +23,9 @@ $(READY): pyproject.toml
 
 demo: $(READY)  ## Watch specs become topics on a real 6-broker Kafka, then clean up.
 	@$(BIN)/python docs/demo.py
+
+demo-fleet: $(READY)  ## Watch three real clusters collected, planned and mended, on Spark.
+	@$(BIN)/python docs/demo_fleet.py
 
 test: lint  ## Check the code and run every test that is not slow, on real brokers.
 	@$(BIN)/pytest -m "not slow and not workflows"
@@ -52,7 +55,7 @@ fmt: $(READY)  ## Format the code.
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-generate: $(READY)  ## Write what is made from the code: schemas/ and docs/rules.md.
+generate: $(READY)  ## Write what is made from the code: schemas/, docs/rules.md, docs/lake.md.
 	@$(BIN)/python schemas/generate.py
 
 dangers: $(READY)  ## Act out every danger on real brokers, and write docs/dangers.md.
@@ -69,6 +72,10 @@ bench-apply: $(READY)  ## Creating 1,000 and 5,000 topics beside the smallest sc
 
 bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
+
+bench-fleet: $(READY)  ## Simulate, read and plan fleets of 1, 3 and 7 million partitions.
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
 
 compare-peers: $(READY)  ## Ten edits by reconciler and by the other tools that are installed.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))

@@ -150,3 +150,7 @@ class ForgeError(FindingsError):
 
 class SandboxError(ReconcilerError):
     """The throwaway cluster cannot be started, found or stopped."""
+
+
+class FleetError(ReconcilerError):
+    """A job over the fleet cannot run at all: no Spark, no Java, no lake."""

@@ -78,8 +78,9 @@ class TopicState:
     `config` holds overrides only (source DYNAMIC_TOPIC_CONFIG); a value of None is an override
     under a key that the brokers do not know, whose value they do not tell. `assignment` holds the
     replicas a partition is heading for: while a reassignment runs, its target and not the
-    inflated list that metadata shows. `in_sync` is empty where nobody knows; so are `size_bytes`
-    and `rate_bytes_per_s`, which hold a number for each partition.
+    inflated list that metadata shows. `in_sync` is empty where nobody knows; so are `leaders`,
+    who lead each partition at the moment (-1 for nobody), and `size_bytes` and
+    `rate_bytes_per_s`, which hold a number for each partition.
     """
 
     name: str
@@ -91,11 +92,12 @@ class TopicState:
     internal: bool = False
     size_bytes: tuple[int, ...] = ()
     rate_bytes_per_s: tuple[int, ...] = ()
+    leaders: tuple[int, ...] = ()
 
     @property
     def replication_factors(self) -> frozenset[int]:
         """Every replication factor among the partitions: one, unless something went astray."""
-        return frozenset(len(replicas) for replicas in self.assignment)
+        return frozenset(map(len, self.assignment))
 
 
 @dataclass(frozen=True, slots=True)

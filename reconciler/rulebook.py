@@ -179,6 +179,7 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("connect-credentials", "The brokers know the user and accept the proof."),
     Rule("connect-token", "An OAuth token can be had where the client fetches it."),
     Rule("connect-timeout", "Brokers answer within ten seconds."),
+    Rule("fleet-time-limit", "A cluster of a fleet is read within the time that a job allows it."),
     Rule("connect-lost", "Brokers go on answering while a run needs them."),
     Rule("cluster-id", "The cluster is the one that clusters.yaml expects."),
     Rule("cluster-rights", "The account holds the rights that a run needs."),

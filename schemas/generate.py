@@ -1,4 +1,4 @@
-"""Write what is made from the code: schemas/*.schema.json and docs/rules.md.
+"""Write what is made from the code: schemas/*.schema.json, docs/rules.md and docs/lake.md.
 
 python schemas/generate.py            writes them
 python schemas/generate.py --check    exits 1 and names the files that are out of date
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from reconciler.cli.schema import SCHEMAS, render_schema
+from reconciler.fleet.tables import FACTS, TABLES
 from reconciler.rulebook import STAGES
 
 ROOT = Path(__file__).parent.parent
@@ -18,7 +19,8 @@ ROOT = Path(__file__).parent.parent
 def render_files() -> dict[Path, str]:
     """Return the text of every generated file, by path."""
     files = {ROOT / "schemas" / f"{name}.schema.json": render_schema(name) for name in SCHEMAS}
-    return {**files, ROOT / "docs" / "rules.md": render_rules()}
+    pages = {"rules.md": render_rules(), "lake.md": render_tables()}
+    return files | {ROOT / "docs" / name: text for name, text in pages.items()}
 
 
 def render_rules() -> str:
@@ -27,6 +29,19 @@ def render_rules() -> str:
     for stage, rules in STAGES.items():
         lines += ["", f"## {stage.capitalize()}", "", "| rule | says |", "|---|---|"]
         lines += [f"| `{rule.id}` | {rule.says.replace('|', chr(92) + '|')} |" for rule in rules]
+    return "\n".join(lines) + "\n"
+
+
+def render_tables() -> str:
+    """Return the page that lists every table of the lake with its grain, key and columns."""
+    lines = ["# The lake's tables", "", "Made from the code. How they lie: [fleet.md](fleet.md)."]
+    for table in TABLES.values():
+        if table is FACTS:  # what a source yields; it is never kept
+            continue
+        lines += ["", f"## {table.name}", "", f"A row is {table.grain}; found by"]
+        lines[-1] += " " + ", ".join(f"`{column}`" for column in table.key) + "."
+        lines += ["", "| column | type |", "|---|---|"]
+        lines += [f"| `{f.name}` | `{f.dataType.simpleString()}` |" for f in table.schema]
     return "\n".join(lines) + "\n"
 
 

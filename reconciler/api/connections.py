@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.errors import Finding
     from reconciler.kafka import Connection
-    from reconciler.model import ClusterState
+    from reconciler.model import ClusterState, TopicSpec
     from reconciler.spec import ClusterEntry, Estate
 
 
-def find_cluster(estate: Estate, cluster: str) -> ClusterEntry:
+class Wishes(Protocol):
+    """What planning needs of an estate: an Estate, or what stands in for it."""
+
+    @property
+    def clusters(self) -> Mapping[str, ClusterEntry]:
+        """The clusters by name."""
+        ...
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What there is to remark on the estate."""
+        ...
+
+    def topics_for(self, cluster: str) -> tuple[TopicSpec, ...]:
+        """Return the topics of a cluster, resolved and sorted by name."""
+        ...
+
+
+def find_cluster(estate: Wishes, cluster: str) -> ClusterEntry:
     """Return a cluster's entry. Errors: UsageError that lists the clusters there are."""
     from reconciler.errors import UsageError
 

@@ -13,6 +13,7 @@ from reconciler.api.snapshots import identify_topics
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from reconciler.api.connections import Wishes
     from reconciler.diff import TopicDiff
     from reconciler.errors import Finding
     from reconciler.model import ClusterState, Commit, Plan, TopicSpec
@@ -67,7 +68,7 @@ def _list_doomed(estate: Estate, cluster: str, state: ClusterState) -> list[str]
 
 
 def build_plan(
-    estate: Estate,
+    estate: Wishes,
     cluster: str,
     state: ClusterState,
     *,
@@ -133,7 +134,7 @@ def _refuse_blank_scale(state: ClusterState, weigh: Weigh) -> None:
 
 
 def _diff(
-    estate: Estate, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
+    estate: Wishes, cluster: str, specs: Iterable[TopicSpec], state: ClusterState
 ) -> tuple[TopicDiff, ...]:
     from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
     from reconciler.plan import judge_changes

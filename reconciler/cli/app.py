@@ -28,6 +28,7 @@ VERBS = MappingProxyType(
         "import": "Write specs for a cluster, or for other tools' files.",
         "snapshot": "Save a cluster's state as a file that stands in for it.",
         "simulate": "Show what placement would do, without a cluster.",
+        "fleet": "Collect, plan and audit every cluster, on Spark.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
         "report": "Tell GitHub or GitLab about a plan, from within a workflow.",
         "schema": "Print the JSON Schemas of the file formats.",

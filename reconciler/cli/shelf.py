@@ -36,10 +36,14 @@ class Shelf:
 
     def save(self, plan: Plan) -> None:
         """Write a plan file: whole, or not at all."""
-        path = self.place(plan.cluster)
+        self.keep(plan.cluster, api.render_plan(plan, "json"))
+
+    def keep(self, cluster: str, text: str) -> None:
+        """Write a plan file of this text."""
+        path = self.place(cluster)
         if self.is_many:
             _make_directory(self.out)
-        write_whole(path, api.render_plan(plan, "json"))
+        write_whole(path, text)
         print_note(f"saved to {path}; apply it with: reconciler apply {path}")
 
     def clear(self, cluster: str) -> None:

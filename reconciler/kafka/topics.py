@@ -32,6 +32,7 @@ def read_topic(
         in_sync=tuple(tuple(partition.isrs) for partition in partitions),
         reassigning=frozenset(moving),
         internal=name in INTERNAL,
+        leaders=tuple(partition.leader for partition in partitions),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -84,10 +85,5 @@ class Placed:
 
 def count_load(assignments: Iterable[Assignment]) -> tuple[Counter[int], Counter[int]]:
     """Count preferred leaders and replicas by broker id."""
-    leaders: Counter[int] = Counter()
-    replicas: Counter[int] = Counter()
-    for assignment in assignments:
-        leaders.update(row[0] for row in assignment if row)
-        for row in assignment:
-            replicas.update(row)
-    return leaders, replicas
+    rows = list(chain.from_iterable(assignments))
+    return Counter([row[0] for row in rows if row]), Counter(chain.from_iterable(rows))

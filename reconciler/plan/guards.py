@@ -26,6 +26,8 @@ def assess_risks(
         return ()
     if diff.deletion is not None:
         return (_lost_topic(diff.state),)
+    if not diff.changes:
+        return ()
     before, after = {**defaults, **overrides}, {**defaults, **diff.config}
     notes = [*_lost_records(before, after)]
     if diff.new_partitions:

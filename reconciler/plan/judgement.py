@@ -29,6 +29,8 @@ def judge_changes(
 
 
 def _judge(diff: TopicDiff, state: ClusterState, judge: Judge) -> TopicDiff:
+    if not diff.changes:
+        return diff  # and most topics do not differ
     findings = list(judge.judge_change(diff.spec, describe_change(diff, state)))
     refusals = (f for f in findings if f.severity is Severity.ERROR)
     notes = (f for f in findings if f.severity is not Severity.ERROR)

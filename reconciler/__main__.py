@@ -1,0 +1,6 @@
+"""`python -m reconciler`: the command line, where no script of it is on the PATH."""
+
+from reconciler.cli import main
+
+if __name__ == "__main__":
+    main()

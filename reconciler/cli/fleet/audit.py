@@ -1,0 +1,140 @@
+"""`reconciler fleet audit`: what is wrong with the clusters of a collection, and what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.fleet.options import (
+    announce,
+    collection_option,
+    engine_options,
+    lake_option,
+    open_lake,
+    spark_job,
+)
+from reconciler.cli.terminal import paint
+from reconciler.errors import Severity, escape_unprintable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, Row
+
+    from reconciler.fleet.audit.summary import Broken
+    from reconciler.fleet.session import Engine
+
+COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+
+
+@click.command()
+@click.argument("estate", default="topics", type=click.Path(exists=True))
+@lake_option
+@collection_option
+@click.option(
+    "--severity",
+    type=click.Choice(["error", "warning", "note"]),
+    default="note",
+    show_default=True,
+    help="Show what is at least so severe.",
+)
+@click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only these.")
+@click.option("--show", type=click.IntRange(1), default=5, show_default=True, help="Of each rule.")
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@engine_options
+def command(
+    estate: str,
+    root: str,
+    collection: str | None,
+    severity: str,
+    clusters: tuple[str, ...],
+    show: int,
+    output: str,
+    form: str,
+    engine: Engine,
+) -> int:
+    """Say what is wrong with a collection: health, safety, balance, configs, ownership.
+
+    The whole result is kept in the lake, as the tables `findings` and `balance`. Exits 0 where
+    nothing of what is shown is an error, 1 where something is.
+    """
+    from reconciler.api import load_estate
+    from reconciler.fleet import tables
+    from reconciler.fleet.audit.summary import (
+        count_severities,
+        select_findings,
+        summarise_findings,
+    )
+    from reconciler.fleet.jobs import audit_collection
+
+    loaded = load_estate(estate)
+    with spark_job(engine) as session:
+        lake = open_lake(session, root, form)
+        made = audit_collection(lake, loaded, collection, announce=announce)
+        kept = select_findings(lake.read(tables.FINDINGS, made), Severity(severity), clusters)
+        broken = summarise_findings(kept, show)
+        if output == "json":
+            _print_json(made.collection, kept, broken)
+        else:
+            _print_text(made.collection, broken, Severity(severity))
+    return 1 if count_severities(broken)[Severity.ERROR] else 0
+
+
+def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> None:
+    from reconciler.fleet.audit.rules import SEVERITIES
+    from reconciler.fleet.audit.summary import count_severities
+
+    for one in broken:
+        for line in _describe(one):
+            click.echo(line, color=True)
+        click.echo()
+    counts = count_severities(broken)
+    asked = SEVERITIES[: SEVERITIES.index(least) + 1]
+    said = ", ".join(_count(counts[severity], str(severity)) for severity in asked)
+    click.echo(f"{collection}: {said}")
+
+
+def _describe(broken: Broken) -> Iterator[str]:
+    """Yield the lines of a rule: what it asks, who breaks it worst, what to do."""
+    from reconciler.fleet.audit.rules import RULES
+
+    rule = RULES[broken.rule]
+    label = paint(COLOURS[rule.severity], f"{rule.severity:<8}")
+    where = f"{_count(broken.count, 'finding')} on {_count(broken.clusters, 'cluster')}"
+    yield f"{label} {rule.id}  {where}"
+    rows = [(row["cluster"], _name_subject(row), row["what"]) for row in broken.worst]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for cluster, subject, what in rows:
+        yield f"  {cluster:<{widths[0]}}  {subject:<{widths[1]}}  {escape_unprintable(what)}"
+    if broken.count > len(rows):
+        yield f"  … and {broken.count - len(rows):,} more"
+    yield f"  → {rule.way_out}"
+
+
+def _name_subject(row: Row) -> str:
+    """Name who breaks a rule, where the cluster is named already."""
+    if row["topic"] is not None:
+        return str(row["topic"])
+    return "" if row["subject"] == row["cluster"] else str(row["subject"])
+
+
+def _print_json(collection: str, findings: DataFrame, broken: Sequence[Broken]) -> None:
+    """Print one document, a finding a line: there may be more than fit into memory."""
+    from reconciler.fleet.audit.summary import count_severities, sort_findings
+
+    counts = {str(severity): count for severity, count in count_severities(broken).items()}
+    head = json.dumps({"format_version": "1.0", "collection": collection, "counts": counts})
+    click.echo(f'{head[:-1]}, "findings": [', nl=False)
+    separator = "\n"
+    for row in sort_findings(findings).toLocalIterator():
+        click.echo(separator + json.dumps(row.asDict(), ensure_ascii=False), nl=False)
+        separator = ",\n"
+    click.echo("\n]}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

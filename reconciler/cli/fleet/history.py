@@ -1,0 +1,192 @@
+"""`reconciler fleet history`: what changed between collections, and how long drift stays."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.fleet.options import (
+    announce,
+    engine_options,
+    lake_option,
+    open_lake,
+    spark_job,
+)
+from reconciler.cli.terminal import paint
+from reconciler.errors import UsageError, escape_unprintable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame, Row
+
+    from reconciler.fleet.lake import Attempt, Lake
+    from reconciler.fleet.session import Engine
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_COLLECTION = re.compile(r"\d{8}T\d{6}Z")
+_DAY_S, _HOUR_S, _MINUTE_S = 86_400, 3_600, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The rows that are shown of a table, and how many there are of it."""
+
+    rows: Sequence[Row]
+    count: int
+
+
+@click.command()
+@lake_option
+@click.option("--topic", metavar="GLOB", help="Only topics whose names match.")
+@click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only these.")
+@click.option("--since", metavar="WHEN", help="Only since then, as 2026-11-21 or 20261121T030000Z.")
+@click.option("--show", type=click.IntRange(1), default=20, show_default=True, help="Of each part.")
+@engine_options
+def command(
+    root: str,
+    topic: str | None,
+    clusters: tuple[str, ...],
+    since: str | None,
+    show: int,
+    form: str,
+    engine: Engine,
+) -> int:
+    """Compare the collections of a lake: what came, went, grew, moved, and which drift stays.
+
+    The whole result is kept in the lake, as the tables `events`, `drift`, `growth` and `trend`.
+    A collection that could not read a cluster says nothing about it. Exits 0.
+    """
+    from reconciler.fleet.jobs import trace_collections
+
+    start = None if since is None else _read_since(since)
+    with spark_job(engine) as session:
+        lake = open_lake(session, root, form)
+        made = trace_collections(lake, start, announce=announce)
+        parts = _select(lake, made, topic, clusters)
+        told = {name: _take(rows, show) for name, rows in parts.items()}
+    _print_part("what changed, the latest first", told["events"], _describe_event)
+    _print_part("drift, the longest first", told["drift"], _describe_drift)
+    _print_part("growth, the most bytes and partitions first", told["growth"], _describe_growth)
+    return 0
+
+
+def _read_since(text: str) -> str:
+    """Return the name of the first collection that may be meant. Errors: UsageError."""
+    if _DAY.fullmatch(text):
+        return text.replace("-", "") + "T000000Z"
+    if not _COLLECTION.fullmatch(text):
+        raise UsageError(
+            f"--since {text}: write a day or a collection: 2026-11-21, 20261121T030000Z"
+        )
+    return text
+
+
+def _select(
+    lake: Lake, made: Attempt, topic: str | None, clusters: Sequence[str]
+) -> dict[str, DataFrame]:
+    """Return the wanted rows of each table, in the order in which they are shown."""
+    from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+    from reconciler.fleet import tables
+    from reconciler.fleet.globs import translate_globs
+
+    def wanted(table: tables.Table) -> DataFrame:
+        rows = lake.read(table, made)
+        rows = rows.where(F.col("cluster").isin(list(clusters))) if clusters else rows
+        named = F.regexp_like("topic", F.lit(translate_globs([topic or "*"])))
+        return rows.where(named) if topic else rows
+
+    grown = F.abs(F.col("partitions_last") - F.col("partitions_first"))
+    bytes_grown = F.abs(F.col("size_bytes_last") - F.col("size_bytes_first"))
+    growth = wanted(tables.GROWTH).where((grown > 0) | (F.coalesce(bytes_grown, F.lit(0)) > 0))
+    names = ("cluster", "topic")
+    return {
+        "events": wanted(tables.EVENTS).orderBy(F.desc("first_seen"), *names, "event", "subject"),
+        "drift": wanted(tables.DRIFT).orderBy(F.desc("pending"), F.desc("lasted_s"), *names),
+        "growth": growth.orderBy(F.desc(F.coalesce(bytes_grown, F.lit(0))), F.desc(grown), *names),
+    }
+
+
+def _take(rows: DataFrame, shown: int) -> Told:
+    first = rows.take(shown)
+    return Told(first, len(first) if len(first) < shown else rows.count())
+
+
+def _print_part(title: str, told: Told, describe: Callable[[Row], tuple[str, ...]]) -> None:
+    """Print a table under its title; nothing is said in a line too."""
+    click.echo(paint("cyan", title), color=True)
+    for line in _align([describe(row) for row in told.rows]):
+        click.echo(f"  {line}")
+    if not told.rows:
+        click.echo("  nothing")
+    elif told.count > len(told.rows):
+        click.echo(f"  … and {told.count - len(told.rows):,} more")
+    click.echo()
+
+
+def _align(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    clean = [[escape_unprintable(cell) for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
+    for line in clean:
+        padded = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        yield "  ".join(padded).rstrip()
+
+
+def _describe_event(row: Row) -> tuple[str, ...]:
+    """Return when, where, what happened to whom, and how."""
+    whom = row["topic"] or row["subject"]
+    return row["first_seen"], row["cluster"], row["event"], whom, _describe_values(row)
+
+
+def _describe_values(row: Row) -> str:
+    before, after, affected = row["before"], row["after"], row["affected"]
+    if row["event"] == "topic-configured":
+        return f"{row['subject']}  {_show(before)} → {_show(after)}"
+    if before is not None and after is not None:
+        return f"{before} → {after}"
+    if affected is not None:
+        return f"{affected:,} partition{'' if affected == 1 else 's'}"
+    value = after if before is None else before
+    return "" if value is None else str(value)
+
+
+def _show(value: str | None) -> str:
+    return "(not set)" if value is None else value
+
+
+def _describe_drift(row: Row) -> tuple[str, ...]:
+    state = "pending since" if row["pending"] else f"until {row['gone_in']} from"
+    lasted = f"{_show_span(row['lasted_s'])} in {row['plans']} plan{'s' * (row['plans'] != 1)}"
+    return row["cluster"], row["topic"], row["action"], f"{state} {row['first_seen']}", lasted
+
+
+def _describe_growth(row: Row) -> tuple[str, ...]:
+    partitions = f"{row['partitions_first']:,} → {row['partitions_last']:,} partitions"
+    first, last, daily = row["size_bytes_first"], row["size_bytes_last"], row["bytes_per_day"]
+    known = first is not None and last is not None
+    size = f"{_show_bytes(first)} → {_show_bytes(last)}" if known else ""
+    rate = "" if daily is None else f"{_show_bytes(daily)} a day"
+    return row["cluster"], row["topic"] or "(all topics)", partitions, size, rate
+
+
+def _show_span(seconds: int) -> str:
+    """Spell how long something lasted, in its two largest units."""
+    days, rest = divmod(seconds, _DAY_S)
+    hours, rest = divmod(rest, _HOUR_S)
+    minutes = rest // _MINUTE_S
+    if days:
+        return f"{days}d {hours}h"
+    return f"{hours}h {minutes}min" if hours else f"{minutes}min"
+
+
+def _show_bytes(amount: float) -> str:
+    """Spell an amount of bytes as people read it, to a tenth."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(amount) < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} TiB"

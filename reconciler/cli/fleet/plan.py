@@ -1,0 +1,108 @@
+"""`reconciler fleet plan`: what would change on every cluster, and a plan file for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.fleet.options import (
+    announce,
+    collection_option,
+    engine_options,
+    lake_option,
+    open_lake,
+    spark_job,
+)
+from reconciler.cli.shelf import Shelf
+from reconciler.cli.terminal import paint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Row
+
+    from reconciler.fleet.session import Engine
+
+PENDING = 2
+PLANNED = "planned"
+
+
+@click.command()
+@click.argument("estate", default="topics", type=click.Path(exists=True))
+@lake_option
+@collection_option
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Save the plans there."
+)
+@click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending.")
+@engine_options
+def command(
+    estate: str,
+    root: str,
+    collection: str | None,
+    out: Path | None,
+    detailed_exitcode: bool,
+    form: str,
+    engine: Engine,
+) -> int:
+    """Plan every cluster of a collection, by the same code as `reconciler plan`.
+
+    Each file of --out is a plan that `reconciler apply` takes. Exits 0 when that went well, 1
+    where a cluster could not be planned or something is refused.
+    """
+    from reconciler.api import load_estate
+    from reconciler.fleet.jobs import plan_collection
+
+    loaded = load_estate(estate)
+    shelf = None if out is None else Shelf(out, is_many=True)
+    if shelf is not None:
+        shelf.check()
+    with spark_job(engine) as session:
+        lake = open_lake(session, root, form)
+        plans = plan_collection(lake, loaded, collection, announce=announce)
+        rows = sorted(plans.collect(), key=lambda row: row["cluster"])
+    _print_plans(rows)
+    if shelf is not None:
+        _fill(shelf, rows)
+    if any(row["status"] != PLANNED or _is_refused(row) for row in rows):
+        return 1
+    return PENDING if detailed_exitcode and any(row["changed"] for row in rows) else 0
+
+
+def _print_plans(rows: Sequence[Row]) -> None:
+    width = max((len(row["cluster"]) for row in rows), default=0)
+    for row in rows:
+        click.echo(f"{row['cluster']:<{width}}  {_describe(row)}", color=True)
+        for refusal in row["refusals"] or ():
+            click.echo(f"{'':<{width}}  {paint('red', refusal)}", color=True)
+    changed = sum(row["changed"] or 0 for row in rows)
+    refused = sum(row["refused"] or 0 for row in rows)
+    failed = sum(row["status"] != PLANNED for row in rows)
+    said = f"{len(rows)} clusters: {changed:,} topics to change, {refused:,} refused"
+    click.echo(f"\n{said}" + (f", {failed} clusters not planned" if failed else ""))
+
+
+def _describe(row: Row) -> str:
+    if row["status"] != PLANNED:
+        return paint("red", f"{row['status']}  {row['error']}")
+    if not row["changed"] and not _is_refused(row):
+        return paint("green", f"no changes, {row['unchanged']:,} topics as specified")
+    refused = f", {row['refused']:,} refused" if row["refused"] else ""
+    refused += ", refused as a whole" if row["refusals"] else ""
+    skew = f"leaders max − min {row['leader_skew_before']} → {row['leader_skew_after']}"
+    return paint("yellow", f"{row['changed']:,} to change{refused}") + f"  {skew}"
+
+
+def _is_refused(row: Row) -> bool:
+    return bool(row["refused"] or row["refusals"])
+
+
+def _fill(shelf: Shelf, rows: Sequence[Row]) -> None:
+    """Write a plan file a cluster, and take away what an earlier run left of the others."""
+    for row in rows:
+        if row["plan"] is None:
+            shelf.clear(row["cluster"])
+        else:
+            shelf.keep(row["cluster"], row["plan"])

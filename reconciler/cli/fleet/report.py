@@ -1,0 +1,55 @@
+"""`reconciler fleet report`: a collection as one HTML page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.fleet.options import (
+    announce,
+    collection_option,
+    engine_options,
+    lake_option,
+    open_lake,
+    spark_job,
+)
+from reconciler.cli.shelf import write_whole
+from reconciler.cli.terminal import print_note
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.fleet.session import Engine
+
+
+@click.command()
+@lake_option
+@collection_option
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The page, as report.html.",
+)
+@engine_options
+def command(root: str, collection: str | None, out: Path, form: str, engine: Engine) -> int:
+    """Write a collection as one page that a browser opens without a server.
+
+    It shows the plans, the drift and the audit that the lake holds of it, and says which it lacks.
+    """
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out} cannot be written: {out.parent} is no directory")
+    from reconciler.fleet.report import render_page
+    from reconciler.fleet.report.gather import gather_report
+
+    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    with spark_job(engine) as session:
+        lake = open_lake(session, root, form)
+        report = gather_report(lake, collection, made_at, announce)
+    page = render_page(report)
+    write_whole(out, page)
+    print_note(f"wrote {out}, {len(page.encode()) / 1e6:.1f} MB: {report.collection}")
+    return 0

@@ -1,0 +1,79 @@
+"""`reconciler fleet simulate`: a fleet that does not exist, to try the pipeline on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli.fleet.options import (
+    announce,
+    engine_options,
+    lake_option,
+    open_lake,
+    spark_job,
+)
+from reconciler.cli.terminal import print_note
+
+if TYPE_CHECKING:
+    from reconciler.fleet.session import Engine
+    from reconciler.fleet.synthetic.shapes import FleetSize
+
+AT_LEAST_ONE = click.IntRange(min=1)
+
+
+@click.command()
+@lake_option
+@click.option("--clusters", type=AT_LEAST_ONE, default=10, show_default=True)
+@click.option("--topics", type=AT_LEAST_ONE, default=2_000, show_default=True, help="Live ones.")
+@click.option("--partitions", type=AT_LEAST_ONE, default=30_000, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")
+@click.option(
+    "--estate",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write clusters.yaml there, and the topics where they are few.",
+)
+@engine_options
+def command(
+    root: str,
+    clusters: int,
+    topics: int,
+    partitions: int,
+    seed: int,
+    collection: str | None,
+    estate: Path | None,
+    form: str,
+    engine: Engine,
+) -> int:
+    """Add a synthetic fleet to the lake, with some drift of each kind between specs and clusters.
+
+    Counts are of what is live, over all clusters, and met exactly. The same seed gives the same
+    rows. Every reading is marked as synthetic.
+    """
+    from reconciler.fleet.synthetic.job import ROOT, simulate_fleet
+    from reconciler.fleet.synthetic.shapes import FleetSize
+
+    size = FleetSize(clusters, topics, partitions, seed)
+    if estate is not None:
+        _write_estate(size, estate)
+    when = collection or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    with spark_job(engine) as session:
+        lake = open_lake(session, root, form)
+        place = ROOT if estate is None else str(estate)
+        made = simulate_fleet(lake, size, when, root=place, announce=announce)
+    counts = f"{clusters:,} clusters, {topics:,} topics, {partitions:,} partitions"
+    click.echo(f"simulated {counts} (seed {seed}) as {made.collection} into {root}")
+    return 0
+
+
+def _write_estate(size: FleetSize, directory: Path) -> None:
+    from reconciler.fleet.synthetic.job import MOST_TOPICS_IN_FILES, write_estate
+
+    if write_estate(size, directory):
+        print_note(f"wrote the estate to {directory}")
+        return
+    why = f"more than {MOST_TOPICS_IN_FILES:,} topics have their specs in the lake alone"
+    print_note(f"wrote {directory}/clusters.yaml; {why}")

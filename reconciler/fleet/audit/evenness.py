@@ -1,0 +1,123 @@
+"""Is it even: leaders and replicas over brokers and racks, of topics and of whole clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+from reconciler.fleet.audit.checks import Check, percent, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import Column
+
+MISPLACED = 0.05
+"""As large a share of a cluster's partitions may lead on a broker that has too many."""
+
+SKEW = 0.2
+"""As much of the mean may lie between two brokers, and of its part between it and a rack."""
+
+FEW = 10
+"""Clusters with fewer leaders a broker are too small to be even."""
+
+
+def check_topics() -> Iterator[Check]:
+    """Check topics."""
+    yield Check(
+        "topic-leaders-uneven",
+        F.col("misplaced") > 0,
+        say(
+            "leaders max − min %s over %s brokers; %s of %s partitions are misplaced",
+            F.col("leaders_most") - F.col("leaders_least"),
+            "brokers",
+            "misplaced",
+            "partitions",
+        ),
+        F.col("misplaced"),
+        {**_range("leaders"), **_share("partitions")},
+    )
+    skew = F.col("replicas_most") - F.col("replicas_least")
+    yield Check(
+        "topic-replicas-uneven",
+        skew > 1,
+        say("replicas max − min %s over %s brokers", skew, "brokers"),
+        skew,
+        _range("replicas"),
+    )
+    yield Check(
+        "rack-violation",
+        (F.col("rack_violations") > 0) & ~F.coalesce("wished_rackless", F.lit(False)),  # noqa: FBT003
+        say(
+            "%s of %s partitions are not spread over the racks as they could be",
+            "rack_violations",
+            "partitions",
+        ),
+        F.col("rack_violations"),
+        {name: F.col(name) for name in ("rack_violations", "partitions")},
+    )
+
+
+def check_clusters() -> Iterator[Check]:
+    """Check clusters, as `weigh_clusters` has them. Brokers of unequal weight are let be."""
+    enough = ~F.col("weighted") & (F.col("leaders") >= FEW * F.col("brokers"))
+    yield Check(
+        "leaders-uneven",
+        enough & (F.col("misplaced_share") > MISPLACED),
+        say(
+            "leaders max − min %s over %s brokers; %s of the partitions are misplaced",
+            F.col("leaders_most") - F.col("leaders_least"),
+            "brokers",
+            percent(F.col("misplaced"), F.col("leaders")),
+        ),
+        F.col("misplaced"),
+        {**_range("leaders"), **_share("leaders")},
+        subject="cluster",
+    )
+    skew = F.col("replicas_most") - F.col("replicas_least")
+    mean = F.col("mean_replicas")
+    yield Check(
+        "replicas-uneven",
+        enough & (skew > SKEW * mean) & (skew > 1),
+        say(
+            "replicas max − min %s over %s brokers, of %s on average", skew, "brokers", _whole(mean)
+        ),
+        skew,
+        {**_range("replicas"), "mean": _whole(mean)},
+        subject="cluster",
+    )
+
+
+def check_racks() -> Iterator[Check]:
+    """Check racks. In: their rows of `balance`, with `part`: the leaders that are a rack's."""
+    beyond = F.abs(F.col("leaders") - F.col("part"))
+    yield Check(
+        "racks-uneven",
+        ~F.col("weighted")
+        & (F.col("part") >= FEW * F.col("brokers"))
+        & (F.col("brokers") > 0)
+        & (beyond > SKEW * F.col("part")),
+        say(
+            "rack %s leads %s partitions; its part, by brokers, is %s",
+            "subject",
+            "leaders",
+            _whole(F.col("part")),
+        ),
+        beyond,
+        {"leaders": F.col("leaders"), "part": _whole(F.col("part")), "brokers": F.col("brokers")},
+        subject="subject",
+    )
+
+
+def _range(name: str) -> dict[str, Column]:
+    return {column: F.col(column) for column in (f"{name}_least", f"{name}_most")}
+
+
+def _share(whole: str) -> dict[str, Column]:
+    share = percent(F.col("misplaced"), F.col(whole))
+    return {"misplaced": F.col("misplaced"), "misplaced_share": share}
+
+
+def _whole(number: Column) -> Column:
+    return F.round(number).cast("long")

@@ -1,0 +1,188 @@
+"""Every rule of an audit: how much it weighs, what it says and what to do.
+
+docs/fleet-audit.md holds this table; a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRule:
+    """A rule: its id, what holds where it is kept, and the way out where it is broken."""
+
+    id: str
+    severity: Severity
+    says: str
+    way_out: str
+
+
+_ALL = (
+    AuditRule(
+        "cluster-unread",
+        _ERROR,
+        "Every cluster of a collection could be read.",
+        "mend what the error names, and collect again; the rest of this audit leaves it out",
+    ),
+    AuditRule(
+        "partition-offline",
+        _ERROR,
+        "Every partition has a leader.",
+        "start the brokers that hold its replicas; where they are lost for good, an unclean"
+        " election gives up what only they had",
+    ),
+    AuditRule(
+        "partition-unwritable",
+        _ERROR,
+        "Every partition has as many replicas in sync as writes with acks=all need.",
+        "start the brokers that hold the other replicas, or find out why they lag",
+    ),
+    AuditRule(
+        "partition-under-replicated",
+        _WARNING,
+        "Every replica is in sync.",
+        "start the brokers that are down; where all run, look at their disks, network and load",
+    ),
+    AuditRule(
+        "partition-moving",
+        _NOTE,
+        "No partition is under reassignment.",
+        "let it finish before changing more; a reassignment that stands still can be cancelled",
+    ),
+    AuditRule(
+        "leader-not-preferred",
+        _WARNING,
+        "Every partition is led by its preferred replica.",
+        "run kafka-leader-election --election-type preferred, or leave"
+        " auto.leader.rebalance.enable on",
+    ),
+    AuditRule(
+        "broker-gone",
+        _WARNING,
+        "Every broker that holds replicas is alive.",
+        "start it again, or move its replicas to others",
+    ),
+    AuditRule(
+        "replication-below-policy",
+        _ERROR,
+        "Topics have the replicas that the policy of the cluster asks for.",
+        "write the replication_factor into its file, and apply the plan",
+    ),
+    AuditRule(
+        "replication-below-default",
+        _WARNING,
+        "Topics have the replicas of the defaults, unless their files say otherwise.",
+        "bring the topic under a file, so that a plan raises it; or write there what is meant",
+    ),
+    AuditRule(
+        "replication-single",
+        _WARNING,
+        "Topics of a cluster of several brokers have more than one replica.",
+        "write a replication_factor of 3: the loss of one broker is the loss of its records",
+    ),
+    AuditRule(
+        "replication-uneven",
+        _WARNING,
+        "All partitions of a topic have as many replicas.",
+        "finish or cancel the reassignment that left it so",
+    ),
+    AuditRule(
+        "min-in-sync-equals-replication",
+        _WARNING,
+        "One broker can be down without stopping writes with acks=all.",
+        "set min.insync.replicas one below the replication factor",
+    ),
+    AuditRule(
+        "leaders-uneven",
+        _WARNING,
+        "At most a twentieth of a cluster's partitions lead on a broker that has too many.",
+        "see fleet plan for what changes anyway; reconciler simulate shows better placements",
+    ),
+    AuditRule(
+        "replicas-uneven",
+        _WARNING,
+        "Brokers of a cluster hold as many replicas, within a fifth of the mean.",
+        "move replicas off the fullest brokers; new topics go to the emptiest by themselves",
+    ),
+    AuditRule(
+        "racks-uneven",
+        _WARNING,
+        "A rack leads its brokers' part of the partitions, within a fifth of it.",
+        "make the racks of equal size, or move preferred leaders between them",
+    ),
+    AuditRule(
+        "topic-leaders-uneven",
+        _NOTE,
+        "The leaders of a topic are spread as evenly as they can be: max − min of at most 1.",
+        "reorder the replicas of the misplaced partitions; only an order moves, no records",
+    ),
+    AuditRule(
+        "topic-replicas-uneven",
+        _NOTE,
+        "The replicas of a topic are spread evenly: max − min of at most 1.",
+        "move replicas from the broker that holds most; racks of unequal size may forbid it",
+    ),
+    AuditRule(
+        "rack-violation",
+        _WARNING,
+        "Every partition is spread over the racks as evenly as these allow.",
+        "move a replica into the missing rack, or write rack_aware: false where it is meant",
+    ),
+    AuditRule(
+        "rack-unknown",
+        _WARNING,
+        "Either all brokers of a cluster name their rack, or none does.",
+        "set broker.rack on every broker; placement takes those without as one more rack",
+    ),
+    AuditRule(
+        "rack-none",
+        _NOTE,
+        "The brokers of a cluster of several say in which rack they are.",
+        "set broker.rack, so that replicas can be kept apart",
+    ),
+    AuditRule(
+        "config-differs-by-cluster",
+        _NOTE,
+        "A topic has the configs that it has on most other clusters, unless its file says so.",
+        "write the value that is meant into its file, as an override of that cluster if need be",
+    ),
+    AuditRule(
+        "config-differs-by-owner",
+        _NOTE,
+        "A topic has the configs of four fifths of its owner's topics on the cluster.",
+        "ask the owner whether it is meant; a profile keeps those of a kind together",
+    ),
+    AuditRule(
+        "name-collision",
+        _WARNING,
+        "No two topics of a cluster differ only by '.' and '_': their metrics are one.",
+        "move to one of the two names, and delete the other topic",
+    ),
+    AuditRule(
+        "topic-unmanaged",
+        _NOTE,
+        "Every live topic is in a file, but for those that the estate ignores or does not own.",
+        "reconciler import writes its file; ignore: in clusters.yaml leaves it out",
+    ),
+    AuditRule(
+        "topic-unowned",
+        _NOTE,
+        "Every topic that is in a file names its owner.",
+        "write owner: the team that answers for it",
+    ),
+)
+
+RULES: Mapping[str, AuditRule] = MappingProxyType({rule.id: rule for rule in _ALL})
+
+SEVERITIES: tuple[Severity, ...] = (_ERROR, _WARNING, _NOTE)
+"""The most severe first."""

@@ -1,0 +1,70 @@
+"""A plan as rows: what `plans` and `changes` say of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reconciler.plan import encode_plan, fingerprint_plan, steps_of, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.model import Plan, PlannedTopic, TopicImage
+
+PLANNED = "planned"
+
+
+def describe_plan(plan: Plan) -> dict[str, Any]:
+    """Return the row of a plan."""
+    counts = summarise(plan)
+    before, after = plan.balance_before, plan.balance_after
+    return {
+        "cluster": plan.cluster,
+        "status": PLANNED,
+        "fingerprint": fingerprint_plan(plan),
+        "changed": sum(bool(steps_of(topic)) for topic in plan.topics),
+        "refused": counts.refused,
+        "refusals": [str(refusal) for refusal in plan.refusals],
+        "unchanged": counts.unchanged,
+        "unmanaged": len(plan.unmanaged),
+        "leader_skew_before": before and before.leaders.skew,
+        "leader_skew_after": after and after.leaders.skew,
+        "replica_skew_before": before and before.replicas.skew,
+        "replica_skew_after": after and after.replicas.skew,
+        "plan": encode_plan(plan),
+    }
+
+
+def describe_changes(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield the row of every topic that a plan speaks of."""
+    for topic in plan.topics:
+        steps = [type(step).__name__ for step in steps_of(topic)]
+        yield {
+            "topic": topic.name,
+            "action": _name_action(topic, steps),
+            "steps": steps,
+            "partitions_before": topic.before and len(topic.before.assignment),
+            "partitions_after": topic.after and len(topic.after.assignment),
+            "config_before": _list_config(topic.before),
+            "config_after": _list_config(topic.after),
+            "assignment": topic.after and topic.after.assignment,
+            "risks": [str(note.risk) for note in topic.risks],
+            "refusals": [refusal.rule for refusal in topic.refusals],
+            "reasons": [refusal.what for refusal in topic.refusals],
+            "file": topic.location.file,
+            "line": topic.location.line,
+        }
+
+
+def _name_action(topic: PlannedTopic, steps: list[str]) -> str:
+    if topic.refusals:
+        return "refuse"
+    if not steps:
+        return "note"
+    if topic.before is None:
+        return "create"
+    return "delete" if topic.after is None else "update"
+
+
+def _list_config(image: TopicImage | None) -> list[tuple[str, str]] | None:
+    return None if image is None else sorted(image.config.items())

@@ -1,0 +1,162 @@
+"""Every cluster's plan, by the very code that plans for one: a group of Arrow rows a cluster.
+
+In: the states and specs of a collection. Out: `plans`, and their topics as `changes`.
+Shuffles: once, by cluster; a partition crosses into Python as a row, never as a group.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+from pyspark.sql.types import ArrayType, StructField, StructType
+
+from reconciler import api
+from reconciler.errors import FindingsError, ReconcilerError
+from reconciler.fleet import tables
+from reconciler.fleet.outcome import describe_changes, describe_plan
+from reconciler.fleet.rows import read_specs, read_state
+from reconciler.fleet.source.kafka_metadata import READ, settle_readings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from reconciler.errors import Finding
+    from reconciler.model import Commit, TopicSpec
+    from reconciler.spec import ClusterEntry, Estate
+
+_CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
+_ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayType(_CHANGE))])
+_FACTS = ("topics", "partitions", "configs")
+_OF_TOPICS = ("topic", "topic_id", "internal", "config", "value")
+_NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "moving")
+"""What a plan rests on; who leads at the moment, and how large a partition is, no plan asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one cluster's plan needs of an estate; stands in for it where only rows are at hand."""
+
+    clusters: Mapping[str, ClusterEntry]
+    specs: tuple[TopicSpec, ...]
+    findings: tuple[Finding, ...]
+
+    def topics_for(self, cluster: str) -> tuple[TopicSpec, ...]:  # noqa: ARG002  # there is one
+        """Return the cluster's topics."""
+        return self.specs
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What every planner is sent along: a few rows a cluster, and what the estate says of it.
+
+    No secret: the properties of clients are taken out before this leaves the driver.
+    """
+
+    readings: Mapping[str, Mapping[str, Any]]
+    brokers: Mapping[str, Sequence[Mapping[str, Any]]]
+    entries: Mapping[str, ClusterEntry]
+    findings: tuple[Finding, ...]
+    commit: Commit | None = None
+
+
+def join_tables(state: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows of the state tables in one, as a source of live clusters gives them."""
+    labelled = [state[table.name].withColumn("table", F.lit(table.name)) for table in tables.STATE]
+    together = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), labelled)
+    return together.select(*tables.FACTS.columns)
+
+
+def plan_fleet(
+    facts: DataFrame, specs: DataFrame, estate: Estate, commit: Commit | None = None
+) -> DataFrame:
+    """Plan every cluster of the estate.
+
+    In: `facts`, the rows of a collection or of live clusters; `specs`, and the commit that they
+    were read at. Out: `plans`, and an array `changes` in each row.
+    """
+    known = _gather(facts, estate, commit)
+    here = F.col("cluster").isin(sorted(known.readings.keys() & known.entries))
+    rows = facts.where(here & (F.col("table") != "brokers")).select(*_NEEDED)
+    groups = rows.groupBy("cluster").cogroup(specs.where(here).groupBy("cluster"))
+    answers = groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
+    missing = sorted(known.entries.keys() - known.readings)
+    return answers.unionByName(_list_missing(facts.sparkSession, missing)) if missing else answers
+
+
+def split_changes(answers: DataFrame) -> DataFrame:
+    """Turn the array `changes` into the rows of that table. Grain: a topic of a plan."""
+    rows = answers.select("cluster", F.explode("changes").alias("change"))
+    return rows.select("cluster", "change.*").select(*tables.CHANGES.columns)
+
+
+def _list_missing(session: SparkSession, clusters: Sequence[str]) -> DataFrame:
+    """Return the answers for clusters that a collection does not have."""
+    said = "the collection does not have it"
+    rows = [_fail(cluster, "not-collected", said) for cluster in clusters]
+    return session.createDataFrame(pa.Table.from_pylist(rows, schema=_answer_schema()), _ANSWER)
+
+
+def _gather(facts: DataFrame, estate: Estate, commit: Commit | None) -> Known:
+    few = facts.where(F.col("table").isin("readings", "brokers")).toArrow().to_pylist()
+    brokers: dict[str, list[Mapping[str, Any]]] = {}
+    for row in few:
+        if row["table"] == "brokers":
+            brokers.setdefault(row["cluster"], []).append(row)
+    readings = settle_readings(row for row in few if row["table"] == "readings")
+    names = estate.declared or sorted(readings.keys() & estate.clusters)
+    entries = {name: replace(estate.clusters[name], client={}) for name in names}
+    return Known(readings, brokers, entries, estate.findings, commit)
+
+
+def _plan_group(
+    key: tuple[pa.Scalar, ...], facts: pa.Table, specs: pa.Table, *, known: Known
+) -> pa.Table:
+    """Plan one cluster. Errors: none; they are the answer."""
+    cluster = key[0].as_py()
+    gc.disable()  # millions of tuples that all stay: looking through them finds nothing
+    try:
+        answer = _plan_cluster(cluster, facts, specs, known)
+    except FindingsError as error:
+        answer = _fail(cluster, error.findings[0].rule, str(error))
+    except ReconcilerError as error:
+        answer = _fail(cluster, "failed", str(error))
+    except Exception as error:  # noqa: BLE001  # one cluster's rows must not end the fleet's job
+        answer = _fail(cluster, "failed", f"its rows cannot be read: {error!r}")
+    finally:
+        gc.enable()
+    return pa.Table.from_pylist([answer], schema=_answer_schema())
+
+
+def _plan_cluster(cluster: str, facts: pa.Table, specs: pa.Table, known: Known) -> dict[str, Any]:
+    reading = known.readings[cluster]
+    if reading["status"] != READ:
+        return _fail(cluster, reading["status"], reading["error"])
+    state = read_state(reading, known.brokers.get(cluster, ()), *_split(facts))
+    part = Slice({cluster: known.entries[cluster]}, read_specs(specs), known.findings)
+    plan = api.build_plan(part, cluster, state, commit=known.commit)
+    return {**describe_plan(plan), "changes": [*describe_changes(plan)]}
+
+
+def _split(facts: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of each table, in the order in which a state is read from them."""
+    for name in _FACTS:
+        yield facts.filter(pc.equal(facts["table"], name))
+
+
+def _fail(cluster: str, status: str, error: str) -> dict[str, Any]:
+    return {"cluster": cluster, "status": status, "error": error, "changes": []}
+
+
+def _answer_schema() -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(_ANSWER)

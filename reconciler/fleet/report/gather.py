@@ -1,0 +1,291 @@
+"""From the lake to what a report says: whatever grows with the fleet is aggregated on Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+from reconciler.fleet import tables
+from reconciler.fleet.lake import PLAN
+from reconciler.fleet.outcome import PLANNED
+from reconciler.fleet.report.contents import (
+    MOST_BROKERS,
+    MOST_CLUSTERS,
+    MOST_COLLECTIONS,
+    MOST_ROWS,
+    BrokerLoad,
+    ChangeLine,
+    ClusterLine,
+    DriftPoint,
+    Kept,
+    Planned,
+    Report,
+    Standing,
+    TopicSkew,
+    Totals,
+)
+from reconciler.fleet.report.findings import gather_audit
+from reconciler.fleet.report.measures import count_loads, measure_topics
+from reconciler.fleet.report.words import cut, describe_change
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, Row
+
+    from reconciler.fleet.lake import Attempt, Lake
+
+READ = "read"
+ACTIONS = ("refuse", "delete", "update", "create")
+"""What a plan does to a topic, what wants a look first."""
+
+_ORDER = tuple(Standing)
+_READING = ("cluster", "status", "error", "kafka_version", "synthetic")
+_PLAN = [name for name in tables.PLANS.columns if name not in ("fingerprint", "plan")]
+
+
+def gather_report(
+    lake: Lake,
+    collection: str | None,
+    made_at: str,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Gather what a report says of a collection, the latest unless one is named.
+
+    Cost: one pass over the partitions for the brokers, one for the topics.
+    """
+    attempt = lake.find_attempt(collection)
+    planned = _find(lake, attempt, PLAN)
+    announce(f"counting what the brokers of {attempt.collection} hold")
+    clusters = _gather_clusters(lake, attempt, planned)
+    announce("following the drift")
+    drift, drifts = _follow_drift(lake, attempt)
+    announce("measuring the topics")
+    changes = _read_changes(lake, planned)
+    topics = _find_worst(lake, attempt, changes)
+    announce("listing changes and findings")
+    ordered = sorted(clusters, key=lambda c: (_ORDER.index(c.standing), -c.partitions, c.name))
+    shown = [replace(c, drifts=drifts.get(c.name, ())) for c in ordered[:MOST_CLUSTERS]]
+    return Report(
+        collection=attempt.collection,
+        made_at=made_at,
+        commit=lake.find_commit(attempt),
+        totals=_sum(clusters),
+        clusters=Kept(_bound_brokers(shown), len(clusters)),
+        drift=drift,
+        topics=topics,
+        changes=_list_changes(changes),
+        audit=gather_audit(lake, attempt),
+    )
+
+
+def _find(lake: Lake, attempt: Attempt, what: str) -> Attempt | None:
+    """Return what was made of a collection, if it was."""
+    made = (a for a in lake.list_attempts(what) if a.collection == attempt.collection)
+    return next(made, None)
+
+
+def _gather_clusters(lake: Lake, attempt: Attempt, planned: Attempt | None) -> list[ClusterLine]:
+    """Return every cluster that was to be read or planned."""
+    readings = _by_cluster(lake.read(tables.READINGS, attempt).select(*_READING).collect())
+    counts = _by_cluster(_count_topics(lake.read(tables.TOPICS, attempt)).collect())
+    plans: Mapping[str, Row] = {}
+    if planned is not None:
+        plans = _by_cluster(lake.read(tables.PLANS, planned).select(*_PLAN).collect())
+    brokers = _gather_brokers(lake, attempt)
+    return [
+        _describe_cluster(name, readings.get(name), plans.get(name), counts.get(name), brokers)
+        for name in sorted({*readings, *plans})
+    ]
+
+
+def _by_cluster(rows: Iterable[Row]) -> Mapping[str, Row]:
+    return {row["cluster"]: row for row in rows}
+
+
+def _count_topics(topics: DataFrame) -> DataFrame:
+    sums = (F.count("topic").alias("topics"), F.sum("partitions").alias("partitions"))
+    return topics.groupBy("cluster").agg(*sums)
+
+
+def _gather_brokers(lake: Lake, attempt: Attempt) -> Mapping[str, Sequence[BrokerLoad]]:
+    """Return the brokers of each cluster by rack and id, and what they hold."""
+    loads = count_loads(lake.read(tables.PARTITIONS, attempt)).collect()
+    held = {(row["cluster"], row["broker"]): row for row in loads}
+    brokers: dict[str, list[BrokerLoad]] = defaultdict(list)
+    for row in lake.read(tables.BROKERS, attempt).collect():
+        load = held.get((row["cluster"], row["id"]))
+        leaders, replicas = (load["leaders"], load["replicas"]) if load else (0, 0)
+        flags = {"alive": bool(row["alive"]), "cordoned": bool(row["cordoned"])}
+        brokers[row["cluster"]].append(
+            BrokerLoad(row["id"], row["rack"], leaders, replicas, **flags)
+        )
+    return {name: sorted(found, key=_by_rack) for name, found in brokers.items()}
+
+
+def _by_rack(broker: BrokerLoad) -> tuple[bool, str, int]:
+    return broker.rack is None, broker.rack or "", broker.id
+
+
+def _describe_cluster(
+    name: str,
+    reading: Row | None,
+    plan: Row | None,
+    count: Row | None,
+    brokers: Mapping[str, Sequence[BrokerLoad]],
+) -> ClusterLine:
+    read = reading is not None and reading["status"] == READ
+    trouble = _name_trouble(reading if reading and not read else plan)
+    held = tuple(brokers.get(name, ()))
+    return ClusterLine(
+        name=name,
+        read=read,
+        trouble=trouble,
+        synthetic=bool(reading and reading["synthetic"]),
+        kafka_version=reading["kafka_version"] if reading else None,
+        topics=count["topics"] if count else 0,
+        partitions=(count["partitions"] or 0) if count else 0,
+        broker_count=len(held),
+        rack_count=len({broker.rack for broker in held if broker.rack is not None}),
+        brokers=held,
+        plan=_describe_plan(plan) if plan and plan["status"] == PLANNED else None,
+    )
+
+
+def _name_trouble(row: Row | None) -> tuple[str, str] | None:
+    """Return why a cluster was not read, or was not planned: the rule and the words."""
+    if row is None or row["status"] == PLANNED:
+        return None
+    return cut(row["status"]), cut(row["error"] or "")
+
+
+def _describe_plan(row: Row) -> Planned:
+    return Planned(
+        changed=row["changed"] or 0,
+        refused=row["refused"] or 0,
+        unchanged=row["unchanged"] or 0,
+        unmanaged=row["unmanaged"] or 0,
+        leaders_before=row["leader_skew_before"],
+        leaders_after=row["leader_skew_after"],
+        replicas_before=row["replica_skew_before"],
+        replicas_after=row["replica_skew_after"],
+    )
+
+
+def _sum(clusters: Sequence[ClusterLine]) -> Totals:
+    plans = [cluster.plan for cluster in clusters if cluster.plan is not None]
+    totals = ("changed", "refused", "unchanged", "unmanaged")
+    sums = {name: sum(getattr(plan, name) for plan in plans) for name in totals}
+    return Totals(
+        clusters=len(clusters),
+        read=sum(cluster.read for cluster in clusters),
+        synthetic=sum(cluster.synthetic for cluster in clusters),
+        brokers=sum(cluster.broker_count for cluster in clusters),
+        topics=sum(cluster.topics for cluster in clusters),
+        partitions=sum(cluster.partitions for cluster in clusters),
+        plan=Planned(**sums) if plans else None,
+        planned=len(plans),
+    )
+
+
+def _bound_brokers(clusters: Iterable[ClusterLine]) -> tuple[ClusterLine, ...]:
+    """Keep the brokers of as many clusters as may be drawn."""
+    room = MOST_BROKERS
+    bounded = []
+    for cluster in clusters:
+        fits = len(cluster.brokers) <= room
+        room -= len(cluster.brokers) if fits else 0
+        bounded.append(cluster if fits else replace(cluster, brokers=()))
+    return tuple(bounded)
+
+
+def _follow_drift(
+    lake: Lake, attempt: Attempt
+) -> tuple[tuple[DriftPoint, ...], Mapping[str, tuple[int | None, ...]]]:
+    """Return what the plans of each collection came to, and the drift of each cluster in them."""
+    past = [a for a in lake.list_attempts(PLAN) if a.collection <= attempt.collection]
+    past = past[-MOST_COLLECTIONS:]
+    if not past:
+        return (), {}
+    rows = lake.read_all(tables.PLANS, past).select("collection", *_PLAN).collect()
+    points = tuple(_sum_drift(a.collection, rows) for a in past)
+    found = {(row["cluster"], row["collection"]): _drift_of(row) for row in rows}
+    names = {row["cluster"] for row in rows}
+    return points, {name: tuple(found.get((name, a.collection)) for a in past) for name in names}
+
+
+def _drift_of(row: Row) -> int | None:
+    return _describe_plan(row).drift if row["status"] == PLANNED else None
+
+
+def _sum_drift(collection: str, rows: Sequence[Row]) -> DriftPoint:
+    of_it = [row for row in rows if row["collection"] == collection]
+    plans = [_describe_plan(row) for row in of_it if row["status"] == PLANNED]
+    return DriftPoint(
+        collection,
+        planned=len(plans),
+        unplanned=len(of_it) - len(plans),
+        changed=sum(plan.changed for plan in plans),
+        refused=sum(plan.refused for plan in plans),
+        unchanged=sum(plan.unchanged for plan in plans),
+    )
+
+
+def _read_changes(lake: Lake, planned: Attempt | None) -> DataFrame | None:
+    """Return the topics that plans change or refuse. Remarks are no changes."""
+    if planned is None:
+        return None
+    return lake.read(tables.CHANGES, planned).where(F.col("action").isin(*ACTIONS))
+
+
+def _find_worst(lake: Lake, attempt: Attempt, changes: DataFrame | None) -> Kept[TopicSkew]:
+    """Return the topics that lie least evenly, of those where max − min is above one."""
+    partitions, brokers = (lake.read(t, attempt) for t in (tables.PARTITIONS, tables.BROKERS))
+    measured = measure_topics(partitions, brokers)
+    uneven = measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)).persist()
+    order = (F.desc("leader_skew"), F.desc("replica_skew"), "cluster", "topic")
+    worst = uneven.orderBy(*order).limit(MOST_ROWS).collect()
+    total = uneven.count()
+    uneven.unpersist()
+    actions = _find_actions(changes, worst)
+    rows = (TopicSkew(**row.asDict(), action=actions.get(_key(row))) for row in worst)
+    return Kept(tuple(rows), total)
+
+
+def _find_actions(changes: DataFrame | None, worst: Sequence[Row]) -> Mapping[Any, str]:
+    """Return what the plans do about some topics."""
+    if changes is None or not worst:
+        return {}
+    names = sorted({row["topic"] for row in worst})
+    found = changes.where(F.col("topic").isin(names)).select("cluster", "topic", "action")
+    return {_key(row): row["action"] for row in found.collect()}
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row["cluster"], row["topic"]
+
+
+def _list_changes(changes: DataFrame | None) -> Kept[ChangeLine]:
+    """Return the changes: what is refused first, then what is at risk."""
+    if changes is None:
+        return Kept()
+    rank = F.array_position(F.array(*map(F.lit, ACTIONS)), F.col("action"))
+    order = (rank, F.desc(F.size("risks")), F.col("cluster"), F.col("topic"))
+    rows = changes.drop("assignment").orderBy(*order).limit(MOST_ROWS).collect()
+    return Kept(tuple(map(_describe_row, rows)), changes.count())
+
+
+def _describe_row(row: Row) -> ChangeLine:
+    return ChangeLine(
+        cluster=row["cluster"],
+        topic=row["topic"],
+        action=row["action"],
+        what=cut(describe_change(row.asDict())),
+        risks=tuple(row["risks"] or ()),
+        reasons=tuple(map(cut, row["reasons"] or ())),
+        rules=tuple(row["refusals"] or ()),
+        place=f"{row['file']}:{row['line']}" if row["file"] else "",
+    )

@@ -1,0 +1,65 @@
+"""How the partitions of a fleet lie on its brokers, as DataFrames.
+
+Leaders are preferred leaders: those that a partition has when all is well, and that plans move.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def count_loads(partitions: DataFrame) -> DataFrame:
+    """Count what each broker holds.
+
+    Grain: a broker that holds something. Out: cluster, broker, leaders, replicas.
+    Shuffles: once, of as many rows as there are brokers.
+    """
+    return _count_held(partitions, "cluster", "broker")
+
+
+def measure_topics(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
+    """Measure max − min of each topic over the brokers of its cluster that are alive.
+
+    Grain: a topic. Out: cluster, topic, partitions, leader_skew, replica_skew.
+    Shuffles: once, by cluster, topic and broker; brokers are few and are sent along.
+    """
+    held = _count_held(partitions, "cluster", "topic", "broker")
+    alive = brokers.where("alive").select("cluster", F.col("id").alias("broker"), "alive")
+    room = alive.groupBy("cluster").agg(F.count("broker").alias("room"))
+    placed = held.join(F.broadcast(alive), ["cluster", "broker"], how="left")
+    topics = placed.groupBy("cluster", "topic").agg(
+        F.sum("leaders").alias("partitions"),
+        F.count("alive").alias("used"),
+        *(
+            bound(F.when(F.col("alive"), F.col(name))).alias(f"{name}_{bound.__name__}")
+            for name in ("leaders", "replicas")
+            for bound in (F.min, F.max)
+        ),
+    )
+    measured = topics.join(F.broadcast(room), "cluster", how="inner").where("used > 0")
+    return measured.select(
+        "cluster",
+        "topic",
+        "partitions",
+        _skew("leaders").alias("leader_skew"),
+        _skew("replicas").alias("replica_skew"),
+    )
+
+
+def _count_held(partitions: DataFrame, *grain: str) -> DataFrame:
+    """Count leaders and replicas."""
+    held = partitions.select("cluster", "topic", F.posexplode("replicas").alias("place", "broker"))
+    return held.groupBy(*grain).agg(
+        F.count_if(F.col("place") == 0).alias("leaders"), F.count("broker").alias("replicas")
+    )
+
+
+def _skew(name: str) -> Column:
+    """Max − min; a broker that holds nothing is in no row, and makes the least nought."""
+    least = F.when(F.col("used") < F.col("room"), F.lit(0)).otherwise(F.col(f"{name}_min"))
+    return F.col(f"{name}_max") - least

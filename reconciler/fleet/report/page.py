@@ -1,0 +1,133 @@
+"""A report as one HTML page that stands alone: style, script and pictures are inside it.
+
+Names come from clusters and specs, and may hold anything: every text is escaped, and the page's
+content policy runs no script but its own, whose hash it names, and fetches nothing.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections import Counter
+from hashlib import sha256
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from reconciler.fleet.report.contents import Standing
+from reconciler.fleet.report.listing import Listings, number_clusters
+from reconciler.fleet.report.pictures import (
+    STYLES,
+    describe_drift,
+    draw_broker,
+    draw_drift,
+    draw_mark,
+    draw_tile,
+)
+from reconciler.fleet.report.words import count, say_share, say_when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from reconciler.fleet.report.contents import BrokerLoad, ClusterLine, Report
+
+NO_RACK = "no rack"
+
+
+def render_page(report: Report) -> str:
+    """Render a report as HTML. Same report, same bytes."""
+    style, script = _read("page.css"), _read("page.js")
+    places = number_clusters(report.clusters.rows)
+    return (
+        _open_templates()
+        .get_template("page.html.jinja")
+        .render(
+            report=report,
+            style=_trust(style),
+            script=_trust(script),
+            policy=_state_policy(style, script),
+            figures=list(_list_figures(report)),
+            standings=_count_standings(report),
+            lists=Listings(report, places),
+            places=places,
+            most=max((cluster.partitions for cluster in report.clusters.rows), default=0),
+            shown=[cluster for cluster in report.clusters.rows if cluster.brokers],
+        )
+    )
+
+
+def _open_templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("reconciler.fleet.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    drawings = (draw_tile, draw_drift, draw_mark, draw_broker)
+    templates.globals |= {drawing.__name__: drawing for drawing in drawings}
+    templates.globals |= {
+        "styles": STYLES,
+        "list_racks": list_racks,
+        "describe_drift": describe_drift,
+    }
+    templates.filters |= {"when": say_when, "count": count, "drawn": _trust}
+    return templates
+
+
+def _read(name: str) -> str:
+    return resources.files("reconciler.fleet.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _trust(markup: str) -> Markup:
+    """Take text as the markup that it is: our own files, and pictures, which escape names."""
+    from markupsafe import Markup
+
+    return Markup(markup)  # noqa: S704  # nothing comes here that has not been escaped
+
+
+def _state_policy(style: str, script: str) -> str:
+    """Return what the page allows a browser: its own style and script, and no request."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}';"
+        " img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _list_figures(report: Report) -> Iterator[tuple[str, str, str]]:
+    """Yield the headline: how many, of what, and what to know about it."""
+    totals, plan = report.totals, report.totals.plan
+    unreadable = totals.clusters - totals.read
+    yield f"{totals.read:,}", "clusters read", f"{unreadable:,} unreadable"
+    yield f"{totals.topics:,}", "topics", f"on {count(totals.brokers, 'broker')}"
+    yield f"{totals.partitions:,}", "partitions", ""
+    if plan is None:
+        yield "–", "changes", "not planned yet"
+        return
+    yield f"{plan.changed:,}", "changes pending", f"in {count(totals.planned, 'plan')}"
+    yield f"{plan.refused:,}", "refused", "with reasons below"
+    whole = plan.drift + plan.unchanged
+    yield say_share(plan.drift, whole), "drift", f"{plan.drift:,} of {count(whole, 'topic')}"
+    yield f"{plan.unmanaged:,}", "unmanaged", "live, and in no file"
+
+
+def _count_standings(report: Report) -> list[tuple[Standing, int]]:
+    """Return how many clusters there are of each standing, worst first."""
+    counted = Counter(cluster.standing for cluster in report.clusters.rows)
+    return [(standing, counted[standing]) for standing in Standing if counted[standing]]
+
+
+def list_racks(cluster: ClusterLine) -> list[tuple[str, list[BrokerLoad]]]:
+    """Return the racks of a cluster by name, each with its brokers."""
+    racks: dict[str, list[BrokerLoad]] = {}
+    for broker in cluster.brokers:
+        name = NO_RACK if broker.rack is None else broker.rack
+        racks.setdefault(name, []).append(broker)
+    return list(racks.items())

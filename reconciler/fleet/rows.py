@@ -1,0 +1,312 @@
+"""States and specs as rows, and back: pure Arrow, so that readers and planners need no session.
+
+Source: the tables of reconciler.fleet.tables; a state that goes to rows and back is the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import TypeAdapter
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from reconciler.errors import Finding, Location
+from reconciler.fleet import tables
+from reconciler.model import Broker, ClusterState, TopicSpec, TopicState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from reconciler.fleet.tables import Table
+
+Rows = dict[str, list[Any]]
+
+_NO_PARTITIONS: Mapping[str, Any] = MappingProxyType({"assignment": ()})
+
+
+@cache
+def arrow_schema(name: str) -> pa.Schema:
+    """Return a table's schema as Arrow has it."""
+    return to_arrow_schema(tables.TABLES[name].schema, prefers_large_types=False)
+
+
+def make_table(table: Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Make rows of a table out of its columns; those left out are null."""
+    schema = arrow_schema(table.name)
+    length = max((len(values) for values in columns.values()), default=0)
+    arrays = [
+        pa.array(columns.get(field.name, [None] * length), type=field.type) for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
+    """Turn a state into rows of every state table but `readings`, by table."""
+    topics = [state.topics[name] for name in sorted(state.topics)]
+    return {
+        tables.BROKERS.name: _write_brokers(cluster, state.brokers),
+        tables.TOPICS.name: _write_topics(cluster, topics),
+        tables.PARTITIONS.name: _write_partitions(cluster, topics),
+        tables.CONFIGS.name: _write_configs(cluster, topics),
+    }
+
+
+def write_notes(notes: Iterable[Finding]) -> str:
+    """Spell findings as JSON, for the column `notes`."""
+    return _findings().dump_json(tuple(notes)).decode()
+
+
+def read_notes(text: str | None) -> tuple[Finding, ...]:
+    """Return the findings of a column `notes`."""
+    return _findings().validate_json(text) if text else ()
+
+
+def _write_brokers(cluster: str, brokers: Sequence[Broker]) -> pa.Table:
+    return make_table(
+        tables.BROKERS,
+        {
+            "cluster": [cluster] * len(brokers),
+            "id": [broker.id for broker in brokers],
+            "rack": [broker.rack for broker in brokers],
+            "alive": [broker.alive for broker in brokers],
+            "cordoned": [broker.cordoned for broker in brokers],
+        },
+    )
+
+
+def _write_topics(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
+    return make_table(
+        tables.TOPICS,
+        {
+            "cluster": [cluster] * len(topics),
+            "topic": [topic.name for topic in topics],
+            "topic_id": [topic.topic_id for topic in topics],
+            "internal": [topic.internal for topic in topics],
+            "partitions": [len(topic.assignment) for topic in topics],
+        },
+    )
+
+
+def _write_partitions(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
+    columns: Rows = defaultdict(list)
+    for topic in topics:
+        count = len(topic.assignment)
+        columns["topic"] += [topic.name] * count
+        columns["partition"] += range(count)
+        columns["replicas"] += topic.assignment
+        columns["moving"] += [number in topic.reassigning for number in range(count)]
+        for name in ("in_sync", "leader", "size_bytes", "rate_bytes_per_s"):
+            known = topic.leaders if name == "leader" else getattr(topic, name)
+            columns[name] += known or [None] * count
+    return make_table(tables.PARTITIONS, {**columns, "cluster": [cluster] * len(columns["topic"])})
+
+
+def _write_configs(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
+    found = [
+        (topic.name, key, value) for topic in topics for key, value in sorted(topic.config.items())
+    ]
+    return make_table(
+        tables.CONFIGS,
+        {
+            "cluster": [cluster] * len(found),
+            "topic": [name for name, _, _ in found],
+            "config": [key for _, key, _ in found],
+            "value": [value for _, _, value in found],
+        },
+    )
+
+
+def read_state(
+    reading: Mapping[str, Any],
+    brokers: Iterable[Mapping[str, Any]],
+    topics: pa.Table,
+    partitions: pa.Table,
+    configs: pa.Table,
+) -> ClusterState:
+    """Turn the rows of one cluster back into its state, in whatever order they come.
+
+    Columns of partitions that are not there are not known. Cost: 1 µs a partition.
+    """
+    internal = set(_list(topics.filter(topics["internal"]), "topic"))
+    overrides, parts = _read_overrides(configs), dict(_read_partitions(partitions))
+    ids = sorted(zip(_list(topics, "topic"), _list(topics, "topic_id"), strict=True))
+    states = {
+        name: TopicState(
+            name,
+            topic_id,
+            config=MappingProxyType(overrides.get(name, {})),
+            internal=name in internal,
+            **parts.get(name, _NO_PARTITIONS),
+        )
+        for name, topic_id in ids
+    }
+    return ClusterState(
+        cluster_id=reading["cluster_id"],
+        brokers=tuple(sorted(map(_read_broker, brokers), key=lambda broker: broker.id)),
+        topics=MappingProxyType(states),
+        config_defaults=MappingProxyType(dict(reading["defaults"] or {})),
+        notes=read_notes(reading["notes"]),
+        kafka_version=reading["kafka_version"],
+    )
+
+
+def _read_broker(row: Mapping[str, Any]) -> Broker:
+    return Broker(row["id"], row["rack"], row["alive"], row["cordoned"])
+
+
+def _read_overrides(configs: pa.Table) -> dict[str, dict[str, str | None]]:
+    found: dict[str, dict[str, str | None]] = defaultdict(dict)
+    ordered = configs.sort_by([("topic", "ascending"), ("config", "ascending")])
+    columns = (_list(ordered, name) for name in ("topic", "config", "value"))
+    for topic, key, value in zip(*columns, strict=True):
+        found[topic][key] = value
+    return found
+
+
+def _read_partitions(partitions: pa.Table) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each topic with what its partitions say, by name. Topics come as runs of rows.
+
+    A column that is not there says nothing.
+    """
+    ordered = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")])
+    names = ordered["topic"].combine_chunks().dictionary_encode()
+    starts = _find_starts(names.indices.to_numpy())
+    rows = {
+        field: _read_known(ordered, column)
+        for field, column in _OF_PARTITIONS.items()
+        if column in ordered.column_names
+    }
+    moving = np.flatnonzero(pc.fill_null(ordered["moving"], fill_value=False).to_numpy())
+    moved = np.searchsorted(moving, starts).tolist()
+    for n, (start, end) in enumerate(pairwise(starts)):
+        columns: dict[str, Any] = {field: known(start, end) for field, known in rows.items()}
+        numbers = moving[moved[n] : moved[n + 1]] - start
+        columns["reassigning"] = frozenset(numbers.tolist())
+        yield names.dictionary[n].as_py(), columns
+
+
+_OF_PARTITIONS = {
+    "assignment": "replicas",
+    "in_sync": "in_sync",
+    "leaders": "leader",
+    "size_bytes": "size_bytes",
+    "rate_bytes_per_s": "rate_bytes_per_s",
+}
+"""What a topic says of each of its partitions, by the column that has it."""
+
+
+def _find_starts(runs: NDArray[Any]) -> list[int]:
+    """Return where each run of equal numbers starts, and where the last one ends."""
+    if not len(runs):
+        return []
+    return [0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(runs)]
+
+
+def _read_known(table: pa.Table, name: str) -> Callable[[int, int], tuple[Any, ...]]:
+    """Return what tells a range of a column: all of it, or nothing where some is not known."""
+    column = table[name].combine_chunks()
+    values = _list_rows(column) if pa.types.is_list(column.type) else tuple(column.to_pylist())
+    if not column.null_count or name == "replicas":
+        return lambda start, end: values[start:end]
+    unknown = np.concatenate([[0], np.cumsum(column.is_null().to_numpy(zero_copy_only=False))])
+    return lambda start, end: () if unknown[end] > unknown[start] else values[start:end]
+
+
+def _list(table: pa.Table, name: str) -> list[Any]:
+    return table[name].to_pylist()  # type: ignore[no-any-return]
+
+
+def _list_rows(column: pa.ListArray) -> tuple[Any, ...]:
+    """Return lists of numbers as tuples, null as None; lists that are equal are one tuple.
+
+    A cluster has a few thousand lists of replicas, and a hundred times as many partitions.
+    """
+    lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
+    flat = column.flatten().to_numpy()
+    rows = np.empty(len(column), dtype=object)
+    ends = np.cumsum(lengths.clip(0))
+    for length in np.unique(lengths).tolist():
+        at = np.flatnonzero(lengths == length)
+        if length <= 0:
+            found = [() if length == 0 else None]
+            rows[at] = _as_objects(found)[np.zeros(len(at), dtype=np.int64)]
+            continue
+        cells = flat[(ends[at] - length)[:, None] + np.arange(length)]
+        first, inverse = _find_equal(cells)
+        rows[at] = _as_objects([tuple(row) for row in cells[first].tolist()])[inverse]
+    return tuple(rows.tolist())
+
+
+def _find_equal(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return one row of each kind of row, and for every row which of these it equals."""
+    code = np.zeros(len(cells), dtype=np.int64)
+    for column in cells.T.astype(np.int64):  # as many codes as there are different beginnings
+        number = column - column.min()
+        both = pa.array(code * (number.max() + 1) + number)
+        code = both.dictionary_encode().indices.to_numpy().astype(np.int64)
+    first = np.empty(code.max() + 1, dtype=np.int64)
+    first[code] = np.arange(len(code))
+    return first, code
+
+
+def _as_objects(values: list[Any]) -> NDArray[Any]:
+    """Return an array whose elements are these, tuples as they are."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def write_specs(cluster: str, specs: Sequence[TopicSpec]) -> pa.Table:
+    """Turn the specs of a cluster into rows of the table `specs`."""
+    write = _spec().dump_json
+    return make_table(
+        tables.SPECS,
+        {
+            "cluster": [cluster] * len(specs),
+            "topic": [spec.name for spec in specs],
+            "owner": [spec.owner for spec in specs],
+            "file": [spec.location.file for spec in specs],
+            "line": [spec.location.line for spec in specs],
+            "partitions": [spec.partitions for spec in specs],
+            "replication_factor": [spec.replication_factor for spec in specs],
+            "config": [sorted(spec.config.items()) for spec in specs],
+            "spec": [write(spec, fallback=dict, warnings=False).decode() for spec in specs],
+        },
+    )
+
+
+def read_specs(rows: pa.Table) -> tuple[TopicSpec, ...]:
+    """Return the specs of one cluster, by name. Cost: 6 µs a spec."""
+    read = _spec().validate_json
+    return tuple(sorted(map(read, _list(rows, "spec")), key=lambda spec: spec.name))
+
+
+@cache
+def _spec() -> TypeAdapter[TopicSpec]:
+    return _adapt(TopicSpec)
+
+
+@cache
+def _findings() -> TypeAdapter[tuple[Finding, ...]]:
+    return TypeAdapter(tuple[Finding, ...])
+
+
+def _adapt(kind: type[Any]) -> TypeAdapter[Any]:
+    """Adapt a noun of the model, whose module imports what it names for type checkers only."""
+    from collections.abc import Mapping
+
+    from reconciler import model
+
+    adapter = TypeAdapter(kind)
+    names = {**vars(model), "Location": Location, "Mapping": Mapping}
+    adapter.rebuild(force=True, _types_namespace=names)
+    return adapter

@@ -1,0 +1,147 @@
+"""The Spark session that a job runs in: on this machine, on a Spark cluster, or by Connect."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import FleetError
+from reconciler.sandbox.places import state_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+SMALL_PARTITIONS = 4
+LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
+
+COMMON: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",  # a directory a cluster
+    "spark.ui.showConsoleProgress": "false",
+}
+EMBEDDED: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where a job runs, and how large it is.
+
+    `large` keeps the JVM's full compiler and Spark's adaptive execution, which a job of millions
+    of rows gains by and a small one pays for. `memory` is the driver's heap, as in 4g.
+    """
+
+    master: str | None = None
+    remote: str | None = None
+    large: bool = False
+    memory: str | None = None
+    settings: Mapping[str, str] | None = None
+
+
+def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: None) -> SparkSession:
+    """Return the session of an engine; the one that spark-submit or a caller made goes first.
+
+    `announce` is told what takes a while. Errors: FleetError where the extra or Java is missing.
+    """
+    _require_spark()
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    if (active := SparkSession.getActiveSession()) is not None:
+        return _configure(active, COMMON)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("reconciler fleet")
+    settings = {**COMMON, **_choose_settings(engine, announce), **(engine.settings or {})}
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    where = engine.remote or engine.master or LOCAL
+    if engine.remote:
+        builder = builder.remote(where)
+    elif not _is_submitted(engine):
+        builder = builder.master(where)
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    log = state_directory("fleet") / "spark.log"
+    try:
+        with _logging_to(log):
+            return builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        said = str(error).splitlines()[0]
+        raise FleetError(f"no Spark session on {where}: {said}; {log} has more") from error
+
+
+@contextmanager
+def _logging_to(log: Path) -> Iterator[None]:
+    """Let the JVM that is started meanwhile write to a file what it would tell a terminal."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
+def _is_submitted(engine: Engine) -> bool:
+    """Tell whether spark-submit started this process, and with it chose where jobs run."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ and engine.master is None
+
+
+def _require_spark() -> None:
+    for module in ("pyspark", "pyarrow"):
+        if find_spec(module) is None:
+            raise FleetError(
+                f"fleet runs on Spark, and {module} is not installed;"
+                " pip install 'kafka-reconciler[fleet]' brings it"
+            )
+
+
+def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[str, str]:
+    """Return what a session of our own is started with; a Spark cluster brings its own."""
+    if engine.remote is not None or _is_submitted(engine):
+        return {}
+    embedded = (engine.master or LOCAL).startswith("local")
+    memory = {"spark.driver.memory": engine.memory} if engine.memory else {}
+    if engine.large or not embedded:
+        return {**(EMBEDDED if embedded else {}), **memory, **_options(announce, quick=False)}
+    few = {
+        "spark.sql.shuffle.partitions": str(SMALL_PARTITIONS),
+        "spark.sql.adaptive.enabled": "false",
+    }
+    return {**EMBEDDED, **few, **memory, **_options(announce, quick=True)}
+
+
+def _options(announce: Callable[[str], None], *, quick: bool) -> dict[str, str]:
+    """Return the options of the JVM that this process is about to start."""
+    from reconciler.fleet.runtime import QUICK, find_archive, use_java
+
+    archive = find_archive(use_java(), announce)
+    options = [*(QUICK if quick else ()), *_share(archive), f"-Dlog4j2.configurationFile={LOGGING}"]
+    return {"spark.driver.extraJavaOptions": " ".join(options)}
+
+
+def _share(archive: Path | None) -> tuple[str, ...]:
+    return () if archive is None else (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off")
+
+
+def _configure(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    for key, value in settings.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session

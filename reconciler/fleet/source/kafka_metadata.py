@@ -1,0 +1,262 @@
+"""`kafka_metadata`: the state of live clusters, one input partition a cluster and topic range.
+
+    session.dataSource.register(KafkaMetadata)
+    rows = session.read.format("kafka_metadata").options(**choose_clusters(entries)).load()
+
+Rows of every state table come in one, told apart by `table`, so that a cluster is read once.
+A range that cannot be read is a row of `readings` that says why, and so is one that takes longer
+than its limit: `settle_readings` says which row of several counts. A filter on `cluster` is pushed
+down: the others are not contacted. A schema of fewer columns asks the brokers for less.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import zlib
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, InputPartition
+
+from reconciler.errors import ClusterError, Finding, FindingsError, Location, ReconcilerError
+from reconciler.fleet import tables
+from reconciler.fleet.rows import arrow_schema, make_table, write_notes, write_state
+from reconciler.spec import ClusterEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.types import StructType
+
+    from reconciler.kafka import KafkaReader
+    from reconciler.model import ClusterState
+
+T = TypeVar("T")
+
+READ = "read"
+UNREADABLE = "unreadable"
+BATCH_ROWS = 50_000
+LIMIT_S = 300.0
+"""As long may the reading of one range take, however often single questions are repeated."""
+
+
+def choose_clusters(
+    entries: Iterable[ClusterEntry],
+    bootstrap_servers: Mapping[str, str] | None = None,
+    ranges: int = 1,
+    limit_s: float = LIMIT_S,
+) -> dict[str, str]:
+    """Return the options that name clusters to read; `ranges` splits the topics of each.
+
+    Secrets are not among them: their references are, and executors resolve those.
+    """
+    named = {
+        entry.name: {
+            "client": dict(entry.client),
+            "cluster_id": entry.cluster_id,
+            "kafka_version": entry.kafka_version,
+            "location": astuple(entry.location),
+            "bootstrap_servers": (bootstrap_servers or {}).get(entry.name),
+        }
+        for entry in entries
+    }
+    return {"clusters": json.dumps(named), "ranges": str(ranges), "limit_s": str(limit_s)}
+
+
+@dataclass
+class TopicRange(InputPartition):
+    """The topics of one cluster whose names fall into one of several ranges."""
+
+    cluster: str
+    number: int
+    of: int
+
+    def holds(self, topic: str) -> bool:
+        """Tell whether a topic is in this range."""
+        return zlib.crc32(topic.encode()) % self.of == self.number
+
+
+class KafkaMetadata(DataSource):
+    """The state of live Kafka clusters. Source: the Python Data Source API of Spark 4."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Name the format."""
+        return "kafka_metadata"
+
+    def schema(self) -> StructType:
+        """Return the columns of every state table, side by side."""
+        return tables.FACTS.schema
+
+    def reader(self, schema: StructType) -> KafkaMetadataReader:
+        """Return the reader of the wanted columns."""
+        return KafkaMetadataReader(dict(self.options), schema.names)
+
+
+class KafkaMetadataReader(DataSourceReader):
+    """Reads clusters; an input partition is one topic range of one of them."""
+
+    def __init__(self, options: Mapping[str, str], columns: Sequence[str]) -> None:
+        self._clusters: dict[str, dict[str, Any]] = json.loads(options.get("clusters", "{}"))
+        self._ranges = int(options.get("ranges", "1"))
+        self._limit_s = float(options.get("limit_s", LIMIT_S))
+        self._columns = list(columns)
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
+        """Leave clusters out that a filter rules out; every other filter is left to Spark."""
+        for one in filters:
+            match one:
+                case EqualTo(("cluster",), wanted):
+                    self._keep({wanted})
+                case In(("cluster",), wanted):
+                    self._keep(set(wanted))
+                case _:
+                    yield one
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Divide the work: a task each."""
+        return [
+            TopicRange(cluster, number, self._ranges)
+            for cluster in sorted(self._clusters)
+            for number in range(self._ranges)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one range of one cluster. Errors: none; they are rows."""
+        assert isinstance(partition, TopicRange)  # noqa: S101  # as `partitions` made them
+        reading = _Reading(partition, self._clusters[partition.cluster], self._limit_s)
+        for name, rows in reading.take(self._columns).items():
+            yield from _widen(name, rows, self._columns).to_batches(BATCH_ROWS)
+
+    def _keep(self, wanted: set[str]) -> None:
+        self._clusters = {name: c for name, c in self._clusters.items() if name in wanted}
+
+
+def settle_readings(rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the row that counts of each cluster: a range that was not read goes before the rest.
+
+    With it goes the whole cluster: what lacks some of its topics is not planned.
+    """
+    settled: dict[str, Mapping[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: (row["cluster"], row["status"] == READ)):
+        settled.setdefault(row["cluster"], row)
+    return settled
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One reading of one range of a cluster."""
+
+    range: TopicRange
+    options: Mapping[str, Any]
+    limit_s: float
+
+    def take(self, columns: Sequence[str]) -> Mapping[str, pa.Table]:
+        """Return the rows of every table; of `readings` alone where the range is not read."""
+        started, at = time.monotonic(), datetime.now(UTC)
+        try:
+            state = _call_within(self.limit_s, lambda: self._read(columns), self.range.cluster)
+            read = {"status": READ, **_describe(state)}
+            rows = dict(write_state(self.range.cluster, state))
+        except FindingsError as error:
+            read, rows = {"status": error.findings[0].rule, "error": str(error)}, {}
+        except ReconcilerError as error:
+            read, rows = {"status": UNREADABLE, "error": str(error)}, {}
+        except Exception as error:  # noqa: BLE001  # one cluster must not end the fleet's job
+            # What it says may quote an answer, or a property: its kind has to do.
+            said = f"its answers are not understood ({type(error).__name__})"
+            read, rows = {"status": UNREADABLE, "error": said}, {}
+        if self.range.number:
+            rows.pop(tables.BROKERS.name, None)
+            if read["status"] == READ:
+                return rows
+        read |= {"read_at": at.isoformat(timespec="seconds"), "synthetic": False}
+        read["read_ms"] = round((time.monotonic() - started) * 1000)
+        row = {"cluster": self.range.cluster, **read}
+        named = make_table(tables.READINGS, {name: [value] for name, value in row.items()})
+        return {tables.READINGS.name: named, **rows}
+
+    def _read(self, columns: Sequence[str]) -> ClusterState:
+        from reconciler.kafka import KafkaReader, connect
+
+        told = self.options
+        where = Location(*told["location"])
+        entry = ClusterEntry(self.range.cluster, where, told["cluster_id"], client=told["client"])
+        with connect(entry, bootstrap_servers=told["bootstrap_servers"]) as connection:
+            reader = KafkaReader(connection)
+            reader.check_rights([], for_apply=False)
+            state = reader.read_cluster(None if self._wants_all(columns) else ())
+            if self.range.of > 1:
+                state = self._narrow(state, reader, columns)
+            if "topic_id" in columns:
+                ids = reader.read_topic_ids(state.topics.keys())
+                topics = {n: replace(t, topic_id=ids.get(n)) for n, t in state.topics.items()}
+                state = replace(state, topics=topics)
+        return replace(state, kafka_version=told["kafka_version"])
+
+    def _wants_all(self, columns: Sequence[str]) -> bool:
+        return self.range.of == 1 and "value" in columns
+
+    def _narrow(
+        self, state: ClusterState, reader: KafkaReader, columns: Sequence[str]
+    ) -> ClusterState:
+        """Return the state of this range alone, with the configs of its topics."""
+        held = [name for name in state.topics if self.range.holds(name)]
+        if "value" in columns and held:
+            state = reader.read_cluster(held)
+        return replace(state, topics={n: state.topics[n] for n in held if n in state.topics})
+
+
+def _call_within(limit_s: float, call: Callable[[], T], cluster: str) -> T:
+    """Return what a call returns. Errors: its own; ClusterError when the time is up.
+
+    The call then goes on unheard in its thread: nobody can end a client that waits.
+    """
+    answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+
+    def answer() -> None:
+        try:
+            answers.put((call(), None))
+        except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
+            answers.put((None, error))
+
+    threading.Thread(target=answer, daemon=True).start()
+    try:
+        found, error = answers.get(timeout=limit_s)
+    except Empty:
+        what = f"reading {cluster} took longer than {limit_s:g} s"
+        way_out = "look at its brokers, or allow more with --time-limit"
+        raise ClusterError([Finding("fleet-time-limit", what, way_out)]) from None
+    if error is not None:
+        raise error
+    return found  # type: ignore[return-value]  # there is no error, so there is a value
+
+
+def _describe(state: ClusterState) -> dict[str, Any]:
+    return {
+        "cluster_id": state.cluster_id,
+        "kafka_version": state.kafka_version,
+        "defaults": list(state.config_defaults.items()),
+        "notes": write_notes(state.notes),
+    }
+
+
+def _widen(name: str, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Put rows of a table into the wanted columns of the wide one; what it lacks is null."""
+    schema = arrow_schema(tables.FACTS.name)
+    length = rows.num_rows
+    arrays = [
+        pa.array([name] * length)
+        if column == "table"
+        else rows[column]
+        if column in rows.column_names
+        else pa.nulls(length, schema.field(column).type)
+        for column in columns
+    ]
+    return pa.Table.from_arrays(arrays, schema=pa.schema([schema.field(c) for c in columns]))

@@ -1,0 +1,139 @@
+"""`spec_tree`: the topics of an estate at a git commit, a row for each cluster they belong on.
+
+    session.dataSource.register(SpecTree)
+    session.read.format("spec_tree").options(estate="topics", commit="main").load()
+
+The files of a commit are taken out of git once and travel with the job, so that executors need
+neither the repository nor git. Without a commit they are read as they lie there, on whichever
+machine reads them. Every mistake of the estate ends the reading: a fleet is not planned on half
+of its specs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import tarfile
+import tempfile
+from base64 import b64decode, b64encode
+from contextlib import chdir
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from reconciler.errors import FleetError, escape_unprintable
+from reconciler.fleet import tables
+from reconciler.fleet.rows import arrow_schema, write_specs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from reconciler.spec import Estate
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files of an estate: `path` as it lies there, or out of a packed tar file."""
+
+    path: str
+    packed: bytes | None = None
+
+    def load(self) -> Estate:
+        """Read the estate; places in it are spelled as from where `path` leads.
+
+        Errors: SpecError with every mistake; UsageError where there is nothing at the path.
+        """
+        from reconciler.api import load_estate
+
+        if self.packed is None:
+            return load_estate(self.path)
+        with tempfile.TemporaryDirectory(prefix="reconciler-") as place:
+            with tarfile.open(fileobj=BytesIO(gzip.decompress(self.packed))) as archive:
+                try:
+                    archive.extractall(place, filter="data")
+                except tarfile.FilterError as error:
+                    raise FleetError(f"{self.path}: {error}") from error
+            with chdir(place):
+                return load_estate(self.path)
+
+    def list_options(self) -> dict[str, str]:
+        """Return the options of `spec_tree` that stand for these files."""
+        packed = {} if self.packed is None else {"packed": b64encode(self.packed).decode()}
+        return {"estate": self.path, **packed}
+
+
+def find_tree(path: str, commit: str | None = None, repository: str = ".") -> Tree:
+    """Return an estate's files as they were at a commit, or as they lie there without one.
+
+    Errors: FleetError where git does not have the commit, or the estate in it.
+    """
+    if commit is None:
+        return Tree(str(Path(repository) / path))
+    if Path(path).is_absolute():
+        repository, path = str(Path(path).parent), Path(path).name
+    return Tree(path, gzip.compress(_archive(repository, commit, path), mtime=0))
+
+
+class SpecTree(DataSource):
+    """The specs of an estate. Source: the Python Data Source API of Spark 4."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Name the format."""
+        return "spec_tree"
+
+    def schema(self) -> StructType:
+        """Return the columns of the table `specs`."""
+        return tables.SPECS.schema
+
+    def reader(self, schema: StructType) -> SpecTreeReader:
+        """Return the reader of the wanted columns. Errors: FleetError for an unknown commit."""
+        return SpecTreeReader(_choose_tree(dict(self.options)), schema.names)
+
+
+def _choose_tree(options: Mapping[str, str]) -> Tree:
+    path = options.get("estate", "topics")
+    if packed := options.get("packed"):
+        return Tree(path, b64decode(packed))
+    return find_tree(path, options.get("commit"), options.get("repository", "."))
+
+
+class SpecTreeReader(DataSourceReader):
+    """Reads an estate in one task: its rules reach across files."""
+
+    def __init__(self, tree: Tree, columns: Sequence[str]) -> None:
+        self._tree = tree
+        self._columns = list(columns)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the one task."""
+        return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """Yield the specs, a cluster at a time. Errors: SpecError, UsageError."""
+        estate = self._tree.load()
+        empty = arrow_schema(tables.SPECS.name).empty_table()
+        yield from empty.select(self._columns).to_batches()
+        for cluster in estate.declared:
+            rows = write_specs(cluster, estate.topics_for(cluster))
+            yield from rows.select(self._columns).to_batches()
+
+
+def _archive(repository: str, commit: str, path: str) -> bytes:
+    """Return the tree below `path` at a commit as a tar file."""
+    command = ["git", "-C", repository, "archive", "--format=tar", "--end-of-options", commit, path]
+    try:
+        done = subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    except FileNotFoundError as error:
+        raise FleetError("git is not installed; leave the commit out, or install it") from error
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines()
+        reason = escape_unprintable(" ".join(said[:1]).removeprefix("fatal: "))
+        raise FleetError(f"{path} cannot be read at {commit}: {reason}") from error
+    return done.stdout

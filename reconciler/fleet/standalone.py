@@ -1,0 +1,134 @@
+"""A real Spark cluster on this machine, out of the pyspark package alone: a master, some workers.
+
+    python -m reconciler.fleet.standalone -- plan topics --lake build/lake
+
+runs `reconciler fleet plan …` with `--master spark://127.0.0.1:PORT`, on executors of two workers,
+and ends what it started. Everything listens on loopback only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import FleetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+HOST = "127.0.0.1"
+WORKERS = 2
+READY_S, END_S = 90.0, 10.0
+
+_MASTER = "org.apache.spark.deploy.master.Master"
+_WORKER = "org.apache.spark.deploy.worker.Worker"
+_REGISTERED = re.compile(r"Registering worker ")
+
+
+@contextmanager
+def start_spark(workers: int = WORKERS, memory: str = "2g") -> Iterator[str]:
+    """Start a master and workers of one core each, and end them. Yields: the master's URL.
+
+    Errors: FleetError where they are not up in time.
+    """
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-spark-")))
+        port = _find_port()
+        url = f"spark://{HOST}:{port}"
+        log = place / "master.log"
+        told = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
+        stack.enter_context(_running(place, log, _MASTER, told))
+        _wait_for(log, re.compile("I have been elected leader"), 1)
+        for number in range(workers):
+            told = ["--host", HOST, "--cores", "1", "--memory", memory, "--webui-port", "0"]
+            told += ["--work-dir", str(place / f"work-{number}"), url]
+            stack.enter_context(_running(place, place / f"worker-{number}.log", _WORKER, told))
+        _wait_for(log, _REGISTERED, workers)
+        yield url
+
+
+def run_fleet(arguments: Sequence[str]) -> int:
+    """Run `reconciler fleet` on a cluster of its own. Returns: its exit code."""
+    with start_spark() as url:
+        told = [*arguments, "--master", url]
+        code = "from reconciler.cli import main; main()"
+        command = [sys.executable, "-c", code, "fleet", *told]
+        return subprocess.run(command, check=False, env=_environment()).returncode  # noqa: S603
+
+
+@contextmanager
+def _running(place: Path, log: Path, main: str, arguments: list[str]) -> Iterator[None]:
+    """Run a class of Spark in a process of its own, which ends with the block."""
+    import pyspark
+
+    launcher = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603
+            [str(launcher), main, *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=_environment(),
+            cwd=place,
+        )
+        try:
+            yield
+        finally:
+            _end(process)
+
+
+def _environment() -> dict[str, str]:
+    """Return what a part of the cluster has to know: where Java, Python and this package are.
+
+    A worker starts executors with its own JAVA_HOME, and these start Python by PYSPARK_PYTHON.
+    """
+    from reconciler.fleet.runtime import use_java
+
+    use_java()
+    path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+        "SPARK_LOCAL_IP": HOST,
+        "SPARK_NO_DAEMONIZE": "1",
+    }
+
+
+def _find_port() -> int:
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def _wait_for(log: Path, line: re.Pattern[str], times: int) -> None:
+    """Wait until a log says something so many times. Errors: FleetError with its last line."""
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        said = log.read_text(errors="replace")
+        if len(line.findall(said)) >= times:
+            return
+        time.sleep(0.1)
+    last = said.strip().splitlines()[-1:] or ["nothing"]
+    raise FleetError(f"Spark's master is not ready after {READY_S:.0f} s; it said: {last[0]}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_S)
+        return
+    process.kill()
+    process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(run_fleet([a for a in sys.argv[1:] if a != "--"]))

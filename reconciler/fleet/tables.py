@@ -1,0 +1,311 @@
+"""Every table of the lake, declared once: its grain, its key, its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType()
+SHARE = DoubleType()
+BROKERS_OF = ArrayType(COUNT, containsNull=False)
+CONFIG = MapType(TEXT, TEXT, valueContainsNull=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: what a row of it is, by which columns a row is found, and its columns."""
+
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    schema: StructType
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self.schema.names)
+
+
+def _columns(**types: DataType) -> StructType:
+    """Declare columns; what is part of no key may be null."""
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+READINGS = Table(
+    "readings",
+    "one cluster, read or not",
+    ("cluster",),
+    _columns(
+        cluster=TEXT,
+        status=TEXT,  # read, or the rule that says why not
+        error=TEXT,
+        cluster_id=TEXT,
+        kafka_version=TEXT,
+        defaults=CONFIG,
+        notes=TEXT,  # findings, as JSON
+        read_at=TEXT,  # ISO 8601, UTC
+        read_ms=AMOUNT,
+        synthetic=FLAG,
+    ),
+)
+BROKERS = Table(
+    "brokers",
+    "one broker of a cluster",
+    ("cluster", "id"),
+    _columns(cluster=TEXT, id=COUNT, rack=TEXT, alive=FLAG, cordoned=FLAG),
+)
+TOPICS = Table(
+    "topics",
+    "one live topic of a cluster",
+    ("cluster", "topic"),
+    _columns(cluster=TEXT, topic=TEXT, topic_id=TEXT, internal=FLAG, partitions=COUNT),
+)
+PARTITIONS = Table(
+    "partitions",
+    "one partition of a live topic",
+    ("cluster", "topic", "partition"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        partition=COUNT,
+        leader=COUNT,  # -1: nobody leads it; null: not known
+        replicas=BROKERS_OF,  # preferred leader first; the target while it moves
+        in_sync=BROKERS_OF,
+        moving=FLAG,
+        size_bytes=AMOUNT,
+        rate_bytes_per_s=AMOUNT,
+    ),
+)
+CONFIGS = Table(
+    "configs",
+    "one override on a live topic",
+    ("cluster", "topic", "config"),
+    _columns(cluster=TEXT, topic=TEXT, config=TEXT, value=TEXT),
+)
+SPECS = Table(
+    "specs",
+    "one topic as one cluster should have it",
+    ("cluster", "topic"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        owner=TEXT,
+        file=TEXT,
+        line=COUNT,
+        partitions=COUNT,
+        replication_factor=COUNT,
+        config=CONFIG,
+        spec=TEXT,  # the whole TopicSpec, as JSON: what the planner reads
+    ),
+)
+CHANGES = Table(
+    "changes",
+    "one topic that a plan changes, refuses or remarks on",
+    ("cluster", "topic"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        action=TEXT,  # create, update, delete, refuse, note
+        steps=ArrayType(TEXT, containsNull=False),
+        partitions_before=COUNT,
+        partitions_after=COUNT,
+        config_before=CONFIG,
+        config_after=CONFIG,
+        assignment=ArrayType(BROKERS_OF, containsNull=False),  # row p: partition p, afterwards
+        risks=ArrayType(TEXT, containsNull=False),
+        refusals=ArrayType(TEXT, containsNull=False),  # rules
+        reasons=ArrayType(TEXT, containsNull=False),  # what each refusal says
+        file=TEXT,
+        line=COUNT,
+    ),
+)
+PLANS = Table(
+    "plans",
+    "one cluster's plan, or why there is none",
+    ("cluster",),
+    _columns(
+        cluster=TEXT,
+        status=TEXT,  # planned, or the rule that says why not
+        error=TEXT,
+        fingerprint=TEXT,
+        changed=COUNT,
+        refused=COUNT,  # topics
+        refusals=ArrayType(TEXT, containsNull=False),  # of the plan as a whole
+        unchanged=COUNT,
+        unmanaged=COUNT,
+        leader_skew_before=COUNT,
+        leader_skew_after=COUNT,
+        replica_skew_before=COUNT,
+        replica_skew_after=COUNT,
+        plan=TEXT,  # the plan file, byte for byte
+    ),
+)
+FINDINGS = Table(
+    "findings",
+    "one rule that one subject of a cluster breaks",
+    ("cluster", "topic", "subject", "rule"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,  # null: the cluster itself, or a part of it that is no topic
+        subject=TEXT,  # topic, cluster, a broker or a config's key
+        rule=TEXT,
+        severity=TEXT,  # error, warning, note
+        affected=AMOUNT,  # how many: partitions as a rule; the more, the worse
+        evidence=CONFIG,  # the numbers and values that it rests on
+        what=TEXT,
+        way_out=TEXT,
+        owner=TEXT,
+        file=TEXT,
+        line=COUNT,
+    ),
+)
+BALANCE = Table(
+    "balance",
+    "one cluster, or one topic, broker or rack of it",
+    ("cluster", "kind", "subject"),
+    _columns(
+        cluster=TEXT,
+        kind=TEXT,  # cluster, topic, broker, rack
+        subject=TEXT,
+        rack=TEXT,  # a broker's
+        brokers=COUNT,  # that may take something new
+        leaders=AMOUNT,  # preferred ones
+        replicas=AMOUNT,
+        size_bytes=AMOUNT,
+        leaders_least=AMOUNT,  # of the brokers that may take something new
+        leaders_most=AMOUNT,
+        replicas_least=AMOUNT,
+        replicas_most=AMOUNT,
+        misplaced=AMOUNT,  # as reconciler.placement.measure counts them
+        misplaced_share=SHARE,
+        rack_violations=AMOUNT,
+    ),
+)
+EVENTS = Table(
+    "events",
+    "one thing that changed on a cluster between two collections that read it",
+    ("cluster", "topic", "subject", "event", "first_seen"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,  # null: of the cluster itself
+        event=TEXT,  # a key of reconciler.fleet.history.EVENTS
+        subject=TEXT,  # topic, broker or config's key
+        previous=TEXT,  # the last collection that did not show it yet
+        first_seen=TEXT,  # the first collection that did
+        before=TEXT,
+        after=TEXT,
+        affected=AMOUNT,  # partitions
+    ),
+)
+DRIFT = Table(
+    "drift",
+    "one change that consecutive plans of a cluster asked for without a break",
+    ("cluster", "topic", "action", "first_seen"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        action=TEXT,  # as in changes; a note is no drift
+        steps=ArrayType(TEXT, containsNull=False),  # of the latest plan
+        first_seen=TEXT,
+        last_seen=TEXT,
+        gone_in=TEXT,  # the first plan without it; null: it is pending
+        pending=FLAG,
+        plans=COUNT,
+        lasted_s=AMOUNT,  # up to gone_in, or to last_seen
+    ),
+)
+GROWTH = Table(
+    "growth",
+    "one topic, or a whole cluster, from its first collection to its last",
+    ("cluster", "topic"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,  # null: the cluster
+        first_seen=TEXT,
+        last_seen=TEXT,
+        topics_first=COUNT,
+        topics_last=COUNT,
+        partitions_first=AMOUNT,
+        partitions_last=AMOUNT,
+        size_bytes_first=AMOUNT,  # null: not known
+        size_bytes_last=AMOUNT,
+        bytes_per_day=SHARE,
+    ),
+)
+TREND = Table(
+    "trend",
+    "one cluster in one collection that read it",
+    ("cluster", "seen"),
+    _columns(
+        cluster=TEXT,
+        seen=TEXT,
+        brokers=COUNT,
+        topics=COUNT,
+        partitions=AMOUNT,
+        size_bytes=AMOUNT,
+    ),
+)
+COLLECTIONS = Table(
+    "collections",
+    "one attempt at a collection that was brought to its end",
+    ("attempt",),
+    _columns(
+        collection=TEXT,
+        what=TEXT,
+        attempt=TEXT,
+        finished_at=TEXT,
+        commit=TEXT,  # of the specs; ends in -dirty where files differed from it
+        clusters=COUNT,
+    ),
+)
+
+STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)
+"""What a cluster is, as it was read."""
+
+AUDIT = (FINDINGS, BALANCE)
+"""What an audit says of a collection."""
+
+HISTORY = (EVENTS, DRIFT, GROWTH, TREND)
+"""What is said of several collections, one after the other."""
+
+
+def _side_by_side() -> StructType:
+    """Return every column of the state tables once, and `table`, which says whose row it is."""
+    schema = StructType([StructField("table", TEXT)])
+    for table in STATE:
+        for column in table.schema.fields:
+            if column.name not in schema.names:
+                schema = schema.add(column)
+    return schema
+
+
+FACTS = Table(
+    "facts",
+    "one row of some state table",
+    ("table", "cluster", "topic", "partition", "config", "id"),
+    _side_by_side(),
+)
+
+TABLES: Mapping[str, Table] = MappingProxyType(
+    {
+        table.name: table
+        for table in (*STATE, FACTS, SPECS, CHANGES, PLANS, *AUDIT, *HISTORY, COLLECTIONS)
+    }
+)

@@ -1,0 +1,102 @@
+"""A small report by hand: a cluster of every standing, under names that a browser could trip on."""
+
+from __future__ import annotations
+
+from reconciler.fleet.report.contents import (
+    Audit,
+    BrokerLoad,
+    ChangeLine,
+    ClusterLine,
+    DriftPoint,
+    FindingLine,
+    Kept,
+    Planned,
+    Report,
+    RuleCount,
+    TopicSkew,
+    Totals,
+)
+
+HOSTILE = """</script><script>document.title="taken"</script><img src=x onerror=alert(1)>"'&"""
+BROKERS = (
+    BrokerLoad(1, "a", 40, 120),
+    BrokerLoad(4, "a", 10, 31),
+    BrokerLoad(2, "b", 25, 75, alive=False),
+    BrokerLoad(3, None, 26, 77, cordoned=True),
+)
+UNEVEN = Planned(3, 2, 1_234, 7, 30, 4, 89, 5)
+
+SAMPLE = Report(
+    collection="20261121T030000Z",
+    made_at="2026-11-21 04:05 UTC",
+    commit="9f3c2ab",
+    totals=Totals(5, 4, 1, 4, 1_246, 5_678, UNEVEN, 3),
+    clusters=Kept(
+        (
+            ClusterLine("down", read=False, trouble=("unreachable", "connection refused")),
+            ClusterLine("odd", read=True, trouble=("failed", "its rows cannot be read"), topics=2),
+            ClusterLine(
+                HOSTILE,
+                read=True,
+                kafka_version="4.1",
+                topics=1_239,
+                partitions=5_600,
+                broker_count=4,
+                rack_count=2,
+                brokers=BROKERS,
+                plan=UNEVEN,
+                drifts=(9, None, 5),
+            ),
+            ClusterLine(
+                "made-up", read=True, synthetic=True, partitions=78, plan=Planned(1, 0, 3, 0)
+            ),
+            ClusterLine("calm", read=True, plan=Planned(0, 0, 4, 0, 2, 2, 1, 1), drifts=(0, 0, 0)),
+        ),
+        total=6,
+    ),
+    drift=(
+        DriftPoint("20261119T030000Z", 3, 0, 9, 0, 1_200),
+        DriftPoint("20261120T030000Z", 2, 1, 11, 1, 1_199),
+        DriftPoint("20261121T030000Z", 3, 0, 3, 2, 1_234),
+    ),
+    topics=Kept(
+        (
+            TopicSkew(HOSTILE, "shop.orders", 12, 8, 11, "update"),
+            TopicSkew(HOSTILE, "shop.clicks", 24, 10, 9),
+            TopicSkew("calm", "audit.log", 9, 2, 2),
+        ),
+        total=4_321,
+    ),
+    changes=Kept(
+        (
+            ChangeLine(
+                HOSTILE,
+                "audit.log",
+                "refuse",
+                "",
+                reasons=("12 → 8 partitions: Kafka cannot remove partitions",),
+                rules=("partitions-never-shrink",),
+                place="topics/audit.yaml:6",
+            ),
+            ChangeLine(HOSTILE, "shop.orders", "update", "6 → 12 partitions", ("ordering",)),
+        ),
+        total=2,
+    ),
+    audit=Audit(
+        (RuleCount("under-replicated", "error", 17, 2),),
+        Kept(
+            (
+                FindingLine(
+                    "calm",
+                    HOSTILE,
+                    "under-replicated",
+                    "error",
+                    "in_sync 2, replicas 3",
+                    "a replica lags",
+                    "look at broker 2",
+                ),
+            ),
+            total=17,
+        ),
+    ),
+)

@@ -1,0 +1,52 @@
+"""Small fleets by hand: states and specs of a few clusters, as the tables of a collection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from reconciler.fleet import tables
+from reconciler.fleet.rows import make_table, write_specs, write_state
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from reconciler.model import ClusterState, TopicSpec
+
+
+def make_state(
+    spark: SparkSession, states: Mapping[str, ClusterState | str]
+) -> dict[str, DataFrame]:
+    """Return the state tables; a text instead of a state says why a cluster was not read."""
+    written = [write_state(name, s) for name, s in states.items() if not isinstance(s, str)]
+    frames = {
+        table.name: spark.createDataFrame(pa.concat_tables(rows[table.name] for rows in written))
+        for table in tables.STATE[1:]
+    }
+    return {"readings": spark.createDataFrame(_write_readings(states)), **frames}
+
+
+def make_specs(spark: SparkSession, specs: Mapping[str, Sequence[TopicSpec]]) -> DataFrame:
+    """Return the table `specs`."""
+    empty = make_table(tables.SPECS, {})
+    written = [write_specs(name, of) for name, of in specs.items()]
+    return spark.createDataFrame(pa.concat_tables([empty, *written]), tables.SPECS.schema)
+
+
+def _write_readings(states: Mapping[str, ClusterState | str]) -> pa.Table:
+    errors = [state if isinstance(state, str) else None for state in states.values()]
+    defaults = [
+        None if isinstance(state, str) else list(state.config_defaults.items())
+        for state in states.values()
+    ]
+    columns = {
+        "cluster": list(states),
+        "status": ["read" if error is None else "unreadable" for error in errors],
+        "error": errors,
+        "defaults": defaults,
+        "read_ms": [1] * len(errors),
+    }
+    return make_table(tables.READINGS, columns)

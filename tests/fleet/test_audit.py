@@ -1,0 +1,208 @@
+"""What an audit says of a small fleet: one fault a line, beside the finding that it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shorthand import HERE, brokers, cluster, spec, topic
+from small_fleets import make_specs, make_state
+
+from reconciler.fleet.audit import RULES, audit_fleet, make_expectations
+from reconciler.fleet.history import EVENTS
+from reconciler.model import Broker
+from reconciler.spec import load_estate
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+    from reconciler.model import TopicSpec
+
+pytestmark = pytest.mark.fleet
+
+CLUSTERS = """
+version: 1
+defaults: {replication_factor: 3}
+policy: {replication_factor: {min: 2}, exempt: {policy-replication: [spared]}}
+clusters:
+  prod: {ignore: ["ignored*"]}
+  lost: {}
+  flat: {owns: [ours.*]}
+  piled: {defaults: {replication_factor: 2}}
+  tilted: {defaults: {replication_factor: 2}}
+  eu: {}
+  us: {}
+"""
+ACB = brokers("a", "b", "c")
+EVEN = "1,2,3 2,3,1 3,1,2"
+FULL = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
+LEAD = (1, 2, 3)
+
+
+def well(name: str, assignment: str = EVEN, **found: Any) -> Any:
+    """Return a topic with nothing wrong but for what is said."""
+    known = {"in_sync": FULL, "leaders": LEAD} if assignment == EVEN else {}
+    return topic(assignment, name, **{**known, **found})
+
+
+STATES = {
+    "prod": cluster(
+        well("fine"),
+        well("offline", leaders=(1, -1, 3)),
+        well("unwritable", in_sync=((1,), (2, 3, 1), (3, 1, 2))),
+        well("lagging", in_sync=((1, 2), (2, 3, 1), (3, 1, 2))),
+        well("moving", in_sync=((1, 2), (2, 3, 1), (3, 1, 2)), reassigning=frozenset({0})),
+        well("astray", leaders=(2, 2, 3)),
+        well("single", "1 2 3"),
+        well("spared", "1,2 2,3 3,1"),
+        well("thin", "1,2 2,3 3,1"),
+        well("mixed", "1,2,3 2,3,1 3,1,2 1,2"),
+        well("brittle", config={"min.insync.replicas": "3"}),
+        well("lopsided", "1,2,3 1,3,2 1,2,3"),
+        well("heavy", "1,2 1,3 2,1 3,1 1,2 2,1"),
+        well("crash.ed"),
+        well("crash_ed"),
+        well("stranger"),
+        well("ignored-by-all"),
+        well("__internal", internal=True),
+        well("tuned", config={"retention.ms": "5"}),
+        nodes=ACB,
+        defaults={"min.insync.replicas": "2", "retention.ms": "7"},
+    ),
+    "lost": "no answer within 10 s",
+    "flat": cluster(
+        topic("1,2,3 4,5,6", "ours.crammed"),
+        topic("1,2,3 4,5,6", "ours.flexible"),
+        topic("1,2,4 4,5,1", "theirs.good"),
+        nodes=(*brokers("a", "a", "a", "b", "b", "b"), Broker(7)),
+    ),
+    "piled": cluster(
+        topic(tuple((1, 9) for _ in range(30)), "all-on-one"),
+        nodes=(*brokers(None, None), Broker(9, alive=False)),
+    ),
+    "eu": cluster(well("tuned"), nodes=ACB, defaults={"retention.ms": "7"}),
+    "us": cluster(well("tuned"), nodes=ACB, defaults={"retention.ms": "7"}),
+    "tilted": cluster(
+        topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
+    ),
+}
+
+MANAGED = {
+    "prod": (
+        "fine offline unwritable lagging moving astray single spared thin mixed brittle lopsided"
+        " heavy crash.ed crash_ed tuned"
+    ),
+    "flat": "ours.crammed ours.flexible",
+    "piled": "all-on-one",
+    "tilted": "left",
+    "eu": "tuned",
+    "us": "tuned",
+}
+
+EXPECTED = {
+    # cluster, topic or subject, rule, affected
+    ("lost", "lost", "cluster-unread", 1),
+    ("prod", "offline", "partition-offline", 1),
+    ("prod", "unwritable", "partition-unwritable", 1),
+    ("prod", "unwritable", "partition-under-replicated", 1),
+    ("prod", "lagging", "partition-under-replicated", 1),
+    ("prod", "moving", "partition-moving", 1),
+    ("prod", "astray", "leader-not-preferred", 1),
+    ("prod", "single", "replication-below-policy", 3),
+    ("prod", "single", "replication-single", 3),
+    ("prod", "spared", "replication-below-default", 3),
+    ("prod", "spared", "min-in-sync-equals-replication", 3),
+    ("prod", "thin", "replication-below-default", 3),
+    ("prod", "thin", "min-in-sync-equals-replication", 3),
+    ("prod", "heavy", "replication-below-default", 6),
+    ("prod", "heavy", "min-in-sync-equals-replication", 6),
+    ("prod", "heavy", "topic-leaders-uneven", 1),
+    ("prod", "heavy", "topic-replicas-uneven", 4),
+    ("prod", "mixed", "replication-uneven", 4),
+    ("prod", "mixed", "replication-below-default", 4),
+    ("prod", "mixed", "min-in-sync-equals-replication", 4),
+    ("prod", "brittle", "min-in-sync-equals-replication", 3),
+    ("prod", "brittle", "config-differs-by-owner", 1),
+    ("prod", "lopsided", "topic-leaders-uneven", 2),
+    ("prod", "crash.ed", "name-collision", 1),
+    ("prod", "crash_ed", "name-collision", 1),
+    ("prod", "stranger", "topic-unmanaged", 3),
+    ("prod", "fine", "topic-unowned", 3),
+    ("prod", "tuned", "config-differs-by-cluster", 1),
+    ("prod", "tuned", "config-differs-by-owner", 1),
+    ("flat", "flat", "rack-unknown", 1),
+    ("flat", "ours.crammed", "rack-violation", 2),
+    ("flat", "theirs.good", "rack-violation", 2),
+    ("flat", "theirs.good", "topic-replicas-uneven", 2),
+    ("piled", "9", "broker-gone", 30),
+    ("piled", "piled", "leaders-uneven", 15),
+    ("piled", "piled", "replicas-uneven", 30),
+    ("piled", "piled", "rack-none", 2),
+    ("piled", "all-on-one", "topic-leaders-uneven", 15),
+    ("piled", "all-on-one", "topic-replicas-uneven", 30),
+    ("tilted", "tilted", "leaders-uneven", 20),
+    ("tilted", "tilted", "replicas-uneven", 30),
+    ("tilted", "a", "racks-uneven", 20),
+    ("tilted", "b", "racks-uneven", 20),
+    ("tilted", "left", "topic-leaders-uneven", 20),
+    ("tilted", "left", "topic-replicas-uneven", 30),
+}
+
+
+def wish(name: str) -> TopicSpec:
+    """Return the spec of a topic that is in a file."""
+    owner = None if name == "fine" else "team"
+    return spec(name, owner=owner, rack_aware=name != "ours.flexible")
+
+
+@pytest.fixture(scope="module")
+def findings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    """Return what an audit of the fleet finds."""
+    estate = tmp_path_factory.mktemp("estate")
+    (estate / "clusters.yaml").write_text(CLUSTERS)
+    expectations = make_expectations(spark, load_estate(estate))
+    specs = make_specs(
+        spark, {c: [wish(name) for name in names.split()] for c, names in MANAGED.items()}
+    )
+    audit = audit_fleet(make_state(spark, STATES), specs, expectations)
+    return audit.findings.collect()
+
+
+def test_every_fault_is_one_finding(findings: list[Row]) -> None:
+    found = [
+        (row["cluster"], row["topic"] or row["subject"], row["rule"], row["affected"])
+        for row in findings
+    ]
+    assert set(found) == EXPECTED
+    assert len(found) == len(EXPECTED)
+
+
+def test_every_rule_has_its_example() -> None:
+    assert {rule for _, _, rule, _ in EXPECTED} == set(RULES)
+
+
+def test_a_finding_says_how_severe_it_is_and_what_to_do(findings: list[Row]) -> None:
+    for row in findings:
+        rule = RULES[row["rule"]]
+        assert (row["severity"], row["way_out"]) == (rule.severity, rule.way_out)
+        assert row["what"]
+        assert "%s" not in row["what"]
+
+
+def test_evidence_is_numbers(findings: list[Row]) -> None:
+    [row] = [row for row in findings if row["rule"] == "partition-unwritable"]
+    assert row["evidence"] == {"unwritable": "1", "partitions": "3", "min_in_sync": "2"}
+    assert (row["owner"], row["file"], row["line"]) == ("team", HERE.file, HERE.line)
+
+
+def test_the_page_lists_the_rules_as_they_are() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
+    for rule in RULES.values():
+        assert f"| `{rule.id}` | {rule.severity} | {rule.says} | {rule.way_out} |" in page
+
+
+def test_the_page_lists_the_events_as_they_are() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
+    for event, says in EVENTS.items():
+        assert f"| `{event}` | {says} |" in page

@@ -1,0 +1,85 @@
+"""Law: what an audit counts in SQL is what reconciler.placement.measure counts in Python."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from shorthand import cluster
+from small_fleets import make_specs, make_state
+from worlds import broker_lists, live_topics
+
+from reconciler.fleet.audit import audit_fleet
+from reconciler.fleet.audit.expectations import EXPECTATIONS
+from reconciler.placement.measure import measure_quality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import Row, SparkSession
+
+    from reconciler.model import Assignment, Broker, ClusterState
+
+pytestmark = pytest.mark.fleet
+NAMES = ("a", "b", "c")
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
+
+
+@st.composite
+def states(draw: st.DrawFn) -> ClusterState:
+    """Draw a cluster; some replicas are on a broker that it no longer names."""
+    nodes = draw(broker_lists())
+    ids = [*sorted(node.id for node in nodes), 98]
+    return cluster(*(draw(live_topics(name, ids)) for name in NAMES), nodes=nodes)
+
+
+def draw_states(count: int) -> dict[str, ClusterState]:
+    """Draw so many clusters at once, always the same: a Spark job for each would take long."""
+    drawn: list[ClusterState] = []
+
+    @seed(6)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=SLOW,
+    )
+    @given(states())
+    def keep(state: ClusterState) -> None:
+        drawn.append(state)
+
+    keep()
+    return {f"c{number}": state for number, state in enumerate(drawn)}
+
+
+def measure(assignments: Iterable[Assignment], nodes: Iterable[Broker]) -> tuple[int, ...]:
+    quality = measure_quality(list(assignments), list(nodes))
+    leaders, replicas = quality.balance.leaders, quality.balance.replicas
+    skews = (leaders.least, leaders.most, replicas.least, replicas.most)
+    return (*skews, quality.misplaced, quality.rack_violations)
+
+
+def read(row: Row) -> tuple[int, ...]:
+    skews = (f"{name}_{end}" for name in ("leaders", "replicas") for end in ("least", "most"))
+    return tuple(row[name] for name in (*skews, "misplaced", "rack_violations"))
+
+
+def test_an_audit_counts_what_the_measure_counts(spark: SparkSession) -> None:
+    drawn = draw_states(300)
+    nothing = spark.createDataFrame([], EXPECTATIONS)
+    audit = audit_fleet(make_state(spark, drawn), make_specs(spark, {}), nothing)
+    rows = audit.balance.where("kind in ('topic', 'cluster')").collect()
+    found = {(row["cluster"], row["kind"], row["subject"]): read(row) for row in rows}
+    expected = {}
+    for name, state in drawn.items():
+        each = {topic: [of.assignment] for topic, of in state.topics.items()}
+        for topic, assignment in each.items():
+            expected[name, "topic", topic] = measure(assignment, state.brokers)
+        together = chain.from_iterable(each.values())
+        expected[name, "cluster", name] = measure(together, state.brokers)
+    assert found == expected
+    assert {key for key, counts in found.items() if counts[-1]}  # some racks are violated

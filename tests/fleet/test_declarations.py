@@ -1,0 +1,34 @@
+"""Tables are declared once, and nothing that reads them changes what was declared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.fleet import planning, tables
+from reconciler.fleet.lake import Lake, start_attempt
+from reconciler.fleet.rows import make_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.fleet
+
+
+def test_reading_leaves_the_declaration_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    declared = list(tables.BROKERS.columns)
+    lake, attempt = Lake(spark, str(tmp_path)), start_attempt("20261121T030000Z")
+    rows = spark.createDataFrame(make_table(tables.BROKERS, {"cluster": ["eu"], "id": [1]}))
+    lake.append(tables.BROKERS, rows, attempt)
+
+    assert lake.read(tables.BROKERS, attempt).count() == 1
+    assert tables.BROKERS.columns == declared
+    assert len(tables.BROKERS.schema.fields) == len(declared)
+
+
+def test_planning_leaves_the_declaration_of_plans_as_it_is() -> None:
+    assert planning.plan_fleet
+    assert [field.name for field in tables.PLANS.schema.fields] == tables.PLANS.columns

@@ -1,0 +1,109 @@
+"""The law of the fleet: its plans are those of the single clusters, byte for byte."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fleets import NOTE, Fleet, draw_worlds, frame
+
+from reconciler import api
+from reconciler.fleet import tables
+from reconciler.fleet.outcome import describe_changes
+from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
+from reconciler.fleet.rows import make_table
+from reconciler.model import Commit
+from reconciler.plan import decode_plan, encode_plan, fingerprint_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from reconciler.model import Plan
+
+pytestmark = pytest.mark.fleet
+
+CLUSTERS = 120
+COMMIT = Commit("0123456789abcdef0123456789abcdef01234567", dirty=True)
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Fleet:
+    """Draw many clusters: a job costs half a second, however many there are."""
+    worlds = enumerate(draw_worlds(CLUSTERS))
+    return Fleet({f"c-{number:03}": world for number, world in worlds}, findings=(NOTE,))
+
+
+@pytest.fixture(scope="module")
+def expected(fleet: Fleet) -> Mapping[str, Plan]:
+    """Plan cluster by cluster, without Spark. Who uses a topic is not in the lake."""
+    return {
+        name: api.build_plan(fleet, name, replace(world.state, usage={}), commit=COMMIT)
+        for name, world in fleet.worlds.items()
+    }
+
+
+@pytest.fixture(scope="module", params=[(1, 1), (2, 3), (3, 7)], ids=str)
+def answers(request: Any, spark: SparkSession, fleet: Fleet) -> DataFrame:
+    """Plan the fleet with its rows in another order, in so many partitions."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    order, partitions = request.param
+    state = {t.name: frame(spark, t, fleet.facts()[t.name]) for t in tables.STATE}
+    facts = join_tables(state).orderBy(F.rand(order)).repartition(partitions)
+    specs = frame(spark, tables.SPECS, fleet.specs()).orderBy(F.rand(order)).coalesce(partitions)
+    return plan_fleet(facts, specs, fleet, COMMIT).persist()  # the tests ask twice
+
+
+def test_every_plan_is_the_single_clusters(
+    answers: DataFrame, expected: Mapping[str, Plan]
+) -> None:
+    found = {row["cluster"]: row for row in answers.drop("changes").collect()}
+    assert {name: row["error"] for name, row in found.items() if row["error"]} == {}
+    assert found.keys() == expected.keys()
+    for name, plan in expected.items():
+        assert found[name]["plan"] == encode_plan(plan), name
+        assert found[name]["fingerprint"] == fingerprint_plan(decode_plan(found[name]["plan"]))
+        assert found[name]["refused"] == sum(bool(topic.refusals) for topic in plan.topics)
+        assert found[name]["refusals"] == [str(refusal) for refusal in plan.refusals]
+
+
+def test_every_change_is_the_single_clusters(
+    answers: DataFrame, expected: Mapping[str, Plan]
+) -> None:
+    rows = split_changes(answers).toArrow().to_pylist()
+    found = {(row.pop("cluster"), row["topic"]): row for row in rows}
+    wanted = {
+        (name, row["topic"]): row for name, plan in expected.items() for row in plan_rows(plan)
+    }
+    assert found == wanted
+
+
+def plan_rows(plan: Plan) -> list[dict[str, Any]]:
+    """Return the change rows of a plan as they come out of Arrow."""
+    rows = make_table(tables.CHANGES, columns_of([*describe_changes(plan)])).to_pylist()
+    for row in rows:
+        del row["cluster"]
+    return rows
+
+
+def columns_of(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+
+def test_the_fleet_holds_changes_of_every_kind(expected: Mapping[str, Plan]) -> None:
+    """The law says little of a fleet in which nothing happens."""
+    rows = [row for plan in expected.values() for row in describe_changes(plan)]
+    actions = Counter(row["action"] for row in rows)
+    assert min(actions[action] for action in ("create", "update", "refuse")) >= 10
+    assert any(plan.refusals for plan in expected.values())
+
+
+def test_a_deletion_is_refused_as_unseen(expected: Mapping[str, Plan]) -> None:
+    """Nobody has looked who uses the topic, so nothing is deleted by a plan of the fleet."""
+    rows = [row for plan in expected.values() for row in describe_changes(plan)]
+    assert "delete" not in {row["action"] for row in rows}
+    assert "deletion-unseen" in {rule for row in rows for rule in row["refusals"]}

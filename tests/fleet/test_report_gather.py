@@ -1,0 +1,199 @@
+"""What a report says is what the lake holds: two collections of three clusters, made by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from shorthand import brokers, cluster, rows, spec, topic
+
+from reconciler.api import load_estate
+from reconciler.cli import main
+from reconciler.fleet import tables
+from reconciler.fleet.jobs import collect_fleet, plan_collection
+from reconciler.fleet.lake import Lake
+from reconciler.fleet.planning import join_tables
+from reconciler.fleet.report.contents import DriftPoint, Planned, Report, Standing
+from reconciler.fleet.report.findings import summarise_findings
+from reconciler.fleet.report.gather import gather_report
+from reconciler.fleet.report.measures import measure_topics
+from reconciler.fleet.rows import make_table, write_specs, write_state
+from reconciler.placement.measure import measure_balance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from reconciler.model import ClusterState
+
+pytestmark = pytest.mark.fleet
+
+FIRST, SECOND = "20261120T030000Z", "20261121T030000Z"
+NODES = brokers("a", "b", "c", "a")
+SKEWED = topic("1,2 1,3 1,2 2,3", "shop.orders")
+EVEN = topic("1,2 2,3 3,4 4,1", "shop.clicks")
+STATES = {
+    FIRST: {"prod": cluster(EVEN, nodes=NODES), "test": cluster(topic("1", "shop.orders"))},
+    SECOND: {"prod": cluster(SKEWED, EVEN, nodes=NODES), "test": cluster(topic("1", "odd"))},
+}
+SPECS = {
+    "prod": [
+        spec("shop.orders", partitions=6, replication_factor=2),
+        spec("shop.clicks", partitions=2),
+    ],
+    "test": [spec("shop.orders", partitions=1, replication_factor=1)],
+}
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    estate = tmp_path_factory.mktemp("estate")
+    (estate / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}, test: {}, down: {}}\n")
+    made = Lake(spark, str(tmp_path_factory.mktemp("lake")))
+    specs = pa.concat_tables(write_specs(name, wanted) for name, wanted in SPECS.items())
+    for collection, states in STATES.items():
+        facts = join_tables(_make_state(spark, states))
+        wanted = spark.createDataFrame(specs)
+        collect_fleet(made, facts, wanted, collection, commit="9f3c2ab")
+        plan_collection(made, load_estate(str(estate)), collection)
+    return made
+
+
+def _make_state(spark: SparkSession, states: Mapping[str, ClusterState]) -> dict[str, object]:
+    """Return the state tables of some clusters, and of one more that is down."""
+    readings = {
+        "cluster": ["down", *states],
+        "status": ["unreachable", *("read" for _ in states)],
+        "error": ["connection refused", *(None for _ in states)],
+        "synthetic": [False, False, True],
+    }
+    written = [write_state(name, state) for name, state in states.items()]
+    tabled = {name: pa.concat_tables(each[name] for each in written) for name in written[0]}
+    tabled["readings"] = make_table(tables.READINGS, readings)
+    return {name: spark.createDataFrame(rows) for name, rows in tabled.items()}
+
+
+@pytest.fixture(scope="module")
+def report(lake: Lake) -> Report:
+    return gather_report(lake, None, "now")
+
+
+def test_it_is_of_the_latest_collection(report: Report) -> None:
+    assert (report.collection, report.commit, report.made_at) == (SECOND, "9f3c2ab", "now")
+
+
+def test_clusters_come_worst_first(report: Report) -> None:
+    standings = [(cluster.name, cluster.standing) for cluster in report.clusters.rows]
+    assert standings == [
+        ("down", Standing.UNREADABLE),
+        ("prod", Standing.REFUSED),
+        ("test", Standing.PENDING),
+    ]
+    assert report.clusters.rows[0].trouble == ("unreachable", "connection refused")
+
+
+def test_the_fleet_is_counted(report: Report) -> None:
+    totals = report.totals
+    assert (totals.clusters, totals.read, totals.synthetic, totals.planned) == (3, 2, 1, 2)
+    assert (totals.brokers, totals.topics, totals.partitions) == (7, 3, 9)
+    assert totals.plan == Planned(changed=2, refused=1, unchanged=0, unmanaged=1)
+
+
+def test_brokers_hold_what_their_partitions_say(report: Report) -> None:
+    held = [(b.id, b.rack, b.leaders, b.replicas) for b in report.clusters.rows[1].brokers]
+    assert held == [(1, "a", 4, 5), (4, "a", 1, 2), (2, "b", 2, 5), (3, "c", 1, 4)]
+
+
+def test_drift_is_followed_through_the_collections(report: Report) -> None:
+    assert report.drift == (
+        DriftPoint(FIRST, planned=2, unplanned=1, changed=1, refused=1, unchanged=1),
+        DriftPoint(SECOND, planned=2, unplanned=1, changed=2, refused=1, unchanged=0),
+    )
+    drifts = {cluster.name: cluster.drifts for cluster in report.clusters.rows}
+    assert drifts == {"down": (None, None), "prod": (2, 2), "test": (0, 1)}
+
+
+def test_drift_ends_with_the_collection_that_is_reported(lake: Lake) -> None:
+    earlier = gather_report(lake, FIRST, "now")
+    assert [point.collection for point in earlier.drift] == [FIRST]
+
+
+def test_the_least_even_topics_come_with_what_the_plan_does(report: Report) -> None:
+    (worst,) = report.topics.rows
+    assert (worst.cluster, worst.topic, worst.partitions) == ("prod", "shop.orders", 4)
+    assert (worst.leader_skew, worst.replica_skew, worst.action) == (3, 3, "update")
+    assert report.topics.total == 1
+
+
+def test_refusals_come_first_with_their_reasons(report: Report) -> None:
+    refused, *others = report.changes.rows
+    assert (refused.topic, refused.action, refused.rules) == (
+        "shop.clicks",
+        "refuse",
+        ("partitions-never-shrink",),
+    )
+    assert "4 → 2 partitions" in refused.reasons[0]
+    assert [(row.topic, row.action, row.what) for row in others] == [
+        ("shop.orders", "update", "4 → 6 partitions"),
+        ("shop.orders", "create", "1 partition"),
+    ]
+    assert report.changes.total == 3
+
+
+def test_skew_is_what_the_measure_of_placements_says(spark: SparkSession) -> None:
+    shapes = {
+        "idle": rows("1,2 1,2"),
+        "level": rows("1,2 2,3 3,4 4,1"),
+        "narrow": rows("4"),
+        "wide": rows("1,2,3 2,1,4 2,3,1 2,4,1 2,1,3"),
+    }
+    state = cluster(*(topic(shape, name) for name, shape in shapes.items()), nodes=NODES)
+    found = {name: spark.createDataFrame(t) for name, t in write_state("prod", state).items()}
+    measured = measure_topics(found["partitions"], found["brokers"]).collect()
+    assert {row["topic"]: (row["leader_skew"], row["replica_skew"]) for row in measured} == {
+        name: (balance.leaders.skew, balance.replicas.skew)
+        for name, shape in shapes.items()
+        for balance in [measure_balance([shape], [broker.id for broker in NODES])]
+    }
+
+
+def test_findings_are_counted_by_rule_and_the_gravest_kept_first(spark: SparkSession) -> None:
+    columns = "cluster string, topic string, rule string, severity string"
+    columns += ", evidence map<string, string>, what string, way_out string"
+    found = [
+        ("prod", "b", "unowned", "note", {}, "nobody owns it", "name an owner"),
+        ("test", "a", "lags", "error", {"in_sync": "1"}, "a replica lags", "look at broker 2"),
+        ("prod", "a", "lags", "error", {"in_sync": "2", "at": "x"}, "a replica lags", "look"),
+    ]
+    audit = summarise_findings(spark.createDataFrame(found, columns))
+    counts = [(rule.rule, rule.findings, rule.clusters) for rule in audit.rules]
+    assert counts == [("lags", 2, 2), ("unowned", 1, 1)]
+    assert [(line.cluster, line.evidence) for line in audit.findings.rows] == [
+        ("prod", "at x, in_sync 2"),
+        ("test", "in_sync 1"),
+        ("prod", ""),
+    ]
+
+
+def test_the_command_writes_the_page(
+    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "report.html"
+    with pytest.raises(SystemExit) as ended:
+        main(["fleet", "report", "--lake", lake.root, "--out", str(out), "--collection", FIRST])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (0, "")
+    assert f"wrote {out}" in said.err
+    assert f"Collection <b>{FIRST}</b>" in out.read_text(encoding="utf-8")
+
+
+def test_a_place_that_cannot_be_written_is_told_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["fleet", "report", "--lake", "x", "--out", str(tmp_path / "no" / "report.html")])
+    assert ended.value.code == 64
+    assert "is no directory" in capsys.readouterr().err
