@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,7 +61,9 @@ def test_a_snapshot_of_a_real_cluster_is_read_back_whole(
     path = tmp_path / "lab.json"
     state = api.take_snapshot(api.load_estate(estate), "lab")
     api.write_snapshot(state, path)
-    assert api.read_snapshot(path) == state
+    # Who leads a partition at the moment is no part of what a plan rests on.
+    kept = {name: replace(topic, leaders=()) for name, topic in state.topics.items()}
+    assert api.read_snapshot(path) == replace(state, topics=kept)
     assert state.cluster_id == cluster6.cluster_id
     assert all(topic.topic_id for topic in state.topics.values())
     connection = connect_to(cluster6)

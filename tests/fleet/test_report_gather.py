@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.fleet
 
 FIRST, SECOND = "20261120T030000Z", "20261121T030000Z"
+COMMIT = "9f3c2ab0" * 5
 NODES = brokers("a", "b", "c", "a")
 SKEWED = topic("1,2 1,3 1,2 2,3", "shop.orders")
 EVEN = topic("1,2 2,3 3,4 4,1", "shop.clicks")
@@ -57,7 +58,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     for collection, states in STATES.items():
         facts = join_tables(_make_state(spark, states))
         wanted = spark.createDataFrame(specs)
-        collect_fleet(made, facts, wanted, collection, commit="9f3c2ab")
+        collect_fleet(made, facts, wanted, collection, commit=COMMIT)
         plan_collection(made, load_estate(str(estate)), collection)
     return made
 
@@ -82,7 +83,7 @@ def report(lake: Lake) -> Report:
 
 
 def test_it_is_of_the_latest_collection(report: Report) -> None:
-    assert (report.collection, report.commit, report.made_at) == (SECOND, "9f3c2ab", "now")
+    assert (report.collection, report.commit, report.made_at) == (SECOND, COMMIT, "now")
 
 
 def test_clusters_come_worst_first(report: Report) -> None:
