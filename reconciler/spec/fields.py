@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Location
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
@@ -155,7 +156,7 @@ def read_texts(value: Value, name: str) -> tuple[Text, ...]:
     if not isinstance(value, Sequence):
         what = f"{name} is {describe(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [one, two]")
-    read = _read_each(value, lambda item: read_text(item, f"{name}: item"))
+    read = read_each(value, lambda item: read_text(item, f"{name}: item"))
     _refuse_repeats(read, name)
     return tuple(read)
 
@@ -166,13 +167,13 @@ def read_counts(value: Value, name: str, least: int, most: int) -> tuple[int, ..
     if not isinstance(value, Sequence):
         what = f"{name} is {describe(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [1, 2]")
-    read = _read_each(value, lambda item: read_count(item, f"{name}: item", least, most))
+    read = read_each(value, lambda item: read_count(item, f"{name}: item", least, most))
     _refuse_repeats([item for item in value if isinstance(item, Text)], name)
     return tuple(read)
 
 
-def _read_each(items: Sequence, read: Callable[[Value], T]) -> list[T]:
-    """Read every item, and raise the findings of all of them at once."""
+def read_each(items: Iterable[S], read: Callable[[S], T]) -> list[T]:
+    """Read every item. Errors: FieldError, with the findings of all of them at once."""
     done: list[T] = []
     findings: list[Finding] = []
     for item in items:

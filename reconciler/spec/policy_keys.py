@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, TypeVar
 
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 
-from reconciler.errors import Finding, Severity
+from reconciler.errors import Severity
 from reconciler.policy import Bounds, Limit, Subject, read_limit
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
@@ -33,7 +33,6 @@ SPARED = (
 )
 """The rules that topics can be exempt from; rules in CEL have `when` for that."""
 
-T = TypeVar("T")
 V = TypeVar("V")
 
 _NUMBERS = (ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE)
@@ -137,7 +136,7 @@ def _read_allowed(key: Text, value: Value) -> tuple[str, ...]:
         what = f"{key} is {describe(value)}, not a list of values"
         raise field_error("value-form", value.where, what, f"write {key}: [{_show(value)}]")
     items: list[Value] = value
-    return tuple(_each(items, lambda item: _normalise(key, item)))
+    return tuple(fields.read_each(items, lambda item: _normalise(key, item)))
 
 
 def _normalise(key: Text, value: Value) -> str:
@@ -164,27 +163,13 @@ def _read_by_key(
     if not isinstance(value, Table):
         what = f"{name} is {describe(value)}, not a map of configs"
         raise field_error("value-form", value.where, what, f"write {name}: {{{example}}}")
-    items = _each(value.entries(), lambda entry: (str(entry[0]), read(*entry)))
+    items = fields.read_each(value.entries(), lambda entry: (str(entry[0]), read(*entry)))
     return dict(items)
-
-
-def _each(items: Iterable[T], read: Callable[[T], V]) -> list[V]:
-    """Read every item, and raise the findings of all of them at once."""
-    done: list[V] = []
-    findings: list[Finding] = []
-    for item in items:
-        try:
-            done.append(read(item))
-        except FieldError as error:
-            findings.extend(error.findings)
-    if findings:
-        raise FieldError(findings)
-    return done
 
 
 def _read_config_patterns(value: Value, info: ValidationInfo) -> tuple[str, ...]:
     patterns = fields.read_texts(value, _name(info))
-    return tuple(_each(patterns, _check_config_pattern))
+    return tuple(fields.read_each(patterns, _check_config_pattern))
 
 
 def _check_config_pattern(pattern: Text) -> str:
