@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from reconciler.api.authors import Author, find_author
 from reconciler.errors import (
@@ -19,13 +19,13 @@ from reconciler.errors import (
     RefusedPlanError,
     StalePlanError,
 )
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, OutcomeKind
+from reconciler.model import OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.apply import Applied
-    from reconciler.model import Plan, Step
+    from reconciler.model import Plan
 
 MOST_TOPICS = 1_000
 """A record is to stay well under the 1 MiB that a topic takes by default."""
@@ -93,9 +93,11 @@ class ApplyRecord:
 
 def begin_record(plan: Plan) -> ApplyRecord:
     """Begin the record of an apply, now."""
+    from reconciler.apply import PHASES
     from reconciler.plan import fingerprint_plan, steps_of
 
-    steps = Counter(_verb(step) for topic in plan.topics for step in steps_of(topic))
+    verbs = {kind: phase for phase, kind in PHASES}
+    steps = Counter(verbs[type(step)] for topic in plan.topics for step in steps_of(topic))
     return ApplyRecord(
         started=datetime.now(UTC),
         author=find_author(),
@@ -107,20 +109,6 @@ def begin_record(plan: Plan) -> ApplyRecord:
         steps=dict(sorted(steps.items())),
         refused=sum(bool(topic.refusals) for topic in plan.topics),
     )
-
-
-def _verb(step: Step) -> str:
-    match step:
-        case CreateTopic():
-            return "create"
-        case AddPartitions():
-            return "expand"
-        case AlterConfig():
-            return "configure"
-        case DeleteTopic():
-            return "delete"
-        case _:
-            assert_never(step)
 
 
 def _name_end(applied: Applied | None, error: BaseException | None) -> str:

@@ -6,6 +6,6 @@ placement, clients, and any step that the plan does not hold.
 """
 
 from reconciler.apply.applied import Applied, StepAnswered
-from reconciler.apply.engine import apply_plan
+from reconciler.apply.engine import PHASES, apply_plan
 
-__all__ = ["Applied", "StepAnswered", "apply_plan"]
+__all__ = ["PHASES", "Applied", "StepAnswered", "apply_plan"]

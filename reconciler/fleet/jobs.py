@@ -59,7 +59,7 @@ def collect_fleet(
     readings = [settled[cluster] for cluster in sorted(settled)]
     _write_readings(lake, readings, attempt)
     well = kept["cluster"].isin([row["cluster"] for row in readings if row["status"] == READ])
-    for table in tables.STATE[1:]:
+    for table in (one for one in tables.STATE if one is not tables.READINGS):
         announce(f"writing {table.name}")
         lake.append(table, kept.where(well & (kept["table"] == table.name)), attempt)
     announce("writing specs")
@@ -125,7 +125,7 @@ def audit_collection(
     announce("looking for faults")
     lake.append(tables.FINDINGS, audit.findings, made)
     audit.topics.unpersist()
-    lake.finish(made, len(clusters), None)
+    lake.finish(made, len(clusters), attempt.commit)
     return made
 
 
@@ -158,7 +158,9 @@ def trace_collections(
         announce(f"comparing {len(plans)} plans")
         asked = (lake.read_all(table, plans) for table in (tables.PLANS, tables.CHANGES))
         lake.append(tables.DRIFT, find_drift(*asked), made)
-    lake.finish(made, numbered.select("cluster").distinct().count(), None)
+    clusters = numbered.select("cluster").distinct().count()
+    numbered.unpersist()
+    lake.finish(made, clusters, None)
     return made
 
 

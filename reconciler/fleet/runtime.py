@@ -54,7 +54,7 @@ def use_java() -> Java:
 def find_archive(java: Java, announce: Callable[[str], None]) -> Path | None:
     """Return the archive of classes for this Java and this Spark, made if it is not there yet.
 
-    It takes two thirds off the time of a small job. None where it cannot be made, and on a
+    It takes almost half off the time of a small job. None where it cannot be made, and on a
     machine of a CI, which would pay for it and never use it. Cost: half a minute, once a machine.
     """
     try:

@@ -50,7 +50,6 @@ class Engine:
     remote: str | None = None
     large: bool = False
     memory: str | None = None
-    settings: Mapping[str, str] | None = None
 
 
 def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: None) -> SparkSession:
@@ -66,7 +65,7 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
         return _configure(active, COMMON)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("reconciler fleet")
-    settings = {**COMMON, **_choose_settings(engine, announce), **(engine.settings or {})}
+    settings = {**COMMON, **_choose_settings(engine, announce)}
     for key, value in settings.items():
         builder = builder.config(key, value)
     where = engine.remote or engine.master or LOCAL

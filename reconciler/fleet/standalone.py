@@ -58,9 +58,7 @@ def start_spark(workers: int = WORKERS, memory: str = "2g") -> Iterator[str]:
 def run_fleet(arguments: Sequence[str]) -> int:
     """Run `reconciler fleet` on a cluster of its own. Returns: its exit code."""
     with start_spark() as url:
-        told = [*arguments, "--master", url]
-        code = "from reconciler.cli import main; main()"
-        command = [sys.executable, "-c", code, "fleet", *told]
+        command = [sys.executable, "-m", "reconciler", "fleet", *arguments, "--master", url]
         return subprocess.run(command, check=False, env=_environment()).returncode  # noqa: S603
 
 

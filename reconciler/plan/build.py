@@ -19,7 +19,7 @@ from reconciler.plan.guards import assess_risks, refuse_unaccepted
 from reconciler.plan.weigh import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import Assignment, Broker, ClusterState, RiskNote
@@ -73,11 +73,6 @@ def build_plan(
     ]
     live = {name: topic for name, topic in state.topics.items() if not topic.internal}
     wanted = {diff.spec.name for diff in diffs} | set(ignored)
-    after = {name: topic.assignment for name, topic in state.topics.items()}
-    after |= {topic.name: topic.after.assignment for topic in planned if topic.after}
-    for topic in planned:  # what goes is there while the rest is placed, and is not afterwards
-        if topic.before and topic.after is None:
-            del after[topic.name]
     return Plan(
         cluster=cluster,
         cluster_id=state.cluster_id,
@@ -89,10 +84,17 @@ def build_plan(
         unmanaged=tuple(sorted(set(live) - wanted)),
         notes=tuple(notes),
         balance_before=measure_balance([t.assignment for t in state.topics.values()], ids),
-        balance_after=measure_balance(after.values(), ids),
+        balance_after=measure_balance(_list_after(state, planned), ids),
         levels=placed.levels,
         excluded=tuple(sorted(excluded)),
     )
+
+
+def _list_after(state: ClusterState, planned: Iterable[PlannedTopic]) -> Iterator[Assignment]:
+    """List the assignments of a cluster as a plan leaves it, without the topics that go."""
+    changed = {topic.name: topic.after for topic in planned}
+    yield from (topic.assignment for name, topic in state.topics.items() if name not in changed)
+    yield from (image.assignment for image in changed.values() if image)
 
 
 def _risks(diff: TopicDiff, state: ClusterState) -> tuple[RiskNote, ...]:

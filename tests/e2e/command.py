@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-RECONCILER = (sys.executable, "-c", "from reconciler.cli import main; main()")
+RECONCILER = (sys.executable, "-m", "reconciler")
 TIMEOUT_S = 120
 
 

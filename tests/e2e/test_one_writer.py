@@ -9,31 +9,19 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
+from command import TIMEOUT_S
 from confluent_kafka import Consumer
-from proxy import CREATE_TOPICS, Loss, failing_network
-from test_apply_cli import TIMEOUT_S, VALIDATIONS, Shell, told
+from proxy import CREATE_TOPICS, Loss
+from shell import VALIDATIONS, Shell, told
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from proxy import FailingNetwork, Fault
 
-    from reconciler.sandbox import Cluster
 
 WHO = f"{getpass.getuser()}@{socket.gethostname()}"
-
-
-@pytest.fixture
-def shell(cluster3: Cluster, tmp_path: Path) -> Shell:
-    return Shell(tmp_path, cluster3.bootstrap_servers)
-
-
-@pytest.fixture
-def network(cluster3: Cluster) -> Iterator[FailingNetwork]:
-    with failing_network(cluster3) as network:
-        yield network
 
 
 @pytest.fixture
