@@ -1,19 +1,22 @@
 """A synthetic fleet of 1, 3 and 7 million partitions: seconds, memory, rows a second.
 
 `make bench-fleet` runs it. Each stage is a process of its own on two cores and a fixed heap, and
-sampled from outside. Beside the plan stands the join it needs at least, specs against states, in
-DuckDB: what one machine can do without Spark, and without a plan.
+sampled from outside. `workers` plans once more, on a Spark cluster of two workers, and has to give
+the same bytes. Beside the plan stands the join it needs at least, specs against states, in DuckDB:
+what one machine can do without Spark, and without a plan.
     python benchmarks/fleet.py [MILLIONS …]
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ import psutil
 MASTER, MEMORY = "local[2]", "4g"
 CLUSTERS, TOPICS_A_MILLION = 150, 57_143
 WHEN = "20261121T030000Z"
-STAGES = ("simulate", "read", "plan", "duckdb")
+STAGES = ("simulate", "read", "plan", "workers", "audit", "duckdb")
 
 _PLACE = "attempt=*-state-*/cluster=*/*.parquet"
 _JOIN = """
@@ -51,14 +54,27 @@ def run_stage(stage: str, place: Path, millions: float) -> dict[str, Any]:
     """Run one stage in this process. Returns: what it found, and `seconds` without start-up."""
     if stage == "duckdb":
         return join_in_duckdb(place)
+    if stage == "workers":
+        from reconciler.fleet.standalone import start_spark
+
+        with start_spark() as url:
+            return run_on_spark("plan", place, millions, url)
+    return run_on_spark(stage, place, millions, MASTER)
+
+
+def run_on_spark(stage: str, place: Path, millions: float, master: str) -> dict[str, Any]:
     from reconciler.fleet.lake import Lake
     from reconciler.fleet.session import Engine, open_session
 
     began = time.perf_counter()
-    session = open_session(Engine(master=MASTER, large=True, memory=MEMORY))
+    session = open_session(Engine(master=master, large=True, memory=MEMORY))
     started = time.perf_counter()
-    found = SPARK_STAGES[stage](Lake(session, str(place / "lake")), place, millions)
+    lake = Lake(session, str(place / "lake"))
+    found = SPARK_STAGES[stage](lake, place, millions)
     ended = time.perf_counter()
+    if stage == "plan":
+        found |= digest(lake)
+    session.stop()
     return {"seconds": ended - started, "start": started - began, **found}
 
 
@@ -91,7 +107,27 @@ def plan(lake: Any, place: Path, millions: float) -> dict[str, Any]:
     return {name: sum(row[name] or 0 for row in rows) for name in names}
 
 
-SPARK_STAGES = {"simulate": simulate, "read": read, "plan": plan}
+def digest(lake: Any) -> dict[str, Any]:
+    """Return a digest of the latest plans and changes, every byte of them, in sorted order."""
+    from reconciler.fleet import tables
+
+    made, seen = lake.find_attempt(what="plan"), hashlib.sha256()
+    for table in (tables.PLANS, tables.CHANGES):
+        for row in sorted(map(str, lake.read(table, made).toArrow().to_pylist())):
+            seen.update(row.encode())
+    return {"sha256": seen.hexdigest()[:16]}
+
+
+def audit(lake: Any, place: Path, millions: float) -> dict[str, Any]:
+    from reconciler.api import load_estate
+    from reconciler.fleet import tables
+    from reconciler.fleet.jobs import audit_collection
+
+    made = audit_collection(lake, load_estate(place / "estate"))
+    return {"findings": lake.read(tables.FINDINGS, made).count()}
+
+
+SPARK_STAGES = {"simulate": simulate, "read": read, "plan": plan, "audit": audit}
 
 
 def join_in_duckdb(place: Path) -> dict[str, Any]:
@@ -134,8 +170,11 @@ def sample(root: psutil.Process) -> dict[str, int]:
         return held
     for process in family:
         try:
-            kind = "java" if process.name() == "java" else "python"
-            held[kind] += process.memory_info().rss
+            name, parent = process.name(), process.parent()
+            if name.startswith("python"):
+                held["python"] += process.memory_info().rss
+            elif name == "java" and (parent is None or parent.cmdline() != process.cmdline()):
+                held["java"] += process.memory_info().rss  # one that forks is the same for a moment
         except psutil.Error:
             continue
     return held
@@ -145,20 +184,33 @@ def compare(sizes: list[float]) -> None:
     """Print a row for every stage of every size, and how stages grow with the fleet."""
     load = os.getloadavg()[0]
     print(f"{CLUSTERS} clusters, {MASTER}, a heap of {MEMORY}; load of this machine {load:.1f}\n")
-    print(f"{'':>5} {'stage':<9} {'seconds':>8} {'rows/s':>10} {'JVM':>8} {'workers':>8}")
+    print(f"{'':>5} {'stage':<9} {'seconds':>8} {'rows/s':>10} {'JVMs':>8} {'Python':>8}")
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
     for millions in sizes:
         with tempfile.TemporaryDirectory(prefix="bench-fleet-") as directory:
+            found = {}
             for stage in STAGES:
-                found = measure(stage, Path(directory), millions)
-                seconds[stage].append(found["seconds"])
-                print(describe(stage, millions, found), flush=True)
+                found[stage] = measure(stage, Path(directory), millions)
+                seconds[stage].append(found[stage]["seconds"])
+                print(describe(stage, millions, found[stage]), flush=True)
+        if found["plan"]["sha256"] != found["workers"]["sha256"]:
+            raise SystemExit("two workers plan something else than one process")
     print()
     for stage in STAGES:
-        costs = [s / m for s, m in zip(seconds[stage], sizes, strict=True)]
-        grown = ", ".join(f"{cost / costs[0]:.2f}" for cost in costs)
-        print(f"{stage:<9} seconds a million partitions, to those of {sizes[0]:g} M: {grown}")
+        print(describe_growth(stage, sizes, seconds[stage]))
     print(f"plan to DuckDB's join: {', '.join(map(ratio, seconds['plan'], seconds['duckdb']))}")
+
+
+def describe_growth(stage: str, sizes: list[float], seconds: list[float]) -> str:
+    """Say what each further million takes, from one size to the next, and what none would."""
+    if len(sizes) == 1:
+        return f"{stage:<9} {seconds[0] / sizes[0]:.1f} s a million partitions"
+    sides = zip(pairwise(seconds), pairwise(sizes), strict=True)
+    steps = [(after - before) / (more - less) for (before, after), (less, more) in sides]
+    start = seconds[0] - steps[0] * sizes[0]
+    grown = ", ".join(f"{step / steps[0]:.2f}" for step in steps)
+    costs = ", ".join(f"{step:.1f}" for step in steps)
+    return f"{stage:<9} {start:.1f} s, and {costs} s a further million; to the first: {grown}"
 
 
 def describe(stage: str, millions: float, found: dict[str, Any]) -> str:
@@ -166,7 +218,8 @@ def describe(stage: str, millions: float, found: dict[str, Any]) -> str:
     line = f"{millions:>3g} M {stage:<9} {taken:>8.1f} {millions * 1e6 / taken:>10,.0f}"
     line += f" {found['java'] / 2**30:>5.2f} GB {found['python'] / 2**30:>5.2f} GB"
     counts = {k: v for k, v in found.items() if k not in ("seconds", "start", "java", "python")}
-    return line + "  " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    said = (f"{v:,} {k}" if isinstance(v, int) else f"{k} {v}" for k, v in counts.items())
+    return line + "  " + ", ".join(said)
 
 
 def ratio(ours: float, other: float) -> str:

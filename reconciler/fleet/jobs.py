@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from reconciler.fleet.lake import Lake
+    from reconciler.fleet.tables import Table
     from reconciler.spec import Estate
 
 
@@ -121,9 +122,9 @@ def audit_collection(
     audit = audit_fleet(state, lake.read(tables.SPECS, attempt), expectations)
     made = start_attempt(attempt.collection, AUDIT)
     announce("counting leaders and replicas")
-    lake.append(tables.BALANCE, audit.balance, made)
+    _append_gathered(lake, tables.BALANCE, audit.balance, made)
     announce("looking for faults")
-    lake.append(tables.FINDINGS, audit.findings, made)
+    _append_gathered(lake, tables.FINDINGS, audit.findings, made)
     audit.topics.unpersist()
     lake.finish(made, len(clusters), attempt.commit)
     return made
@@ -148,20 +149,26 @@ def trace_collections(
     topics = describe_topics(state, numbered).persist()
     brokers = state["brokers"].join(numbered, ["cluster", "collection"], how="inner")
     announce(f"comparing {len(attempts)} collections")
-    lake.append(tables.EVENTS, find_events(topics, brokers, state["readings"]), made)
+    events = find_events(topics, brokers, state["readings"])
+    _append_gathered(lake, tables.EVENTS, events, made)
     announce("measuring growth")
     trend = measure_trend(topics, brokers, numbered)
-    lake.append(tables.TREND, trend, made)
-    lake.append(tables.GROWTH, measure_growth(topics, trend), made)
+    _append_gathered(lake, tables.TREND, trend, made)
+    _append_gathered(lake, tables.GROWTH, measure_growth(topics, trend), made)
     topics.unpersist()
     if plans := _choose_since(lake.list_attempts(PLAN), since):
         announce(f"comparing {len(plans)} plans")
         asked = (lake.read_all(table, plans) for table in (tables.PLANS, tables.CHANGES))
-        lake.append(tables.DRIFT, find_drift(*asked), made)
+        _append_gathered(lake, tables.DRIFT, find_drift(*asked), made)
     clusters = numbered.select("cluster").distinct().count()
     numbered.unpersist()
     lake.finish(made, clusters, None)
     return made
+
+
+def _append_gathered(lake: Lake, table: Table, rows: DataFrame, attempt: Attempt) -> None:
+    """Add rows that many tasks have of each cluster: a file a cluster, not one a task besides."""
+    lake.append(table, rows.repartition("cluster"), attempt)
 
 
 def _choose_since(attempts: Sequence[Attempt], since: str | None) -> list[Attempt]:

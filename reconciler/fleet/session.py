@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
-SMALL_PARTITIONS = 4
+SMALL_PARTITIONS, LARGE_PARTITIONS = "4", "32"
+"""Of a shuffle, on one machine: a fleet has hundreds of groups, not Spark's 200 a table."""
 LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 COMMON: Mapping[str, str] = {
@@ -117,10 +118,13 @@ def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[st
         return {}
     embedded = (engine.master or LOCAL).startswith("local")
     memory = {"spark.driver.memory": engine.memory} if engine.memory else {}
-    if engine.large or not embedded:
-        return {**(EMBEDDED if embedded else {}), **memory, **_options(announce, quick=False)}
+    if not embedded:
+        return {**memory, **_options(announce, quick=False)}
+    if engine.large:
+        many = {"spark.sql.shuffle.partitions": LARGE_PARTITIONS}
+        return {**EMBEDDED, **many, **memory, **_options(announce, quick=False)}
     few = {
-        "spark.sql.shuffle.partitions": str(SMALL_PARTITIONS),
+        "spark.sql.shuffle.partitions": SMALL_PARTITIONS,
         "spark.sql.adaptive.enabled": "false",
     }
     return {**EMBEDDED, **few, **memory, **_options(announce, quick=True)}

@@ -60,7 +60,7 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
         apply_checks(totals, check_clusters()),
         apply_checks(racks, check_racks()),
         find_collisions(topics),
-        find_outliers(topics),
+        find_outliers(topics, clusters),
     ]
     findings = reduce(DataFrame.unionByName, found).select(*tables.FINDINGS.columns)
     return Audit(findings, join_balance(topics, weighed, racks, totals), topics)

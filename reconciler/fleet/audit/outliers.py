@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from reconciler.fleet.audit.checks import ABOUT, Check, apply_checks, say
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 FEWEST_CLUSTERS = 3
 FEWEST_TOPICS = 5
@@ -21,34 +21,43 @@ MOST, NEARLY_ALL = 0.6, 0.8
 """Shares that have to agree: of the clusters that have a topic, of an owner's topics."""
 
 
-def find_outliers(topics: DataFrame) -> DataFrame:
+def find_outliers(topics: DataFrame, clusters: DataFrame) -> DataFrame:
     """Return what differs by cluster, and what differs by owner. Out: `findings`.
 
     A topic that is as its file has it is meant to differ from the same topic elsewhere.
     """
-    rows = topics.where(F.col("minded")).select(
-        *ABOUT, "config", "defaults", "wished_config", "managed"
-    )
-    same_name = _find_unusual(rows, ["topic"], FEWEST_CLUSTERS, MOST)
-    lived, wished = (
-        F.try_element_at(F.col(name), F.col("key")) for name in ("config", "wished_config")
-    )
-    untold = same_name.where(~(F.col("managed") & lived.eqNullSafe(wished)))
+    rows = topics.where(F.col("minded"))
+    given = F.broadcast(clusters.select("cluster", F.explode("defaults").alias("key", "default")))
+    same_name = _find_unusual(rows, given, ["topic"], FEWEST_CLUSTERS, MOST)
+    untold = same_name.where(~F.col("told"))
     owned = rows.where(F.col("owner").isNotNull())
-    same_owner = _find_unusual(owned, ["cluster", "owner"], FEWEST_TOPICS, NEARLY_ALL)
+    same_owner = _find_unusual(owned, given, ["cluster", "owner"], FEWEST_TOPICS, NEARLY_ALL)
     by_cluster = apply_checks(untold, [_differ("config-differs-by-cluster", "clusters")])
     by_owner = apply_checks(same_owner, [_differ("config-differs-by-owner", "topics of its owner")])
     return by_cluster.unionByName(by_owner)
 
 
-def _find_unusual(rows: DataFrame, peers: list[str], fewest: int, share: float) -> DataFrame:
+def _find_unusual(
+    rows: DataFrame, given: DataFrame, peers: list[str], fewest: int, share: float
+) -> DataFrame:
     """Return rows with a `key` whose `value` is not the `usual` one among peers.
 
-    In: `share`, which has to agree at the least. Adds `agreeing` of `voting` peers.
+    In: the defaults `given` by clusters; `share`, which has to agree at the least. Adds `agreeing`
+    of `voting` peers, and `told`, whether its file has this very value.
     """
     keys = rows.select(*peers, F.explode(F.map_keys("config")).alias("key")).distinct()
-    members = rows.join(keys, [*peers], how="inner").withColumn("value", _value_in_force())
-    votes = members.where(F.col("value").isNotNull())
+    lived, wished = (
+        F.try_element_at(F.col(name), F.col("key")) for name in ("config", "wished_config")
+    )
+    values = rows.join(keys, peers, how="inner").select(
+        *ABOUT,
+        "key",
+        lived.alias("value"),
+        (F.col("managed") & lived.eqNullSafe(wished)).alias("told"),
+    )
+    in_force = F.coalesce("value", "default")  # null where its cluster does not tell the default
+    votes = values.join(given, ["cluster", "key"], how="left").withColumn("value", in_force)
+    votes = votes.where(F.col("value").isNotNull()).drop("default")
     counted = votes.groupBy(*peers, "key", "value").agg(F.count("*").alias("agreeing"))
     usual = counted.groupBy(*peers, "key").agg(
         F.max_by("value", F.struct("agreeing", "value")).alias("usual"),
@@ -59,12 +68,6 @@ def _find_unusual(rows: DataFrame, peers: list[str], fewest: int, share: float) 
     split = enough & (F.col("agreeing") < F.col("voting"))
     judged = votes.join(usual.where(split), [*peers, "key"], how="inner")
     return judged.where(F.col("value") != F.col("usual"))
-
-
-def _value_in_force() -> Column:
-    """Return the value of `key`; null where its cluster does not tell the default."""
-    values = (F.try_element_at(F.col(name), F.col("key")) for name in ("config", "defaults"))
-    return F.coalesce(*values)
 
 
 def _differ(rule: str, peers: str) -> Check:

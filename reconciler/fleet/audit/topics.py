@@ -24,7 +24,8 @@ def describe_topics(
 
     `minded`: the estate's business, so neither internal nor ignored nor somebody else's.
     `managed`: in a file, to which owner, file, line and what starts with `wished_` belong.
-    Shuffles: each table once, by cluster and topic.
+    What is the cluster's alone is left out again, for these rows are kept. Shuffles: each table
+    once, by cluster and topic.
     """
     live = state["topics"].select(*TOPIC, "internal")
     counted = count_partitions(state["partitions"], clusters)
@@ -38,6 +39,7 @@ def describe_topics(
         .withColumns({"min_in_sync": _min_in_sync("config"), "minded": _is_minded()})
         .withColumns({"managed": F.col("file").isNotNull(), **measure_loads()})
         .fillna(0, ["unwritable"])
+        .drop("able", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
     )
 
 
