@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them, and back: 7d is 604800000 ms, 1GiB 1073741824 bytes.
+"""Amounts as people write them, and back: 7d is 604800000 ms, 1GiB 1073741824 bytes, 1 topic.
 
 Exact or refused: whole numbers of units that mean one thing only. What is refused carries the
 spelling to use instead.
@@ -105,6 +105,11 @@ SIZE = Scale(
 _QUANTITY = re.compile(r"([0-9]{1,19})[ \t]*([A-Za-z]{1,12})")
 _AMOUNT = re.compile(r"([+-]?)([0-9]{1,19}(?:\.[0-9]{1,19})?)[ \t]*([A-Za-z]{0,12})")
 _COMPOUND = re.compile(r"(?:[0-9]{1,19}[ \t]*[A-Za-z]{1,12}[ \t]*){2,9}")
+
+
+def count(number: int, noun: str) -> str:
+    """Say a number with its noun: 1 topic, 2 topics, 1,000 topics."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def parse_duration(text: str) -> int:

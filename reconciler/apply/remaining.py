@@ -13,6 +13,7 @@ from reconciler.diff import managed_overrides
 from reconciler.errors import Finding
 from reconciler.model import AddPartitions, AlterConfig, CreateTopic
 from reconciler.plan import alter_config, is_deletion, steps_of
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -83,7 +84,8 @@ def _undeleted(topic: PlannedTopic, live: TopicState | None) -> Remaining:
     if live is None:
         return Remaining()
     if len(live.assignment) != then:
-        return _moved(topic, f"it has {_count(len(live.assignment))}, not {then} as planned on")
+        found = count(len(live.assignment), "partition")
+        return _moved(topic, f"it has {found}, not {then} as planned on")
     return Remaining(steps_of(topic))
 
 
@@ -105,9 +107,9 @@ def _moved_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
     rested_on = len(topic.before.assignment) if topic.before else 0
     planned, found = len(after.assignment), len(live.assignment)
     if topic.before is None and live.assignment != after.assignment[:found]:
-        yield _finding(topic, f"it was created otherwise, with {_count(found)}")
+        yield _finding(topic, f"it was created otherwise, with {count(found, 'partition')}")
     elif not rested_on <= found <= planned:
-        yield _finding(topic, f"it has {_count(found)}, not {rested_on} as planned on")
+        yield _finding(topic, f"it has {count(found, 'partition')}, not {rested_on} as planned on")
     else:
         for number, (wanted, row) in enumerate(
             zip(after.assignment, live.assignment, strict=False)
@@ -115,10 +117,6 @@ def _moved_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Ite
             if wanted != row:
                 what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
                 yield _finding(topic, what)
-
-
-def _count(partitions: int) -> str:
-    return f"{partitions} partition" if partitions == 1 else f"{partitions} partitions"
 
 
 def _missing_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Step]:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import click
 
 from reconciler.errors import Severity, escape_unprintable
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,11 +48,6 @@ def count_findings(findings: Sequence[Finding]) -> str:
     ]
     files = len({finding.where.file for finding in findings if finding.where})
     return f"{' and '.join(counts)} in {count(files, 'file')}"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 file, 2 files."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def list_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:

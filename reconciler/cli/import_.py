@@ -11,9 +11,10 @@ import click
 
 from reconciler import api
 from reconciler.cli import options
-from reconciler.cli.findings import count, render_text
+from reconciler.cli.findings import render_text
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import UsageError
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
-from reconciler.cli.findings import count
 from reconciler.cli.git import GitError, find_changes, read_commit
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ReconcilerError, UsageError
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ import click
 
 from reconciler import api
 from reconciler.cli import options
-from reconciler.cli.findings import count
 from reconciler.cli.terminal import print_note, working
+from reconciler.units import count
 
 
 @click.command()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.findings import (
-    count,
     count_findings,
     list_findings,
     render_junit,
@@ -19,6 +18,7 @@ from reconciler.cli.findings import (
 from reconciler.cli.options import estate_argument
 from reconciler.cli.terminal import wants_colour
 from reconciler.errors import SpecError
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

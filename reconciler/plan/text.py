@@ -19,7 +19,7 @@ from reconciler.model import (
 )
 from reconciler.plan.codec import fingerprint_plan, summarise
 from reconciler.plan.steps import steps_of
-from reconciler.units import describe_value
+from reconciler.units import count, describe_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,11 +72,6 @@ def render_text(plan: Plan, *, colour: bool = False, unmanaged: bool = False) ->
         blocks.append(list(_strangers(plan)))
     blocks.append(list(_closing(plan, paint)))
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
-
-
-def count(number: int, noun: str) -> str:
-    """Say a number with its noun: 1 topic, 2 topics, 3 replicas."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def describe_cluster(plan: Plan) -> str:

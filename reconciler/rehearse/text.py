@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.plan.text import Paint, count, describe_shift
+from reconciler.plan.text import Paint, describe_shift
 from reconciler.rehearse.rehearsal import describe_change
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

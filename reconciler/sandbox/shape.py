@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import SandboxError
 from reconciler.model import Broker
 from reconciler.snapshot import read_snapshot
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,12 +41,8 @@ def read_shape(file: Path) -> tuple[Broker, ...]:
 def describe_shape(brokers: Sequence[Broker]) -> str:
     """Say in words how large a cluster is, such as "6 brokers in 3 racks"."""
     racks = len({broker.rack for broker in brokers} - {None})
-    where = f"in {_count(racks, 'rack')}" if racks else "without racks"
-    return f"{_count(len(brokers), 'broker')} {where}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    where = f"in {count(racks, 'rack')}" if racks else "without racks"
+    return f"{count(len(brokers), 'broker')} {where}"
 
 
 def choose_controller_id(brokers: Sequence[Broker]) -> int:

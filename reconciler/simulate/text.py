@@ -8,6 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from reconciler.simulate.compare import KAFKA
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -99,11 +100,6 @@ def describe_brokers(world: World) -> str:
     where = f" in {count(racks, 'rack')}" if racks else ""
     gone = f", {lost} of them lost" if lost else ""
     return f"{count(len(world.brokers), 'broker')}{where}{gone}"
-
-
-def count(number: int, noun: str) -> str:
-    """Say a number with its noun: 1 topic, 2 topics."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def render_counts(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Finding
 from reconciler.spec.fields import FieldError, field_error, read_count, require_value
 from reconciler.spec.values import Sequence, Table, Text, Value, describe
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,15 +148,11 @@ def _compare_lengths(read: Mapping[int, Replicas], rows: Mapping[int, Value]) ->
     return [
         Finding(
             "assignment-lengths",
-            f"row of partition {partition} has {_count(len(brokers), 'broker')}, "
+            f"row of partition {partition} has {count(len(brokers), 'broker')}, "
             f"where other rows have {usual}",
-            f"give every partition {_count(usual, 'broker')}",
+            f"give every partition {count(usual, 'broker')}",
             rows[partition].where,
         )
         for partition, brokers in read.items()
         if brokers and len(brokers) != usual
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -17,6 +17,7 @@ from reconciler.cli.fleet.options import (
 )
 from reconciler.cli.terminal import paint
 from reconciler.errors import Severity, escape_unprintable
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,7 +95,7 @@ def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> N
         click.echo()
     counts = count_severities(broken)
     asked = SEVERITIES[: SEVERITIES.index(least) + 1]
-    said = ", ".join(_count(counts[severity], str(severity)) for severity in asked)
+    said = ", ".join(count(counts[severity], str(severity)) for severity in asked)
     click.echo(f"{collection}: {said}")
 
 
@@ -104,7 +105,7 @@ def _describe(broken: Broken) -> Iterator[str]:
 
     rule = RULES[broken.rule]
     label = paint(COLOURS[rule.severity], f"{rule.severity:<8}")
-    where = f"{_count(broken.count, 'finding')} on {_count(broken.clusters, 'cluster')}"
+    where = f"{count(broken.count, 'finding')} on {count(broken.clusters, 'cluster')}"
     yield f"{label} {rule.id}  {where}"
     rows = [(row["cluster"], _name_subject(row), row["what"]) for row in broken.worst]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
@@ -134,7 +135,3 @@ def _print_json(collection: str, findings: DataFrame, broken: Sequence[Broken]) 
         click.echo(separator + json.dumps(row.asDict(), ensure_ascii=False), nl=False)
         separator = ",\n"
     click.echo("\n]}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

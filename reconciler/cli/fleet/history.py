@@ -17,6 +17,7 @@ from reconciler.cli.fleet.options import (
 )
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError, escape_unprintable
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -149,7 +150,7 @@ def _describe_values(row: Row) -> str:
     if before is not None and after is not None:
         return f"{before} → {after}"
     if affected is not None:
-        return f"{affected:,} partition{'' if affected == 1 else 's'}"
+        return count(affected, "partition")
     value = after if before is None else before
     return "" if value is None else str(value)
 

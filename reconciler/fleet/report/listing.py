@@ -14,7 +14,8 @@ from reconciler.fleet.report.pictures import (
 )
 from reconciler.fleet.report.scale import Scale
 from reconciler.fleet.report.table import Cell, Column, Listing
-from reconciler.fleet.report.words import count, say_share, say_when
+from reconciler.fleet.report.words import say_share, say_when
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

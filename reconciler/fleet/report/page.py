@@ -22,7 +22,8 @@ from reconciler.fleet.report.pictures import (
     draw_mark,
     draw_tile,
 )
-from reconciler.fleet.report.words import count, say_share, say_when
+from reconciler.fleet.report.words import say_share, say_when
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from reconciler.fleet.report.contents import Standing
 from reconciler.fleet.report.figure import Figure, percent
 from reconciler.fleet.report.scale import round_step
-from reconciler.fleet.report.words import count, say_when
+from reconciler.fleet.report.words import say_when
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import escape_unprintable
 from reconciler.fleet.report.contents import MOST_LETTERS
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,11 +19,6 @@ def cut(text: str) -> str:
     """Bound a text from the lake, and spell what no screen should be sent."""
     said = escape_unprintable(text)
     return said if len(said) <= MOST_LETTERS else f"{said[: MOST_LETTERS - 1]}…"
-
-
-def count(number: int, noun: str) -> str:
-    """Say how many: 1 topic, 2 topics, 1,000 topics."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def say_when(collection: str) -> str:

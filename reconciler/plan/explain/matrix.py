@@ -12,7 +12,7 @@ from reconciler.placement import count_load, measure_balance
 from reconciler.plan.explain.odds import Odds, weigh_odds
 from reconciler.plan.explain.reasons import Growth, give_reasons
 from reconciler.plan.steps import is_deletion
-from reconciler.plan.text import count
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections import Counter

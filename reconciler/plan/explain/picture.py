@@ -21,7 +21,8 @@ from reconciler.plan.explain.words import (
     headline,
     rack_name,
 )
-from reconciler.plan.text import count, describe_balance
+from reconciler.plan.text import describe_balance
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

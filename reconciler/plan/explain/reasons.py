@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reconciler.placement import count_load
-from reconciler.plan.text import count
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

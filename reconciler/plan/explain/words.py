@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import escape_unprintable
 from reconciler.plan.explain.matrix import Column, Load, Rack, Shift
-from reconciler.plan.text import count
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable

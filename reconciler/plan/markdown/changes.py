@@ -11,8 +11,8 @@ from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.markdown.names import group_names
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count, count_strangers, describe_outcome, describe_size
-from reconciler.units import describe_value
+from reconciler.plan.text import count_strangers, describe_outcome, describe_size
+from reconciler.units import count, describe_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,7 +12,8 @@ from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.markdown.names import group_names
 from reconciler.plan.steps import is_deletion, steps_of
-from reconciler.plan.text import capital, count
+from reconciler.plan.text import capital
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,8 @@ from reconciler.plan.markdown.dangers import EXAMPLES, list_names
 from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.steps import is_deletion
-from reconciler.plan.text import count, describe_records, describe_size
+from reconciler.plan.text import describe_records, describe_size
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

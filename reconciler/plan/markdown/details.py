@@ -11,8 +11,8 @@ from reconciler.plan.markdown.changes import SIGNS, verb_of
 from reconciler.plan.markdown.folding import Telling, size_of
 from reconciler.plan.markdown.marks import code_in_html, fence, folded, prose
 from reconciler.plan.steps import steps_of
-from reconciler.plan.text import capital, count, describe_placement, group_racks
-from reconciler.units import describe_value
+from reconciler.plan.text import capital, describe_placement, group_racks
+from reconciler.units import count, describe_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
