@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+import string
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_SET = re.compile(r"\[(!?)(\]?[^\]]*)\]")
+_SET = re.compile(r"\[!?+\]?+[^\]]*\]")
 _NEVER = "(?!)"
+_LETTERS = f"{string.ascii_letters}{string.digits}._-"
+"""What names of topics are made of. Source: org.apache.kafka.common.internals.Topic."""
 
 
 def translate_globs(globs: Iterable[str]) -> str:
     """Return the regular expression of names that match one of the patterns; Java reads it too.
 
-    Python's own translation escapes for Python alone: a `[` inside of a set means more to Java.
+    Python's own translation is for Python alone: a `[` inside of a set means more to Java.
     """
     return "^(?:" + ("|".join(map(_translate, globs)) or _NEVER) + ")$"
 
@@ -24,7 +28,7 @@ def _translate(glob: str) -> str:
     parts, at = [], 0
     while at < len(glob):
         if found := _SET.match(glob, at):
-            parts.append(_translate_set(*found.groups()))
+            parts.append(_list_members(found[0]))
             at = found.end()
             continue
         parts.append({"*": ".*", "?": "."}.get(glob[at]) or re.escape(glob[at]))
@@ -32,7 +36,7 @@ def _translate(glob: str) -> str:
     return "".join(parts)
 
 
-def _translate_set(negated: str, held: str) -> str:
-    """Keep ranges; whatever else is no letter or digit stands for itself."""
-    inside = re.sub(r"[^A-Za-z0-9-]", lambda found: "\\" + found[0], held)
-    return f"[{'^' if negated else ''}{inside}]"
+def _list_members(letters: str) -> str:
+    """Spell a set, its ranges and its opposite by the letters in it."""
+    held = "".join(re.escape(letter) for letter in _LETTERS if fnmatchcase(letter, letters))
+    return f"[{held}]" if held else _NEVER
