@@ -1,7 +1,7 @@
-"""The fleet's demonstration: three real clusters collected, planned, and one of them mended.
+"""The fleet's demonstration: three real clusters collected, planned, audited, mended and shown.
 
 `make demo-fleet` runs it. It works in a directory of its own, on clusters of its own, and leaves
-neither behind, whether it ends or is interrupted.
+neither behind, whether it ends or is interrupted; the page alone is kept, to be looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from reconciler.cli.fleet import JOBS
 from reconciler.model import Broker
 from reconciler.sandbox import start_cluster
 
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox import Cluster
 
-ESTATE = Path(__file__).resolve().parents[1] / "topics"
+ROOT = Path(__file__).resolve().parents[1]
+ESTATE, PAGE = ROOT / "topics", ROOT / "build" / "demo-fleet.html"
 COMMAND = Path(sys.executable).with_name("reconciler")
 LAKE, PLANS = "lake", "plans"
 
@@ -45,7 +45,7 @@ HISTORY = {
     "prod-us": [  # somebody has turned its configs by hand
         NewTopic("orders.events", 12, 3, config={"retention.ms": "86400000", "flush.ms": "1000"}),
     ],
-    "staging": [  # its spec asks for 6 partitions, and Kafka cannot take two away
+    "staging": [  # its spec asks for 6 partitions, and Kafka takes none away
         NewTopic("shop.prices", 8, 3, config={"cleanup.policy": "compact"}),
     ],
 }
@@ -91,6 +91,18 @@ class Stage:
         }
         file.write_text(yaml.safe_dump(document, sort_keys=False))
 
+    def take_back_wish(self) -> None:
+        """Let the file that asks for fewer partitions ask for those that there are."""
+        file = self.directory / "topics" / "shop.yaml"
+        before, topic, after = file.read_text().partition("topic: shop.prices\n")
+        file.write_text(before + topic + after.replace("partitions: 6\n", "partitions: 8\n", 1))
+
+    def keep_page(self, name: str) -> None:
+        """Keep a page that was written, where people find it."""
+        PAGE.parent.mkdir(exist_ok=True)
+        shutil.copyfile(self.directory / name, PAGE)
+        print(f"it is kept as {PAGE.relative_to(ROOT)}", flush=True)
+
 
 def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     """Play the demonstration from the first act to the last."""
@@ -103,30 +115,29 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     stage.run("fleet", "collect", "topics", "--lake", LAKE)
     stage.say("What would change anywhere? One wish cannot be granted, so this exits 1")
     stage.run("fleet", "plan", "topics", "--lake", LAKE, "--out", PLANS, expect=1)
-    _run_further(stage)
+    stage.say("What is unhealthy, whatever the specs say")
+    stage.run("fleet", "audit", "topics", "--lake", LAKE, expect=None)
+    stage.say("The same on one page, to be opened in a browser")
+    stage.run("fleet", "report", "--lake", LAKE, "--out", PAGE.name)
+    stage.keep_page(PAGE.name)
 
-    stage.say("The plan of one cluster, read and applied as any other")
-    stage.run("apply", f"{PLANS}/prod-eu.json", "--auto-approve")
-    stage.say("Collected again: on that cluster there is nothing left to do")
-    stage.run("fleet", "collect", "topics", "--lake", LAKE)
-    stage.run("fleet", "plan", "topics", "--lake", LAKE, "--out", PLANS, expect=1)
+    stage.say("The plan of one cluster, read and applied as any other; then that of another")
     stage.run("show", f"{PLANS}/prod-eu.json")
+    stage.run("apply", f"{PLANS}/prod-eu.json", "--auto-approve")
+    stage.run("apply", f"{PLANS}/prod-us.json", "--auto-approve")
+    stage.say("The wish that nobody can grant is taken back in its file, and all is planned anew")
+    stage.take_back_wish()
+    stage.run("fleet", "plan", "topics", "--live", "--lake", LAKE, "--out", PLANS)
+    stage.run("apply", f"{PLANS}/staging.json", "--auto-approve")
+    stage.say("Nothing is left to do anywhere, and the lake knows how it came to that")
+    stage.run("fleet", "plan", "topics", "--live", "--lake", LAKE, "--detailed-exitcode")
+    stage.run("fleet", "history", "--lake", LAKE)
 
 
 def _create(cluster: Cluster, topics: list[NewTopic]) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     for created in admin.create_topics(topics).values():
         created.result()
-
-
-def _run_further(stage: Stage) -> None:
-    """Run what else there is to run on a collection."""
-    if "audit" in JOBS:
-        stage.say("What is unhealthy, whatever the specs say")
-        stage.run("fleet", "audit", "topics", "--lake", LAKE, expect=None)
-    if "report" in JOBS:
-        stage.say("The same on one page, to be opened in a browser")
-        stage.run("fleet", "report", "--lake", LAKE, "--out", "fleet.html")
 
 
 def main() -> None:

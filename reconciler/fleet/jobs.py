@@ -83,9 +83,10 @@ def plan_collection(
     estate: Estate,
     collection: str | None = None,
     *,
+    clusters: Sequence[str] = (),
     announce: Callable[[str], None] = lambda _: None,
 ) -> DataFrame:
-    """Plan every cluster of a collection, and keep plans and changes in the lake.
+    """Plan every cluster of a collection, or those named; keep plans and changes in the lake.
 
     Out: `plans`.
     """
@@ -93,7 +94,7 @@ def plan_collection(
     facts = join_tables(_read_state(lake, attempt))
     announce(f"planning {attempt.collection}")
     specs, commit = lake.read(tables.SPECS, attempt), read_commit(attempt.commit)
-    answers = plan_fleet(facts, specs, estate, commit).persist()
+    answers = plan_fleet(facts, specs, estate, commit, clusters).persist()
     made = start_attempt(attempt.collection, PLAN)
     lake.append(tables.PLANS, answers, made)
     lake.append(tables.CHANGES, split_changes(answers), made)

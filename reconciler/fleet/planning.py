@@ -76,14 +76,18 @@ def join_tables(state: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def plan_fleet(
-    facts: DataFrame, specs: DataFrame, estate: Estate, commit: Commit | None = None
+    facts: DataFrame,
+    specs: DataFrame,
+    estate: Estate,
+    commit: Commit | None = None,
+    clusters: Sequence[str] = (),
 ) -> DataFrame:
-    """Plan every cluster of the estate.
+    """Plan every cluster of the estate, or those named.
 
     In: `facts`, the rows of a collection or of live clusters; `specs`, and the commit that they
     were read at. Out: `plans`, and an array `changes` in each row.
     """
-    known = _gather(facts, estate, commit)
+    known = _gather(facts, estate, commit, clusters)
     here = F.col("cluster").isin(sorted(known.readings.keys() & known.entries))
     rows = facts.where(here & (F.col("table") != "brokers")).select(*_NEEDED)
     groups = rows.groupBy("cluster").cogroup(specs.where(here).groupBy("cluster"))
@@ -105,14 +109,16 @@ def _list_missing(session: SparkSession, clusters: Sequence[str]) -> DataFrame:
     return session.createDataFrame(pa.Table.from_pylist(rows, schema=_answer_schema()), _ANSWER)
 
 
-def _gather(facts: DataFrame, estate: Estate, commit: Commit | None) -> Known:
+def _gather(
+    facts: DataFrame, estate: Estate, commit: Commit | None, clusters: Sequence[str]
+) -> Known:
     few = facts.where(F.col("table").isin("readings", "brokers")).toArrow().to_pylist()
     brokers: dict[str, list[Mapping[str, Any]]] = {}
     for row in few:
         if row["table"] == "brokers":
             brokers.setdefault(row["cluster"], []).append(row)
     readings = settle_readings(row for row in few if row["table"] == "readings")
-    names = estate.declared or sorted(readings.keys() & estate.clusters)
+    names = clusters or estate.declared or sorted(readings.keys() & estate.clusters)
     entries = {name: replace(estate.clusters[name], client={}) for name in names}
     return Known(readings, brokers, entries, estate.findings, commit)
 

@@ -190,6 +190,35 @@ def test_the_rest_is_planned(spark: SparkSession, troubled: Troubled, tmp_path: 
     }
 
 
+def test_live_clusters_are_planned(troubled: Troubled, tmp_path: Path) -> None:
+    """Those that are named, and each as it is planned alone."""
+    chosen = [word for name in ("healthy", "down") for word in ("--cluster", name)]
+    words = [str(troubled.estate), "--lake", str(tmp_path / "lake"), "--out", str(tmp_path)]
+    code, said = run_job("plan", *words, "--live", *chosen)
+    assert code == 1
+    assert "2 clusters: 1 topic to change, 0 refused, 1 cluster not planned" in said
+    assert [path.name for path in tmp_path.glob("*.json")] == ["healthy.json"]
+    alone = tmp_path / "alone.json"
+    assert run(["plan", str(troubled.estate), "--cluster", "healthy", "--out", str(alone)]) == 0
+    assert (tmp_path / "healthy.json").read_text() == alone.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cluster", "healthy"], "--cluster says how clusters are read; add --live"),
+        (["--time-limit", "300"], "--time-limit says how clusters are read; add --live"),
+        (["--live", "--collection", WHEN], "--live makes a collection of its own"),
+    ],
+)
+def test_reading_is_asked_for_with_live(
+    troubled: Troubled, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = run_job("plan", str(troubled.estate), "--lake", str(troubled.lake), *words)
+    assert code == 64
+    assert said in capsys.readouterr().err
+
+
 def test_no_secret_is_kept_or_said(troubled: Troubled) -> None:
     kept = [str(pq.read_table(file).to_pylist()) for file in troubled.lake.rglob("*.parquet")]
     assert len(kept) > 5

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.fleet.options import (
-    announce,
     collection_option,
     engine_options,
     lake_option,
     open_lake,
+    plain_reasons,
     spark_job,
 )
 from reconciler.cli.terminal import paint
@@ -73,15 +73,16 @@ def command(
     from reconciler.fleet.jobs import audit_collection
 
     loaded = load_estate(estate)
-    with spark_job(engine) as session:
-        lake = open_lake(session, root, form)
-        made = audit_collection(lake, loaded, collection, announce=announce)
+    with spark_job(engine) as job:
+        lake = open_lake(job.session, root, form)
+        made = audit_collection(lake, loaded, collection, announce=job.announce)
         kept = select_findings(lake.read(tables.FINDINGS, made), Severity(severity), clusters)
         broken = summarise_findings(kept, show)
-        if output == "json":
+    if output == "json":
+        with plain_reasons():
             _print_json(made.collection, kept, broken)
-        else:
-            _print_text(made.collection, broken, Severity(severity))
+    else:
+        _print_text(made.collection, broken, Severity(severity))
     return 1 if count_severities(broken)[Severity.ERROR] else 0
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.fleet.options import (
-    announce,
     engine_options,
     lake_option,
     open_lake,
@@ -64,9 +63,9 @@ def command(
     from reconciler.fleet.jobs import trace_collections
 
     start = None if since is None else _read_since(since)
-    with spark_job(engine) as session:
-        lake = open_lake(session, root, form)
-        made = trace_collections(lake, start, announce=announce)
+    with spark_job(engine) as job:
+        lake = open_lake(job.session, root, form)
+        made = trace_collections(lake, start, announce=job.announce)
         parts = _select(lake, made, topic, clusters)
         told = {name: _take(rows, show) for name, rows in parts.items()}
     _print_part("what changed, the latest first", told["events"], _describe_event)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler.cli.terminal import print_note
+from reconciler.cli.terminal import working
 from reconciler.errors import FleetError, UsageError
 from reconciler.fleet.session import Engine, open_session
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -59,25 +61,54 @@ def engine_options(function: Callable[..., T]) -> Callable[..., T]:
     return wrapped
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A session that jobs run in, and whom they tell what they do."""
+
+    session: SparkSession
+    announce: Callable[[str], None]
+
+
 @contextmanager
-def spark_job(engine: Engine) -> Iterator[SparkSession]:
-    """Open a session, and tell what Spark reports in words instead of a traceback.
+def spark_job(engine: Engine) -> Iterator[Job]:
+    """Open a session, and show how far its work is where a person is looking.
 
     The session is left open: the JVM ends with this process, and `stop` waits a second.
     """
-    session = open_session(engine, announce)
-    from pyspark.errors import PySparkException
+    with working("starting Spark") as say, plain_reasons():
+        session, line = open_session(engine, say), _Line(say)
+        from reconciler.fleet.progress import watch_tasks
 
+        watched = watch_tasks(session, line.count) if sys.stderr.isatty() else nullcontext()
+        with watched:
+            yield Job(session, line.announce)
+
+
+@contextmanager
+def plain_reasons() -> Iterator[None]:
+    """Tell what Spark reports in words instead of a traceback. Errors: FleetError."""
     try:
-        yield session
-    except PySparkException as error:
+        yield
+    except Exception as error:
+        from pyspark.errors import PySparkException
+
+        if not isinstance(error, PySparkException):
+            raise
         raise FleetError(f"Spark gave up: {_first_reason(error)}") from error
 
 
-def announce(what: str) -> None:
-    """Say on stderr what a job does now."""
-    if sys.stderr.isatty():
-        print_note(f"{what} …")
+class _Line:
+    """The line on the screen that says what a job does, and how many of its tasks are done."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._what = say, "working"
+
+    def announce(self, what: str) -> None:
+        self._what = what
+        self._say(what)
+
+    def count(self, done: int, of: int) -> None:
+        self._say(f"{self._what}, {done} of {count(of, 'task')}")
 
 
 def open_lake(session: SparkSession, root: str, form: str) -> Lake:

@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.fleet.options import (
-    announce,
     collection_option,
     engine_options,
     lake_option,
     open_lake,
     spark_job,
 )
+from reconciler.cli.fleet.reading import (
+    Asked,
+    name_now,
+    prepare_reading,
+    reading_options,
+    refuse_asked,
+)
 from reconciler.cli.shelf import Shelf
 from reconciler.cli.terminal import paint
+from reconciler.errors import UsageError
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,15 +41,22 @@ PLANNED = "planned"
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
 @collection_option
+@click.option("--live", is_flag=True, help="Collect first, and plan that.")
+@reading_options
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Save the plans there."
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending.")
 @engine_options
+@click.pass_context
 def command(
+    context: click.Context,
+    *,
     estate: str,
     root: str,
     collection: str | None,
+    live: bool,
+    asked: Asked,
     out: Path | None,
     detailed_exitcode: bool,
     form: str,
@@ -55,13 +70,22 @@ def command(
     from reconciler.api import load_estate
     from reconciler.fleet.jobs import plan_collection
 
-    loaded = load_estate(estate)
+    if live and collection:
+        raise UsageError("--live makes a collection of its own; leave --collection away")
+    if not live:
+        refuse_asked(context)
+    reading = prepare_reading(estate, asked) if live else None
+    loaded = reading.estate if reading else load_estate(estate)
     shelf = None if out is None else Shelf(out, is_many=True)
     if shelf is not None:
         shelf.check()
-    with spark_job(engine) as session:
-        lake = open_lake(session, root, form)
-        plans = plan_collection(lake, loaded, collection, announce=announce)
+    with spark_job(engine) as job:
+        lake = open_lake(job.session, root, form)
+        if reading:
+            collection = reading.collect(lake, name_now(), job.announce).attempt.collection
+        plans = plan_collection(
+            lake, loaded, collection, clusters=asked.clusters, announce=job.announce
+        )
         rows = sorted(plans.collect(), key=lambda row: row["cluster"])
     _print_plans(rows)
     if shelf is not None:
@@ -80,8 +104,10 @@ def _print_plans(rows: Sequence[Row]) -> None:
     changed = sum(row["changed"] or 0 for row in rows)
     refused = sum(row["refused"] or 0 for row in rows)
     failed = sum(row["status"] != PLANNED for row in rows)
-    said = f"{len(rows)} clusters: {changed:,} topics to change, {refused:,} refused"
-    click.echo(f"\n{said}" + (f", {failed} clusters not planned" if failed else ""))
+    said = (
+        f"{count(len(rows), 'cluster')}: {count(changed, 'topic')} to change, {refused:,} refused"
+    )
+    click.echo(f"\n{said}" + (f", {count(failed, 'cluster')} not planned" if failed else ""))
 
 
 def _describe(row: Row) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.fleet.options import (
-    announce,
     collection_option,
     engine_options,
     lake_option,
@@ -46,9 +45,9 @@ def command(root: str, collection: str | None, out: Path, form: str, engine: Eng
     from reconciler.fleet.report.gather import gather_report
 
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    with spark_job(engine) as session:
-        lake = open_lake(session, root, form)
-        report = gather_report(lake, collection, made_at, announce)
+    with spark_job(engine) as job:
+        lake = open_lake(job.session, root, form)
+        report = gather_report(lake, collection, made_at, job.announce)
     page = render_page(report)
     write_whole(out, page)
     print_note(f"wrote {out}, {len(page.encode()) / 1e6:.1f} MB: {report.collection}")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.fleet.options import (
-    announce,
     engine_options,
     lake_option,
     open_lake,
@@ -60,10 +59,10 @@ def command(
     if estate is not None:
         _write_estate(size, estate)
     when = collection or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    with spark_job(engine) as session:
-        lake = open_lake(session, root, form)
+    with spark_job(engine) as job:
+        lake = open_lake(job.session, root, form)
         place = ROOT if estate is None else str(estate)
-        made = simulate_fleet(lake, size, when, root=place, announce=announce)
+        made = simulate_fleet(lake, size, when, root=place, announce=job.announce)
     counts = f"{clusters:,} clusters, {topics:,} topics, {partitions:,} partitions"
     click.echo(f"simulated {counts} (seed {seed}) as {made.collection} into {root}")
     return 0

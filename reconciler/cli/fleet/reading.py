@@ -1,0 +1,156 @@
+"""What `collect` and `plan --live` share: which clusters are read, and the specs beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from reconciler.cli.fleet.options import read_addresses
+from reconciler.cli.git import Checkout, GitError, read_commit
+from reconciler.cli.terminal import print_note
+from reconciler.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from reconciler.fleet.jobs import Collected
+    from reconciler.fleet.lake import Lake
+    from reconciler.fleet.source.spec_tree import Tree
+    from reconciler.model import Commit
+    from reconciler.spec import ClusterEntry, Estate
+
+T = TypeVar("T")
+
+_OPTIONS = {
+    "clusters": click.option(
+        "--cluster", "clusters", multiple=True, metavar="NAME", help="Read only these."
+    ),
+    "commit": click.option("--commit", metavar="REF", help="The specs as they are there, in git."),
+    "addresses": click.option(
+        "--bootstrap-servers", "addresses", multiple=True, metavar="NAME=HOST:PORT,…"
+    ),
+    "ranges": click.option(
+        "--ranges", type=click.IntRange(1, 1000), default=1, help="Split each cluster's topics."
+    ),
+    "time_limit": click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        default=300,
+        show_default=True,
+        metavar="SECONDS",
+        help="As long may the reading of a cluster take.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How clusters are to be read, as the command line says it."""
+
+    clusters: tuple[str, ...]
+    commit: str | None
+    addresses: tuple[str, ...]
+    ranges: int
+    time_limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Clusters to be read, and the tree of specs that goes with them."""
+
+    tree: Tree
+    estate: Estate
+    commit: Commit | None
+    chosen: Mapping[str, str]
+
+    def collect(self, lake: Lake, collection: str, announce: Callable[[str], None]) -> Collected:
+        """Read all of it into a lake."""
+        from reconciler.fleet.jobs import collect_fleet
+        from reconciler.fleet.lake import write_commit
+
+        facts, specs = _read(lake.session, self.chosen), _load_specs(lake.session, self.tree)
+        sha = write_commit(self.commit)
+        return collect_fleet(lake, facts, specs, collection, commit=sha, announce=announce)
+
+
+def reading_options(function: Callable[..., T]) -> Callable[..., T]:
+    """Add the options that say how clusters are read; they arrive as one `asked`."""
+
+    @wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> T:
+        asked = Asked(**{name: options.pop(name) for name in _OPTIONS})
+        return function(*arguments, asked=asked, **options)
+
+    for option in reversed(_OPTIONS.values()):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def name_now() -> str:
+    """Return the name of a collection that is made now."""
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def refuse_asked(context: click.Context) -> None:
+    """Refuse options of reading where nothing is read. Errors: UsageError."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name in _OPTIONS and source is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} says how clusters are read; add --live")
+
+
+def prepare_reading(path: str, asked: Asked) -> Reading:
+    """Find what is to be read, before Spark is started for it. Errors: ReconcilerError."""
+    from reconciler.fleet.source.kafka_metadata import choose_clusters
+    from reconciler.fleet.source.spec_tree import find_tree
+
+    read_at = _find_commit(path, asked.commit)
+    tree = find_tree(path, read_at.sha if asked.commit and read_at else None)
+    estate = tree.load()
+    addresses = read_addresses(asked.addresses)
+    entries = _choose_entries(estate, asked.clusters)
+    chosen = choose_clusters(entries, addresses, asked.ranges, asked.time_limit)
+    return Reading(tree, estate, read_at, chosen)
+
+
+def _choose_entries(estate: Estate, clusters: Sequence[str]) -> list[ClusterEntry]:
+    from reconciler.api import find_cluster
+
+    if not (clusters or estate.declared):
+        raise UsageError("clusters.yaml names no cluster, so there is no fleet")
+    return [find_cluster(estate, name) for name in clusters or estate.declared]
+
+
+def _find_commit(estate: str, ref: str | None) -> Commit | None:
+    """Return the commit that was asked for, or the one that the files lie at, if git can tell."""
+    from reconciler.model import Commit
+
+    if ref is not None:
+        return Commit(Checkout(Path(estate)).find_commit(ref))
+    try:
+        return read_commit(Path(estate))
+    except GitError as error:
+        if error.is_surprising:
+            print_note(f"the collection names no commit of its specs: {error}")
+        return None
+
+
+def _read(session: SparkSession, chosen: Mapping[str, str]) -> DataFrame:
+    from reconciler.fleet.source.kafka_metadata import KafkaMetadata
+
+    session.dataSource.register(KafkaMetadata)
+    return session.read.format(KafkaMetadata.name()).options(**chosen).load()
+
+
+def _load_specs(session: SparkSession, tree: Tree) -> DataFrame:
+    from reconciler.fleet.source.spec_tree import SpecTree
+
+    session.dataSource.register(SpecTree)
+    return session.read.format(SpecTree.name()).options(**tree.list_options()).load()
