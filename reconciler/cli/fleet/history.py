@@ -159,9 +159,11 @@ def _show(value: str | None) -> str:
 
 
 def _describe_drift(row: Row) -> tuple[str, ...]:
-    state = "pending since" if row["pending"] else f"until {row['gone_in']} from"
-    lasted = f"{_show_span(row['lasted_s'])} in {row['plans']} plan{'s' * (row['plans'] != 1)}"
-    return row["cluster"], row["topic"], row["action"], f"{state} {row['first_seen']}", lasted
+    seen = f"since {row['first_seen']}"
+    if not row["pending"]:
+        seen = f"from {row['first_seen']} until {row['gone_in']}"
+    lasted = f"{_show_span(row['lasted_s'])} in {count(row['plans'], 'plan')}"
+    return row["cluster"], row["topic"], row["action"], seen, lasted
 
 
 def _describe_growth(row: Row) -> tuple[str, ...]:

@@ -145,7 +145,7 @@ class Listings:
         most = max((row.leader_skew for row in kept.rows), default=0)
         most_replicas = max((row.replica_skew for row in kept.rows), default=0)
         columns = (
-            Column("topic", "Topic"),
+            Column("topic", "Topic", style="name"),
             Column("cluster", "Cluster", style="brief"),
             _number("partitions", "Partitions"),
             _number("leaders", "Leader skew"),
@@ -171,7 +171,7 @@ class Listings:
         """List what the plans change and refuse."""
         kept = self.report.changes
         columns = (
-            Column("topic", "Topic"),
+            Column("topic", "Topic", style="name"),
             Column("cluster", "Cluster", style="brief"),
             Column("action", "Action"),
             Column("change", "Change", style="long"),
@@ -211,18 +211,20 @@ class Listings:
 
     def findings(self) -> Listing:
         """List the gravest findings of the audit."""
-        names = ("severity", "cluster", "topic", "rule", "what", "evidence", "way_out")
-        titles = {"way_out": "What to do"}
-        long = {"what", "evidence", "way_out"}
-        columns = tuple(
-            Column(name, titles.get(name, name.title()), style="long" if name in long else "")
-            for name in names
+        columns = (
+            Column("severity", "Severity"),
+            Column("cluster", "Cluster", style="brief"),
+            Column("topic", "Topic", style="name"),
+            Column("rule", "Rule", style="brief"),
+            Column("what", "What", style="long"),
+            Column("evidence", "Evidence", style="long"),
+            Column("way_out", "What to do", style="long"),
         )
         audit = self.report.audit
         rows = tuple(
             tuple(
-                self._name(found.cluster) if name == "cluster" else Cell(getattr(found, name))
-                for name in names
+                self._name(found.cluster) if c.key == "cluster" else Cell(getattr(found, c.key))
+                for c in columns
             )
             for found in (audit.findings.rows if audit else ())
         )
