@@ -140,7 +140,10 @@ def _options(announce: Callable[[str], None], *, quick: bool) -> dict[str, str]:
 
 
 def _share(archive: Path | None) -> tuple[str, ...]:
-    return () if archive is None else (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off")
+    """Share classes where that works; where not, say so in the log and not among the results."""
+    if archive is None:
+        return ()
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=warning:stderr")
 
 
 def _configure(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

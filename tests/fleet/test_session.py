@@ -42,6 +42,27 @@ def test_the_runtime_of_the_extra_serves_where_there_is_no_java(tmp_path: Path) 
     assert (done.stdout, done.stderr) == ("3\n", "")
 
 
+@pytest.mark.fleet
+@pytest.mark.slow
+def test_an_archive_that_does_not_fit_is_no_result(tmp_path: Path) -> None:
+    """With another class path Java cannot use it, and would say so on stdout."""
+    (tmp_path / "conf").mkdir()
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    environment.pop("CI", None)
+    for more in ({}, {"SPARK_CONF_DIR": str(tmp_path / "conf")}):
+        done = subprocess.run(
+            [sys.executable, "-c", JOB],
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout, done.stderr) == ("3\n", "")
+        assert [*tmp_path.rglob("*.jsa")]
+    (log,) = tmp_path.rglob("spark.log")
+    assert "Unable to use shared archive" in log.read_text()
+
+
 def test_no_archive_is_made_on_a_machine_of_a_ci(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
