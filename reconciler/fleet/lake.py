@@ -5,7 +5,8 @@
 
 An attempt that was brought to its end is named in `collections`, last of all; what is named
 nowhere is never read. Collecting again under the same name is one more attempt, and the newest
-counts. So nothing has to be renamed or replaced, and Parquet, Delta and Iceberg serve alike.
+counts. So nothing has to be renamed or replaced, and Parquet, Delta and Iceberg serve alike; tables
+of Iceberg are named by a catalogue, and not by where they lie.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from reconciler.fleet import tables
 from reconciler.model import Commit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.types import StructType
 
     from reconciler.fleet.tables import Table
 
@@ -34,6 +36,8 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 _DIRTY = "-dirty"
 PARTITIONED_BY = ("date", "attempt", "cluster")
+OF_A_CATALOGUE = frozenset({"iceberg"})
+"""Formats whose tables are found by name; the root is then a namespace of Spark's catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def read_commit(text: str | None) -> Commit | None:
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """A directory of tables, local or of any file system that Spark reaches."""
+    """A directory of tables, local or of any file system that Spark reaches; or a namespace."""
 
     session: SparkSession
     root: str
@@ -88,17 +92,14 @@ class Lake:
         placed = rows.select(*table.columns).withColumns(
             {"date": F.lit(attempt.date), "attempt": F.lit(attempt.id)}
         )
-        writer = placed.write.format(self.form).mode("append").partitionBy(*PARTITIONED_BY)
-        writer.save(self._place(table))
+        self._save(placed.write.partitionBy(*PARTITIONED_BY), table)
 
     def finish(self, attempt: Attempt, clusters: int, commit: str | None) -> None:
         """Let an attempt be seen, in place of earlier ones of the same collection."""
         finished_at = datetime.now(UTC).isoformat(timespec="microseconds")
         row = (attempt.collection, attempt.what, attempt.id, finished_at, commit, clusters)
         rows = self.session.createDataFrame([row], tables.COLLECTIONS.schema)
-        rows.coalesce(1).write.format(self.form).mode("append").save(
-            self._place(tables.COLLECTIONS)
-        )
+        self._save(rows.coalesce(1).write, tables.COLLECTIONS)
         self._remove_superseded(attempt)
 
     def list_attempts(self, what: str = STATE) -> tuple[Attempt, ...]:
@@ -122,7 +123,7 @@ class Lake:
 
     def find_commit(self, attempt: Attempt) -> str | None:
         """Return the commit whose specs an attempt has, as it was named, if it was."""
-        kept = self.session.read.format(self.form).load(self._place(tables.COLLECTIONS))
+        kept = self._open(tables.COLLECTIONS)
         rows = kept.where(kept["attempt"] == attempt.id).select("commit").collect()
         return rows[0]["commit"] if rows else None
 
@@ -142,24 +143,26 @@ class Lake:
     def _load(self, table: Table, attempts: list[Attempt]) -> DataFrame:
         """Load some attempts: directory by directory, where the format is one of directories."""
         if self.form != "parquet":
-            return self.session.read.format(self.form).load(self._place(table))
+            return self._try(table, lambda: self._open(table))
         frames = [self._load_directory(table, attempt) for attempt in attempts]
         return reduce(lambda a, b: a.unionByName(b), frames)
 
     def _load_directory(self, table: Table, attempt: Attempt) -> DataFrame:
         """Load what an attempt wrote; where it had no rows, there is no directory either."""
-        from pyspark.errors import AnalysisException
-        from pyspark.sql.types import StringType, StructField, StructType
-
-        beside = [StructField(name, StringType()) for name in ("date", "attempt")]
-        schema = StructType([*table.schema.fields, *beside])  # `add` would change the declaration
         place = self._place(table)
-        reader = self.session.read.schema(schema).option("basePath", place)
+        reader = self.session.read.schema(_place_beside(table)).option("basePath", place)
+        path = f"{place}/date={attempt.date}/attempt={attempt.id}"
+        return self._try(table, lambda: reader.parquet(path))
+
+    def _try(self, table: Table, load: Callable[[], DataFrame]) -> DataFrame:
+        """Load rows, none where nobody has written any."""
+        from pyspark.errors import AnalysisException
+
         try:
-            rows = reader.parquet(f"{place}/date={attempt.date}/attempt={attempt.id}")
-            rows.schema  # noqa: B018  # Connect finds the directory missing only when asked
+            rows = load()
+            rows.schema  # noqa: B018  # Connect finds out only when asked
         except AnalysisException:
-            return self.session.createDataFrame([], schema)
+            return self.session.createDataFrame([], _place_beside(table))
         return rows
 
     def _list_newest(self, what: str) -> Mapping[str, Attempt]:
@@ -167,7 +170,7 @@ class Lake:
         from pyspark.errors import AnalysisException
 
         try:
-            kept = self.session.read.format(self.form).load(self._place(tables.COLLECTIONS))
+            kept = self._open(tables.COLLECTIONS)
             rows = kept.where(kept["what"] == what).collect()
         except AnalysisException:
             return {}
@@ -175,8 +178,23 @@ class Lake:
         found = (Attempt(r["collection"], what, r["attempt"], r["commit"]) for r in ordered)
         return {attempt.collection: attempt for attempt in found}
 
+    def _save(self, writer: DataFrameWriter, table: Table) -> None:
+        """Add rows to a table, which is made where it is not there yet."""
+        adding = writer.format(self.form).mode("append")
+        if self.form in OF_A_CATALOGUE:
+            adding.saveAsTable(self._place(table))
+        else:
+            adding.save(self._place(table))
+
+    def _open(self, table: Table) -> DataFrame:
+        """Open a whole table, every attempt in it. Errors: AnalysisException where it is not."""
+        if self.form in OF_A_CATALOGUE:
+            return self.session.read.table(self._place(table))
+        return self.session.read.format(self.form).load(self._place(table))
+
     def _place(self, table: Table) -> str:
-        return f"{self.root.rstrip('/')}/{table.name}"
+        separator = "." if self.form in OF_A_CATALOGUE else "/"
+        return f"{self.root.rstrip('/')}{separator}{table.name}"
 
     def _remove_superseded(self, attempt: Attempt) -> None:
         """Take away what earlier attempts at the same collection left, on a local disk."""
@@ -187,3 +205,11 @@ class Lake:
         for directory in sorted(root.glob(pattern)):
             if directory.name != f"attempt={attempt.id}":
                 shutil.rmtree(directory, ignore_errors=True)
+
+
+def _place_beside(table: Table) -> StructType:
+    """Return the columns of a table and those that say which attempt a row is of."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    beside = [StructField(name, StringType()) for name in ("date", "attempt")]
+    return StructType([*table.schema.fields, *beside])  # `add` would change the declaration

@@ -29,7 +29,7 @@ lake_option = click.option(
     "root",
     required=True,
     metavar="DIR",
-    help="Where collections are kept: a directory, or what else Spark can write to.",
+    help="Where collections are kept: a directory, what else Spark can write to, or a namespace.",
 )
 collection_option = click.option(
     "--collection", metavar="WHEN", help="Which, as 20261121T030000Z.  [default: the latest]"
@@ -115,10 +115,10 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
     """Return the lake, whose place Spark is told in full where it is on this machine."""
     from pathlib import Path
 
-    from reconciler.fleet.lake import Lake
+    from reconciler.fleet.lake import OF_A_CATALOGUE, Lake
 
-    place = root if "://" in root else str(Path(root).absolute())
-    return Lake(session, place, form)
+    is_elsewhere = "://" in root or form in OF_A_CATALOGUE
+    return Lake(session, root if is_elsewhere else str(Path(root).absolute()), form)
 
 
 def read_addresses(pairs: tuple[str, ...]) -> Mapping[str, str]:
