@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fleets import frame
 
+from reconciler.cli.app import run
 from reconciler.errors import FleetError
 from reconciler.fleet import tables
 from reconciler.fleet.lake import PLAN, Lake, read_commit, start_attempt, write_commit
@@ -130,6 +131,17 @@ class TestCollections:
         collect(lake, 1)
         with pytest.raises(FleetError, match=f"the latest are: {WHEN}"):
             lake.find_attempt("20200101T000000Z")
+
+    def test_a_format_that_spark_lacks_is_told_in_words(
+        self, lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Java's error has no Python of its own: it must not end in a traceback."""
+        (tmp_path / "clusters.yaml").write_text("version: 1\nclusters: {one: {}}\n")
+        words = ["--lake", lake.root, "--lake-format", "no.such.format"]
+        assert run(["fleet", "plan", str(tmp_path), *words]) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("error: Spark gave up: [DATA_SOURCE_NOT_FOUND]")
+        assert said.count("\n") == 1
 
 
 KILLED = """

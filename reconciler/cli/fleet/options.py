@@ -75,25 +75,24 @@ def spark_job(engine: Engine) -> Iterator[Job]:
 
     The session is left open: the JVM ends with this process, and `stop` waits a second.
     """
-    with working("starting Spark") as say, plain_reasons():
+    with working("starting Spark") as say:
         session, line = open_session(engine, say), _Line(say)
         from reconciler.fleet.progress import watch_tasks
 
         watched = watch_tasks(session, line.count) if sys.stderr.isatty() else nullcontext()
-        with watched:
+        with plain_reasons(), watched:
             yield Job(session, line.announce)
 
 
 @contextmanager
 def plain_reasons() -> Iterator[None]:
     """Tell what Spark reports in words instead of a traceback. Errors: FleetError."""
+    from py4j.protocol import Py4JError  # what Spark has no exception of its own for
+    from pyspark.errors import PySparkException
+
     try:
         yield
-    except Exception as error:
-        from pyspark.errors import PySparkException
-
-        if not isinstance(error, PySparkException):
-            raise
+    except (PySparkException, Py4JError) as error:
         raise FleetError(f"Spark gave up: {_first_reason(error)}") from error
 
 
@@ -133,4 +132,9 @@ def _first_reason(error: Exception) -> str:
     """Return the line that says what went wrong, not where in Spark it did."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("reconciler.errors.")]
-    return ours[-1].partition(": ")[2] if ours else lines[0] if lines else repr(error)
+    if ours:
+        return ours[-1].partition(": ")[2]
+    javas = [line for line in lines if line.startswith(": ")]  # after what was called
+    if javas:
+        return javas[0].removeprefix(": ").partition(": ")[2] or javas[0]
+    return lines[0] if lines else repr(error)
