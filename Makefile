@@ -73,7 +73,7 @@ bench-apply: $(READY)  ## Creating 1,000 and 5,000 topics beside the smallest sc
 bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
 
-bench-fleet: $(READY)  ## Simulate, read and plan fleets of 1, 3 and 7 million partitions.
+bench-fleet: $(READY)  ## Simulate, plan and audit fleets of 1, 3 and 7 million partitions.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
 

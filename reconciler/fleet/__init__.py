@@ -9,3 +9,6 @@ same diff and placement that `reconciler plan` runs. Only the DataFrame API is u
 runs on a local session, a Spark cluster or Spark Connect alike.
 Forbidden here: any write to Kafka. Spark repeats tasks; applying belongs to one process.
 """
+
+READ, PLANNED = "read", "planned"
+"""The `status` of a reading, and of a plan, that went well; of another it is a rule's name."""

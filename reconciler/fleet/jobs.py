@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reconciler.fleet import tables
+from reconciler.fleet import READ, tables
 from reconciler.fleet.audit import audit_fleet, make_expectations
 from reconciler.fleet.history import (
     describe_topics,
@@ -18,7 +18,7 @@ from reconciler.fleet.history import (
 from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, Attempt, read_commit, start_attempt
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
 from reconciler.fleet.rows import make_table
-from reconciler.fleet.source.kafka_metadata import READ, settle_readings
+from reconciler.fleet.source.kafka_metadata import settle_readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

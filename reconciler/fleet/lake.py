@@ -121,12 +121,6 @@ class Lake:
         known = ", ".join(attempt.collection for attempt in attempts[-5:])
         raise FleetError(f"{self.root} holds no {what} of {collection}; the latest are: {known}")
 
-    def find_commit(self, attempt: Attempt) -> str | None:
-        """Return the commit whose specs an attempt has, as it was named, if it was."""
-        kept = self._open(tables.COLLECTIONS)
-        rows = kept.where(kept["attempt"] == attempt.id).select("commit").collect()
-        return rows[0]["commit"] if rows else None
-
     def read(self, table: Table, attempt: Attempt) -> DataFrame:
         """Return a table as a collection has it, in exactly the declared columns."""
         return self.read_all(table, [attempt]).select(*table.columns)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reconciler.fleet import PLANNED
 from reconciler.plan import encode_plan, fingerprint_plan, steps_of, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reconciler.model import Plan, PlannedTopic, TopicImage
-
-PLANNED = "planned"
 
 
 def describe_plan(plan: Plan) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from reconciler import api
 from reconciler.errors import FindingsError, ReconcilerError
-from reconciler.fleet import tables
+from reconciler.fleet import READ, tables
 from reconciler.fleet.outcome import describe_changes, describe_plan
 from reconciler.fleet.rows import read_specs, read_state
-from reconciler.fleet.source.kafka_metadata import READ, settle_readings
+from reconciler.fleet.source.kafka_metadata import settle_readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

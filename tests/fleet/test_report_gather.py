@@ -15,7 +15,7 @@ from reconciler.fleet.jobs import collect_fleet, plan_collection
 from reconciler.fleet.lake import Lake
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.report.contents import DriftPoint, Planned, Report, Standing
-from reconciler.fleet.report.findings import summarise_findings
+from reconciler.fleet.report.findings import gather_findings
 from reconciler.fleet.report.gather import gather_report
 from reconciler.fleet.report.measures import measure_topics
 from reconciler.fleet.rows import make_table, write_specs, write_state
@@ -162,14 +162,14 @@ def test_skew_is_what_the_measure_of_placements_says(spark: SparkSession) -> Non
 
 
 def test_findings_are_counted_by_rule_and_the_gravest_kept_first(spark: SparkSession) -> None:
-    columns = "cluster string, topic string, rule string, severity string"
+    columns = "cluster string, topic string, subject string, rule string, severity string"
     columns += ", evidence map<string, string>, what string, way_out string"
     found = [
-        ("prod", "b", "unowned", "note", {}, "nobody owns it", "name an owner"),
-        ("test", "a", "lags", "error", {"in_sync": "1"}, "a replica lags", "look at broker 2"),
-        ("prod", "a", "lags", "error", {"in_sync": "2", "at": "x"}, "a replica lags", "look"),
+        ("prod", "b", "b", "unowned", "note", {}, "nobody owns it", "name an owner"),
+        ("test", "a", "a", "lags", "error", {"in_sync": "1"}, "a replica lags", "look at broker 2"),
+        ("prod", "a", "a", "lags", "error", {"in_sync": "2", "at": "x"}, "a replica lags", "look"),
     ]
-    audit = summarise_findings(spark.createDataFrame(found, columns))
+    audit = gather_findings(spark.createDataFrame(found, columns))
     counts = [(rule.rule, rule.findings, rule.clusters) for rule in audit.rules]
     assert counts == [("lags", 2, 2), ("unowned", 1, 1)]
     assert [(line.cluster, line.evidence) for line in audit.findings.rows] == [

@@ -14,6 +14,7 @@ from reconciler.cli.fleet.reading import (
     reading_options,
 )
 from reconciler.cli.terminal import paint
+from reconciler.fleet import READ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,13 +49,13 @@ def command(
         done = reading.collect(open_lake(job.session, root, form), when, job.announce)
     _print_readings(done.readings)
     click.echo(f"\ncollected {done.attempt.collection} into {root}")
-    return 0 if all(row["status"] == "read" for row in done.readings) else 1
+    return 0 if all(row["status"] == READ for row in done.readings) else 1
 
 
 def _print_readings(readings: Sequence[Mapping[str, Any]]) -> None:
     width = max(len(row["cluster"]) for row in readings)
     for row in readings:
-        well = row["status"] == "read"
+        well = row["status"] == READ
         said = f"{row['read_ms'] / 1000:.1f} s" if well else row["error"]
         status = paint("green" if well else "red", f"{row['status']:<16}")
         click.echo(f"{row['cluster']:<{width}}  {status}  {said}", color=True)

@@ -24,6 +24,7 @@ from reconciler.cli.fleet.reading import (
 from reconciler.cli.shelf import Shelf
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
+from reconciler.fleet import PLANNED
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from reconciler.fleet.session import Engine
 
 PENDING = 2
-PLANNED = "planned"
 
 
 @click.command()

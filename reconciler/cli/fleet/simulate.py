@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,9 @@ from reconciler.cli.fleet.options import (
     open_lake,
     spark_job,
 )
+from reconciler.cli.fleet.reading import name_now
 from reconciler.cli.terminal import print_note
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from reconciler.fleet.session import Engine
@@ -58,12 +59,14 @@ def command(
     size = FleetSize(clusters, topics, partitions, seed)
     if estate is not None:
         _write_estate(size, estate)
-    when = collection or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    when = collection or name_now()
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
         place = ROOT if estate is None else str(estate)
         made = simulate_fleet(lake, size, when, root=place, announce=job.announce)
-    counts = f"{clusters:,} clusters, {topics:,} topics, {partitions:,} partitions"
+    counts = ", ".join(
+        map(count, (clusters, topics, partitions), ("cluster", "topic", "partition"))
+    )
     click.echo(f"simulated {counts} (seed {seed}) as {made.collection} into {root}")
     return 0
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
+from reconciler.fleet import READ
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-READ = "read"
 
 
 def describe_clusters(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
+from reconciler.fleet import READ
 from reconciler.fleet.audit.checks import Check, say
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def check_readings() -> Iterator[Check]:
     """Check what a collection says of its clusters. In: `readings`."""
     yield Check(
         "cluster-unread",
-        F.col("status") != "read",
+        F.col("status") != READ,
         F.coalesce("error", "status"),
         evidence={"status": F.col("status"), "read_ms": F.col("read_ms")},
         subject="cluster",

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import tables
+from reconciler.fleet import PLANNED, tables
 from reconciler.fleet.history.readings import number_readings, seconds_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PLANNED = "planned"
 REMARK = "note"
 KEY = ("cluster", "topic", "action")
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
+from reconciler.fleet import READ
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-READ = "read"
 WHEN = "yyyyMMdd'T'HHmmss'Z'"
 
 

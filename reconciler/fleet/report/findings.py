@@ -1,4 +1,4 @@
-"""What an audit of the same collection found, where the lake holds one."""
+"""What an audit of the same collection found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.errors import Severity
-from reconciler.fleet import tables
 from reconciler.fleet.report.contents import MOST_ROWS, Audit, FindingLine, Kept, RuleCount
 from reconciler.fleet.report.words import cut
 
@@ -16,27 +15,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from reconciler.fleet.lake import Attempt, Lake
-
-AUDIT = "audit"
-FINDINGS = "findings"
 MOST_RULES = 100
 
 
-def gather_audit(lake: Lake, attempt: Attempt) -> Audit | None:
-    """Return what the audit of a collection found; None where there was none."""
-    made = [a for a in lake.list_attempts(AUDIT) if a.collection == attempt.collection]
-    table = tables.TABLES.get(FINDINGS)
-    if not made or table is None:
-        return None
-    return summarise_findings(lake.read(table, made[0]))
-
-
-def summarise_findings(findings: DataFrame) -> Audit:
+def gather_findings(findings: DataFrame) -> Audit:
     """Count every rule, and keep the gravest findings.
 
-    In: cluster, topic, rule, severity, evidence, what, way_out; `subject`, if it is there, names
-    what is no topic.
+    In: `findings`, whose `subject` names what is no topic.
     """
     counted = findings.groupBy("rule", "severity").agg(
         F.count("rule").alias("findings"), F.countDistinct("cluster").alias("clusters")
@@ -55,7 +40,7 @@ def _rank() -> Column:
 
 def _describe(row: Mapping[str, Any]) -> FindingLine:
     texts = ("cluster", "topic", "rule", "severity", "evidence", "what", "way_out")
-    found = {**row, "topic": row["topic"] or row.get("subject")}
+    found = {**row, "topic": row["topic"] or row["subject"]}
     return FindingLine(**{name: cut(_spell(found[name])) for name in texts})
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import tables
-from reconciler.fleet.lake import PLAN
-from reconciler.fleet.outcome import PLANNED
+from reconciler.fleet import PLANNED, READ, tables
+from reconciler.fleet.lake import AUDIT, PLAN
 from reconciler.fleet.report.contents import (
     MOST_BROKERS,
     MOST_CLUSTERS,
@@ -27,7 +26,7 @@ from reconciler.fleet.report.contents import (
     TopicSkew,
     Totals,
 )
-from reconciler.fleet.report.findings import gather_audit
+from reconciler.fleet.report.findings import gather_findings
 from reconciler.fleet.report.measures import count_loads, measure_topics
 from reconciler.fleet.report.words import cut, describe_change
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from reconciler.fleet.lake import Attempt, Lake
 
-READ = "read"
 ACTIONS = ("refuse", "delete", "update", "create")
 """What a plan does to a topic, what wants a look first."""
 
@@ -58,7 +56,7 @@ def gather_report(
     Cost: one pass over the partitions for the brokers, one for the topics.
     """
     attempt = lake.find_attempt(collection)
-    planned = _find(lake, attempt, PLAN)
+    planned, audited = (_find(lake, attempt, what) for what in (PLAN, AUDIT))
     announce(f"counting what the brokers of {attempt.collection} hold")
     clusters = _gather_clusters(lake, attempt, planned)
     announce("following the drift")
@@ -72,13 +70,13 @@ def gather_report(
     return Report(
         collection=attempt.collection,
         made_at=made_at,
-        commit=lake.find_commit(attempt),
+        commit=attempt.commit,
         totals=_sum(clusters),
         clusters=Kept(_bound_brokers(shown), len(clusters)),
         drift=drift,
         topics=topics,
         changes=_list_changes(changes),
-        audit=gather_audit(lake, attempt),
+        audit=gather_findings(lake.read(tables.FINDINGS, audited)) if audited else None,
     )
 
 

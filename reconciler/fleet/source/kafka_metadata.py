@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, InputPartition
 
 from reconciler.errors import ClusterError, Finding, FindingsError, Location, ReconcilerError
-from reconciler.fleet import tables
+from reconciler.fleet import READ, tables
 from reconciler.fleet.rows import arrow_schema, make_table, write_notes, write_state
 from reconciler.spec import ClusterEntry
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-READ = "read"
 UNREADABLE = "unreadable"
 BATCH_ROWS = 50_000
 LIMIT_S = 300.0

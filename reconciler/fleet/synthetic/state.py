@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reconciler.fleet import tables
+from reconciler.fleet import READ, tables
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.synthetic.specs import KAFKA_VERSION, choose_config
 from reconciler.fleet.synthetic.topics import PROFILES, Drift
@@ -28,7 +28,7 @@ def write_reading(shape: ClusterShape) -> pa.Table:
     """Return the row of `readings`, which says that the cluster is synthetic."""
     row = {
         "cluster": shape.name,
-        "status": "read",
+        "status": READ,
         "cluster_id": shape.cluster_id,
         "kafka_version": KAFKA_VERSION,
         "defaults": [*_list_defaults().items()],
