@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SpecError, UsageError
+from reconciler.files import write_file
 from reconciler.spec import load_estate
 from reconciler.spec.files import find_files, show_path
 
@@ -88,11 +89,9 @@ def write_texts(estate: Path, texts: Mapping[str, str]) -> None:
     """Write files of an estate, each whole or not at all. Errors: UsageError."""
     for name, text in sorted(texts.items()):
         path = (estate / name).resolve()  # through a link, to the file that it means
-        partial = path.with_name(f".{path.name}.partial")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_bytes(text.encode())
-            partial.replace(path)
+            write_file(path, text)
         except OSError as error:
             shown = show_path(estate / name)
             raise UsageError(f"{shown} cannot be written: {error.strerror}") from error

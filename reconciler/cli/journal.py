@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from reconciler.cli.terminal import print_note
 from reconciler.errors import AuditError, UsageError
+from reconciler.files import open_to_append
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +109,7 @@ class Journal:
 def _open(path: Path) -> BinaryIO:
     """Open a file so that each line reaches it at once and whole, whatever ends this process."""
     try:
-        return path.open("ab", buffering=0)
+        return open_to_append(path)
     except OSError as error:
         raise UsageError(f"cannot write the journal {path}: {error.strerror}") from error
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler import api
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
+from reconciler.files import write_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,10 +57,8 @@ class Shelf:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file: whole, or not at all. Errors: UsageError."""
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        write_file(path, text)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
+from reconciler.files import open_to_append
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ def _summarise(plan: Plan, saved: str | None, path: Path, share: int) -> None:
 
 def _append(path: Path, text: str) -> None:
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
+        with open_to_append(path) as file:
+            file.write(text.encode())
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error

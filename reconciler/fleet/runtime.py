@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError, SandboxError
+from reconciler.files import appearing
 from reconciler.sandbox.java import find_java
-from reconciler.sandbox.places import appearing, cache_directory
+from reconciler.sandbox.places import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +80,9 @@ def _make_launcher(java: Java) -> Path:
     home = cache_directory("java") / hashlib.sha256(text.encode()).hexdigest()[:20]
     launcher = home / "bin" / "java"
     if not launcher.exists():
-        with appearing(launcher) as temporary:
-            temporary.write_text(text)
-            temporary.chmod(0o700)
+        launcher.parent.mkdir(parents=True, exist_ok=True)
+        with appearing(launcher, mode=0o700) as file:
+            file.write(text.encode())
     return home
 
 
@@ -107,7 +108,8 @@ def _make_once(archive: Path, announce: Callable[[str], None]) -> None:
             return
         announce("preparing faster starts of Spark (once on this machine)")
         try:
-            with appearing(archive) as temporary:
+            with appearing(archive) as file:
+                temporary = Path(file.name)
                 temporary.unlink()  # the JVM refuses to write over a file
                 _train(temporary)
         except (OSError, subprocess.SubprocessError) as error:

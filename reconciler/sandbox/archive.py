@@ -11,17 +11,17 @@ import hashlib
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
+from reconciler.files import appearing
 from reconciler.model import Broker
 from reconciler.sandbox.embedded import EmbeddedCluster
-from reconciler.sandbox.places import appearing, cache_directory
+from reconciler.sandbox.places import cache_directory
 from reconciler.sandbox.request import NOTHING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from reconciler.sandbox.java import Java
     from reconciler.sandbox.launch import Launch
     from reconciler.sandbox.progress import Progress
@@ -123,7 +123,8 @@ def _make_archive(archive: Path, launch: Launch, request: ClusterRequest, direct
     )
     training_directory = directory / "training"
     training_directory.mkdir()
-    with appearing(archive) as temporary:
+    with appearing(archive) as file:
+        temporary = Path(file.name)
         temporary.unlink()  # the JVM refuses to write over a file
         recording = launch.adding(_to_write(launch.java, temporary))
         cluster = EmbeddedCluster(training, recording, training_directory)

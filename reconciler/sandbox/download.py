@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, BinaryIO
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.places import appearing
+from reconciler.files import appearing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,26 +97,27 @@ class _Transfer:
 
     def _receive(self, jar: Jar, url: str) -> None:
         """Bring one jar into its place, or raise and leave nothing."""
+        path = self.directory / jar.path
+        path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            appearing(self.directory / jar.path) as temporary,
+            appearing(path) as file,
             urllib.request.urlopen(url, timeout=TIMEOUT_S) as response,  # noqa: S310
         ):
-            counted, sha256 = self._copy(response, temporary)
+            counted, sha256 = self._copy(response, file)
             if sha256 != jar.sha256:
                 self._count(-counted)
                 raise _BadJarError(f"{counted} bytes came that are not the pinned jar")
 
-    def _copy(self, response: BinaryIO, target: Path) -> tuple[int, str]:
+    def _copy(self, response: BinaryIO, file: BinaryIO) -> tuple[int, str]:
         """Write what comes until it ends or all is halted; return its length and hash."""
         counted = 0
         digest = hashlib.sha256()
         try:
-            with target.open("wb") as file:
-                while not self.halt.is_set() and (chunk := response.read(CHUNK_BYTES)):
-                    file.write(chunk)
-                    digest.update(chunk)
-                    counted += len(chunk)
-                    self._count(len(chunk))
+            while not self.halt.is_set() and (chunk := response.read(CHUNK_BYTES)):
+                file.write(chunk)
+                digest.update(chunk)
+                counted += len(chunk)
+                self._count(len(chunk))
         except BaseException:
             self._count(-counted)
             raise

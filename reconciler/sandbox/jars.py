@@ -9,14 +9,14 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.places import appearing, cache_directory
+from reconciler.files import appearing
+from reconciler.sandbox.places import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,12 +109,14 @@ def _is_cached(jar: Jar, directory: Path) -> bool:
 def _take_from_maven(jar: Jar, directory: Path) -> bool:
     """Copy a jar out of the user's Maven repository if that holds the very same one."""
     repository = os.environ.get("M2_REPO") or Path.home() / ".m2" / "repository"
-    source = Path(repository) / jar.path
+    path = directory / jar.path
     try:
-        if hashlib.sha256(source.read_bytes()).hexdigest() != jar.sha256:
-            return False
-        with appearing(directory / jar.path) as temporary:
-            shutil.copyfile(source, temporary)
+        content = (Path(repository) / jar.path).read_bytes()
     except FileNotFoundError:
         return False
+    if hashlib.sha256(content).hexdigest() != jar.sha256:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with appearing(path) as file:
+        file.write(content)
     return True

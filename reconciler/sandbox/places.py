@@ -6,15 +6,9 @@ Follows the XDG base directories: XDG_CACHE_HOME, XDG_STATE_HOME, else ~/.cache,
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def cache_directory(name: str) -> Path:
@@ -40,17 +34,3 @@ def _directory(variable: str, fallback: str, name: str) -> Path:
             f"cannot make {directory}: {error.strerror}; {variable} names another place for it"
         ) from error
     return directory
-
-
-@contextmanager
-def appearing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that takes the name `path` if, and only if, no error comes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler.errors import SandboxError
+from reconciler.files import write_file
 from reconciler.model import Broker
-from reconciler.sandbox.places import appearing, state_directory
+from reconciler.sandbox.places import state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,8 +86,7 @@ def write_record(record: SandboxRecord) -> None:
     """Let others find the sandbox. Only for who owns it."""
     content = asdict(record)
     content["brokers"] = [{"id": broker.id, "rack": broker.rack} for broker in record.brokers]
-    with appearing(_record_file()) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n")
+    write_file(_record_file(), json.dumps(content, indent=1) + "\n")
 
 
 def _remove_stale_record() -> None:

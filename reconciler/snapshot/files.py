@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, SnapshotError
+from reconciler.files import write_file
 from reconciler.snapshot.codec import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:
@@ -26,10 +27,8 @@ def read_snapshot(path: Path) -> ClusterState:
 
 def write_snapshot(state: ClusterState, path: Path) -> None:
     """Write a snapshot. Errors: SnapshotError where it cannot be written."""
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(encode_snapshot(state), encoding="utf-8")
-        partial.replace(path)
+        write_file(path, encode_snapshot(state))
     except OSError as error:
         raise _refuse(path, f"cannot be written: {error.strerror}") from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import UsageError
+from reconciler.files import write_file
 from reconciler.fleet import tables
 from reconciler.fleet.lake import start_attempt
 from reconciler.fleet.rows import write_specs
@@ -82,7 +83,7 @@ def write_estate(size: FleetSize, directory: Path) -> int:
         if any(directory.iterdir()):
             raise UsageError(f"{directory} is not empty; name a new directory")
         shapes = draw_shapes(size)
-        (directory / CLUSTERS_FILE).write_text(write_clusters_file(shapes), encoding="utf-8")
+        write_file(directory / CLUSTERS_FILE, write_clusters_file(shapes))
         if size.topics > MOST_TOPICS_IN_FILES:
             return 0
         return sum(_write_files(size, number, directory) for number in range(len(shapes)))
@@ -95,7 +96,7 @@ def _write_files(size: FleetSize, number: int, directory: Path) -> int:
     (directory / shape.name).mkdir()
     files = write_topic_files(str(directory), shape, topics)
     for path, text in files.items():
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(Path(path), text)
     return len(files)
 
 
