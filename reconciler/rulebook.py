@@ -24,6 +24,7 @@ class Rule:
 # Files: what can be read at all (spec.files, spec.load), and the form of documents (spec.shape).
 _FILES: tuple[Rule, ...] = (
     Rule("estate-file", "Every YAML file of an estate is a regular file that can be read."),
+    Rule("estate-link", "Links of an estate stay inside it, so nobody chooses what a run shows."),
     Rule("clusters-file", "An estate has at most one clusters.yaml, at its top, of one document."),
     Rule("file-size", "A file is small enough to be read by people, and to be read at all."),
     Rule("file-encoding", "Files are UTF-8 without control characters."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import SpecError, UsageError
 from reconciler.files import write_file
 from reconciler.spec import load_estate
-from reconciler.spec.files import find_files, show_path
+from reconciler.spec.files import find_files, leads_out, show_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,10 +88,12 @@ def open_staging(estate: Path) -> Iterator[Staging]:
 def write_texts(estate: Path, texts: Mapping[str, str]) -> None:
     """Write files of an estate, each whole or not at all. Errors: UsageError."""
     for name, text in sorted(texts.items()):
+        shown = show_path(estate / name)
+        if leads_out(estate / name, estate):
+            raise UsageError(f"{shown} cannot be written: it is a link out of {show_path(estate)}")
         path = (estate / name).resolve()  # through a link, to the file that it means
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_file(path, text)
         except OSError as error:
-            shown = show_path(estate / name)
             raise UsageError(f"{shown} cannot be written: {error.strerror}") from error

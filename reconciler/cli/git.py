@@ -113,14 +113,12 @@ class Checkout:
                 answer = answer[int(size) + 1 :]
 
     def _differs(self, places: Iterable[Path], same: Container[str]) -> bool:
-        """Tell whether a file differs, or a link to it; what git does not know does."""
-        for place in places:
-            if place.is_relative_to(self.top):
-                if str(place)[len(str(self.top)) + 1 :] not in same:
-                    return True
-            elif not place.is_symlink():  # a link above the repository is none of its business
-                return True
-        return False
+        """Tell whether a file differs, or a link to it; what git does not know does.
+
+        A link above the repository is none of its business.
+        """
+        inside = (place for place in places if place.is_relative_to(self.top))
+        return any(str(place)[len(str(self.top)) + 1 :] not in same for place in inside)
 
     def _deepen(self) -> str:
         """Say how to get at commits that a shallow clone lacks."""

@@ -1,7 +1,8 @@
 """The files of an estate: which YAML files a directory holds, and their bytes.
 
-Hidden files and directories are skipped; directory links are followed once. Whatever looks like a
-file of the estate and cannot be read is a finding, never passed over.
+Hidden files and directories are skipped; directory links are followed once. A link out of the
+estate is refused: who may change the estate would choose which file of the machine a run shows.
+Whatever looks like a file of the estate and cannot be read is a finding, never passed over.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def find_files(estate: Path) -> EstateFiles:
     if not estate.is_dir():
         raise UsageError(f"{show_path(estate)} is a file; name the directory of the estate")
     findings: list[Finding] = []
-    found = sorted(_walk(estate, set(), findings))
+    found = sorted(_walk(estate, estate, set(), findings))
     clusters = [path for path in found if path.name.lower() in _CLUSTERS]
     chosen = next((path for path in clusters if path.parent == estate), None)
     findings.extend(_refuse_clusters(path, chosen, estate) for path in clusters if path != chosen)
@@ -55,12 +56,28 @@ def read_file(path: Path) -> bytes | Finding:
         return _refuse(path, f"cannot be read: {_reason(error)}", "make it readable")
 
 
+def leads_out(path: Path, estate: Path) -> bool:
+    """Tell whether a path of the estate leads out of it by a link, or to what git keeps there."""
+    target, top = Path(os.path.realpath(path)), Path(os.path.realpath(estate))
+    return not target.is_relative_to(top) or ".git" in target.relative_to(top).parts
+
+
+def refuse_link(path: Path, top: Path) -> Finding:
+    """Refuse a link that leads out, without a look at what it leads to."""
+    name = show_path(Path(path.name))
+    what = f"{name} is a link out of {show_path(top)}"
+    way_out = "put the file itself there"
+    return Finding("estate-link", what, way_out, Location(show_path(path), 1))
+
+
 def show_path(path: Path) -> str:
     """Return a path that can be printed, whatever bytes it is made of."""
     return escape_unprintable(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
-def _walk(directory: Path, seen: set[tuple[int, int]], findings: list[Finding]) -> list[Path]:
+def _walk(
+    directory: Path, estate: Path, seen: set[tuple[int, int]], findings: list[Finding]
+) -> list[Path]:
     """List the YAML files below a directory; what cannot be listed goes to `findings`."""
     found: list[Path] = []
     try:
@@ -78,10 +95,15 @@ def _walk(directory: Path, seen: set[tuple[int, int]], findings: list[Finding]) 
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if _is_directory(entry):
-            found.extend(_walk(directory / entry.name, seen, findings))
-        elif entry.name.lower().endswith(_SUFFIXES):
-            found.append(directory / entry.name)
+        path, is_directory = directory / entry.name, _is_directory(entry)
+        if not (is_directory or entry.name.lower().endswith(_SUFFIXES)):
+            continue
+        if entry.is_symlink() and leads_out(path, estate):
+            findings.append(refuse_link(path, estate))
+        elif is_directory:
+            found.extend(_walk(path, estate, seen, findings))
+        else:
+            found.append(path)
     return found
 
 

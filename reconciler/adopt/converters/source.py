@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity, SpecError, UsageError
-from reconciler.spec.files import read_file, show_path
+from reconciler.spec.files import leads_out, read_file, refuse_link, show_path
 from reconciler.spec.load import load_text
 from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
 
@@ -103,7 +103,8 @@ def read_source(path: Path) -> Source:
     documents: list[Table] = []
     findings: list[Finding] = []
     for file in _list_files(path):
-        content = read_file(file)
+        leaves = path.is_dir() and leads_out(file, path)
+        content = refuse_link(file, path) if leaves else read_file(file)
         if isinstance(content, Finding):
             findings.append(content)
             continue

@@ -111,9 +111,8 @@ def test_hidden_files_and_others_are_skipped(tmp_path: Path) -> None:
 
 
 def test_linked_directories_are_read_once(tmp_path: Path) -> None:
-    estate, shared = tmp_path / "topics", tmp_path / "shared"
-    estate.mkdir()
-    shared.mkdir()
+    estate, shared = tmp_path / "topics", tmp_path / "topics" / ".shared"
+    shared.mkdir(parents=True)
     (shared / "s.yaml").touch()
     (shared / "loop").symlink_to(estate)
     (estate / "one").symlink_to(shared)
