@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from reconciler.errors import Finding, PlanFileError
+from reconciler.files import DuplicateKeyError, load_json
 from reconciler.model import (
     AddPartitions,
     AlterConfig,
@@ -158,7 +159,9 @@ def _refuse(rule: str, what: str, way_out: str = "make the plan again") -> PlanF
 
 def _load(text: str, source: str) -> Mapping[str, object]:
     try:
-        raw = json.loads(text)
+        raw = load_json(text)
+    except DuplicateKeyError as error:
+        raise _refuse("plan-form", f"{source} is no plan: {error}") from error
     except (ValueError, RecursionError) as error:
         raise _refuse("plan-form", f"{source} is no JSON: {error}") from error
     if not isinstance(raw, dict):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from reconciler.errors import Finding, Location, SnapshotError
+from reconciler.files import DuplicateKeyError, load_json
 from reconciler.model import Broker, ClusterState, TopicState
 from reconciler.snapshot.checks import check_document
 from reconciler.snapshot.document import FORMAT_VERSION, SnapshotDocument, TopicDocument
@@ -112,27 +113,15 @@ def _note(note: Finding) -> dict[str, Any]:
 
 
 def _parse(text: str, source: str) -> Any:
-    """Read JSON. A key that stands twice is refused: one of the two would be dropped silently."""
-    twice: set[str] = set()
-
-    def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        entry = dict(pairs)
-        if len(entry) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice.update(key for key in entry if keys.count(key) > 1)
-        return entry
-
     try:
-        raw = json.loads(text, object_pairs_hook=take)
+        raw = load_json(text)
+    except DuplicateKeyError as error:
+        raise SnapshotError([_refuse(str(error), Location(source, 1))]) from error
     except json.JSONDecodeError as error:
         where = Location(source, error.lineno, error.colno)
         raise SnapshotError([_refuse(f"this is no JSON: {error.msg}", where)]) from error
     except (ValueError, RecursionError) as error:
         raise SnapshotError([_refuse(f"this is no JSON: {error}", Location(source, 1))]) from error
-    if twice:
-        named = ", ".join(sorted(twice))
-        what = f"keys stand twice in one object: {named}"
-        raise SnapshotError([_refuse(what, Location(source, 1))])
     if not isinstance(raw, dict):
         what = 'a snapshot is an object: {"brokers": [{"id": 1, "rack": "a"}, …], "topics": […]}'
         raise SnapshotError([_refuse(what, Location(source, 1))])

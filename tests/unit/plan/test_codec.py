@@ -334,6 +334,18 @@ def test_json_of_another_form_is_refused(text: str) -> None:
     assert refusal(text).startswith("plan.json is no plan: the document: ")
 
 
+@pytest.mark.parametrize("key", ["seal", "cluster_id", "partitions"])
+def test_a_key_that_is_there_twice_is_refused(key: str) -> None:
+    """Readers differ in which of the two counts: a person, a policy and apply must not."""
+    text = encode_plan(PLAN)
+    doubled = text.replace(f'"{key}":', f'"{key}":"shown","{key}":')
+    assert json.loads(doubled) == json.loads(text)
+    assert refusal(doubled) == (
+        f"plan.json is no plan: keys appear twice in one object: {key}; "
+        "make the plan again [plan-form]"
+    )
+
+
 def test_a_missing_part_is_named() -> None:
     doc = document()
     del doc["resource_changes"][1]["change"]

@@ -143,7 +143,7 @@ def test_doubles_and_lists_that_do_not_fit_are_told_together() -> None:
         ("[" * 100_000, "s.json:1:1: this is no JSON: "),
         ('{"brokers": [{"id": ' + "1" * 5_000 + "}]}", "s.json:1:1: this is no JSON: Exceeds"),
         ("[]", "s.json:1:1: a snapshot is an object: "),
-        ('{"brokers": [], "brokers": []}', "s.json:1:1: keys stand twice in one object: brokers;"),
+        ('{"brokers": [], "brokers": []}', "s.json:1:1: keys appear twice in one object: brokers;"),
         ('{"brokers": NaN}', "s.json:1:13: brokers is NaN; it should be a valid tuple"),
         ('{"brokers": []}', "s.json:1:13: brokers: no broker is named; a cluster has at least one"),
         ('{"topics": []}', "s.json:1:1: brokers is missing; `reconciler schema snapshot` says"),
