@@ -6,14 +6,22 @@ them and exits with the error's code. The codes are the table of docs/exit-codes
 
 from __future__ import annotations
 
+import re
+import threading
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from reconciler.rulebook import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+HIDDEN = "***"
+SHORTEST_HIDDEN = 3
+SHORTEST_LINE = 16
+"""Of a secret of several lines, such as a key, each line as long as that is one as well."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,7 +48,8 @@ class Severity(StrEnum):
 class Finding:
     """One thing that a check has to say: what, the way out, the rule, and where.
 
-    Characters that no screen should be sent, quoted from a file or a broker, are escaped.
+    Secrets that this run has resolved are taken out, whoever quotes them. Characters that no
+    screen should be sent, quoted from a file or a broker, are escaped.
     Errors: KeyError for a rule that the rulebook does not list, so no rule goes undocumented.
     """
 
@@ -53,9 +62,10 @@ class Finding:
     def __post_init__(self) -> None:
         RULES[self.rule]
         for part in ("what", "way_out"):
-            text = getattr(self, part)
-            if not text.isprintable():
-                object.__setattr__(self, part, escape_unprintable(text))
+            text = found = getattr(self, part)
+            text = escape_unprintable(hide_secrets(text))
+            if text != found:
+                object.__setattr__(self, part, text)
 
     def about(self, topic: str) -> Finding:
         """Return it with its topic named, for where no heading names it: many may share a place."""
@@ -69,7 +79,63 @@ class Finding:
 
 def escape_unprintable(text: str) -> str:
     """Spell unprintable characters as Python does: \\t, \\x1b, \\u2028."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+class _Secrets:
+    """The secrets that this process has resolved: the one thing here that is not a value.
+
+    Clients and brokers quote what they were given, in texts that wander far before they become a
+    finding. Nobody on the way knows what is secret, so it is known where findings are made.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        self._forms: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+
+    def add(self, forms: Iterable[str]) -> None:
+        with self._lock:
+            self._forms.update(forms)
+            longest_first = sorted(self._forms, key=lambda form: (-len(form), form))
+            self._pattern = re.compile("|".join(longest_first))
+
+    def hide(self, text: str) -> str:
+        pattern = self._pattern
+        return pattern.sub(HIDDEN, text) if pattern else text
+
+
+_SECRETS = _Secrets()
+
+
+def keep_secret(value: str, *, is_word: bool = False) -> None:
+    """Keep a value out of every finding and every answer that this process makes from now on.
+
+    `is_word`: of a name, such as a user's, only mentions that stand alone are hidden, since it may
+    be part of other words. A value too short to be a secret would hide the message as well.
+    """
+    if len(value) < SHORTEST_HIDDEN:
+        return
+    lines = [line for line in value.splitlines() if len(line) >= SHORTEST_LINE]
+    parts = (value, *lines)
+    spelled = {form for part in parts for form in (part, repr(part)[1:-1], quote(part, safe=""))}
+    edges = (r"(?<![\w.-])", r"(?![\w-]|\.\w)") if is_word else ("", "")
+    _SECRETS.add(re.escape(form).join(edges) for form in spelled)
+
+
+def forget_secrets() -> None:
+    """Forget what was secret, for a process that goes on to something else."""
+    _SECRETS.forget()
+
+
+def hide_secrets(text: str) -> str:
+    """Take the secrets out of a text that comes from a client or a broker."""
+    return _SECRETS.hide(text)
 
 
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -10,6 +10,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.errors import hide_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -296,6 +298,9 @@ class Answer:
     kind: AnswerKind
     error: str = ""
     text: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", hide_secrets(self.text))
 
 
 class OutcomeKind(StrEnum):

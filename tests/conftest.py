@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.errors import forget_secrets
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ def cluster6() -> Iterator[Cluster]:
     """Six brokers in three racks, shared: use topics under `topic_prefix` only."""
     with start_cluster(brokers=6, racks=3) as cluster:
         yield cluster
+
+
+@pytest.fixture(autouse=True)
+def forgotten_secrets() -> Iterator[None]:
+    """Let no test hide what is a secret in another one."""
+    yield
+    forget_secrets()
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ class Connection:
         tries = len(PAUSES_S) + 1
         text = f"{what}: no answer in {tries} tries ({name_error(error)}: {error.str()})"
         way_out = "check that the brokers are well, then run it again"
-        return ClusterError([Finding("connect-lost", self.settings.redact(text), way_out)])
+        return ClusterError([Finding("connect-lost", text, way_out)])
 
 
 def open_client(settings: Settings, entry: ClusterEntry) -> AdminClient:
@@ -169,7 +169,7 @@ class _Opening:
             return self.settings.build_client(self._take)
         except KafkaException as error:
             text = error_of(error).str().removeprefix("Failed to create admin client: ")
-            what = f"the client does not take its settings: {self.settings.redact(text)}"
+            what = f"the client does not take its settings: {text}"
             way_out = "correct that property in clusters.yaml"
             finding = Finding("client-property-value", what, way_out, self.entry.location)
         raise ClusterError([finding])  # not `from`: the client's error may quote a value
@@ -209,7 +209,7 @@ class _Opening:
         servers = ", ".join(self.settings.servers)
         what = f"no answer from {servers} within {PATIENCE_S:.0f} s"
         if told := [trouble.text for trouble in self.troubles if not trouble.tells_nothing]:
-            what += f" ({self.settings.redact(told[-1])})"
+            what += f" ({told[-1]})"
         way_out = "check the address, firewalls between here and there, and the brokers"
         return ClusterError([Finding("connect-timeout", what, way_out, self.entry.location)])
 

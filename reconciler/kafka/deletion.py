@@ -36,7 +36,6 @@ def delete_by_id(
     """
     from kafka.errors import KafkaError as ClientError
 
-    redact = connection.settings.redact
     try:
         described = connection.ask(
             lambda client: client.describe_cluster(request_timeout=REQUEST_S).result(),
@@ -48,10 +47,10 @@ def delete_by_id(
             ids = [read_id(step.topic_id) for step in steps]
             told = client.delete_topics(ids, raise_errors=False)["topics"]
     except UntranslatableError as error:
-        text = f"topics are deleted by their ids, with a client of its own: {redact(str(error))}"
+        text = f"topics are deleted by their ids, with a client of its own: {error}"
         return _answer_all(steps, Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", text))
     except (ClusterError, ClientError, OSError, ValueError, RuntimeError) as error:
-        text = redact(f"{type(error).__name__}: {error}")
+        text = f"{type(error).__name__}: {error}"
         return _answer_all(steps, Answer(AnswerKind.LOST, "CONNECTION_LOST", text))
     return _read_answers(steps, told)
 

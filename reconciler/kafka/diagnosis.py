@@ -145,7 +145,7 @@ class _Explanation:
 
     def _authentication(self, server: str, text: str) -> Finding:
         if "acquire SASL OAUTHBEARER token" in text:
-            reason = self.settings.redact(text.partition(": ")[2])
+            reason = text.partition(": ")[2]
             endpoint = self.settings.get("sasl.oauthbearer.token.endpoint.url", "the endpoint")
             what = f"no OAuth token comes from {endpoint}: {reason}"
             way_out = "check sasl.oauthbearer.token.endpoint.url, client.id and client.secret"
@@ -155,7 +155,7 @@ class _Explanation:
         if offered := _OFFERED.search(text):
             return self._mechanism(server, offered["names"])
         mechanism = self.settings.mechanism
-        reason = self.settings.redact(text.rpartition("error: ")[2])
+        reason = text.rpartition("error: ")[2]
         what = f"{server} does not accept the credentials of {mechanism}: {reason}"
         way_out = "check sasl.username, and what sasl.password refers to"
         if mechanism == "OAUTHBEARER":

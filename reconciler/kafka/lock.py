@@ -204,7 +204,7 @@ def _open_client(connection: Connection) -> GroupClient:
     try:
         return GroupClient(translate_settings(connection.settings, nodes), GROUP)
     except UntranslatableError as error:
-        reason = connection.settings.redact(str(error))
+        reason = str(error)
         what = f"the lock of {connection.entry.name} is taken by a second client: {reason}"
     raise ClusterError([Finding("lock-unavailable", what, WITHOUT)])
 

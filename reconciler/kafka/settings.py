@@ -1,4 +1,4 @@
-"""Client properties of a run: references to secrets resolved, and kept out of everything shown."""
+"""Client properties of a run: references resolved, and kept out of every finding and answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from reconciler.errors import ClusterError, Finding
+from reconciler.errors import ClusterError, Finding, keep_secret
+from reconciler.spec.client import SECRETS
 from reconciler.spec.secrets import MalformedReferenceError, SecretKind, parse_references
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}
 
 _SERVERS = ("bootstrap.servers", "metadata.broker.list")
-_SHORTEST_HIDDEN = 3  # hiding every "a" would hide the message as well
 
 
 def _ignore(_: KafkaError) -> None:
@@ -34,9 +34,8 @@ def _ignore(_: KafkaError) -> None:
 class Settings:
     """Client properties with their secrets. Printing it shows names only."""
 
-    def __init__(self, properties: Mapping[str, str], secrets: frozenset[str]) -> None:
+    def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
-        self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(sorted(self._properties))})"
@@ -69,7 +68,7 @@ class Settings:
     def start_at(self, servers: str) -> Settings:
         """Return the same settings for a client that starts at other brokers."""
         kept = {name: value for name, value in self._properties.items() if name not in _SERVERS}
-        return Settings({**kept, "bootstrap.servers": servers}, frozenset(self._secrets))
+        return Settings({**kept, "bootstrap.servers": servers})
 
     def build_client(self, observe: Callable[[KafkaError], None] = _ignore) -> AdminClient:
         """Hand everything in clear to a client; `observe` is told of its troubles when polled.
@@ -87,34 +86,28 @@ class Settings:
         ours = {name.replace("_", "."): value for name, value in properties.items()}
         return Producer({**self._properties, **ours, "error_cb": _ignore})
 
-    def redact(self, text: str) -> str:
-        """Take resolved secrets out of a text that comes from a client or a broker."""
-        for secret in self._secrets:
-            if len(secret) >= _SHORTEST_HIDDEN:
-                text = text.replace(secret, "***")
-        return text
-
 
 def resolve_settings(
     entry: ClusterEntry, bootstrap_servers: str | None, environment: Mapping[str, str]
 ) -> Settings:
     """Resolve a cluster's client properties. Units: a file's last line end is no part of a secret.
 
+    From here on no finding and no answer shows what a reference stood for.
+
     Errors: ClusterError that names every reference that cannot be resolved, and never a value.
     """
     properties = dict(_DEFAULTS)
-    secrets: set[str] = set()
     findings: list[Finding] = []
     for name, text in entry.client.items():
         if bootstrap_servers is not None and name in _SERVERS:
             continue
         try:
-            properties[name] = _resolve(text, name, entry.location, environment, secrets)
+            properties[name] = _resolve(text, name, entry.location, environment)
         except ClusterError as error:
             findings += error.findings
     if bootstrap_servers is not None:
         properties["bootstrap.servers"] = bootstrap_servers
-    settings = Settings(properties, frozenset(secrets))
+    settings = Settings(properties)
     if not settings.servers and not findings:
         findings.append(_no_servers(entry))
     if findings:
@@ -122,14 +115,8 @@ def resolve_settings(
     return settings
 
 
-def _resolve(
-    text: str,
-    name: str,
-    where: Location,
-    environment: Mapping[str, str],
-    secrets: set[str],
-) -> str:
-    """Put a property's parts together, remembering what must stay secret."""
+def _resolve(text: str, name: str, where: Location, environment: Mapping[str, str]) -> str:
+    """Put a property's parts together; what comes from a reference, and with it, stays secret."""
     try:
         parts = parse_references(text)
     except MalformedReferenceError as error:
@@ -142,9 +129,12 @@ def _resolve(
             resolved.append(part)
             continue
         value = _look_up(part, name, where, environment)
-        secrets.add(value)
+        keep_secret(value, is_word=name not in SECRETS)
         resolved.append(value)
-    return "".join(resolved)
+    value = "".join(resolved)
+    if value != text:
+        keep_secret(value, is_word=name not in SECRETS)
+    return value
 
 
 def _look_up(

@@ -1,8 +1,12 @@
 """How trouble is said."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote
+
 import pytest
 
-from reconciler.errors import Finding, FindingsError, Location, sort_findings
+from reconciler.errors import Finding, FindingsError, Location, keep_secret, sort_findings
 
 
 def test_a_finding_says_where_what_the_way_out_and_the_rule() -> None:
@@ -14,6 +18,40 @@ def test_what_no_screen_should_be_sent_is_escaped() -> None:
     finding = Finding("value-range", "key 'a\tb\x1b[31m' is\nodd", "no\u2028way")
     assert finding.what == "key 'a\\tb\\x1b[31m' is\\nodd"
     assert finding.way_out == "no\\u2028way"
+
+
+@pytest.mark.parametrize(
+    "secret", ["p4ss word", "it's", "tab\there", "päss", "a\\b", "x(y|z", "***!"]
+)
+@pytest.mark.parametrize("spell", [str, repr, quote, "<{}>".format])
+def test_a_secret_is_hidden_however_it_is_spelled(secret: str, spell: Callable[[str], str]) -> None:
+    keep_secret(secret)
+    said = Finding("value-range", f"told {spell(secret)}", f"use {spell(secret)}")
+    for form in (secret, repr(secret)[1:-1], quote(secret)):
+        assert form not in str(said)
+    assert "told" in said.what
+
+
+def test_what_is_too_short_to_be_a_secret_hides_no_message() -> None:
+    keep_secret("a")
+    keep_secret("")
+    assert Finding("value-range", "a bad day").what == "a bad day"
+
+
+def test_the_longest_secret_is_hidden_first() -> None:
+    for secret in ("abc", "abcdef", "bcd"):
+        keep_secret(secret)
+    assert Finding("value-range", "abcdef abc").what == "*** ***"
+
+
+def test_secrets_are_kept_from_every_thread_at_once() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        tasks = [pool.submit(keep_secret, f"secret-{n}") for n in range(200)]
+        tasks += [pool.submit(Finding, "value-range", f"secret-{n}") for n in range(200)]
+        for task in tasks:
+            task.result()
+    said = {Finding("value-range", f"secret-{n}").what for n in range(200)}
+    assert said == {"***"}
 
 
 def test_findings_of_one_place_are_told_apart_by_their_topics() -> None:

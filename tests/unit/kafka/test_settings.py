@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.errors import ClusterError, Location
+from reconciler.errors import ClusterError, Finding, Location
 from reconciler.kafka import connect
 from reconciler.kafka.settings import Settings, resolve_settings
+from reconciler.model import Answer, AnswerKind
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -127,7 +128,28 @@ class TestSecrecy:
         with pytest.raises(TypeError, match="secrets"):
             pickle.dumps(self.settings())
 
-    def test_texts_of_brokers_are_redacted(self) -> None:
+    def test_what_a_reference_stood_for_is_in_no_finding_and_no_answer(self) -> None:
         text = f"token endpoint said: {self.SECRET} is wrong"
-        assert self.settings().redact(text) == "token endpoint said: *** is wrong"
-        assert self.settings().start_at("b:1").redact(text) == "token endpoint said: *** is wrong"
+        assert self.SECRET in Finding("connect-token", text).what
+        self.settings()
+        assert Finding("connect-token", text).what == "token endpoint said: *** is wrong"
+        assert Finding("connect-token", "", f"try {self.SECRET}").way_out == "try ***"
+        assert Answer(AnswerKind.REFUSED, "X", text).text == "token endpoint said: *** is wrong"
+
+    def test_a_secret_of_several_parts_is_hidden_with_each_of_them(self) -> None:
+        resolve({"A": "left-half", "B": "right-half"}, sasl_password="${env:A}-${env:B}")
+        said = Finding("connect-token", "left-half-right-half, left-half, right-half").what
+        assert said == "***, ***, ***"
+
+    def test_a_user_is_hidden_as_a_word(self) -> None:
+        """It may be part of what is no secret: a command, a topic, a host."""
+        resolve({"U": "kafka"}, sasl_username="${env:U}")
+        text = "kafka-acls --allow-principal User:kafka, kafka.events, kafka. 'kafka'"
+        assert Finding("cluster-rights", text).what == (
+            "kafka-acls --allow-principal User:***, kafka.events, ***. '***'"
+        )
+
+    def test_a_key_is_hidden_line_by_line(self, tmp_path: Path) -> None:
+        (tmp_path / "key").write_text(f"-----BEGIN-----\n{'A' * 64}\n{'B' * 64}\nC=\n")
+        resolve(ssl_key_pem=f"${{file:{tmp_path / 'key'}}}")
+        assert Finding("connect-lost", f"bad line {'B' * 64} at C=").what == "bad line *** at C="
