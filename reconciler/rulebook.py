@@ -68,6 +68,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("kafka-version-form", "A Kafka version is quoted text, so that 4.10 is not 4.1."),
     Rule("kafka-version-newer", "A newer Kafka is checked by the newest catalogue there is."),
     Rule("client-property-unknown", "Client properties carry the names that librdkafka knows."),
+    Rule("client-property-runs", "No client property of an estate loads or runs anything."),
     Rule("secret-literal", "Secrets are referred to, never written into a file."),
     Rule("secret-reference", "References are ${env:NAME} or ${file:/absolute/path}."),
 )

@@ -1,7 +1,12 @@
-"""Client properties of a cluster: librdkafka's names, and secrets by reference only."""
+"""Client properties of a cluster: librdkafka's names, and secrets by reference only.
+
+Whoever can write a line of the estate, in a pull request for example, must not run anything with
+it, and must not move a secret to where it is shown.
+"""
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -11,7 +16,7 @@ from reconciler.spec.secrets import MalformedReferenceError, parse_references
 from reconciler.spec.values import Table, Text, Value, describe, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 # What an administrator's client can use. A test holds every name against librdkafka itself.
 PROPERTIES = frozenset(
@@ -45,7 +50,6 @@ PROPERTIES = frozenset(
         "metadata.max.age.ms",
         "metadata.recovery.rebootstrap.trigger.ms",
         "metadata.recovery.strategy",
-        "plugin.library.paths",
         "receive.message.max.bytes",
         "reconnect.backoff.max.ms",
         "reconnect.backoff.ms",
@@ -53,7 +57,6 @@ PROPERTIES = frozenset(
         "retry.backoff.max.ms",
         "retry.backoff.ms",
         "sasl.kerberos.keytab",
-        "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
         "sasl.kerberos.principal",
         "sasl.kerberos.service.name",
@@ -101,14 +104,11 @@ PROPERTIES = frozenset(
         "ssl.crl.location",
         "ssl.curves.list",
         "ssl.endpoint.identification.algorithm",
-        "ssl.engine.id",
-        "ssl.engine.location",
         "ssl.key.location",
         "ssl.key.password",
         "ssl.key.pem",
         "ssl.keystore.location",
         "ssl.keystore.password",
-        "ssl.providers",
         "ssl.sigalgs.list",
         "statistics.interval.ms",
         "topic.metadata.propagation.max.ms",
@@ -130,6 +130,21 @@ SECRETS = frozenset(
         "sasl.oauthbearer.assertion.private.key.pem",
     }
 )
+
+# Properties that load a library or run a command, and what to do without them.
+RUNS = MappingProxyType(
+    {
+        "plugin.library.paths": "leave it out: reconciler needs no plugin",
+        "sasl.kerberos.kinit.cmd": "leave it out, and run kinit before",
+        "ssl.engine.id": "leave it out; the machine's openssl.cnf can name an engine",
+        "ssl.engine.location": "leave it out; the machine's openssl.cnf can name an engine",
+        "ssl.providers": "leave it out; the machine's openssl.cnf can name providers",
+    }
+)
+
+# librdkafka puts these into the command of kinit and hands that to a shell, as they are.
+_IN_A_SHELL = frozenset({"sasl.kerberos.keytab", "sasl.kerberos.principal"})
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9._/][A-Za-z0-9._/@:+=-]*")
 
 # Properties of the Java client, and what says the same to librdkafka.
 _JAVA = MappingProxyType(
@@ -168,6 +183,9 @@ def read_client(value: Value) -> Mapping[str, str]:
 
 def _check_property(key: Text, value: Value) -> list[Finding]:
     """Check one property. No finding ever shows the value of a secret."""
+    if key in RUNS:
+        what = f"{key} would load or run something, which a file of the estate must not"
+        return [Finding("client-property-runs", what, RUNS[key], key.where)]
     if key not in PROPERTIES:
         return [_refuse_unknown(key)]
     if not isinstance(value, Text):
@@ -194,7 +212,16 @@ def _check_property(key: Text, value: Value) -> list[Finding]:
             "${file:/absolute/path}, and change it: others may have read it here"
         )
         return [Finding("secret-literal", what, way_out, value.where)]
-    return []
+    return list(_check_word(key, value))
+
+
+def _check_word(key: Text, value: Text) -> Iterator[Finding]:
+    if key in _IN_A_SHELL and not _PLAIN_WORD.fullmatch(value):
+        what = f"{key} becomes part of a shell command, and {quote(value)} is more than a word"
+        way_out = "use letters, digits and . _ / @ : + = - only"
+        yield Finding("client-property-runs", what, way_out, value.where)
+
+
 
 
 def _refuse_unknown(key: Text) -> Finding:

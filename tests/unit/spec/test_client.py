@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from reconciler.spec.client import PROPERTIES, SECRETS, read_client
+from reconciler.spec.client import PROPERTIES, RUNS, SECRETS, read_client
 from reconciler.spec.fields import FieldError
 from reconciler.spec.load import load_text
 
@@ -55,6 +55,33 @@ def test_a_secret_is_never_shown(name: str, value: str) -> None:
     said = explain(f"{name}: {value}")
     assert "hunter2" not in said
     assert said.startswith("clusters.yaml:1:")
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_what_loads_or_runs_something_is_refused(name: str) -> None:
+    """Each is one that librdkafka takes: a line of YAML would be code in the job that plans."""
+    assert is_known(name)
+    assert "[client-property-runs]" in explain(f"{name}: evil")
+
+
+@pytest.mark.parametrize("name", ["sasl.kerberos.principal", "sasl.kerberos.keytab"])
+@pytest.mark.parametrize(
+    "value", ["$(id)", "'`id`'", "a;id", "a&id", "a|id", "'a\" id'", "a b", "-X"]
+)
+def test_a_word_of_a_command_is_one_word(name: str, value: str) -> None:
+    assert "[client-property-runs]" in explain(f"{name}: {value}")
+    assert read(f"{name}: /etc/shop_1.keytab") == {name: "/etc/shop_1.keytab"}
+    assert read(f"{name}: shop/host-1.example@EXAMPLE")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["error_cb", "throttle_cb", "stats_cb", "log_cb", "oauth_cb", "logger", "open_cb", "socket_cb",
+     "connect_cb", "resolve_cb", "ssl.certificate.verify_cb", "interceptors", "opaque",
+     "ssl_engine_callback_data", "default_topic_conf", "on_delivery", "partitioner"],
+)  # fmt: skip
+def test_callbacks_are_no_properties(name: str) -> None:
+    assert "[client-property-unknown]" in explain(f"{name}: evil")
 
 
 def test_a_property_of_the_java_client_is_translated() -> None:
