@@ -69,6 +69,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("kafka-version-newer", "A newer Kafka is checked by the newest catalogue there is."),
     Rule("client-property-unknown", "Client properties carry the names that librdkafka knows."),
     Rule("client-property-runs", "No client property of an estate loads or runs anything."),
+    Rule("secret-misplaced", "Secrets stay in what the client authenticates with."),
     Rule("secret-literal", "Secrets are referred to, never written into a file."),
     Rule("secret-reference", "References are ${env:NAME} or ${file:/absolute/path}."),
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
 from reconciler.spec.fields import FieldError, field_error, require_value, suggest
-from reconciler.spec.secrets import MalformedReferenceError, parse_references
+from reconciler.spec.secrets import MalformedReferenceError, SecretRef, parse_references
 from reconciler.spec.values import Table, Text, Value, describe, quote
 
 if TYPE_CHECKING:
@@ -131,6 +131,32 @@ SECRETS = frozenset(
     }
 )
 
+# Where a reference may be: in what the client authenticates with. The value of any other property
+# is shown in messages, or sent to other machines before they have proven who they are.
+REFERENCES = SECRETS | {
+    "https.ca.location",
+    "https.ca.pem",
+    "sasl.oauthbearer.assertion.claim.aud",
+    "sasl.oauthbearer.assertion.claim.iss",
+    "sasl.oauthbearer.assertion.claim.sub",
+    "sasl.oauthbearer.assertion.file",
+    "sasl.oauthbearer.assertion.jwt.template.file",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.config",
+    "sasl.oauthbearer.extensions",
+    "sasl.oauthbearer.scope",
+    "sasl.username",
+    "ssl.ca.location",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.certificate.pem",
+    "ssl.crl.location",
+    "ssl.key.location",
+    "ssl.keystore.location",
+}
+
 # Properties that load a library or run a command, and what to do without them.
 RUNS = MappingProxyType(
     {
@@ -145,6 +171,11 @@ RUNS = MappingProxyType(
 # librdkafka puts these into the command of kinit and hands that to a shell, as they are.
 _IN_A_SHELL = frozenset({"sasl.kerberos.keytab", "sasl.kerberos.principal"})
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9._/][A-Za-z0-9._/@:+=-]*")
+
+_ADDRESSES = frozenset(
+    {"bootstrap.servers", "metadata.broker.list", "sasl.oauthbearer.token.endpoint.url"}
+)
+_WITH_A_USER = re.compile(r"(?:^|,)\s*(?:\w+://)?[^/?#,]*@")
 
 # Properties of the Java client, and what says the same to librdkafka.
 _JAVA = MappingProxyType(
@@ -212,7 +243,11 @@ def _check_property(key: Text, value: Value) -> list[Finding]:
             "${file:/absolute/path}, and change it: others may have read it here"
         )
         return [Finding("secret-literal", what, way_out, value.where)]
-    return list(_check_word(key, value))
+    if key not in REFERENCES and any(isinstance(part, SecretRef) for part in parts):
+        what = f"{key} takes no reference: its value is shown in messages or sent unprotected"
+        way_out = "write the value itself; secrets belong into sasl.password and the like"
+        return [Finding("secret-misplaced", what, way_out, value.where)]
+    return [*_check_word(key, value), *_check_address(key, value), *_check_debug(key, value)]
 
 
 def _check_word(key: Text, value: Text) -> Iterator[Finding]:
@@ -222,6 +257,19 @@ def _check_word(key: Text, value: Text) -> Iterator[Finding]:
         yield Finding("client-property-runs", what, way_out, value.where)
 
 
+def _check_debug(key: Text, value: Text) -> Iterator[Finding]:
+    contexts = {part.strip() for part in value.lower().split(",")}
+    if key == "debug" and contexts & {"all", "conf"}:
+        what = f"{key}: {value} prints client properties as they are, to standard error"
+        way_out = "name what you look for, such as broker,security,protocol"
+        yield Finding("secret-misplaced", what, way_out, value.where)
+
+
+def _check_address(key: Text, value: Text) -> Iterator[Finding]:
+    if key in _ADDRESSES and _WITH_A_USER.search(value):
+        what = f"{key} holds a user or a password (not shown here)"
+        way_out = "write the address without it, and change it: others may have read it here"
+        yield Finding("secret-literal", what, way_out, value.where)
 
 
 def _refuse_unknown(key: Text) -> Finding:

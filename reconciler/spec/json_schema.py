@@ -17,7 +17,7 @@ from reconciler.spec.catalogue import (
     lines_that_know,
     spell,
 )
-from reconciler.spec.client import PROPERTIES, SECRETS
+from reconciler.spec.client import PROPERTIES, REFERENCES, SECRETS
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import catalogue
 from reconciler.spec.keys import DEFINED_ELSEWHERE
@@ -178,11 +178,14 @@ def _build_number(key: ConfigKey, dimension: Dimension | None) -> Schema:
 
 
 def _build_client() -> Schema:
-    plain: Schema = {"type": ["string", "number", "boolean"]}
+    open_to_all: Schema = {"type": ["string", "number", "boolean"]}
+    plain: Schema = {**open_to_all, "not": {"type": "string", "pattern": r"\$\{"}}
     secret = {"type": "string", "pattern": _REFERENCES}
+    forms = {name: open_to_all if name in REFERENCES else plain for name in PROPERTIES}
+    forms |= dict.fromkeys(SECRETS, secret)
     return {
         "type": "object",
         "description": "Properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
-        "properties": {name: secret if name in SECRETS else plain for name in sorted(PROPERTIES)},
+        "properties": {name: forms[name] for name in sorted(forms)},
         "additionalProperties": False,
     }

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from reconciler.spec.client import PROPERTIES, RUNS, SECRETS, read_client
+from reconciler.spec.client import PROPERTIES, REFERENCES, RUNS, SECRETS, read_client
 from reconciler.spec.fields import FieldError
 from reconciler.spec.load import load_text
 
@@ -82,6 +82,27 @@ def test_a_word_of_a_command_is_one_word(name: str, value: str) -> None:
 )  # fmt: skip
 def test_callbacks_are_no_properties(name: str) -> None:
     assert "[client-property-unknown]" in explain(f"{name}: evil")
+
+
+@pytest.mark.parametrize("name", sorted(PROPERTIES - REFERENCES))
+def test_a_reference_goes_nowhere_but_to_authentication(name: str) -> None:
+    for value in ("${env:KAFKA_PASSWORD}", "a.${file:/run/secrets/kafka}.example"):
+        assert "[secret-misplaced]" in explain(f"{name}: {value}")
+
+
+@pytest.mark.parametrize("name", sorted(REFERENCES))
+def test_a_reference_goes_to_authentication(name: str) -> None:
+    assert read(f"{name}: ${{env:X}}") == {name: "${env:X}"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["me:hunter2@a:1", "a:1,me:hunter2@b:1", "a:1, SSL://hunter2@b:1", "https://hunter2@a/x"],
+)
+def test_an_address_holds_no_user(address: str) -> None:
+    for name in ("bootstrap.servers", "sasl.oauthbearer.token.endpoint.url"):
+        assert "hunter2" not in explain(f"{name}: '{address}'")
+    assert read("sasl.oauthbearer.token.endpoint.url: https://a.example/t/x@y?scope=a@b")
 
 
 def test_a_property_of_the_java_client_is_translated() -> None:
