@@ -115,7 +115,8 @@ _POLICY: tuple[Rule, ...] = (
     Rule("policy-rule", "Rules that a team wrote itself hold for every topic and change."),
     Rule("policy-rule-open", "A rule answers true or false wherever it is asked."),
     Rule("policy-expression", "Rules are CEL, and speak of what there is."),
-    Rule("policy-pattern", "A pattern is a regular expression as Python reads it."),
+    Rule("policy-pattern", "A pattern is a regular expression as RE2 reads it."),
+    Rule("policy-pattern-linear", "A pattern has only what can be matched in linear time."),
     Rule("policy-range", "A range has something in it: its least does not exceed its most."),
     Rule("config-not-offered", "Where a service knows fewer configs, specs ask for no others."),
 )

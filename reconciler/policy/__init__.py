@@ -6,10 +6,10 @@ change. Forbidden here: files, clusters, and any knowledge of Kafka's configs be
 
 from reconciler.policy.facts import Change, Cluster, Image
 from reconciler.policy.limits import check_limits, read_limit
+from reconciler.policy.patterns import NamePattern, PatternError, compile_pattern
 from reconciler.policy.policy import (
     Bounds,
     Limit,
-    NamePattern,
     Policy,
     Rule,
     Subject,
@@ -25,10 +25,12 @@ __all__ = [
     "Judge",
     "Limit",
     "NamePattern",
+    "PatternError",
     "Policy",
     "Rule",
     "Subject",
     "check_limits",
+    "compile_pattern",
     "lay_policy",
     "read_limit",
 ]

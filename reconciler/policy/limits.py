@@ -41,10 +41,10 @@ def _check(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
 
 def _check_name(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
     wanted = policy.name
-    if wanted is not None and not wanted.pattern.fullmatch(spec.name):
-        means = wanted.means or f"what the pattern {wanted.pattern.pattern} asks for"
+    if wanted is not None and not wanted.matches(spec.name):
+        means = wanted.means or f"what the pattern {wanted.pattern} asks for"
         what = f"the name '{spec.name}' is not {means}"
-        way_out = f"choose one that matches {wanted.pattern.pattern}, whole"
+        way_out = f"choose one that matches {wanted.pattern}, whole"
         yield Finding("policy-name", what, way_out, spec.location)
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from reconciler.errors import Severity
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Mapping
 
     from reconciler.errors import Location
+    from reconciler.policy.patterns import NamePattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,6 @@ class Bounds:
 
     least: Limit | None = None
     most: Limit | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NamePattern:
-    """What the whole of a name matches, and what that means to people."""
-
-    pattern: re.Pattern[str]
-    means: str = ""
 
 
 class Subject(StrEnum):

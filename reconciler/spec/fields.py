@@ -25,6 +25,9 @@ T = TypeVar("T")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _GROUPED = re.compile(r"[0-9]{1,3}(?:[_, ' ][0-9]{3})+")
 _LEADING_ZERO = re.compile(r"[-+]?0+[0-9]+")
+MOST_CHARACTERS = 2_000
+"""A longer expression or pattern is a program, and not for an estate."""
+
 _REQUIRED = {"topic", "version"}
 _YES = {"yes", "on", "y", "true", "1"}
 _NO = {"no", "off", "n", "false", "0"}
@@ -159,6 +162,21 @@ def read_texts(value: Value, name: str) -> tuple[Text, ...]:
     read = read_each(value, lambda item: read_text(item, f"{name}: item"))
     _refuse_repeats(read, name)
     return tuple(read)
+
+
+def read_short_text(value: Value, name: str) -> Text:
+    """Read text that something is matched against or computed from. Errors: FieldError."""
+    text = read_text(value, name)
+    if len(text) > MOST_CHARACTERS:
+        what = f"{name} has {len(text):,} characters, more than {MOST_CHARACTERS:,}"
+        raise field_error("value-form", text.where, what, "say it in fewer, or in several")
+    return text
+
+
+def read_patterns(value: Value, name: str) -> tuple[Text, ...]:
+    """Read a list of names and patterns of names. Errors: FieldError, for every bad item."""
+    texts = read_texts(value, name)
+    return tuple(read_each(texts, lambda item: read_short_text(item, f"{name}: item")))
 
 
 def read_counts(value: Value, name: str, least: int, most: int) -> tuple[int, ...]:

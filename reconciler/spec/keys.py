@@ -13,7 +13,7 @@ from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
 from reconciler.spec.fields import FieldError, field_error, suggest
-from reconciler.spec.names import NAME_PATTERN, check_name
+from reconciler.spec.names import NAME_PATTERN, check_length, check_name
 from reconciler.spec.settings import Settings, read_settings
 from reconciler.spec.values import Table, Text, Value, describe, quote
 from reconciler.units import UnitError, parse_duration
@@ -58,7 +58,10 @@ def _read_text(value: Value, info: ValidationInfo) -> Text:
 
 
 def _read_topic(value: Value) -> Text:
-    return fields.read_text(value, "topic", empty=True)
+    name = fields.read_text(value, "topic", empty=True)
+    if findings := check_length(name, name.where):
+        raise FieldError(findings)  # here, so that no pattern is held against megabytes
+    return name
 
 
 def _read_flag(value: Value, info: ValidationInfo) -> bool:
@@ -76,8 +79,12 @@ def _read_texts(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
     return fields.read_texts(value, _name(info))
 
 
+def _read_patterns(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
+    return fields.read_patterns(value, _name(info))
+
+
 def _read_owned(value: Value) -> tuple[Text, ...]:
-    patterns = fields.read_texts(value, "owns")
+    patterns = fields.read_patterns(value, "owns")
     if not patterns:
         way_out = "write a name or a pattern, or leave the key out for all topics"
         raise field_error("value-missing", value.where, "owns names no topic", way_out)
@@ -204,6 +211,11 @@ def _read_version(value: Value) -> Text:
 
 _POSITIVE = {"type": "integer", "minimum": 1}
 _TEXTS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
+_PATTERNS = {
+    "type": "array",
+    "items": {"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS},
+    "uniqueItems": True,
+}
 _ROW = {
     "type": "array",
     "items": {"type": "integer", "minimum": 0},
@@ -250,8 +262,9 @@ Factor = Annotated[
     ),
 ]
 WordList = Annotated[tuple[Text, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
+Patterns = Annotated[tuple[Text, ...], PlainValidator(_read_patterns), WithJsonSchema(_PATTERNS)]
 Owned = Annotated[
-    tuple[Text, ...], PlainValidator(_read_owned), WithJsonSchema({**_TEXTS, "minItems": 1})
+    tuple[Text, ...], PlainValidator(_read_owned), WithJsonSchema({**_PATTERNS, "minItems": 1})
 ]
 ClusterNames = Annotated[
     tuple[Text, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})

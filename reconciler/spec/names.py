@@ -44,7 +44,7 @@ def check_name(name: str, where: Location | None) -> list[Finding]:
     if name in INTERNAL:
         what = f"'{name}' {INTERNAL[name]}; Kafka creates and configures it by itself"
         return [Finding("name-internal", what, "take it out of the specs", where)]
-    return [*_check_length(name, where), *_check_characters(name, where)]
+    return [*check_length(name, where), *_check_characters(name, where)]
 
 
 def find_collisions(names: Iterable[str]) -> list[tuple[str, ...]]:
@@ -59,7 +59,8 @@ def find_collisions(names: Iterable[str]) -> list[tuple[str, ...]]:
     return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
-def _check_length(name: str, where: Location | None) -> list[Finding]:
+def check_length(name: str, where: Location | None) -> list[Finding]:
+    """Say that a name is too long; nothing for one that is not."""
     length = len(name.encode("utf-16-le", "surrogatepass")) // 2  # Java counts UTF-16 units
     if length <= MAX_LENGTH:
         return []

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 class NameForm(Form):
     """What topics may be called."""
 
-    pattern: Pattern = Field(description="A regular expression that the whole name matches.")
+    pattern: Pattern = Field(
+        description="A regular expression, in the syntax of RE2, that the whole name matches."
+    )
     means: Words | None = Field(default=None, description="What that is, for those who miss it.")
 
 
@@ -112,7 +114,7 @@ def make_policy(form: PolicyForm) -> Policy:
 def _make_name(form: NameForm | None) -> NamePattern | None:
     if form is None:
         return None
-    return NamePattern(form.pattern, _plain(form.means) or "")
+    return NamePattern(str(form.pattern), _plain(form.means) or "")
 
 
 def _make_rule(name: str, form: RuleForm) -> Rule:

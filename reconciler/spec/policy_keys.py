@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, TypeVar
@@ -10,16 +9,20 @@ from typing import Annotated, Any, TypeVar
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 
 from reconciler.errors import Severity
-from reconciler.policy import Bounds, Limit, Subject, read_limit
+from reconciler.policy import (
+    Bounds,
+    Limit,
+    PatternError,
+    Subject,
+    compile_pattern,
+    read_limit,
+)
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell
 from reconciler.spec.configs import Catalogue, catalogue
 from reconciler.spec.fields import FieldError, field_error, suggest
 from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
-
-MOST_CHARACTERS = 2_000
-"""A longer expression or pattern is a program, and not for a policy."""
 
 SPARED = (
     "policy-name",
@@ -54,26 +57,25 @@ def _read_subject(value: Value) -> Subject:
     return Subject(fields.read_choice(value, "on", tuple(map(str, Subject))))
 
 
-def _read_long_text(value: Value, name: str) -> Text:
-    text = fields.read_text(value, name)
-    if len(text) > MOST_CHARACTERS:
-        what = f"{name} has {len(text):,} characters, more than {MOST_CHARACTERS:,}"
-        raise field_error("value-form", text.where, what, "say it in fewer, or in several rules")
-    return text
-
-
 def _read_expression(value: Value, info: ValidationInfo) -> Text:
-    return _read_long_text(value, _name(info))
+    return fields.read_short_text(value, _name(info))
 
 
-def _read_pattern(value: Value) -> re.Pattern[str]:
-    text = _read_long_text(value, "pattern")
+def _read_pattern(value: Value) -> Text:
+    text = fields.read_short_text(value, "pattern")
     try:
-        return re.compile(text)
-    except (re.error, RecursionError, OverflowError) as error:
-        what = f"the pattern {quote(text)} is no regular expression: {error}"
+        compile_pattern(str(text))
+    except PatternError as error:
+        rule, what = "policy-pattern", f"is no regular expression: {error.what}"
         way_out = "mend it; a dot that stands for itself is written \\."
-        raise field_error("policy-pattern", text.where, what, way_out) from error
+        if error.uses:
+            rule, what = "policy-pattern-linear", f"uses {error.uses}, which RE2 does not have"
+            way_out = (
+                "write it without; a rule can refuse names: check: \"!spec.name.endsWith('.tmp')\""
+            )
+        what = f"the pattern {quote(text)} {what}"
+        raise field_error(rule, text.where, what, way_out) from error
+    return text
 
 
 def _read_count_bounds(value: Value, info: ValidationInfo) -> Bounds:
@@ -168,7 +170,7 @@ def _read_by_key(
 
 
 def _read_config_patterns(value: Value, info: ValidationInfo) -> tuple[str, ...]:
-    patterns = fields.read_texts(value, _name(info))
+    patterns = fields.read_patterns(value, _name(info))
     return tuple(fields.read_each(patterns, _check_config_pattern))
 
 
@@ -190,7 +192,7 @@ def _read_exemption(rule: Text, value: Value) -> tuple[str, ...]:
         way_out = suggest(rule, SPARED) or f"the rules here are {', '.join(SPARED)}"
         what = f"no topic can be exempt from {quote(rule)}"
         raise field_error("key-unknown", rule.where, what, way_out)
-    return tuple(map(str, fields.read_texts(value, str(rule))))
+    return tuple(map(str, fields.read_patterns(value, str(rule))))
 
 
 _WORDS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
@@ -216,9 +218,9 @@ Requirement = Annotated[
     WithJsonSchema({"type": "string", "enum": ["required", "optional"]}),
 ]
 Pattern = Annotated[
-    re.Pattern[str],
+    Text,
     PlainValidator(_read_pattern),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS}),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
 ]
 CountBounds = Annotated[
     Bounds, PlainValidator(_read_count_bounds), WithJsonSchema(_range_schema(_COUNT))
@@ -250,7 +252,7 @@ Exemptions = Annotated[
 ExpressionText = Annotated[
     Text,
     PlainValidator(_read_expression),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS}),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
 ]
 RuleSeverity = Annotated[
     Severity,

@@ -27,6 +27,7 @@ from reconciler.spec.keys import (
     Key,
     Owned,
     Partitions,
+    Patterns,
     Replication,
     Risks,
     Rows,
@@ -128,7 +129,7 @@ class ClusterForm(Form):
         description="Properties of the client, by librdkafka's names; secrets by reference.",
     )
     defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
-    ignore: WordList = Field(default=(), description="Names and patterns of topics to leave alone.")
+    ignore: Patterns = Field(default=(), description="Names and patterns of topics to leave alone.")
     owns: Owned = Field(
         default=(),
         description="Names and patterns of the topics that are this estate's; others are not.",

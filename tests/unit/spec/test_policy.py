@@ -172,6 +172,21 @@ def test_rules_without_cel_say_how_to_get_it(
     )
 
 
+def test_the_way_out_of_a_lookahead_is_a_rule_that_holds(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, "", "version: 1\npolicy: {name: {pattern: '(?!.*[.]tmp)[a-z.]+'}}\n")
+    (finding,) = refused.value.findings
+    check = finding.way_out.partition("check: ")[2]
+    rule = f"version: 1\npolicy:\n  rules:\n    no-tmp: {{check: {check}, message: No.}}\n"
+    assert load(tmp_path, "topic: a.b\n", rule).topics == ("a.b",)
+    assert refuse(tmp_path, "topic: a.tmp\n", rule) == ["1 policy-rule"]
+
+
+def test_a_name_of_megabytes_is_held_against_no_pattern(tmp_path: Path) -> None:
+    clusters = "version: 1\nowns: [x*]\npolicy: {name: {pattern: x}}\nclusters: {prod: {}}\n"
+    assert refuse(tmp_path, f"topic: {'a' * 1_000_000}\n", clusters) == ["1 name-length"]
+
+
 def test_nothing_written_is_no_policy(tmp_path: Path) -> None:
     estate = load(tmp_path, "topic: a\n", "version: 1\nclusters: {prod: {}}\n")
     assert estate.clusters["prod"].policy == Policy()
