@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ruamel.yaml import YAML
 
 _MARKER = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
+_OPENING = r"(?>[^\s#-][^\n]*?:[ \t]*(?=#|\n))[^\n]*\n"
+"""A line that ends in a key, or in a comment behind one. `(?>` keeps a line of colons linear."""
 _BARE_MARKER = re.compile(r"---[ \t]*(#[^\n]*)?(\n|$)")
 
 
@@ -128,8 +130,8 @@ def _make_yaml(text: str) -> YAML:
     yaml.Representer = Representer
     yaml.preserve_quotes = True
     yaml.width = 1 << 20
-    nested = re.search(r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n( +)[^\s#-]", text, re.MULTILINE)
-    listed = re.search(r"^( *)[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n( *)-[ ]", text, re.MULTILINE)
+    nested = re.search(rf"^{_OPENING}( +)[^\s#-]", text, re.MULTILINE)
+    listed = re.search(rf"^( *){_OPENING}( *)-[ ]", text, re.MULTILINE)
     mapping = len(nested[1]) if nested else 2
     offset = len(listed[2]) - len(listed[1]) if listed else 2
     yaml.indent(mapping=mapping, sequence=offset + 2, offset=offset)

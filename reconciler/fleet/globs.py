@@ -19,21 +19,29 @@ _LETTERS = f"{string.ascii_letters}{string.digits}._-"
 def translate_globs(globs: Iterable[str]) -> str:
     """Return the regular expression of names that match one of the patterns; Java reads it too.
 
-    Python's own translation is for Python alone: a `[` inside of a set means more to Java.
+    Python's own translation is for Python alone: a `[` inside of a set means more to Java. As
+    there, what stands between two stars is found once, as early as it can be, and never again
+    (`(?>…)`): otherwise `*a*a*a*a*b` takes for ever where names have many an `a`.
     """
     return "^(?:" + ("|".join(map(_translate, globs)) or _NEVER) + ")$"
 
 
 def _translate(glob: str) -> str:
-    parts, at = [], 0
+    parts = [""]
+    at = 0
     while at < len(glob):
-        if found := _SET.match(glob, at):
-            parts.append(_list_members(found[0]))
-            at = found.end()
-            continue
-        parts.append({"*": ".*", "?": "."}.get(glob[at]) or re.escape(glob[at]))
+        if glob[at] == "*":
+            parts.append("")
+        elif found := _SET.match(glob, at):
+            parts[-1] += _list_members(found[0])
+            at = found.end() - 1
+        else:
+            parts[-1] += "." if glob[at] == "?" else re.escape(glob[at])
         at += 1
-    return "".join(parts)
+    if len(parts) == 1:
+        return parts[0]
+    first, *middle, last = parts
+    return first + "".join(f"(?>.*?{part})" for part in middle if part) + f".*{last}"
 
 
 def _list_members(letters: str) -> str:

@@ -97,3 +97,9 @@ def test_what_cannot_be_edited_in_place_is_refused(text: str) -> None:
 )
 def test_new_documents_follow_what_is_there(text: str, whole: str) -> None:
     assert append_documents(text, ["topic: n\n"]) == whole
+
+
+def test_a_line_of_many_colons_does_not_hold_up_an_import() -> None:
+    text = f"# a\ntopic: a\npartitions: 3\ndescription: '{':#' * 100_000}'\n"
+    changed = amend_document(text, 2, lambda table: set_key(table, "partitions", 6))
+    assert changed == text.replace("partitions: 3", "partitions: 6")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from fnmatch import fnmatchcase
 
 from hypothesis import example, given
@@ -23,6 +25,19 @@ NAMES = st.text(LETTERS, min_size=1, max_size=6)
 @example(["a["], "a")
 @example(["[a&&b]"], "a")
 @example([], "a")
+@example(["*a*b"], "ab")
+@example(["a**b", "**"], "ab")
 def test_they_match_what_fnmatch_matches(globs: list[str], name: str) -> None:
     found = re.search(translate_globs(globs), name) is not None
     assert found == any(fnmatchcase(name, glob) for glob in globs)
+
+
+def test_a_pattern_of_many_stars_ends() -> None:
+    code = """
+import re
+from reconciler.fleet.globs import translate_globs
+print(re.search(translate_globs(["*a" * 40 + "*b"]), "a" * 240))
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "None\n"
