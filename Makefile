@@ -9,8 +9,8 @@ GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-read \
-	bench-apply bench-placement bench-fleet compare-peers clean
+.PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-estate \
+	bench-read bench-apply bench-placement bench-fleet compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -63,6 +63,9 @@ dangers: $(READY)  ## Act out every danger on real brokers, and write docs/dange
 
 bench-balance: $(READY)  ## Balance after growth: Kafka's placement beside ours.
 	@$(BIN)/python benchmarks/balance.py
+
+bench-estate: $(READY)  ## Loading an estate of 50 to 400 clusters.
+	@$(BIN)/python benchmarks/estate.py
 
 bench-read: $(READY)  ## An empty plan of 1,000 and 5,000 topics beside the smallest script.
 	@$(BIN)/python benchmarks/read.py

@@ -43,7 +43,7 @@ class Estate:
     """
 
     def __init__(self, documents: _Documents, findings: Collection[Finding]) -> None:
-        self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(documents.list_entries())
+        self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(documents.entries)
         self.declared: tuple[str, ...] = tuple(sorted(documents.clusters.clusters))
         self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
         self.files = len({topic.where.file for topic in documents.topics})
@@ -80,9 +80,7 @@ def load_estate(path: Path) -> Estate:
     documents = _read_documents(path)
     findings = [*documents.findings]
     if documents.complete:
-        findings += check_topics(
-            documents.topics, documents.list_entries(), documents.clusters.profiles
-        )
+        findings += check_topics(documents.topics, documents.entries, documents.clusters.profiles)
         findings += _check_clusters(documents)
     if not documents.topics and not findings:
         what, way_out = "the estate has no topics", "there is nothing to do"
@@ -119,20 +117,18 @@ class _Documents:
     """The documents of an estate by kind, and what was found on the way to them.
 
     `complete` is false where clusters.yaml cannot be read, so that no topic is blamed for it.
+    `entries` holds the clusters by name, the sandbox always among them.
     """
 
     clusters_file: str
     clusters: ClustersDocument
     table: Table = field(default_factory=Table)
     complete: bool = True
+    entries: dict[str, ClusterEntry] = field(default_factory=dict)
     topics: list[WrittenTopic] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     _configs: dict[str | None, ConfigReader] = field(default_factory=dict)
     _resolved: dict[str, tuple[tuple[TopicSpec, ...], list[Finding]]] = field(default_factory=dict)
-
-    def list_entries(self) -> dict[str, ClusterEntry]:
-        """List the clusters by name, the sandbox always among them."""
-        return list_entries(self.clusters, self.table, self.clusters_file)
 
     def list_checked(self) -> list[str]:
         """Name the clusters that are checked offline: the sandbox only where it is named."""
@@ -159,7 +155,7 @@ class _Documents:
         }
         for layer in (*inherited, *profiles.values()):
             configs.read(layer.model.config)
-        governor = Governor(self.list_entries()[cluster], configs.catalogue)
+        governor = Governor(self.entries[cluster], configs.catalogue)
         specs, findings = [], list(governor.findings)
         for topic in self.topics:
             if topic.targets(cluster):
@@ -186,7 +182,7 @@ class _Documents:
     def check_unused_configs(self) -> list[Finding]:
         """Check the configs that no cluster has resolved, by the newest catalogue."""
         configs = ConfigReader(catalogue(None))
-        checked = self.list_checked()
+        checked = frozenset(self.list_checked())
         for topic in self.topics:
             if not any(topic.targets(cluster) for cluster in checked):
                 configs.read(topic.document.config)
@@ -227,11 +223,11 @@ def _read_documents(path: Path) -> _Documents:
     documents.findings.extend(files.findings)
     if files.clusters is not None:
         _read_clusters(files.clusters, documents)
-    names = documents.list_entries()
+    documents.entries = list_entries(documents.clusters, documents.table, documents.clusters_file)
     for file in files.topics:
         before = len(documents.findings)
         for document in _read_file(file, documents.findings):
-            _read_topics(document, names, documents)
+            _read_topics(document, documents)
         _shorten(documents.findings, before)
     return documents
 
@@ -272,14 +268,14 @@ def _read_clusters(path: Path, documents: _Documents) -> None:
     documents.complete = len(documents.findings) == before
 
 
-def _read_topics(value: Value, clusters: Collection[str], documents: _Documents) -> None:
+def _read_topics(value: Value, documents: _Documents) -> None:
     """Read one document of a topic file, in whichever form it is written."""
     if not isinstance(value, Table):
         documents.findings.append(_refuse_document(value, "topic: orders.events"))
         return
     tables = [value]
     if is_resource(value):
-        tables = read_resource(value, clusters, documents.findings)
+        tables = read_resource(value, documents.entries, documents.findings)
     for table in tables:
         checked, findings = check_form(TopicDocument, table)
         documents.findings.extend(findings)

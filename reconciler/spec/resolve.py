@@ -44,12 +44,14 @@ class Written:
 class WrittenTopic:
     """A topic document, with a layer for each of its overrides.
 
-    `partial`: values whose form was wrong are left out, so nothing can be said of the whole.
+    `clusters` are those it belongs on, None for every one. `partial`: values whose form was wrong
+    are left out, so nothing can be said of the whole.
     """
 
     document: TopicDocument
     layer: Written
     overrides: Mapping[str, Written]
+    clusters: frozenset[str] | None = None
     partial: bool = False
 
     @property
@@ -63,8 +65,8 @@ class WrittenTopic:
         return self.document.topic.where
 
     def targets(self, cluster: str) -> bool:
-        """Tell whether the topic belongs on a cluster. One that names none belongs on all."""
-        return self.document.clusters is None or cluster in self.document.clusters
+        """Tell whether the topic belongs on a cluster."""
+        return self.clusters is None or cluster in self.clusters
 
 
 def pair_topic(document: TopicDocument, table: Table, *, partial: bool = False) -> WrittenTopic:
@@ -72,7 +74,8 @@ def pair_topic(document: TopicDocument, table: Table, *, partial: bool = False) 
     overrides = {
         name: Written(model, table["overrides"][name]) for name, model in document.overrides.items()
     }
-    return WrittenTopic(document, Written(document, table), overrides, partial)
+    clusters = None if document.clusters is None else frozenset(document.clusters)
+    return WrittenTopic(document, Written(document, table), overrides, clusters, partial)
 
 
 class ConfigReader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from reconciler.spec.estate import MOST_FINDINGS
 from reconciler.spec.keys import PLACEMENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reconciler.model import TopicSpec
     from reconciler.spec import Estate
 
@@ -220,3 +223,36 @@ def test_a_cluster_says_how_replicas_are_placed(tmp_path: Path) -> None:
 
 def test_the_strategies_of_a_spec_are_those_of_placement() -> None:
     assert set(PLACEMENTS) == set(STRATEGIES)
+
+
+def test_the_work_of_loading_grows_in_line_with_the_clusters(tmp_path: Path) -> None:
+    policy = "{partitions: {max: 48}, rules: {few: {check: spec.partitions < 99, message: Few.}}}"
+    steps: list[int] = []
+    for count in (5, 20, 40, 60):
+        names = [f"cluster-{number}" for number in range(count)]
+        clusters = f"version: 1\npolicy: {policy}\nclusters:\n"
+        clusters += "".join(f"  {name}: {{policy: {policy}}}\n" for name in names)
+        overrides = ", ".join(f"{name}: {{partitions: 2}}" for name in names)
+        topic = f"clusters: [{', '.join(names)}]\noverrides: {{{overrides}}}\npartitions: 1"
+        (tmp_path / "topics.yaml").write_text(f"topic: a\n{topic}\n---\ntopic: b\n{topic}\n")
+        (tmp_path / "clusters.yaml").write_text(clusters)
+        steps.append(count_calls(lambda: load_estate(tmp_path)))
+    _, few, more, most = steps  # the first run fills caches
+    assert most - more == pytest.approx(more - few, rel=0.05)
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """Count the calls of Python functions: how much work is done, whatever the machine."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
