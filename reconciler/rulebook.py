@@ -38,7 +38,7 @@ _FILES: tuple[Rule, ...] = (
     Rule("yaml-duplicate-key", "A key stands once in a map, so no value is dropped silently."),
     Rule("yaml-tag", "Values carry no YAML tags of their own."),
     Rule("document-form", "A document is a map of the keys that its kind has."),
-    Rule("document-kind", "Documents of other tools are read where they describe Kafka topics."),
+    Rule("document-kind", "Of other tools, the KafkaTopics of Strimzi and Jikkou are read."),
     Rule("key-unknown", "A key that nobody reads is a mistake, not a comment."),
     Rule("key-missing", "A document carries the keys without which it means nothing."),
     Rule("value-missing", "A key has a value; what is not managed is left out."),

@@ -43,5 +43,5 @@ def name_topics(content: bytes) -> Iterator[str]:
     """Name the topics of a file as it once was, whatever else there is to say about it."""
     for document in load_text(content, "").documents:
         if isinstance(document, Table):
-            tables = read_resource(document, (), []) if is_resource(document) else [document]
-            yield from (str(t["topic"]) for t in tables if isinstance(t.get("topic"), Text))
+            read = read_resource(document, ()) if is_resource(document) else [(document, [])]
+            yield from (str(t["topic"]) for t, _ in read if t and isinstance(t.get("topic"), Text))

@@ -9,127 +9,92 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
-from reconciler.spec.fields import suggest
+from reconciler.spec.fields import FieldError, fold, read_each, read_text
+from reconciler.spec.resource_form import (
+    CLUSTER_LABEL,
+    DELETED,
+    LISTS,
+    SPEC_KEYS,
+    UNMANAGED,
+    check_list,
+    check_topic,
+    refuse_kind,
+)
+from reconciler.spec.shape import TopicDocument
 from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
-CLUSTER_LABEL = "strimzi.io/cluster"
-_UNMANAGED = (
-    ("strimzi.io/managed", "false"),
-    ("strimzi.io/pause-reconciliation", "true"),
-    ("jikkou.io/ignore", "true"),
-)
-_DELETED = ("jikkou.io/delete", "true")
-_LISTS = ("KafkaTopicList", "List")
-# Keys of spec, and what they are called here.
-_SPEC = {
-    "topicName": "topic",
-    "partitions": "partitions",
-    "replicas": "replication_factor",
-    "replicationFactor": "replication_factor",
-    "config": "config",
-    "configs": "config",
-}
+    Read = tuple[Table | None, list[Finding]]
+
+# Kinds of Kubernetes have these keys at the top, too: a kubeconfig has clusters.
+_SHARED = {"clusters", "description", "owner", "state"}
+_OURS = {fold(key) for key in TopicDocument.model_fields.keys() - _SHARED}
 
 
 def is_resource(document: Table) -> bool:
-    """Tell whether a document is written in the form of Kubernetes."""
-    return "apiVersion" in document or "kind" in document
+    """Tell whether a document has the form of Kubernetes.
+
+    A topic in our own form with a stray kind does not: there, the kind is an unknown key.
+    """
+    if "apiVersion" not in document and "kind" not in document:
+        return False
+    return "metadata" in document or not any(fold(key) in _OURS for key in document)
 
 
 def read_resource(
-    document: Table, clusters: Collection[str], findings: list[Finding]
-) -> list[Table]:
-    """Return the topics of a resource as documents of ours.
+    document: Value, clusters: Collection[str], default: str | None = None
+) -> Iterator[Read]:
+    """Yield each topic of a resource as a document of ours, and the findings about it.
 
-    What is wrong, or left alone, goes to `findings`. In: `clusters`, the names the estate has.
+    The topic is None where its name is not known. In: `clusters`, the names the estate has;
+    `default`, the kind of an item of a list that names none.
     """
-    kind = document.get("kind")
-    if kind in _LISTS:
+    if not isinstance(document, Table):
+        what = f"an item of the list is {describe(document)}, not a map"
+        way_out = "write its keys after the dash, or take it out"
+        yield None, [Finding("document-form", what, way_out, document.where)]
+        return
+    written = [(key, document[key]) for key in ("kind", "apiVersion") if key in document]
+    try:
+        said = dict(read_each(written, lambda entry: (entry[0], read_text(entry[1], entry[0]))))
+    except FieldError as error:
+        yield None, list(error.findings)
+        return
+    kind = said.get("kind", default)
+    if refused := refuse_kind(document, kind, said.get("apiVersion")):
+        yield None, [refused]
+    elif kind in LISTS:
+        yield None, [*check_list(document, str(kind))]
         items = document.get("items")
-        if not isinstance(items, Sequence):
-            what = f"a {kind} holds a list of items"
-            findings.append(
-                Finding("document-form", what, "write its topics below items:", document.where)
-            )
-            return []
-        topics = [item for item in items if isinstance(item, Table)]
-        return [
-            topic
-            for item in topics
-            for topic in _read_item(item, clusters, findings, str(item.get("kind", "KafkaTopic")))
-        ]
-    return _read_item(document, clusters, findings, str(kind))
-
-
-def _read_item(
-    document: Table, clusters: Collection[str], findings: list[Finding], kind: str
-) -> list[Table]:
-    version = document.get("apiVersion")
-    if kind != "KafkaTopic" or not _is_known_version(version):
-        what = f"a {quote(kind)} of {quote(str(version))} is no Kafka topic, and is passed over"
-        findings.append(Finding("document-kind", what, "", document.where, severity=Severity.NOTE))
-        return []
-    metadata = document.get("metadata")
-    if not isinstance(metadata, Table) or not isinstance(metadata.get("name"), Text):
-        what = "a KafkaTopic has no metadata.name"
-        findings.append(
-            Finding("key-missing", what, "write metadata: {name: orders.events}", document.where)
-        )
-        return []
-    if marker := _find_marker(metadata):
-        what = f"the topic {quote(metadata['name'])} is not managed: {marker} says so"
-        where = metadata["name"].where
-        findings.append(Finding("topic-not-managed", what, "", where, severity=Severity.NOTE))
-        return []
-    return [_translate(document, metadata, clusters, findings)]
-
-
-def _is_known_version(version: Value | None) -> bool:
-    """Items of a KafkaTopicList may leave their version to the list."""
-    return version is None or (
-        isinstance(version, Text)
-        and version.partition("/")[0].endswith(("strimzi.io", "jikkou.io"))
-    )
-
-
-def _find_marker(metadata: Table) -> str:
-    annotations = metadata.get("annotations")
-    if isinstance(annotations, Table):
-        for name, value in _UNMANAGED:
-            if str(annotations.get(name, "")).lower() == value:
-                return f"{name}: {value}"
-    return ""
-
-
-def _translate(
-    document: Table, metadata: Table, clusters: Collection[str], findings: list[Finding]
-) -> Table:
-    """Return the same topic in the keys of this format; values keep their places."""
-    topic = _new_table(document)
-    topic[_rename("topic", metadata.key("name"))] = metadata["name"]
-    spec = document.get("spec", _new_table(document))
-    if isinstance(spec, Table):
-        for key, value in spec.entries():
-            if key in _SPEC:
-                _put(topic, _SPEC[key], key, value, findings)
-            else:
-                what = f"unknown key {quote(key)} in the spec of a KafkaTopic"
-                way_out = suggest(key, _SPEC) or f"the keys here are {', '.join(sorted(_SPEC))}"
-                findings.append(Finding("key-unknown", what, way_out, key.where))
+        for item in items if isinstance(items, Sequence) else ():
+            yield from read_resource(item, clusters, "KafkaTopic" if kind != "List" else None)
     else:
-        what = f"spec is {describe(spec)}, not a map"
-        findings.append(
-            Finding("value-form", what, "write 'key: value' lines below it", spec.where)
-        )
+        yield _read_topic(document, clusters)
+
+
+def _read_topic(document: Table, clusters: Collection[str]) -> Read:
+    """Return the same topic in the keys of this format; values keep their places."""
+    metadata, spec = _find_map(document, "metadata"), _find_map(document, "spec")
+    name, annotations = metadata.get("name"), _find_map(metadata, "annotations")
+    if not isinstance(name, Text):
+        return None, check_topic(document)
+    for marker, value in UNMANAGED.items():
+        if str(annotations.get(marker, "")).lower() == value:
+            what = f"the topic {quote(name)} is not managed: {marker}: {value} says so"
+            return None, [Finding("topic-not-managed", what, "", name.where, Severity.NOTE)]
+    findings = check_topic(document)
+    topic = _new_table(document)
+    topic[_rename("topic", metadata.key("name"))] = name
+    for key, item in spec.entries():
+        if key in SPEC_KEYS:
+            _put(topic, SPEC_KEYS[key], key, item, findings)
     _restrict(topic, metadata, clusters, findings)
-    annotations = metadata.get("annotations")
-    if isinstance(annotations, Table) and str(annotations.get(_DELETED[0], "")) == _DELETED[1]:
-        key = annotations.key(_DELETED[0])
+    if str(annotations.get(DELETED, "")).lower() == "true":
+        key = annotations.key(DELETED)
         topic[_rename("state", key)] = _rename("absent", key)
-    return topic
+    return topic, findings
 
 
 def _put(topic: Table, name: str, key: Text, value: Value, findings: list[Finding]) -> None:
@@ -147,8 +112,7 @@ def _restrict(
     topic: Table, metadata: Table, clusters: Collection[str], findings: list[Finding]
 ) -> None:
     """Let the label of a cluster that the estate has restrict the topic to it."""
-    labels = metadata.get("labels")
-    label = labels.get(CLUSTER_LABEL) if isinstance(labels, Table) else None
+    label = _find_map(metadata, "labels").get(CLUSTER_LABEL)
     if not isinstance(label, Text):
         return
     if label not in clusters:
@@ -169,6 +133,12 @@ def _rename(name: str, at: Text) -> Text:
     text.file, text.line, text.column = at.file, at.line, at.column
     text.quoted, text.tag = True, "str"
     return text
+
+
+def _find_map(table: Table, key: str) -> Table:
+    """Return the map below a key; an empty one where there is none."""
+    found = table.get(key)
+    return found if isinstance(found, Table) else _new_table(table)
 
 
 def _new_table(at: Table) -> Table:

@@ -273,14 +273,16 @@ def _read_topics(value: Value, documents: _Documents) -> None:
     if not isinstance(value, Table):
         documents.findings.append(_refuse_document(value, "topic: orders.events"))
         return
-    tables = [value]
-    if is_resource(value):
-        tables = read_resource(value, documents.entries, documents.findings)
-    for table in tables:
+    topics = read_resource(value, documents.entries) if is_resource(value) else [(value, [])]
+    for table, found in topics:
+        documents.findings.extend(found)
+        if table is None:
+            continue
         checked, findings = check_form(TopicDocument, table)
         documents.findings.extend(findings)
         if checked is not None:
-            documents.topics.append(pair_topic(checked, table, partial=bool(findings)))
+            partial = any(finding.severity is Severity.ERROR for finding in (*found, *findings))
+            documents.topics.append(pair_topic(checked, table, partial=partial))
 
 
 def _refuse_document(value: Value, example: str) -> Finding:

@@ -28,7 +28,7 @@ _LEADING_ZERO = re.compile(r"[-+]?0+[0-9]+")
 MOST_CHARACTERS = 2_000
 """A longer expression or pattern is a program, and not for an estate."""
 
-_REQUIRED = {"topic", "version"}
+_REQUIRED = {"topic", "version", "kind", "apiVersion"}
 _YES = {"yes", "on", "y", "true", "1"}
 _NO = {"no", "off", "n", "false", "0"}
 

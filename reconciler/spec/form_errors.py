@@ -116,6 +116,8 @@ def _refuse_unknown(
 
 def _find_meant(key: Text, known: tuple[str, ...]) -> str:
     """Return the way out for an unknown key."""
+    if key in ("apiVersion", "kind") and "topic" in known:
+        return "take it out, or write the topic as a KafkaTopic, with metadata and spec"
     if "." in key and "config" in known:
         return "topic configs stand below config:"
     if "." in key and "client" in known:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Severity
+import pytest
+
+from reconciler.errors import Severity, SpecError
 from reconciler.spec import load_estate
+from reconciler.spec.load import load_text
+from reconciler.spec.values import Sequence, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from reconciler.spec import Estate
+    from reconciler.spec.values import Value
 
 STRIMZI = """\
 apiVersion: kafka.strimzi.io/v1beta2
@@ -38,6 +44,63 @@ items:
   - metadata: {name: b, annotations: {jikkou.io/delete: true}}
     spec: {partitions: 1, replicationFactor: 2}
 """
+
+
+KUBECTL = """\
+apiVersion: v1
+items:
+- apiVersion: kafka.strimzi.io/v1
+  kind: KafkaTopic
+  metadata:
+    annotations:
+      kubectl.kubernetes.io/last-applied-configuration: |
+        {"apiVersion":"kafka.strimzi.io/v1","kind":"KafkaTopic","spec":{"partitions":9}}
+    creationTimestamp: "2026-01-02T03:04:05Z"
+    deletionGracePeriodSeconds: 0
+    deletionTimestamp: "2026-02-02T03:04:05Z"
+    finalizers:
+    - strimzi.io/topic-operator
+    generateName: orders-
+    generation: 2
+    labels:
+      app.kubernetes.io/part-of: shop
+      strimzi.io/cluster: prod
+    managedFields:
+    - apiVersion: kafka.strimzi.io/v1
+      fieldsType: FieldsV1
+      fieldsV1:
+        f:spec:
+          f:config: {}
+      manager: kubectl
+    name: orders-events
+    namespace: kafka
+    ownerReferences:
+    - {apiVersion: v1, kind: Shop, name: shop, uid: 5c1d}
+    resourceVersion: "4711"
+    selfLink: ""
+    uid: 0b6ad3f0-9c6e-4b0f-8a3e-0e9e2a9e5b7a
+  spec:
+    config:
+      retention.ms: 604800000
+    partitions: 12
+    replicas: 3
+    topicName: orders.events
+  status:
+    conditions:
+    - lastTransitionTime: "2026-01-02T03:04:06Z"
+      status: "True"
+      type: Ready
+    observedGeneration: 2
+    topicId: Zq2fVb3mQ2K1y5wq6m6c3A
+    topicName: orders.events
+kind: List
+metadata:
+  continue: ""
+  remainingItemCount: 0
+  resourceVersion: ""
+"""
+FREE = {"labels", "annotations", "managedFields", "ownerReferences", "status", "config", "configs"}
+"""Maps whose keys are free, or Kafka's."""
 
 
 def load(root: Path, topics: str) -> Estate:
@@ -86,8 +149,76 @@ def test_what_asks_not_to_be_managed_is_named_and_left_alone(tmp_path: Path) -> 
     assert notes(estate) == ["4: topic-not-managed"]
 
 
-def test_other_kinds_are_named_and_passed_over(tmp_path: Path) -> None:
+def test_kinds_of_other_tools_are_named_and_passed_over(tmp_path: Path) -> None:
     user = "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaUser\nmetadata: {name: u}\n"
-    other = "apiVersion: example.org/v1\nkind: KafkaTopic\nmetadata: {name: t}\n"
-    estate = load(tmp_path, f"{user}---\n{other}")
-    assert notes(estate) == ["1: document-kind", "5: document-kind"]
+    kustomization = "apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\nresources: []\n"
+    kubeconfig = "apiVersion: v1\nkind: Config\nclusters: []\nusers: []\n"
+    estate = load(tmp_path, f"{user}---\n{kustomization}---\n{kubeconfig}")
+    assert notes(estate) == ["1: document-kind", "5: document-kind", "9: document-kind"]
+
+
+def test_a_kafka_topic_of_another_tool_is_called_one_and_warned_of(tmp_path: Path) -> None:
+    topic = "apiVersion: platform.confluent.io/v1beta1\nkind: KafkaTopic\nmetadata: {name: t}\n"
+    (warning,) = load(tmp_path, f"{topic}spec: {{partitionCount: 3}}").findings
+    assert warning.severity is Severity.WARNING
+    assert warning.what == (
+        "the KafkaTopic of 'platform.confluent.io/v1beta1' is not read, "
+        "and what it describes not managed"
+    )
+
+
+def test_all_that_kubectl_prints_is_read(tmp_path: Path) -> None:
+    estate = load(tmp_path, KUBECTL)
+    (spec,) = estate.topics_for("prod")
+    assert (spec.name, spec.partitions, spec.replication_factor) == ("orders.events", 12, 3)
+    assert spec.config == {"retention.ms": "604800000"}
+    assert estate.topics_for("staging") == ()
+    assert estate.findings == ()
+
+
+@pytest.mark.parametrize("value", ["true", "True", '"true"', '"True"', '"TRUE"'])
+def test_a_deletion_is_read_as_jikkou_does_in_any_case(tmp_path: Path, value: str) -> None:
+    _, b = load(tmp_path, JIKKOU.replace("delete: true", f"delete: {value}")).topics_for("staging")
+    assert b.absent
+
+
+@pytest.mark.parametrize("value", ["false", '"False"'])
+def test_a_deletion_that_is_false_is_none(tmp_path: Path, value: str) -> None:
+    _, b = load(tmp_path, JIKKOU.replace("delete: true", f"delete: {value}")).topics_for("staging")
+    assert not b.absent
+
+
+@pytest.mark.parametrize("labels", ["", "null", "{}"])
+def test_a_map_without_labels_is_one(tmp_path: Path, labels: str) -> None:
+    topic = STRIMZI.replace("{strimzi.io/cluster: prod}", labels)
+    assert len(load(tmp_path, topic).topics_for("staging")) == 1
+
+
+def list_maps(value: Value) -> Iterator[Table]:
+    """Yield every map whose keys are not free."""
+    if isinstance(value, Table):
+        yield value
+    for key, item in value.items() if isinstance(value, Table) else ():
+        yield from () if key in FREE else list_maps(item)
+    for item in value if isinstance(value, Sequence) else ():
+        yield from list_maps(item)
+
+
+@pytest.mark.parametrize("text", [STRIMZI, JIKKOU, KUBECTL], ids=["strimzi", "jikkou", "kubectl"])
+def test_no_key_of_any_map_is_dropped(tmp_path: Path, text: str) -> None:
+    (document,) = load_text(text.encode(), "").documents
+    maps = [*list_maps(document)]
+    assert len(maps) >= 3
+    for table in maps:
+        lines = text.splitlines()
+        line, at = table.line - 1, table.column - 1
+        if lines[line][at] == "{":
+            stray = "{stray: 1, " + lines[line][at + 1 :]
+        else:
+            stray = f"stray: 1\n{' ' * at}{lines[line][at:]}"
+        lines[line] = lines[line][:at] + stray
+        with pytest.raises(SpecError) as refused:
+            load(tmp_path, "\n".join(lines))
+        assert [(f.rule, f.where and f.where.line) for f in refused.value.findings] == [
+            ("key-unknown", table.line)
+        ]

@@ -1,0 +1,204 @@
+"""What KafkaTopic documents may hold: the keys that are read, and Kubernetes' own.
+
+Whatever else stands there is a finding. So is what looks like such a document and is none.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding, Severity
+from reconciler.spec.fields import fold, suggest
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+CLUSTER_LABEL = "strimzi.io/cluster"
+DELETED = "jikkou.io/delete"
+UNMANAGED: Mapping[str, str] = MappingProxyType(
+    {
+        "strimzi.io/managed": "false",
+        "strimzi.io/pause-reconciliation": "true",
+        "jikkou.io/ignore": "true",
+    }
+)
+"""Annotations that leave a topic unmanaged, and the value that does so."""
+LISTS = ("KafkaTopicList", "List")
+SPEC_KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "topicName": "topic",
+        "partitions": "partitions",
+        "replicas": "replication_factor",
+        "replicationFactor": "replication_factor",
+        "config": "config",
+        "configs": "config",
+    }
+)
+"""Keys of spec, and what they are called here."""
+
+_FLAGS = (*UNMANAGED, DELETED)
+_KINDS = ("KafkaTopic", "KafkaTopicList")
+_GROUPS = ("kafka.strimzi.io", "kafka.jikkou.io")
+_NEAR = 0.9
+"""Names this similar are one name with a typo. KafkaTopicClaim, another tool's kind, is at 0.80."""
+_TOPIC_KEYS = ("apiVersion", "kind", "metadata", "spec", "status")
+_LIST_KEYS = ("apiVersion", "kind", "metadata", "items")
+# Source: ObjectMeta and ListMeta of the Kubernetes API, and what older servers print besides.
+_META_KEYS = (
+    *("name", "generateName", "namespace", "clusterName", "selfLink", "uid", "resourceVersion"),
+    *("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+    *("labels", "annotations", "ownerReferences", "finalizers", "managedFields"),
+    *("continue", "remainingItemCount"),
+)
+
+
+def refuse_kind(document: Table, kind: str | None, version: str | None) -> Finding | None:
+    """Return why a document is not read, or None where it is.
+
+    In: its kind and apiVersion. An item of a list may leave its version to the list.
+    """
+    if kind is None:
+        way_out = "write kind: KafkaTopic, or move what is no topic out of the estate"
+        return Finding("key-missing", "the key kind is missing", way_out, document.where)
+    group = (version or _GROUPS[0]).partition("/")[0]
+    ours = f".{group}".endswith((".strimzi.io", ".jikkou.io"))
+    if kind == "List" or (ours and kind in _KINDS):
+        return None
+    kinds = {fold(name): name for name in _KINDS}
+    meant = get_close_matches(fold(kind), kinds, n=1, cutoff=_NEAR)
+    if ours and meant:
+        what, way_out = f"there is no kind {quote(kind)}", f"did you mean {kinds[meant[0]]}?"
+        return Finding("document-kind", what, way_out, document["kind"].where)
+    if version is None:
+        what = f"a {quote(kind)} has no apiVersion"
+        way_out = "write it, or kind: KafkaTopic where a topic is meant"
+        return Finding("key-missing", what, way_out, document.where)
+    if meant and (groups := get_close_matches(group, _GROUPS, n=1, cutoff=_NEAR)):
+        what = f"there is no {quote(kind)} of {quote(version)}"
+        way_out = f"did you mean {groups[0]}?"
+        return Finding("document-kind", what, way_out, document["apiVersion"].where)
+    if kind in _KINDS:
+        what = f"the {kind} of {quote(version)} is not read, and what it describes not managed"
+        way_out = "write it in the form of Strimzi, of Jikkou or of this estate"
+        return Finding("document-kind", what, way_out, document.where, Severity.WARNING)
+    what = f"a {quote(kind)} of {quote(version)} is no Kafka topic, and is passed over"
+    return Finding("document-kind", what, "", document.where, Severity.NOTE)
+
+
+def check_list(document: Table, kind: str) -> Iterator[Finding]:
+    """Say everything that is wrong with a list, apart from its items."""
+    metadata = document.get("metadata")
+    yield from _refuse_unknown(document, _LIST_KEYS, f"in a {kind}")
+    yield from _check_metadata(metadata)
+    yield from _refuse_for_all(metadata, kind)
+    if not isinstance(document.get("items"), Sequence):
+        what, way_out = f"a {kind} holds a list of items", "write its topics below items:"
+        yield Finding("document-form", what, way_out, document.where)
+
+
+def _refuse_for_all(metadata: Value | None, kind: str) -> Iterator[Finding]:
+    """Refuse labels and annotations of a list that mean something on a topic only."""
+    if not isinstance(metadata, Table):
+        return
+    for words in (metadata.get("labels"), metadata.get("annotations")):
+        for key, _ in words.entries() if isinstance(words, Table) else ():
+            if key == CLUSTER_LABEL or key in _FLAGS:
+                what, way_out = f"{key} of a whole {kind} is not read", "write it on each item"
+                yield Finding("key-unknown", what, way_out, key.where)
+
+
+def check_topic(document: Table) -> list[Finding]:
+    """Say everything that is wrong with the form of a KafkaTopic; its values are checked later."""
+    metadata, spec = document.get("metadata"), document.get("spec")
+    findings = [
+        *_refuse_unknown(document, _TOPIC_KEYS, "in a KafkaTopic"),
+        *_check_metadata(metadata),
+        *_check_spec(spec),
+    ]
+    asked = {finding.way_out for finding in findings}
+    named = isinstance(metadata, Table) and isinstance(metadata.get("name"), Text)
+    if not named and not asked & {_mean("metadata"), _mean("name")}:
+        what, way_out = "a KafkaTopic has no metadata.name", "write metadata: {name: orders.events}"
+        findings.append(Finding("key-missing", what, way_out, document.where))
+    if spec is None and _mean("spec") not in asked:
+        what, way_out = "a KafkaTopic has no spec", "write spec: {partitions: 3, replicas: 3}"
+        findings.append(Finding("key-missing", what, way_out, document.where))
+    return findings
+
+
+def _refuse_unknown(table: Table, known: Collection[str], place: str) -> Iterator[Finding]:
+    for key, _ in table.entries():
+        if key not in known:
+            what = f"unknown key {quote(key)} {place}"
+            yield Finding("key-unknown", what, _find_meant(key, known), key.where)
+
+
+def _find_meant(key: str, known: Collection[str]) -> str:
+    """Return the way out for a key that is unknown beside the `known` ones."""
+    if known is _TOPIC_KEYS and key == "topic":
+        return "the name of the topic is metadata.name, or topicName below spec:"
+    if known is _TOPIC_KEYS and key in SPEC_KEYS:
+        return "write it below spec:"
+    if known is SPEC_KEYS and "." in key:
+        return "topic configs stand below config:"
+    if near := suggest(key, known):
+        return near
+    if known is _META_KEYS:
+        return "words of your own stand below labels: or annotations:"
+    return f"the keys here are {', '.join(sorted(known))}"
+
+
+def _mean(key: str) -> str:
+    """Return the way out where a key is misspelt, which is then not missing as well."""
+    return f"did you mean {key}?"
+
+
+def _check_metadata(metadata: Value | None) -> Iterator[Finding]:
+    if metadata is None or _is_null(metadata):
+        return
+    if not isinstance(metadata, Table):
+        yield _refuse_form("metadata", metadata)
+        return
+    yield from _refuse_unknown(metadata, _META_KEYS, "in metadata")
+    for name in ("labels", "annotations"):
+        words = metadata.get(name)
+        if isinstance(words, Table):
+            yield from _check_words(name, words)
+        elif words is not None and not _is_null(words):
+            yield _refuse_form(f"metadata.{name}", words)
+
+
+def _check_words(name: str, words: Table) -> Iterator[Finding]:
+    """Check labels or annotations: their keys are free, their values are text."""
+    for key, value in words.entries():
+        if not isinstance(value, Text):
+            what = f"{quote(key)} in {name} is {describe(value)}, not text"
+            yield Finding("value-form", what, "write one text", value.where)
+        elif key in _FLAGS and value.lower() not in ("true", "false"):
+            what = f"{key} is {describe(value)}, which is no flag"
+            yield Finding("value-flag", what, 'write "true" or "false"', value.where)
+        elif key == CLUSTER_LABEL and _is_null(value):
+            what, way_out = f"{key} has no value", "write the name of a cluster, or take it out"
+            yield Finding("value-missing", what, way_out, value.where)
+
+
+def _check_spec(spec: Value | None) -> Iterator[Finding]:
+    if isinstance(spec, Table):
+        yield from _refuse_unknown(spec, SPEC_KEYS, "in the spec of a KafkaTopic")
+    elif spec is not None and _is_null(spec):
+        what, way_out = "spec has no value", "write keys below it, or spec: {} to inherit all"
+        yield Finding("value-missing", what, way_out, spec.where)
+    elif spec is not None:
+        yield _refuse_form("spec", spec)
+
+
+def _refuse_form(name: str, value: Value) -> Finding:
+    what = f"{name} is {describe(value)}, not a map"
+    return Finding("value-form", what, "write 'key: value' lines below it", value.where)
+
+
+def _is_null(value: Value) -> bool:
+    return isinstance(value, Text) and value.tag == "null"
