@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.adopt.converters.source import ForeignTopic, get_table, list_tables
+from reconciler.adopt.converters.source import ForeignTopic
 from reconciler.spec.values import Table, Text
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ def read_topologies(source: Source) -> None:
     """Read topologies; a topic's plan is looked up in the documents that hold plans."""
     plans: dict[str, Table] = {}
     for document in source.documents:
-        plans |= {str(name): plan for name, plan in get_table(document, "plans").entries()
-                  if isinstance(plan, Table)}  # fmt: skip
+        written = source.get_table(document, "plans")
+        plans |= {str(name): source.get_table(written, name) for name in written}
     for document in source.documents:
         if "context" in document:
             _read_topology(document, plans, source)
@@ -38,12 +38,12 @@ def _read_topology(document: Table, plans: dict[str, Table], source: Source) -> 
         | _AFTER - {"platform"},
         "topology",
     )
-    for project in list_tables(document.get("projects")):
+    for project in source.list_tables(document, "projects"):
         name = str(project.get("name"))
         source.note_rest(project, {"name", "topics"}, f"project {name}")
-        for topic in list_tables(project.get("topics")):
+        for topic in source.list_tables(project, "topics"):
             _read_topic(topic, [*prefix, name], plans, source)
-    for topic in list_tables(document.get("special_topics")):
+    for topic in source.list_tables(document, "special_topics"):
         _read_topic(topic, [], plans, source)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.adopt.converters.source import ForeignTopic, get_table, read_source
+from reconciler.adopt.converters.source import ForeignTopic, read_source
 from reconciler.spec.values import Sequence, Table, Text
 
 if TYPE_CHECKING:
@@ -15,20 +15,23 @@ if TYPE_CHECKING:
 def read_state_files(source: Source) -> None:
     """Read state files, the topics of the files that their settings name included."""
     for document in source.documents:
-        topics = get_table(get_table(document, "settings"), "topics")
-        replication = source.read_count(get_table(topics, "defaults"), "replication", "settings")
+        topics = source.get_table(source.get_table(document, "settings"), "topics")
+        replication = source.read_count(
+            source.get_table(topics, "defaults"), "replication", "settings"
+        )
         _note_lists(topics, source)
         source.note_rest(document, {"settings", "topics"}, "state file")
         for part in [document, *_follow(document, source)]:
-            for name, topic in get_table(part, "topics").entries():
-                _read_topic(name, topic, replication, source)
+            written = source.get_table(part, "topics")
+            for name, _ in written.entries():
+                _read_topic(name, source.get_table(written, name), replication, source)
 
 
 def _follow(document: Table, source: Source) -> list[Table]:
     """Read the file that holds the topics, where the state file names one of its own."""
-    settings = get_table(document, "settings")
+    settings = source.get_table(document, "settings")
     source.note_rest(settings, {"topics", "files"}, "settings")
-    files = get_table(settings, "files")
+    files = source.get_table(settings, "files")
     source.note_rest(files, {"topics"}, "settings.files")
     named = source.read_text(files, "topics")
     path = Path(document.file).parent / named if named else None
@@ -37,7 +40,9 @@ def _follow(document: Table, source: Source) -> list[Table]:
     if not path.is_file():
         source.note(f"there is no {path}", files.key("topics").where, "bring it along")
         return []
-    return list(read_source(path).documents)
+    part = read_source(path)
+    source.notes += part.notes
+    return list(part.documents)
 
 
 def _note_lists(topics: Table, source: Source) -> None:
@@ -47,7 +52,7 @@ def _note_lists(topics: Table, source: Source) -> None:
         ("exclude", "prefixed"),
         ("whitelist", "prefixed"),
     ):
-        prefixes = get_table(topics, key).get(word)
+        prefixes = source.get_table(topics, key).get(word)
         if isinstance(prefixes, Sequence) and prefixes:
             patterns = ", ".join(f'"{prefix}*"' for prefix in prefixes)
             way_out = "topics in no file are left alone anyway"
@@ -56,11 +61,12 @@ def _note_lists(topics: Table, source: Source) -> None:
             source.note(f"settings.topics.{key} names {patterns}", topics.key(key).where, way_out)
     known = {"defaults", "blacklist", "exclude", "whitelist"}
     source.note_rest(topics, known, "settings.topics")
-    source.note_rest(get_table(topics, "defaults"), {"replication"}, "settings.topics.defaults")
+    source.note_rest(
+        source.get_table(topics, "defaults"), {"replication"}, "settings.topics.defaults"
+    )
 
 
-def _read_topic(name: Text, topic: object, replication: int | None, source: Source) -> None:
-    table = topic if isinstance(topic, Table) else Table()
+def _read_topic(name: Text, table: Table, replication: int | None, source: Source) -> None:
     source.note_rest(table, {"partitions", "replication", "configs"}, name)
     own = source.read_count(table, "replication", name)
     source.topics.append(

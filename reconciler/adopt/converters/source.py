@@ -52,7 +52,9 @@ class Source:
     def note(self, what: str, where: Location, way_out: str = "") -> None:
         """Name something that is not carried over."""
         severity = Severity.WARNING if way_out else Severity.NOTE
-        self.notes.append(Finding("import-not-carried", what, way_out, where, severity))
+        finding = Finding("import-not-carried", what, way_out, where, severity)
+        if finding not in self.notes:
+            self.notes.append(finding)
 
     def note_rest(self, table: Table, known: Collection[str], of: str) -> None:
         """Name the keys that nobody has read."""
@@ -82,6 +84,8 @@ class Source:
         """Read a map of configs, scalars and lists; what is neither is noted."""
         config: dict[str, str | tuple[str, ...]] = {}
         if not isinstance(value, Table):
+            if value is not None and not _is_null(value):
+                self.note(f"{of}: its configs are {describe(value)}, not a map", value.where)
             return config
         for key, item in value.entries():
             if isinstance(item, Sequence) and all(isinstance(part, Text) for part in item):
@@ -92,6 +96,28 @@ class Source:
                 self.note(f"{of}: {key} is {describe(item)}, not a value", key.where)
         return config
 
+    def get_table(self, table: Table, key: str) -> Table:
+        """Return the map below a key; an empty one where nothing is, or something else, noted."""
+        value: Value | None = table.get(key)
+        if isinstance(value, Table):
+            return value
+        if value is not None and not _is_null(value):
+            self.note(f"{key} is {describe(value)}, not a map", value.where)
+        empty = Table()
+        empty.file, empty.line, empty.column = table.file, table.line, table.column
+        return empty
+
+    def list_tables(self, table: Table, key: str) -> Iterator[Table]:
+        """Yield the maps of the list below a key; what is no map is noted."""
+        value: Value | None = table.get(key)
+        if value is not None and not isinstance(value, Sequence) and not _is_null(value):
+            self.note(f"{key} is {describe(value)}, not a list", value.where)
+        for item in value if isinstance(value, Sequence) else ():
+            if isinstance(item, Table):
+                yield item
+            else:
+                self.note(f"an item of {key} is {describe(item)}, not a map", item.where)
+
 
 def read_source(path: Path) -> Source:
     """Read every YAML or JSON document below a path.
@@ -100,7 +126,7 @@ def read_source(path: Path) -> Source:
     """
     if not path.exists():
         raise UsageError(f"there is no {show_path(path)}; name a file or a directory")
-    documents: list[Table] = []
+    documents: list[Value] = []
     findings: list[Finding] = []
     for file in _list_files(path):
         leaves = path.is_dir() and leads_out(file, path)
@@ -110,26 +136,18 @@ def read_source(path: Path) -> Source:
             continue
         loaded = load_text(content, show_path(file))
         findings.extend(loaded.findings)
-        documents.extend(d for d in loaded.documents if isinstance(d, Table))
+        documents.extend(loaded.documents)
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise SpecError(findings)
-    return Source(tuple(documents))
+    source = Source(tuple(document for document in documents if isinstance(document, Table)))
+    for document in documents:
+        if not isinstance(document, Table):
+            source.note(f"the document is {describe(document)}, not a map", document.where)
+    return source
 
 
-def list_tables(value: Value | None) -> Iterator[Table]:
-    """Yield the maps of a list."""
-    if isinstance(value, Sequence):
-        yield from (item for item in value if isinstance(item, Table))
-
-
-def get_table(table: Table, key: str) -> Table:
-    """Return the map below a key; an empty one where nothing or something else stands there."""
-    value = table.get(key)
-    if isinstance(value, Table):
-        return value
-    empty = Table()
-    empty.file, empty.line, empty.column = table.file, table.line, table.column
-    return empty
+def _is_null(value: Value) -> bool:
+    return isinstance(value, Text) and value.tag == "null"
 
 
 def _list_files(path: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reconciler.adopt.converters.source import ForeignTopic, get_table
+from reconciler.adopt.converters.source import ForeignTopic
 from reconciler.spec.values import Sequence, Table, Text
 from reconciler.units import MINUTE
 
@@ -22,11 +22,11 @@ _EVEN = {"any", "balanced-leaders", "cross-rack"}
 def read_topicctl(source: Source) -> None:
     """Read clusters and topics; a document that has neither form is noted."""
     for document in source.documents:
-        spec = get_table(document, "spec")
+        spec = source.get_table(document, "spec")
         if "bootstrapAddrs" in spec or "zkAddrs" in spec:
-            _read_cluster(get_table(document, "meta"), spec, source)
+            _read_cluster(source.get_table(document, "meta"), spec, source)
         elif "meta" in document and "spec" in document:
-            _read_topic(get_table(document, "meta"), spec, source)
+            _read_topic(source.get_table(document, "meta"), spec, source)
         else:
             source.note("a document with no meta and spec is no topic of topicctl", document.where)
 
@@ -68,7 +68,7 @@ def _read_topic(about: Table, spec: Table, source: Source) -> None:
             source.read_count(spec, "partitions", name),
             source.read_count(spec, "replicationFactor", name),
             config,
-            _read_placement(get_table(spec, "placement"), name, source),
+            _read_placement(source.get_table(spec, "placement"), name, source),
             source.read_text(about, "description"),
         )
     )

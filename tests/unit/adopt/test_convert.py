@@ -132,7 +132,7 @@ def test_strimzi(tmp_path: Path) -> None:
     assert spec.config == {"retention.ms": "604800000", "min.insync.replicas": "2"}
     assert "retention.ms: 7d" in (root / "orders.yaml").read_text()
     assert "strimzi.io/managed: false says that it is not managed" in said(adoption)
-    assert "a KafkaUser is no topic" in said(adoption)
+    assert "a 'KafkaUser' of 'kafka.strimzi.io/v1' is no Kafka topic" in said(adoption)
     assert "labels: 'team' has no counterpart" in said(adoption)
 
 
@@ -196,6 +196,32 @@ def test_files_of_another_kind_are_named_and_not_converted(tool: str, tmp_path: 
     assert adoption.written == ()
     assert adoption.notes
     assert not list(root.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "words"),
+    [
+        ("strimzi", STRIMZI.replace("status: {", "config: {a: b}\nstatus: {"), "'config' has no"),
+        ("strimzi", STRIMZI.replace("\nspec:\n", "\nspecs:\n", 1), "'specs' has no"),
+        ("strimzi", STRIMZI.replace("labels: {", "labels: [{").replace("orders}", "orders}]"),
+         "labels is a list, not a map"),
+        ("strimzi", STRIMZI.replace("config: {", "config: [{").replace("s: 2}", "s: 2}]"),
+         "its configs are a list, not a map"),
+        ("strimzi", STRIMZI.replace("kind: KafkaTopic\n", "kind: Kafkatopic\n", 1),
+         "there is no kind 'Kafkatopic'"),
+        ("strimzi", f"- a\n---\n{STRIMZI}", "the document is a list, not a map"),
+        ("jikkou", JIKKOU + "  - shop.more\n", "an item of items is 'shop.more', not a map"),
+        ("jikkou", JIKKOU.replace("KafkaTopicList", "V1KafkaTopicList"), "'V1KafkaTopicList'"),
+        ("jikkou", JIKKOU.replace("items:", "topics: []\nitems:"), "'topics' has no counterpart"),
+        ("kafka-gitops", "topics: {a: [partitions]}\n", "a is a list, not a map"),
+        ("topicctl", TOPICCTL.replace("placement: {strategy: in-rack}", "placement: [in-rack]"),
+         "placement is a list, not a map"),
+        ("julie", JULIE.replace("- name: lost", "- lost"), "an item of topics is 'lost'"),
+    ],
+)  # fmt: skip
+def test_what_has_another_form_is_named(tool: str, text: str, words: str, tmp_path: Path) -> None:
+    adoption, _ = convert(tool, text, tmp_path)
+    assert words in said(adoption)
 
 
 def test_topics_that_are_written_already_are_kept(tmp_path: Path) -> None:
