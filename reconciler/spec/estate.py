@@ -38,13 +38,16 @@ MOST_FINDINGS = 200
 class Estate:
     """What a team wrote, checked. `findings` holds warnings and notes: errors never get here.
 
-    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml;
-    `owns` says which topics are the estate's on clusters that say nothing of their own.
+    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml but
+    for the sandbox, which is never one of all; `owns` says which topics are the estate's on
+    clusters that say nothing of their own.
     """
 
     def __init__(self, documents: _Documents, findings: Collection[Finding]) -> None:
         self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(documents.entries)
-        self.declared: tuple[str, ...] = tuple(sorted(documents.clusters.clusters))
+        self.declared: tuple[str, ...] = tuple(
+            sorted(documents.clusters.clusters.keys() - {SANDBOX})
+        )
         self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
         self.files = len({topic.where.file for topic in documents.topics})
         self.owns: tuple[str, ...] = tuple(map(str, documents.clusters.owns))

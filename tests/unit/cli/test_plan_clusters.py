@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.cli.app import run
 from reconciler.cli.apply import INTERRUPTED, Asked, _apply_each
-from reconciler.cli.planning import Planner, Wanted
+from reconciler.cli.planning import Planner, Wanted, load_planner
 from reconciler.cli.shelf import Shelf
 from reconciler.errors import UsageError
 from reconciler.model import Plan
@@ -68,6 +68,18 @@ def test_an_estate_of_the_sandbox_alone_has_no_clusters_to_name(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (directory / "topics" / "clusters.yaml").unlink()
+    assert run(["plan", "--all-clusters"]) == 64
+    assert "clusters.yaml names no cluster" in capsys.readouterr().err
+
+
+def test_settings_for_the_sandbox_make_it_none_of_all_clusters(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clusters = directory / "topics" / "clusters.yaml"
+    clusters.write_text("version: 1\nclusters: {a: {}, sandbox: {ignore: [x]}}\n")
+    assert load_planner(Wanted(Path("topics"), (), all_clusters=True)).clusters == ("a",)
+    assert load_planner(Wanted(Path("topics"), ("sandbox",))).clusters == ("sandbox",)
+    clusters.write_text("version: 1\nclusters: {sandbox: {ignore: [x]}}\n")
     assert run(["plan", "--all-clusters"]) == 64
     assert "clusters.yaml names no cluster" in capsys.readouterr().err
 
