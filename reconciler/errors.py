@@ -7,6 +7,7 @@ them and exits with the error's code. The codes are the table of docs/exit-codes
 from __future__ import annotations
 
 import re
+import shlex
 import threading
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -136,6 +137,20 @@ def forget_secrets() -> None:
 def hide_secrets(text: str) -> str:
     """Take the secrets out of a text that comes from a client or a broker."""
     return _SECRETS.hide(text)
+
+
+def say_install(extra: str) -> str:
+    """Say how to install what one of our extras needs.
+
+    It names those distributions: this one is installed from a clone, and no index has it.
+    """
+    from importlib.metadata import requires
+
+    stated = (line.partition(";") for line in requires("kafka-reconciler") or ())
+    wanted = [
+        need.strip() for need, _, when in stated if when.split() and extra in shlex.split(when)
+    ]
+    return shlex.join(["pip", "install", *sorted(wanted, key=str.lower)])
 
 
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

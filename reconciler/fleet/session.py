@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import FleetError
+from reconciler.errors import FleetError, say_install
 from reconciler.sandbox.places import state_directory
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def _require_spark() -> None:
     for module in ("pyspark", "pyarrow"):
         if find_spec(module) is None:
             raise FleetError(
-                f"fleet runs on Spark, and {module} is not installed;"
-                " pip install 'kafka-reconciler[fleet]' brings it"
+                f"fleet runs on Spark, and {module} is not installed; {say_install('fleet')}"
             )
 
 

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from reconciler.errors import say_install
 from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, Kind
 from reconciler.policy.policy import Subject
 
@@ -77,7 +78,7 @@ def _environment(subject: Subject) -> Any:
         from cel_expr_python import cel
     except ImportError as error:
         what = "rules are written in CEL, which is not installed"
-        raise ExpressionError(what, "install kafka-reconciler[cel]") from error
+        raise ExpressionError(what, say_install("cel")) from error
     kinds = {
         Kind.FLAG: cel.Type.BOOL,
         Kind.COUNT: cel.Type.INT,

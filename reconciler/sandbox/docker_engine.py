@@ -7,7 +7,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from reconciler.errors import SandboxError
+from reconciler.errors import SandboxError, say_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +23,8 @@ def find_docker() -> Any:
         from testcontainers.core.docker_client import DockerClient
     except ImportError as error:
         raise SandboxError(
-            "the container engine needs testcontainers, which is not installed;"
-            " pip install 'kafka-reconciler[sandbox]'"
+            "the container engine needs testcontainers, which is not installed; "
+            + say_install("sandbox")
         ) from error
     # Its reaper is a second, privileged image; what is left behind is our own business.
     testcontainers_config.ryuk_disabled = True

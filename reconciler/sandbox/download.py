@@ -13,7 +13,7 @@ import urllib.request
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, BinaryIO
 
-from reconciler.errors import SandboxError
+from reconciler.errors import SandboxError, say_install
 from reconciler.files import appearing
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def _repositories() -> tuple[str, ...]:
         from jgo.maven import MavenContext
     except ImportError as error:
         raise SandboxError(
-            "downloading Kafka needs jgo, which is not installed;"
-            " pip install 'kafka-reconciler[sandbox]'"
+            "downloading Kafka needs jgo, which is not installed; " + say_install("sandbox")
         ) from error
     addresses = (
         *GlobalSettings.load().repositories.values(),

