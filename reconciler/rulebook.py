@@ -168,6 +168,10 @@ _DIFF: tuple[Rule, ...] = (
 _CLUSTER: tuple[Rule, ...] = (
     Rule("secret-unresolved", "A secret that a client property refers to is there, and readable."),
     Rule("client-property-value", "Client properties have values that the client takes."),
+    Rule("client-new", "What a request adds to clusters.yaml is connected to after its merge."),
+    Rule(
+        "client-changed", "Where a plan is read with another client than the estate's, it says so."
+    ),
     Rule("connect-address", "A run knows where the brokers of its cluster are."),
     Rule("connect-host-unknown", "The names of brokers resolve."),
     Rule("connect-refused", "A broker listens at its address."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -43,13 +44,21 @@ def find_cluster(estate: Wishes, cluster: str) -> ClusterEntry:
 
 
 def open_connection(
-    estate: Estate, cluster: str, bootstrap_servers: str | None = None
+    estate: Estate,
+    cluster: str,
+    bootstrap_servers: str | None = None,
+    client: Mapping[str, str] | None = None,
 ) -> Connection:
-    """Connect to a cluster of the estate; `sandbox` is the one that runs on this machine."""
+    """Connect to a cluster of the estate; `sandbox` is the one that runs on this machine.
+
+    `client` replaces the client properties of the estate.
+    """
     from reconciler.kafka import connect
     from reconciler.spec.clusters import SANDBOX
 
     entry = find_cluster(estate, cluster)
+    if client is not None:
+        entry = replace(entry, client=client)
     if cluster == SANDBOX and bootstrap_servers is None:
         from reconciler.sandbox.control import require_sandbox
 

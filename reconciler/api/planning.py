@@ -11,7 +11,7 @@ from reconciler.api.connections import find_cluster, open_connection, refuse_oth
 from reconciler.api.snapshots import identify_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.api.connections import Wishes
     from reconciler.diff import TopicDiff
@@ -35,18 +35,23 @@ def load_estate(path: str | Path = "topics") -> Estate:
 
 
 def read_cluster(
-    estate: Estate, cluster: str, *, bootstrap_servers: str | None = None
+    estate: Estate,
+    cluster: str,
+    *,
+    bootstrap_servers: str | None = None,
+    client: Mapping[str, str] | None = None,
 ) -> ClusterState:
     """Read a cluster's brokers and topics, configs of the estate's topics included.
 
-    `bootstrap_servers` goes before what clusters.yaml says. Errors: UsageError for a cluster that
-    the estate does not name, ClusterError where it cannot be read or grants too little.
+    `bootstrap_servers` overrides what clusters.yaml says, and `client` replaces its client
+    properties. Errors: UsageError for a cluster that the estate does not name, ClusterError where
+    it cannot be read or grants too little.
     """
     from reconciler.kafka import KafkaReader
 
     specs = estate.topics_for(cluster)
     names = [spec.name for spec in specs]
-    with open_connection(estate, cluster, bootstrap_servers) as connection:
+    with open_connection(estate, cluster, bootstrap_servers, client) as connection:
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
         state = reader.read_cluster(config_of=names)

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import UsageError, escape_unprintable
-from reconciler.model import Commit
+from reconciler.model import SHORT, Commit
 from reconciler.spec.changes import Changes, name_topics
+from reconciler.spec.clusters import load_clusters
 from reconciler.spec.files import find_files, show_path
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from reconciler.spec import Estate
+    from reconciler.spec import ClusterEntry, Estate
 
 _ENVIRONMENT = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+CLUSTERS_FILES = ("clusters.yaml", "clusters.yml")
 _HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 """What git sets for its hooks, and what would name another repository than the estate's."""
 
@@ -63,6 +65,11 @@ class Checkout:
         self.top = estate.resolve()
         self.top = Path(os.fsdecode(self._ask("rev-parse", "--show-toplevel").rstrip(b"\n")))
 
+    @property
+    def inside(self) -> Path:
+        """Where in the repository the estate lies."""
+        return Path(os.path.relpath(self.estate.resolve(), self.top))
+
     def find_commit(self, name: str) -> str:
         """Return the id of a commit. Errors: UnknownCommitError."""
         try:
@@ -72,13 +79,19 @@ class Checkout:
             shown = escape_unprintable(name)
             raise UnknownCommitError(f"there is no commit {shown} in this repository") from error
 
-    def find_merge_base(self, name: str) -> str:
-        """Return the commit where HEAD parted from another. Errors: UsageError."""
+    def find_here(self, name: str) -> str:
+        """Return the id of a commit that has to be here. Errors: UsageError with the way out."""
         try:
-            bases = self._ask("merge-base", self.find_commit(name), self.find_commit("HEAD"))
+            return self.find_commit(name)
         except UnknownCommitError as error:
             way_out = self._deepen() or "fetch it first, or name another"
             raise UsageError(f"{error}; {way_out}") from error
+
+    def find_merge_base(self, name: str) -> str:
+        """Return the commit where HEAD parted from another. Errors: UsageError."""
+        commits = self.find_here(name), self.find_here("HEAD")
+        try:
+            bases = self._ask("merge-base", *commits)
         except GitError as error:
             way_out = self._deepen() or "name a branch that this one comes from"
             shown = escape_unprintable(name)
@@ -96,7 +109,7 @@ class Checkout:
         found = find_files(self.estate)
         paths = [*found.topics, *([found.clusters] if found.clusters else [])]
         files = (path for path, places in _trace_all(paths) if self._differs(places, same))
-        inside = Path(os.path.relpath(self.estate.resolve(), self.top))
+        inside = self.inside
         once = {n for n in changed if _is_spec(Path(n)) and Path(n).is_relative_to(inside)}
         gone = {name for name in once if not os.path.lexists(self.top / name)}
         return Differences(frozenset(map(show_path, files)), frozenset(gone), frozenset(once))
@@ -181,12 +194,36 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ClustersThen:
+    """The clusters that an estate had at a commit, by name; `base` is the commit's id."""
+
+    base: str
+    entries: Mapping[str, ClusterEntry]
+
+
+def read_clusters(path: Path, ref: str) -> ClustersThen:
+    """Read the clusters that an estate has at a commit; without a clusters.yaml there are none.
+
+    Errors: UsageError where git cannot tell; SpecError where that clusters.yaml does not hold.
+    """
+    try:
+        checkout = Checkout(path)
+    except GitError as error:
+        what = f"git cannot tell how clusters of {show_path(path)} are reached: {error}"
+        raise UsageError(f"{what}; leave --client-from out") from error
+    base = checkout.find_here(ref)
+    names = [(checkout.inside / name).as_posix() for name in CLUSTERS_FILES]
+    content = next(checkout.read_files(base, names), b"")
+    return ClustersThen(base, load_clusters(content, f"{base[:SHORT]}:{names[0]}"))
+
+
 def _is_spec(path: Path) -> bool:
     return path.suffix.lower() in {".yaml", ".yml"}
 
 
 def _is_clusters(name: str) -> bool:
-    return Path(name).name.lower() in {"clusters.yaml", "clusters.yml"}
+    return Path(name).name.lower() in CLUSTERS_FILES
 
 
 def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:

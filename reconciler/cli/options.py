@@ -38,6 +38,11 @@ bootstrap_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT,…", help="Goes before what clusters.yaml says."
 )
 topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only these topics.")
+client_from_option = click.option(
+    "--client-from",
+    metavar="REV",
+    help="Connect as clusters.yaml says at this commit, not as it says here.",
+)
 against_option = click.option(
     "--against",
     metavar="SNAPSHOT",

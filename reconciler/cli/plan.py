@@ -34,6 +34,7 @@ PENDING = 2
 @options.bootstrap_option
 @options.topic_option
 @options.changed_since_option
+@options.client_from_option
 @options.against_option
 @click.option(
     "--weigh",
@@ -65,6 +66,7 @@ def command(
     bootstrap_servers: str | None,
     topic: str,
     changed_since: str | None,
+    client_from: str | None,
     against: Path | None,
     weigh: Weigh,
     form: api.PlanFormat,
@@ -80,7 +82,15 @@ def command(
     network is used. Several clusters are read side by side, and one that fails hides no other.
     """
     wanted = Wanted(
-        estate, clusters, all_clusters, bootstrap_servers, topic, changed_since, against, weigh
+        estate,
+        clusters,
+        all_clusters,
+        bootstrap_servers,
+        topic,
+        changed_since,
+        against,
+        weigh,
+        client_from,
     )
     wanted.check()
     _check_explain(explain, svg, form, wanted)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
-from reconciler.cli.git import GitError, find_changes, read_commit
+from reconciler.cli.git import GitError, find_changes, read_clusters, read_commit
 from reconciler.cli.terminal import print_error, print_note, working
-from reconciler.errors import ReconcilerError, UsageError
+from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
+from reconciler.model import SHORT
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from reconciler.cli.git import ClustersThen
     from reconciler.model import ClusterState, Commit, Plan
     from reconciler.plan.weigh import Weigh
     from reconciler.spec import Estate
@@ -37,6 +39,7 @@ class Wanted:
     changed_since: str | None = None
     against: Path | None = None
     weigh: Weigh = "count"
+    client_from: str | None = None
 
     @property
     def is_many(self) -> bool:
@@ -51,6 +54,8 @@ class Wanted:
             raise UsageError("name the cluster: --cluster NAME, or --all-clusters")
         if self.against is not None and self.bootstrap_servers is not None:
             raise UsageError("--against plans on a file; leave --bootstrap-servers out")
+        if self.against is not None and self.client_from is not None:
+            raise UsageError("--against plans on a file; leave --client-from out")
         for option, given in (
             ("--against", self.against),
             ("--bootstrap-servers", self.bootstrap_servers),
@@ -90,6 +95,7 @@ class Planner:
     clusters: tuple[str, ...]
     changes: Changes | None
     commit: Commit | None
+    then: ClustersThen | None = None
 
     def make_plan(self, cluster: str) -> Planned:
         """Read one cluster and plan, saying what is going on where it takes a while."""
@@ -126,7 +132,44 @@ class Planner:
         if self.wanted.against is not None:
             return api.read_snapshot(self.wanted.against)
         servers = self.wanted.bootstrap_servers
-        return api.read_cluster(self.estate, cluster, bootstrap_servers=servers)
+        try:
+            client = self._choose_client(cluster)
+            return api.read_cluster(self.estate, cluster, bootstrap_servers=servers, client=client)
+        except ClusterError as error:
+            raise ClusterError([*error.findings, *self._note_client(cluster)]) from error
+
+    def _choose_client(self, cluster: str) -> Mapping[str, str] | None:
+        """Choose how a cluster is reached: as it was at another commit, where one is named.
+
+        A pull request that could choose would have the secrets of the job sent to its own server.
+        Errors: ClusterError for a cluster that was not there then.
+        """
+        if self.then is None:
+            return None
+        if entry := self.then.entries.get(cluster):
+            return entry.client
+        what = (
+            f"{cluster} is not in clusters.yaml at {self.then.base[:SHORT]}, so nothing connects "
+            "to it before this is merged"
+        )
+        way_out = "merge its entry first, then plan its topics"
+        where = api.find_cluster(self.estate, cluster).location
+        raise ClusterError([Finding("client-new", what, way_out, where)])
+
+    def _note_client(self, cluster: str) -> Iterator[Finding]:
+        """Say where the client that a cluster was read with is not the one of the estate."""
+        if self.then is None or cluster not in self.then.entries:
+            return
+        entry, used = api.find_cluster(self.estate, cluster), self.then.entries[cluster].client
+        differing = [n for n in {*entry.client, *used} if entry.client.get(n) != used.get(n)]
+        if differing:
+            names = ", ".join(sorted(differing))
+            what = (
+                f"{cluster} is read with its client at {self.then.base[:SHORT]}, which differs in"
+            )
+            way_out = "the client written here is first used after the merge"
+            severity = Severity.WARNING
+            yield Finding("client-changed", f"{what} {names}", way_out, entry.location, severity)
 
     def _plan(self, cluster: str, state: ClusterState) -> Planned:
         wanted = self.wanted
@@ -139,6 +182,7 @@ class Planner:
             commit=self.commit,
             weigh=wanted.weigh,
         )
+        plan = replace(plan, notes=(*self._note_client(cluster), *plan.notes))
         return Planned(cluster, state, plan)
 
     def _try_to_read(self, cluster: str) -> tuple[str, ClusterState | ReconcilerError]:
@@ -177,7 +221,10 @@ def load_planner(wanted: Wanted) -> Planner:
     changes = None
     if wanted.changed_since is not None:
         changes = find_changes(wanted.estate, estate, wanted.changed_since)
-    return Planner(wanted, estate, clusters, changes, _read_commit(wanted.estate))
+    then = None
+    if wanted.client_from is not None:
+        then = read_clusters(wanted.estate, wanted.client_from)
+    return Planner(wanted, estate, clusters, changes, _read_commit(wanted.estate), then)
 
 
 def _choose_clusters(estate: Estate, wanted: Wanted) -> tuple[str, ...]:

@@ -7,16 +7,19 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Location
+from reconciler.errors import Location, SpecError
 from reconciler.model import Guards
 from reconciler.policy import Policy, lay_policy
+from reconciler.spec.form_errors import check_form
+from reconciler.spec.load import load_text
 from reconciler.spec.policy_form import make_policy
+from reconciler.spec.shape import ClustersDocument
+from reconciler.spec.values import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.spec.shape import ClusterForm, ClustersDocument
-    from reconciler.spec.values import Table
+    from reconciler.spec.shape import ClusterForm
 
 SANDBOX = "sandbox"
 """The cluster that always exists: the throwaway one that runs on this machine.
@@ -60,6 +63,23 @@ class ClusterEntry:
         """Tell whether a topic is this estate's business: owned, and not ignored."""
         owned = not self.owns or any(fnmatchcase(topic, pattern) for pattern in self.owns)
         return owned and not any(fnmatchcase(topic, pattern) for pattern in self.ignore)
+
+
+def load_clusters(content: bytes, file: str) -> dict[str, ClusterEntry]:
+    """Read a clusters.yaml that is no file of the estate, such as another commit's.
+
+    Errors: SpecError with everything that is wrong in it.
+    """
+    loaded = load_text(content, file)
+    findings, table = list(loaded.findings), Table()
+    document: ClustersDocument | None = ClustersDocument.model_construct(version=1)
+    if loaded.documents and isinstance(loaded.documents[0], Table):
+        table = loaded.documents[0]
+        document, wrong = check_form(ClustersDocument, table)
+        findings += wrong
+    if document is None or findings:
+        raise SpecError(findings)
+    return list_entries(document, table, file)
 
 
 def list_entries(document: ClustersDocument, table: Table, file: str) -> dict[str, ClusterEntry]:

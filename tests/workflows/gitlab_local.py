@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from code_host import TOKEN
@@ -42,6 +43,10 @@ class GitLabLocal:
         (repository.directory / ".gitignore").write_text(".gitlab-ci-local/\n")
         repository.git("remote", "set-url", "origin", "git@gitlab.example:shop/topics.git")
         repository.commit()
+        host_side = repository.directory.parent / "origin.git"
+        repository.git("clone", "--quiet", "--bare", ".", str(host_side))
+        config = f'[url "{host_side.as_uri()}"]\n\tinsteadOf = git@gitlab.example:shop/topics.git\n'
+        (Path(environment["HOME"]) / ".gitconfig").write_text(config)
 
     def list_merge_request(self, fork: bool = False) -> list[str]:
         return self._list(self._merge_request(12, fork=fork))

@@ -41,6 +41,11 @@ class Repository:
         self.git("init", "--quiet", "--initial-branch", "main")
         self.git("remote", "add", "origin", "https://github.com/shop/topics.git")
         self.commit()
+        self.merge()
+
+    def merge(self) -> None:
+        """Let what is committed be on main at the code host."""
+        self.git("update-ref", "refs/remotes/origin/main", "HEAD")
 
     def git(self, *arguments: str) -> str:
         names = ("-c", "user.name=Alice", "-c", "user.email=alice@shop.example")
@@ -55,7 +60,7 @@ class Repository:
 
     def connect(self, servers: str) -> None:
         """Say where the cluster is; its client needs a secret of the environment."""
-        client = f"{{bootstrap.servers: '{servers}', client.id: '${{env:KAFKA_USER}}'}}"
+        client = f"{{bootstrap.servers: '{servers}', sasl.username: '${{env:KAFKA_USER}}'}}"
         self.write("clusters.yaml", f"version: 1\nclusters: {{lab: {{client: {client}}}}}\n")
 
     def write(self, name: str, text: str) -> None:

@@ -148,6 +148,40 @@ def test_what_no_request_showed_is_not_applied(
     assert repository.partitions() == {}
 
 
+def test_a_request_cannot_choose_where_its_plan_connects(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.connect("127.0.0.1:9")
+    repository.wish("orders", 3)
+    request = github.open_request(12, repository.commit())
+    run = act.pull()
+    assert run.code == 0, run.text
+    (text,) = comments(github)
+    assert "1 to create" in text
+    assert "differs in bootstrap.servers" in text
+    assert [place for place, said in run.annotations("warning") if "differs in" in said] == [
+        "topics/clusters.yaml:2"
+    ]
+
+    repository.merge()
+    request.merged_as = request.head
+    merged = act.push()
+    assert merged.code == 1
+    assert "127.0.0.1:9 refuses the connection" in merged.text
+
+
+def test_a_cluster_that_a_request_adds_is_not_connected_to(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    text = (repository.directory / "topics" / "clusters.yaml").read_text()
+    repository.write("clusters.yaml", text.replace("lab:", "new:"))
+    github.open_request(12, repository.commit())
+    act.variables["RECONCILER_CLUSTERS"] = '["new"]'
+    assert act.pull().code == 1
+    (text,) = comments(github)
+    assert "nothing connects to it before this is merged" in text
+
+
 def test_a_mistake_in_a_spec_is_told_on_its_line_and_in_place_of_the_plan(
     repository: Repository, github: GitHubHost, act: Act
 ) -> None:

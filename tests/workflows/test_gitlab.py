@@ -12,6 +12,7 @@ from runner_clone import SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from code_hosts import GitLabHost
     from runner_clone import Repository
@@ -85,6 +86,24 @@ def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
     fresh = refused.text.partition("the plan's fingerprint is ")[2].partition(",")[0]
     assert pipeline.apply(FINGERPRINT=fresh).code == 0
     assert repository.partitions() == {"orders": 6}
+
+
+def test_a_request_cannot_choose_where_its_plan_connects_or_what_it_overwrites(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal, tmp_path: Path
+) -> None:
+    repository.connect("127.0.0.1:9")
+    repository.wish("orders", 3)
+    outside = tmp_path / "outside"
+    outside.write_text("kept")
+    for name in ("plan-lab.json", "errors-lab.txt", "validate.xml"):
+        (repository.directory / name).symlink_to(outside)
+    gitlab.open_request(12, repository.commit())
+    run = pipeline.plan(12)
+    assert run.code == 0, run.text
+    assert "1 to create" in gitlab.talks[12].comments[0]["body"]
+    assert "differs in bootstrap.servers" in gitlab.talks[12].comments[0]["body"]
+    assert pipeline.validate().code == 0
+    assert outside.read_text() == "kept"
 
 
 def test_what_no_request_showed_is_not_applied(
