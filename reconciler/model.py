@@ -28,6 +28,17 @@ SHORT = 10
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
+INTERNAL_TOPICS: Mapping[str, str] = MappingProxyType(
+    {
+        "__consumer_offsets": "holds the offsets of consumer groups",
+        "__transaction_state": "holds the state of transactions",
+        "__share_group_state": "holds the state of share groups",
+        "__cluster_metadata": "is the log of the controllers",
+        "__remote_log_metadata": "holds the index of tiered storage",
+    }
+)
+"""Topics that Kafka keeps for itself, and what for. Metadata flags only some of them."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Broker:
@@ -140,6 +151,11 @@ class ClusterState:
     notes: tuple[Finding, ...] = ()
     kafka_version: str | None = None
     usage: Mapping[str, TopicUsage] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def user_topics(self) -> Mapping[str, TopicState]:
+        """The topics that are not internal to Kafka: only these count in balance and placement."""
+        return {name: topic for name, topic in self.topics.items() if not topic.internal}
 
 
 @dataclass(frozen=True, slots=True)

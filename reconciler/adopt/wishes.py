@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.adopt.adoption import Wish
 from reconciler.diff import managed_overrides
 from reconciler.errors import Finding, Severity
-from reconciler.spec.names import INTERNAL, check_name, find_collisions
+from reconciler.spec.names import check_name, find_collisions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -34,9 +34,9 @@ def list_wishes(
     """
     chosen = [
         topic
-        for name, topic in sorted(state.topics.items())
+        for name, topic in sorted(state.user_topics.items())
         if fnmatchcase(name, topics) and minds(name)
-        if not topic.internal and name not in INTERNAL and topic.assignment
+        if topic.assignment
     ]
     wishes: list[Wish] = []
     findings: list[Finding] = []

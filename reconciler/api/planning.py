@@ -174,7 +174,7 @@ def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
 
 def _count_governed(entry: ClusterEntry, state: ClusterState) -> int:
     """Count the live topics that guards hold shares against, whatever part is planned."""
-    return sum(not t.internal and entry.minds(t.name) for t in state.topics.values())
+    return sum(map(entry.minds, state.user_topics))
 
 
 def _list_ignored(entry: ClusterEntry, state: ClusterState, topics: str) -> list[str]:

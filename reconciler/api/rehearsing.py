@@ -276,4 +276,4 @@ def _measure(state: ClusterState, scene: Scene, excluded: Collection[int]) -> Ba
 
     out = {*scene.dead, *scene.cordoned, *excluded}
     ids = [broker.id for broker in scene.brokers if broker.id not in out]
-    return measure_balance([topic.assignment for topic in state.topics.values()], ids)
+    return measure_balance([topic.assignment for topic in state.user_topics.values()], ids)

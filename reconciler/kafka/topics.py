@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model import TopicState
-from reconciler.spec.names import INTERNAL
+from reconciler.model import INTERNAL_TOPICS, TopicState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +30,7 @@ def read_topic(
         config=config,
         in_sync=tuple(tuple(partition.isrs) for partition in partitions),
         reassigning=frozenset(moving),
-        internal=name in INTERNAL,
+        internal=name in INTERNAL_TOPICS,
         leaders=tuple(partition.leader for partition in partitions),
     )
 

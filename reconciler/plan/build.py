@@ -71,7 +71,7 @@ def build_plan(
         for diff in judged
         if diff.changes or diff.refusals or diff.notes
     ]
-    live = {name: topic for name, topic in state.topics.items() if not topic.internal}
+    live = {name: topic.assignment for name, topic in state.user_topics.items()}
     wanted = {diff.spec.name for diff in diffs} | set(ignored)
     return Plan(
         cluster=cluster,
@@ -83,17 +83,19 @@ def build_plan(
         live_topics=len(live),
         unmanaged=tuple(sorted(set(live) - wanted)),
         notes=tuple(notes),
-        balance_before=measure_balance([t.assignment for t in state.topics.values()], ids),
-        balance_after=measure_balance(_list_after(state, planned), ids),
+        balance_before=measure_balance(live.values(), ids),
+        balance_after=measure_balance(_list_after(live, planned), ids),
         levels=placed.levels,
         excluded=tuple(sorted(excluded)),
     )
 
 
-def _list_after(state: ClusterState, planned: Iterable[PlannedTopic]) -> Iterator[Assignment]:
+def _list_after(
+    live: Mapping[str, Assignment], planned: Iterable[PlannedTopic]
+) -> Iterator[Assignment]:
     """List the assignments of a cluster as a plan leaves it, without the topics that go."""
     changed = {topic.name: topic.after for topic in planned}
-    yield from (topic.assignment for name, topic in state.topics.items() if name not in changed)
+    yield from (assignment for name, assignment in live.items() if name not in changed)
     yield from (image.assignment for image in changed.values() if image)
 
 

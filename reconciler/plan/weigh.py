@@ -1,6 +1,7 @@
 """How heavily replicas weigh on their brokers: by count, or by what a snapshot knows of them.
 
-Weights matter to the cluster's levels only: every topic stays even by count.
+Weights matter to the cluster's levels only: every topic stays even by count. Internal topics have
+no weight: Kafka creates them when it likes, and a plan must not depend on that.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Scale:
     """Weighs the replicas of one cluster. Units: replicas, MiB, or KiB a second; at least 1."""
 
     def __init__(self, state: ClusterState, by: Weigh = "count") -> None:
-        self._topics = state.topics
+        self._topics = state.user_topics
         self._by = by
         self._typical = {
             name: max(1, round(median(weights)))
-            for name, topic in state.topics.items()
+            for name, topic in self._topics.items()
             if (weights := self._partitions(topic))
         }
         self._usual = round(median(self._typical.values())) if self._typical else 1

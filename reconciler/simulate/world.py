@@ -36,9 +36,13 @@ class World:
 
     @classmethod
     def of(cls, state: ClusterState, min_in_sync: int = 1) -> World:
-        """Return a cluster's state as a world; `min_in_sync` is for topics that tell none."""
-        names = sorted(state.topics)
-        exposed = expose([state.topics[n] for n in names], state.config_defaults, min_in_sync)
+        """Return a cluster's state as a world; `min_in_sync` is for topics that tell none.
+
+        Internal topics stay out, as they do of plans.
+        """
+        topics = state.user_topics
+        names = sorted(topics)
+        exposed = expose([topics[n] for n in names], state.config_defaults, min_in_sync)
         return cls(tuple(sorted(state.brokers)), dict(zip(names, exposed, strict=True)))
 
     @property

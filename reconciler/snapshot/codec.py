@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from reconciler.errors import Finding, Location, SnapshotError
 from reconciler.files import DuplicateKeyError, load_json
-from reconciler.model import Broker, ClusterState, TopicState
+from reconciler.model import INTERNAL_TOPICS, Broker, ClusterState, TopicState
 from reconciler.snapshot.checks import check_document
 from reconciler.snapshot.document import FORMAT_VERSION, SnapshotDocument, TopicDocument
 from reconciler.snapshot.places import locate, spell_path
@@ -230,7 +230,7 @@ def _topic_state(topic: TopicDocument) -> TopicState:
         config=topic.config,
         in_sync=topic.in_sync,
         reassigning=frozenset(topic.reassigning),
-        internal=topic.internal,
+        internal=topic.internal or topic.name in INTERNAL_TOPICS,
         size_bytes=topic.size_bytes,
         rate_bytes_per_s=topic.rate_bytes_per_s,
     )

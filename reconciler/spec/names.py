@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
+from reconciler.model import INTERNAL_TOPICS
 from reconciler.spec.values import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from reconciler.errors import Location
 
@@ -22,17 +22,6 @@ MAX_LENGTH = 249
 NAME_PATTERN = r"^[a-zA-Z0-9._-]{1,249}$"
 """What a JSON Schema can say of a name; `.` and `..` are refused beside it."""
 
-INTERNAL: Mapping[str, str] = MappingProxyType(
-    {
-        "__consumer_offsets": "holds the offsets of consumer groups",
-        "__transaction_state": "holds the state of transactions",
-        "__share_group_state": "holds the state of share groups",
-        "__cluster_metadata": "is the log of the controllers",
-        "__remote_log_metadata": "holds the index of tiered storage",
-    }
-)
-"""Topics that Kafka keeps for itself, and what for."""
-
 
 def check_name(name: str, where: Location | None) -> list[Finding]:
     """Say everything that is wrong with a topic's name; nothing for a good one."""
@@ -41,8 +30,8 @@ def check_name(name: str, where: Location | None) -> list[Finding]:
     if name in {".", ".."}:
         what = f"a topic cannot be called '{name}', which names a directory"
         return [Finding("name-dots", what, "choose another name", where)]
-    if name in INTERNAL:
-        what = f"'{name}' {INTERNAL[name]}; Kafka creates and configures it by itself"
+    if name in INTERNAL_TOPICS:
+        what = f"'{name}' {INTERNAL_TOPICS[name]}; Kafka creates and configures it by itself"
         return [Finding("name-internal", what, "take it out of the specs", where)]
     return [*check_length(name, where), *_check_characters(name, where)]
 

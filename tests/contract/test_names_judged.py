@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.spec.names import INTERNAL, check_name, find_collisions
+from reconciler.model import INTERNAL_TOPICS
+from reconciler.spec.names import check_name, find_collisions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +37,12 @@ NAMES = (
         "１",
     ),
     *("a\u200bb", "ſ", "İ", "A" * 249, "0", "%00", "a+b", "a@b", "__", "__a", "_schemas"),
-    *(f"{name}{suffix}" for name in INTERNAL for suffix in ("", "_", ".")),
+    *(f"{name}{suffix}" for name in INTERNAL_TOPICS for suffix in ("", "_", ".")),
 )
 LATIN_AND_BEYOND = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 """What can be sent at all: the client's strings end at a NUL and know no lone surrogates."""
 
-STRICTER_NAMES = tuple(INTERNAL.keys() - {"__cluster_metadata"})
+STRICTER_NAMES = tuple(INTERNAL_TOPICS.keys() - {"__cluster_metadata"})
 """Kafka lets anyone create its own topics, all but the controllers' log; a spec must not."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import rows_on, worlds
 
-from reconciler.model import Broker
+from reconciler.model import Broker, TopicState
 from reconciler.placement import Problem, Wish, check_placement, count_load
 from reconciler.plan.explain import draw_matrix, explain_topic, render_matrix
 from reconciler.plan.explain.reasons import Growth, give_reasons
@@ -57,6 +58,26 @@ def test_the_matrix_is_what_the_plan_leads_to(world: World) -> None:
         counted = Counter(broker for row in matrix.rows for broker in row)
         assert {b: load.replicas for b, load in held.items() if load.replicas} == counted
         assert sum(load.leaders for load in held.values()) == len(matrix.rows)
+
+
+@given(worlds(), st.data())
+def test_the_totals_are_those_of_the_plan_s_balance(world: World, data: st.DataObject) -> None:
+    """Internal topics are in neither."""
+    ids = [broker.id for broker in world.state.brokers]
+    offsets = TopicState("__consumer_offsets", "own", data.draw(rows_on(ids, 1)), internal=True)
+    topics = {**world.state.topics, "__consumer_offsets": offsets}
+    world = replace(world, state=replace(world.state, topics=topics))
+    made = world.plan()
+    for matrix in explained(world):
+        able = [column.cluster for column in matrix.columns if not column.idle]
+        for moment, balance in (("before", made.balance_before), ("after", made.balance_after)):
+            loads = [getattr(shift, moment) for shift in able]
+            for measured, counts in (
+                (balance.leaders, [load.leaders for load in loads]),
+                (balance.replicas, [load.replicas for load in loads]),
+            ):
+                spread = (min(counts, default=0), max(counts, default=0))
+                assert (measured.least, measured.most) == spread
 
 
 @given(worlds())

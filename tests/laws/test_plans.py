@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 from hypothesis import event, given
 from hypothesis import strategies as st
 from shorthand import CATALOGUE, HERE, NOW_MS
-from worlds import World, worlds
+from worlds import World, rows_on, worlds
 
 from reconciler.diff import NOT_MANAGED_KEYS, managed_overrides
-from reconciler.model import TopicSpec
+from reconciler.model import TopicSpec, TopicState
 from reconciler.plan import decode_plan, encode_plan, render_text, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-    from reconciler.model import Plan, TopicState
+    from reconciler.model import Plan
 
 Item = TypeVar("Item")
 
@@ -40,6 +40,15 @@ def test_a_plan_that_was_applied_leaves_nothing_to_do(world: World) -> None:
     assert refused(second) == refused(first)
     changed = [d.spec.name for d in world.applied().diffs() if d.changes and not d.refusals]
     assert set(changed) <= refused(first)
+
+
+@given(worlds(), st.data())
+def test_internal_topics_change_no_plan(world: World, data: st.DataObject) -> None:
+    """The first apply makes Kafka create one: the same specs still give the same plan."""
+    ids = [broker.id for broker in world.state.brokers]
+    offsets = TopicState("__consumer_offsets", "own", data.draw(rows_on(ids, 1)), internal=True)
+    with_it = {**world.state.topics, "__consumer_offsets": offsets}
+    assert replace(world, state=replace(world.state, topics=with_it)).plan() == world.plan()
 
 
 @given(worlds())

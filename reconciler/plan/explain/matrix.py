@@ -249,7 +249,7 @@ class _Loads:
     def __init__(
         self, plan: Plan, state: ClusterState, before: Assignment, rows: Assignment
     ) -> None:
-        live = {topic: found.assignment for topic, found in state.topics.items()}
+        live = {topic: found.assignment for topic, found in state.user_topics.items()}
         planned = {t.name: t.after.assignment if t.after else () for t in plan.topics}
         self._topic = count_load([before]), count_load([rows])
         self._cluster = count_load(live.values()), count_load({**live, **planned}.values())

@@ -7,6 +7,7 @@ from shorthand import HERE, ONE, brokers, cluster, plan, rows, spec, topic, unus
 from reconciler.errors import Finding, Severity
 from reconciler.model import Balance, Broker, Spread, TopicImage
 from reconciler.plan import steps_of
+from reconciler.plan.build import Placing
 
 NEW = {"partitions": 3, "replication_factor": 1}
 
@@ -105,11 +106,21 @@ def test_an_absent_topic_is_not_unmanaged() -> None:
     assert plan([spec(absent=True)], cluster(topic())).unmanaged == ()
 
 
-def test_internal_topics_are_load() -> None:
-    offsets = topic("1 1 2", "__consumer_offsets", internal=True)
-    (planned,) = plan([spec(partitions=1, replication_factor=1)], cluster(offsets)).topics
-    assert planned.after is not None
-    assert planned.after.assignment == rows("3")
+def test_internal_topics_count_neither_in_balance_nor_in_placement() -> None:
+    offsets = topic("1,2 1,3 1,2 2,3", "__consumer_offsets", internal=True)
+    wished = [spec(**NEW)]
+    assert plan(wished, cluster(offsets, topic(name="b"))) == plan(wished, cluster(topic(name="b")))
+
+
+def test_internal_topics_have_no_weight_by_size_either() -> None:
+    huge = topic("1 1", "__consumer_offsets", internal=True, size_bytes=(2**40, 2**40))
+    sized = topic(name="b", size_bytes=(2**21, 2**22, 2**23))
+    for placing in (Placing(weigh="size"), Placing(weigh="rate")):
+        with_it, without = (
+            plan([spec(**NEW)], cluster(*live), placing=placing)
+            for live in ((huge, sized), (sized,))
+        )
+        assert with_it == without
 
 
 def test_excluded_brokers_take_nothing_and_count_in_no_balance() -> None:

@@ -41,6 +41,11 @@ def test_a_state_becomes_a_world() -> None:
     assert world.topics["b"].min_in_sync == 2
 
 
+def test_internal_topics_are_in_no_world() -> None:
+    offsets = topic("1,2 1,3", "__consumer_offsets", internal=True)
+    assert World.of(cluster(offsets, topic("1", "a"))) == World.of(cluster(topic("1", "a")))
+
+
 def test_topics_are_created_and_grow_on_what_is_there() -> None:
     world = take(create("t", 6, 3, 2), Place((Wanted("t", 12),)))
     topic = world.topics["t"]

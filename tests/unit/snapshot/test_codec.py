@@ -56,6 +56,13 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
     )
 
 
+def test_an_internal_topic_needs_no_mark_in_a_snapshot_written_by_hand() -> None:
+    offsets = {"name": "__consumer_offsets", "partitions": [[1], [2]]}
+    state = decode_snapshot(json.dumps({**SMALL, "topics": [*SMALL["topics"], offsets]}), "s.json")
+    assert state.topics["__consumer_offsets"].internal
+    assert list(state.user_topics) == ["t"]
+
+
 def test_an_empty_cluster_is_written_and_read() -> None:
     state = ClusterState(None, brokers("a"), {})
     assert decode_snapshot(encode_snapshot(state)) == state

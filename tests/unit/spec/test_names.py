@@ -3,7 +3,8 @@
 import pytest
 
 from reconciler.errors import Location
-from reconciler.spec.names import INTERNAL, check_name, find_collisions
+from reconciler.model import INTERNAL_TOPICS
+from reconciler.spec.names import check_name, find_collisions
 
 HERE = Location("topics/a.yaml", 3, 8)
 
@@ -64,7 +65,7 @@ def test_length_counts_as_java_does() -> None:
     assert "name of 250 characters" in str(check_name("😀" * 125, None)[0])
 
 
-@pytest.mark.parametrize("name", INTERNAL)
+@pytest.mark.parametrize("name", INTERNAL_TOPICS)
 def test_no_internal_name_is_taken(name: str) -> None:
     assert [finding.rule for finding in check_name(name, HERE)] == ["name-internal"]
 
