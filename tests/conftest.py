@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 CLUSTER_FIXTURES = {"cluster3", "cluster6"}
 _numbers = itertools.count()
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C where a shell has it ignored, as for background jobs: children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation
 
 from reconciler.errors import ClusterError, Finding
-from reconciler.kafka.errors import error_of, name_error
+from reconciler.kafka.errors import error_of, keep_interrupts, name_error
 from reconciler.kafka.rights import describe_topics, is_denial, missing_on_topic
 
 if TYPE_CHECKING:
@@ -42,13 +42,16 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
     """
     answers: list[KafkaError | None] = []
     try:
-        producer = connection.settings.build_producer(
-            acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
-        )
-        producer.produce(topic, record, key, on_delivery=lambda error, _: answers.append(error))
-        producer.flush(PATIENCE_S + 1)
+        with keep_interrupts():
+            producer = connection.settings.build_producer(
+                acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
+            )
+            producer.produce(topic, record, key, on_delivery=lambda error, _: answers.append(error))
+            producer.flush(PATIENCE_S + 1)
     except (KafkaException, BufferError) as error:
         answers.append(error_of(error))
+    except KeyboardInterrupt:
+        pass  # the apply is over: what counts is whether the record has arrived by now
     answer = answers[0] if answers else KafkaError(KafkaError._TIMED_OUT)
     if answer is not None:
         reason = f"{name_error(answer)}: {answer.str()}"

@@ -11,7 +11,13 @@ from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError, Finding
 from reconciler.kafka.diagnosis import explain, read_trouble
-from reconciler.kafka.errors import error_of, leaves_open, name_error, refuse_request
+from reconciler.kafka.errors import (
+    error_of,
+    keep_interrupts,
+    leaves_open,
+    name_error,
+    refuse_request,
+)
 from reconciler.kafka.probe import Reach, Trust, probe_all
 from reconciler.kafka.settings import resolve_settings
 
@@ -74,6 +80,7 @@ class Connection:
         with self._lock:
             self._client = None
 
+    @keep_interrupts()
     def client(self) -> AdminClient:
         """Return the open client. Errors: ClusterError with every reason why there is none."""
         with self._lock:
@@ -88,6 +95,7 @@ class Connection:
             if self._client is client:
                 self._client = None
 
+    @keep_interrupts()
     def ask(self, question: Callable[[AdminClient], T], what: str) -> T:
         """Ask a question that changes nothing, again with a fresh client where the answer is lost.
 
