@@ -38,6 +38,19 @@ DENIED = frozenset(
     }
 )
 
+# What a broker answers while the cluster moves leaders or coordinators, or loads what they hold.
+_PASSING = _UNDECIDED | {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+}
+
 # librdkafka abbreviates some of the protocol's names.
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -67,6 +80,14 @@ def leaves_open(error: KafkaError) -> bool:
     """Tell whether nobody knows if a request with this error was done."""
     code = error.code()
     return code in _UNDECIDED or (code < 0 and code not in _NEVER_SENT)
+
+
+def may_pass(error: KafkaError) -> bool:
+    """Tell whether a broker may answer the same question otherwise a few seconds later.
+
+    The client's own time-outs are none: it has asked again by then.
+    """
+    return error.code() in _PASSING
 
 
 def read_answer(exception: BaseException | None) -> Answer:

@@ -3,33 +3,40 @@
 A group is active while it has members. Whatever cannot be seen of an active group is said, never
 taken for nothing: brokers leave out groups that an account may not see, and tell of no group
 whose coordinator is away.
+
+Committed offsets are asked for through kafka-python: librdkafka 2.16 ends the process where a
+coordinator that moves refuses them (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE).
 """
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import (
-    ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    TopicPartition,
-)
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AclOperation
 
-from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.errors import error_of, name_error
+from reconciler.kafka import lock
+from reconciler.kafka.connection import PAUSES_S, REQUEST_S
+from reconciler.kafka.errors import error_of, may_pass, name_error
 from reconciler.kafka.rights import is_denial
-from reconciler.kafka.second_client import UntranslatableError, open_second_client
+from reconciler.kafka.second_client import (
+    UnansweredError,
+    UntranslatableError,
+    ask_second_client,
+    describe_error,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from confluent_kafka.admin import AdminClient, ClusterMetadata, ConsumerGroupDescription
 
     from reconciler.kafka.connection import Connection
+
+T = TypeVar("T")
 
 OFFSETS_TOPIC = "__consumer_offsets"
 BATCH = 100
@@ -42,6 +49,7 @@ _UNSETTLED_NOW = (
 )
 _SEEN_INTO = ("classic", "consumer")
 _AGAIN = "plan again once it has settled"
+_AGAIN_LATER = "plan again; the brokers' logs say more"
 
 
 @dataclass(slots=True)
@@ -75,9 +83,15 @@ def find_groups(
     for group in active:
         _check_kind(group, found)
     readers = [g["group_id"] for g in active if g["protocol_type"] == "consumer" and _is_known(g)]
+    topics = {partition.topic for partition in partitions}
     client = connection.client()
-    _add_readers(connection, client, readers, {p.topic for p in partitions}, found)
-    _add_committers(connection, client, [g["group_id"] for g in active], partitions, found)
+    failed = _ask_until_told(lambda groups: _add_readers(client, groups, topics, found), readers)
+    failed |= _ask_until_told(
+        lambda groups: _add_committers(connection, groups, partitions, found),
+        [group["group_id"] for group in active],
+    )
+    for name in sorted(failed):
+        _miss_group(connection, name, failed[name], found)
     return found
 
 
@@ -100,20 +114,31 @@ def _check_sight(connection: Connection, metadata: ClusterMetadata, found: Group
 
 def _list_active(connection: Connection, found: Groups) -> list[dict[str, Any]]:
     """List groups of every type that have members; librdkafka leaves some types out."""
+    listed = _ask_or_miss(connection, lambda client: client.list_groups(), "be listed", found) or ()
+    return [g for g in listed if g.get("group_state") not in _IDLE and not _is_lock(g)]
+
+
+def _ask_or_miss(
+    connection: Connection, question: Callable[[Any], T], what: str, found: Groups
+) -> T | None:
+    """Ask the second client; where it cannot say, note that groups cannot `what`."""
     from kafka.errors import KafkaError as ClientError
 
-    nodes = connection.ask(
-        lambda client: client.describe_cluster(request_timeout=REQUEST_S).result().nodes,
-        f"asking for the brokers of {connection.entry.name}",
-    )
     try:
-        with open_second_client(connection.settings, nodes) as client:
-            listed = client.list_groups(broker_ids=[node.id for node in nodes])
-    except (UntranslatableError, ClientError, OSError, ValueError, RuntimeError) as error:
-        reason = connection.settings.redact(str(error))
-        found.miss(f"consumer groups cannot be listed: {reason}", "delete it by hand")
-        return []
-    return [group for group in listed if group.get("group_state") not in _IDLE]
+        return ask_second_client(connection, question)
+    except UntranslatableError as error:
+        reason, way_out = str(error), "delete it by hand"
+    except UnansweredError as error:
+        reason, way_out = str(error), _AGAIN_LATER
+    except ClientError as error:
+        reason, way_out = describe_error(error), _AGAIN_LATER
+    found.miss(f"consumer groups cannot {what}: {reason}", way_out)
+    return None
+
+
+def _is_lock(group: Mapping[str, Any]) -> bool:
+    """Tell whether a group is the lock of an apply, this one's own perhaps: it reads no topic."""
+    return (group["group_id"], group["protocol_type"]) == (lock.GROUP, lock.KIND)
 
 
 def _is_known(group: Mapping[str, Any]) -> bool:
@@ -131,28 +156,39 @@ def _check_kind(group: Mapping[str, Any], found: Groups) -> None:
         found.miss(f"consumer group {name} is rebalancing, so what it reads is open", _AGAIN)
 
 
+def _ask_until_told(
+    ask: Callable[[Sequence[str]], dict[str, KafkaError]], groups: Sequence[str]
+) -> dict[str, KafkaError]:
+    """Ask of groups, again of those whose coordinator may tell later. Returns what failed."""
+    failed: dict[str, KafkaError] = {}
+    for pause in (0.0, *PAUSES_S):
+        if groups:
+            time.sleep(pause)
+            failed = {g: error for g, error in failed.items() if g not in groups} | ask(groups)
+            groups = [group for group, error in failed.items() if may_pass(error)]
+    return failed
+
+
 def _add_readers(
-    connection: Connection,
-    client: AdminClient,
-    groups: Sequence[str],
-    topics: set[str],
-    found: Groups,
-) -> None:
+    client: AdminClient, groups: Sequence[str], topics: set[str], found: Groups
+) -> dict[str, KafkaError]:
     """Add the groups whose members read a topic now, or are about to (KIP-848)."""
     asked: dict[str, Any] = {}
     for batch in _cut(groups):
         asked |= client.describe_consumer_groups(batch, request_timeout=REQUEST_S)
         wait(asked.values())
+    failed = {}
     for group, answer in asked.items():
         try:
             described = answer.result()
-        except KafkaException as error:
-            _miss_group(connection, group, error, found)
+        except KafkaException as exception:
+            failed[group] = error_of(exception)
             continue
         if described.state in _UNSETTLED_NOW:
             found.miss(f"consumer group {group} is rebalancing, so what it reads is open", _AGAIN)
         for topic in topics & _list_read(described):
             found.add(topic, group)
+    return failed
 
 
 def _list_read(described: ConsumerGroupDescription) -> set[str]:
@@ -163,29 +199,41 @@ def _list_read(described: ConsumerGroupDescription) -> set[str]:
 
 def _add_committers(
     connection: Connection,
-    client: AdminClient,
     groups: Sequence[str],
     partitions: Sequence[TopicPartition],
     found: Groups,
-) -> None:
-    """Add the groups that hold committed offsets: a request a group, many at once."""
-    asked: dict[str, Any] = {}
-    for batch in _cut(groups):
-        for group in batch:
-            wanted = [ConsumerGroupTopicPartitions(group, list(partitions))]
-            asked |= client.list_consumer_group_offsets(wanted, request_timeout=REQUEST_S)
-        wait(asked.values())
-    for group, answer in asked.items():
-        try:
-            held = answer.result().topic_partitions
-        except KafkaException as error:
-            _miss_group(connection, group, error, found)
-            continue
-        for partition in held:
-            if partition.error is not None:
-                _miss_group(connection, group, KafkaException(partition.error), found)
-            elif partition.offset >= 0:
+) -> dict[str, KafkaError]:
+    """Add the groups that hold committed offsets. Cost: a request a coordinator and batch."""
+
+    def ask(client: Any) -> dict[str, KafkaError]:
+        failed: dict[str, KafkaError] = {}
+        for batch in _cut(groups):
+            failed |= _ask_for_offsets(client, batch, partitions, found)
+        return failed
+
+    return _ask_or_miss(connection, ask, "be asked for their offsets", found) or {}
+
+
+def _ask_for_offsets(
+    client: Any, groups: Sequence[str], partitions: Sequence[TopicPartition], found: Groups
+) -> dict[str, KafkaError]:
+    """Ask for the offsets of groups at once; where one of them is refused, for each alone."""
+    from kafka.errors import BrokerResponseError
+    from kafka.structs import TopicPartition as ClientPartition
+
+    wanted = [ClientPartition(each.topic, each.partition) for each in partitions]
+    try:
+        told = client.list_group_offsets(dict.fromkeys(groups, wanted))
+    except BrokerResponseError as error:
+        if len(groups) == 1:
+            return {groups[0]: KafkaError(error.errno)}
+        alone = (_ask_for_offsets(client, [group], partitions, found) for group in groups)
+        return {group: trouble for each in alone for group, trouble in each.items()}
+    for group, held in told.items():
+        for partition, committed in held.items():
+            if committed.offset >= 0:
                 found.add(partition.topic, group)
+    return {}
 
 
 def _cut(groups: Sequence[str]) -> Iterator[list[str]]:
@@ -194,16 +242,13 @@ def _cut(groups: Sequence[str]) -> Iterator[list[str]]:
         yield list(groups[start : start + BATCH])
 
 
-def _miss_group(
-    connection: Connection, group: str, exception: KafkaException, found: Groups
-) -> None:
-    error = error_of(exception)
+def _miss_group(connection: Connection, group: str, error: KafkaError, found: Groups) -> None:
     if is_denial(error):
         what = f"the account lacks Describe on the active consumer group {group}"
         found.miss(what, _grant_describe(connection, f"--group {group}"))
         return
     what = f"consumer group {group} cannot be seen into: {name_error(error)}: {error.str()}"
-    found.miss(what, "plan again; the brokers' logs say more")
+    found.miss(what, _AGAIN_LATER)
 
 
 def _grant_describe(connection: Connection, on: str) -> str:

@@ -1,4 +1,7 @@
-"""The same security settings for kafka-python, which takes other names and Python's own TLS."""
+"""kafka-python, for what librdkafka cannot do, or crashes on: its settings, and how it is asked.
+
+It takes other names for the same security settings, and Python's own TLS.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,70 @@ import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reconciler.kafka.connection import PAUSES_S, REQUEST_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from confluent_kafka import Node
 
+    from reconciler.kafka.connection import Connection
     from reconciler.kafka.settings import Settings
+
+T = TypeVar("T")
 
 TIMEOUT_MS = 10_000
 
 
 class UntranslatableError(Exception):
     """A setting has no counterpart; says which."""
+
+
+class UnansweredError(Exception):
+    """No answer comes, though asked for several times; says why, without secrets."""
+
+
+def ask_second_client(connection: Connection, question: Callable[[Any], T]) -> T:
+    """Ask a question that changes nothing, again with a fresh client where waiting may help.
+
+    A fresh client, since this one keeps what it knows of brokers and coordinators. Where it hears
+    nothing at all, once is enough.
+    Errors: UntranslatableError; UnansweredError; a KafkaError of kafka-python for an answer that
+    waiting does not change; ClusterError where the cluster does not answer at all.
+    """
+    from kafka.errors import KafkaTimeoutError, RetriableError, UnknownBrokerIdError
+
+    what = f"asking for the brokers of {connection.entry.name}"
+    reason = ""
+    for pause in (*PAUSES_S, None):
+        nodes = connection.ask(
+            lambda client: client.describe_cluster(request_timeout=REQUEST_S).result().nodes, what
+        )
+        try:
+            with open_second_client(connection.settings, nodes) as client:
+                return question(client)
+        except KafkaTimeoutError as error:
+            reason = describe_error(error)
+            break
+        except (RetriableError, UnknownBrokerIdError, OSError, RuntimeError, ValueError) as error:
+            reason = describe_error(error)
+        if pause is not None:
+            time.sleep(pause)
+    raise UnansweredError(reason)
+
+
+def describe_error(error: Exception) -> str:
+    """Name what a broker answered as the Kafka protocol does; what else went wrong in words.
+
+    The client's own text repeats the whole answer, which may list thousands of groups.
+    """
+    from kafka.errors import BrokerResponseError
+
+    if isinstance(error, BrokerResponseError):
+        return str(error.message)
+    return f"{type(error).__name__}: {error}"
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.errors import error_of, name_error
+from reconciler.kafka.connection import PAUSES_S, REQUEST_S
+from reconciler.kafka.errors import error_of, may_pass, name_error
 from reconciler.kafka.groups import find_groups
 from reconciler.model import TopicUsage
 
@@ -40,6 +40,11 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
         return {}
     groups = find_groups(connection, metadata, partitions)
     offsets = _read_offsets(connection.client(), partitions)
+    for pause in PAUSES_S:
+        if not offsets.may_pass:
+            break
+        time.sleep(pause)
+        offsets = _read_offsets(connection.client(), partitions)
     usage = {}
     for name, topic in shown.items():
         if name in offsets.gone:
@@ -54,13 +59,17 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
 
 @dataclass(slots=True)
 class _Offsets:
-    """What the leaders tell of partitions, by topic and number, and why some tell nothing."""
+    """What the leaders tell of partitions, by topic and number, and why some tell nothing.
+
+    `may_pass`: one that tells nothing may do so a little later.
+    """
 
     seen_at_ms: int
     first: dict[tuple[str, int], int] = field(default_factory=dict)
     newest: dict[tuple[str, int], int] = field(default_factory=dict)
     end: dict[tuple[str, int], int] = field(default_factory=dict)
     unseen: dict[str, str] = field(default_factory=dict)
+    may_pass: bool = False
     gone: set[str] = field(default_factory=set)
 
 
@@ -92,6 +101,7 @@ def _miss(found: _Offsets, partition: TopicPartition, error: KafkaError) -> None
     reason = f"{name_error(error)}: {error.str()}"
     what = f"the offsets of its partition {partition.partition} cannot be read: {reason}"
     found.unseen.setdefault(partition.topic, what)
+    found.may_pass |= may_pass(error)
 
 
 def _sum_up(found: _Offsets, topic: str, partitions: int) -> TopicUsage:

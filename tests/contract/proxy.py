@@ -1,7 +1,8 @@
-"""A network that fails: TCP proxies before real brokers that lose chosen requests or answers.
+"""A network that fails: TCP proxies before real brokers, for chosen requests.
 
-Frames are passed on as they are, but for the brokers' own addresses in answers, which become the
-proxies', so that a client which starts at a proxy stays with them.
+It loses a request or its answer, or answers with an error code of its own. All other frames are
+passed on as they are, but for the brokers' own addresses in answers, which become the proxies', so
+that a client which starts at a proxy stays with them.
 """
 
 from __future__ import annotations
@@ -14,15 +15,22 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from answers import (  # noqa: F401 - what tests lose
+    ALTER_CONFIGS,
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    make_harmless,
+    put_error,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reconciler.sandbox import Cluster
 
-CREATE_TOPICS = 19
-DELETE_TOPICS = 20
-CREATE_PARTITIONS = 37
-ALTER_CONFIGS = 44
+
+_LARGEST = 100 << 20
 
 
 class Loss(Enum):
@@ -33,6 +41,8 @@ class Loss(Enum):
     CUT_BEFORE = "the broker never gets it, the connection ends"
     CUT_AFTER = "the broker does it, the connection ends"
     HELD = "the broker does it, the client hears of it once `released` is set"
+    ERROR_BEFORE = "the broker only checks it, the client gets an error code"
+    ERROR_AFTER = "the broker does it, the client gets an error code"
 
     @property
     def is_before(self) -> bool:
@@ -42,15 +52,20 @@ class Loss(Enum):
     def cuts(self) -> bool:
         return self in (Loss.CUT_BEFORE, Loss.CUT_AFTER)
 
+    @property
+    def answers(self) -> bool:
+        return self in (Loss.ERROR_BEFORE, Loss.ERROR_AFTER)
+
 
 @dataclass(slots=True)
 class Fault:
-    """Lose `times` requests of one kind, after letting `skip` of them pass."""
+    """Lose `times` requests of one kind, or answer them, after letting `skip` of them pass."""
 
     api: int
     loss: Loss
     skip: int = 0
     times: int = 1
+    code: int = 0
     struck: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
@@ -64,10 +79,14 @@ class Fault:
 
 
 class FailingNetwork:
-    """One proxy a broker; all is well until `lose` says otherwise."""
+    """One proxy a broker; all is well until `lose` or `answer` says otherwise.
+
+    `kinds`: the kinds of requests that came.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
-        self._fault: Fault | None = None
+        self._faults: dict[int, Fault] = {}
+        self.kinds: set[int] = set()
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
         self._new_addresses: dict[bytes, bytes] = {}
@@ -81,13 +100,28 @@ class FailingNetwork:
 
     def lose(self, api: int, loss: Loss, *, skip: int = 1, times: int = 1) -> Fault:
         """Lose requests of a kind; one of each plan's is let by, since it only validates."""
-        self._fault = Fault(api, loss, skip, times)
-        return self._fault
+        return self._strike_with(Fault(api, loss, skip, times))
+
+    def answer(
+        self, api: int, code: int, *, skip: int = 0, times: int = 1, done: bool = True
+    ) -> Fault:
+        """Answer requests of a kind with an error code; `done` says whether the broker does them.
+
+        Only what changes a topic can be left undone.
+        """
+        loss = Loss.ERROR_AFTER if done else Loss.ERROR_BEFORE
+        return self._strike_with(Fault(api, loss, skip, times, code))
+
+    def heal(self) -> None:
+        """Let all requests pass, and forget which kinds there were."""
+        with self._lock:
+            self._faults.clear()
+            self.kinds.clear()
 
     def close(self) -> None:
         """End every connection."""
-        if self._fault:
-            self._fault.released.set()
+        for fault in self._faults.values():
+            fault.released.set()
         with self._lock:
             for each in self._sockets:
                 _shut(each)
@@ -116,10 +150,17 @@ class FailingNetwork:
         return each
 
     def strike(self, api: int) -> Fault | None:
-        """Return the fault that loses this request, if one does."""
+        """Return the fault that meets this request, if one does."""
         with self._lock:
-            fault = self._fault
-            return fault if fault and fault.api == api and fault.strikes() else None
+            self.kinds.add(api)
+            fault = self._faults.get(api)
+            return fault if fault and fault.strikes() else None
+
+    def _strike_with(self, fault: Fault) -> Fault:
+        """Have a fault, and no other one of its kind."""
+        with self._lock:
+            self._faults[fault.api] = fault
+        return fault
 
     def rewrite(self, answer: bytes) -> bytes:
         """Put the proxies' addresses in the place of the brokers'."""
@@ -137,7 +178,7 @@ class _Link:
         self.network = network
         self.client = client
         self.broker = broker
-        self.lost: dict[int, Fault] = {}
+        self.lost: dict[int, tuple[Fault, int]] = {}
 
     def start(self) -> None:
         for pump in (self._pass_requests, self._pass_answers):
@@ -152,7 +193,7 @@ class _Link:
     def _pass_requests(self) -> None:
         while True:
             frame = _read_frame(self.client)
-            api, _, number = struct.unpack_from(">hhi", frame)
+            api, version, number = struct.unpack_from(">hhi", frame)
             fault = self.network.strike(api)
             if fault and fault.loss.is_before:
                 fault.struck.set()
@@ -160,20 +201,26 @@ class _Link:
                     return
                 continue
             if fault:
-                self.lost[number] = fault
+                self.lost[number] = fault, version
+                if fault.loss is Loss.ERROR_BEFORE:
+                    frame = make_harmless(api, version, frame)
             _write_frame(self.broker, frame)
 
     def _pass_answers(self) -> None:
         while True:
             frame = _read_frame(self.broker)
-            fault = self.lost.pop(struct.unpack_from(">i", frame)[0], None)
+            fault, version = self.lost.pop(struct.unpack_from(">i", frame)[0], (None, 0))
             if fault:
                 fault.struck.set()
                 if fault.loss.cuts:
                     return
                 if fault.loss is Loss.SILENT_AFTER:
                     continue
-                fault.released.wait()
+                if fault.loss.answers:
+                    harmless = fault.loss is Loss.ERROR_BEFORE
+                    frame = put_error(fault.api, version, frame, fault.code, harmless=harmless)
+                else:
+                    fault.released.wait()
             _write_frame(self.client, self.network.rewrite(frame))
 
 
@@ -193,7 +240,10 @@ def _address(port: int) -> bytes:
 
 
 def _read_frame(stream: socket.socket) -> bytes:
-    return _read(stream, struct.unpack(">i", _read(stream, 4))[0])
+    length = struct.unpack(">i", _read(stream, 4))[0]
+    if not 0 <= length <= _LARGEST:  # no Kafka: a probe for TLS, which brokers hang up on as well
+        raise EOFError
+    return _read(stream, length)
 
 
 def _read(stream: socket.socket, length: int) -> bytes:
