@@ -24,7 +24,7 @@ from reconciler.kafka.rights import (
     find_hidden,
     refuse_missing,
 )
-from reconciler.kafka.topics import is_behind, read_topic
+from reconciler.kafka.topics import is_behind, read_metadata, read_topic
 from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views
 from reconciler.model import Broker, ClusterState
@@ -167,15 +167,21 @@ class _Found:
 def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
     """Ask everything once. Errors: KafkaException where an answer is lost."""
     described = client.describe_cluster(request_timeout=REQUEST_S)
-    shown = client.list_topics(timeout=REQUEST_S).topics
+    shown = read_metadata(client).topics
     cluster = described.result()
     nodes = sorted(cluster.nodes, key=lambda node: node.id)
-    found = _Found(cluster.cluster_id, nodes, {n: t for n, t in shown.items() if t.error is None})
+    found = _Found(cluster.cluster_id, nodes, dict(shown))
     alive = [node.id for node in nodes]
     told = read_broker_configs(client, alive)
     found.cordoned = find_cordoned(told)
     named = set(found.topics if config_of is None else config_of)
-    found.configs = read_configs(client, _choose_topics(found, named), alive)
+    wanted = _choose_topics(found, named)
+    found.configs = read_configs(client, wanted, alive)
+    if untold := wanted - found.configs.overrides.keys() - found.configs.denied:
+        # Taken for one without overrides, it would get all of them again. Deleted meanwhile, it
+        # is not shown the next time.
+        text = f"brokers show {min(untold)} and do not know its configs"
+        raise KafkaException(KafkaError(KafkaError._FAIL, text))
     missing = named - found.topics.keys()
     found.hidden = find_hidden(client, {*missing, _NO_TOPIC})
     if unseen := missing - found.hidden:

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from confluent_kafka import KafkaError, KafkaException
+
+from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.errors import DENIED
 from reconciler.model import INTERNAL_TOPICS, TopicState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from confluent_kafka.admin import TopicMetadata
+    from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
 
     from reconciler.model import Replicas
+
+_NOT_THERE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, *DENIED})
+
+
+def read_metadata(client: AdminClient) -> ClusterMetadata:
+    """Ask any broker for all topics; those that it says are not there are left out.
+
+    Errors: KafkaException where no answer comes, or where the broker cannot tell a topic's
+    partitions just now: it would be taken for one that has none.
+    """
+    metadata = client.list_topics(timeout=REQUEST_S)
+    troubled = {name: topic.error for name, topic in metadata.topics.items() if topic.error}
+    for name, error in troubled.items():
+        if error.code() not in _NOT_THERE:
+            raise KafkaException(error)
+        del metadata.topics[name]
+    return metadata
 
 
 def read_topic(

@@ -12,6 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S
 from reconciler.kafka.errors import error_of, may_pass, name_error
 from reconciler.kafka.groups import find_groups
+from reconciler.kafka.topics import read_metadata
 from reconciler.model import TopicUsage
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
     Errors: ClusterError where the cluster does not answer at all.
     """
     what = f"reading {connection.entry.name}"
-    metadata = connection.ask(lambda client: client.list_topics(timeout=REQUEST_S), what)
+    metadata = connection.ask(read_metadata, what)
     shown = {name: metadata.topics[name] for name in sorted(names) if name in metadata.topics}
     partitions = [
         TopicPartition(name, number) for name, topic in shown.items() for number in topic.partitions

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.topics import read_topic
+from reconciler.kafka.topics import read_metadata, read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -98,7 +98,7 @@ class Views:
             client = self._client(node)
             try:
                 configs = read_configs(client, with_config or (_ANY_TOPIC,), (node.id,))
-                metadata = client.list_topics(timeout=REQUEST_S)
+                metadata = read_metadata(client)
             except KafkaException:
                 self._forget(node)
                 if is_fresh:
