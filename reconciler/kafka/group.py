@@ -7,10 +7,17 @@ them; librdkafka does for consumers only.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError, MemberIdRequiredError, RetriableError, for_code
+from kafka.errors import (
+    GroupIdNotFoundError,
+    KafkaError,
+    MemberIdRequiredError,
+    RetriableError,
+    for_code,
+)
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import DescribeGroupsRequest
@@ -115,6 +122,8 @@ class GroupClient:
     def describe(self) -> tuple[str, list[Occupant]]:
         """Return the protocol type and the members of the group."""
         (group,) = self._ask(DescribeGroupsRequest(groups=[self._group])).groups
+        with suppress(GroupIdNotFoundError):
+            self._raise_error(group)
         members = [
             Occupant(member.client_id, member.client_host.lstrip("/"), member.member_metadata)
             for member in group.members
@@ -124,12 +133,15 @@ class GroupClient:
     def _ask(self, request: Any, timeout_ms: int = REQUEST_MS, *, waits: bool = False) -> Any:
         """Send a request to the coordinator; one that `waits` takes the connection of joins."""
         answer = self._manager.run(self._send, request, timeout_ms, waits)
+        self._raise_error(answer)
+        return answer
+
+    def _raise_error(self, answer: Any) -> None:
         if code := getattr(answer, "error_code", 0):
             error = for_code(code)
             if issubclass(error, RetriableError):
                 self._coordinator = None
             raise error(getattr(answer, "member_id", ""))
-        return answer
 
     async def _send(self, request: Any, timeout_ms: int, waits: bool) -> Any:  # noqa: FBT001
         try:

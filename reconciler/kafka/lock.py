@@ -37,6 +37,7 @@ SESSION_MS = 10_000  # within what brokers take by default: 6 s to 30 min
 POLL_S = 0.5
 FORMING_S = 4.0  # by then a new group shows who is in it, unless a broker's delay was raised
 
+NOT_SHOWN = "a client that does not show"
 WITHOUT = "take none where nobody else applies: --no-lock"
 
 
@@ -131,7 +132,7 @@ class _Taking:
                 found = self._find_holder()
                 waited_s = time.monotonic() - started
                 if waited_s >= patience_s and (found or waited_s > patience_s + FORMING_S):
-                    raise self._refuse(found or "a client that does not show", patience_s)
+                    raise self._refuse(found or NOT_SHOWN, patience_s)
                 if found:
                     self.observe(Waiting(found, waited_s))
                 time.sleep(POLL_S if found else 0.05)
@@ -140,15 +141,20 @@ class _Taking:
         return lock
 
     def _ask(self) -> ClusterLock | None:
-        from reconciler.kafka.membership import Membership
+        from reconciler.kafka.membership import PATIENCE_S, RETRY_S, VOID, Membership
 
-        membership = Membership(self.client, self._make_seat())
-        try:
-            taken = membership.take()
-        except BaseException:  # an interrupt, say, of which the coordinator would not know
-            membership.leave()
-            raise
-        return ClusterLock(self.cluster, membership) if taken else None
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            membership = Membership(self.client, self._make_seat())
+            try:
+                return ClusterLock(self.cluster, membership) if membership.take() else None
+            except VOID:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(RETRY_S)
+            except BaseException:  # an interrupt, say, of which the coordinator would not know
+                membership.leave()
+                raise
 
     def _make_seat(self) -> Seat:
         from reconciler.kafka.group import Seat
@@ -159,16 +165,27 @@ class _Taking:
     def _find_holder(self) -> str:
         """Say who holds the lock, "" where nobody does any more.
 
-        A group that forms does not show yet what its member tells.
+        A group that forms does not show yet what its member tells, and a coordinator that moves
+        shows no group.
         """
+        from reconciler.kafka.membership import PASSING
+
         deadline = time.monotonic() + FORMING_S
+        found = NOT_SHOWN
         while True:
-            kind, members = self.client.describe()
-            if not members:
+            try:
+                kind, members = self.client.describe()
+            except PASSING:
+                kind, members = KIND, None
+            if members == []:
                 return ""
-            found = _read_holder(members[0].metadata)
-            if found or kind != KIND or time.monotonic() > deadline:
-                return found or f"a client on {members[0].host} ({members[0].client_id})"
+            if members:
+                told = _read_holder(members[0].metadata)
+                found = told or f"a client on {members[0].host} ({members[0].client_id})"
+                if told or kind != KIND:
+                    return found
+            if time.monotonic() > deadline:
+                return found
             time.sleep(0.1)
 
     def _refuse(self, found: str, patience_s: float) -> LockHeldError:

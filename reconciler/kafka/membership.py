@@ -16,10 +16,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka.errors import (
+    FencedInstanceIdError,
     GroupMaxSizeReachedError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
     KafkaError,
+    MemberIdRequiredError,
     RebalanceInProgressError,
     RetriableError,
     UnknownBrokerIdError,
@@ -38,7 +40,10 @@ PATIENCE_S = 30.0  # a coordinator that dies is replaced within some ten seconds
 
 _TAKEN = (InconsistentGroupProtocolError, GroupMaxSizeReachedError)
 _ASTIR = (RebalanceInProgressError, IllegalGenerationError)
-_PASSING = (RetriableError, UnknownBrokerIdError)
+PASSING = (RetriableError, UnknownBrokerIdError)
+VOID = (UnknownMemberIdError, MemberIdRequiredError, FencedInstanceIdError)
+"""The coordinator does not know the member id, or no longer: its session ran out, or another
+coordinator took over and never heard of it."""
 
 
 class UnseatedError(Exception):
@@ -60,7 +65,8 @@ class Membership:
     def take(self) -> bool:
         """Ask for the seat. Returns False where another has it.
 
-        Errors: KafkaError where the coordinator refuses for another reason, or does not answer.
+        Errors: one of VOID where the coordinator forgets the id at once, so that another has to be
+        asked for; KafkaError where it refuses for another reason, or does not answer.
         """
         deadline = time.monotonic() + PATIENCE_S
         if not self._register(deadline):
@@ -70,7 +76,7 @@ class Membership:
             try:
                 if self._is_seated():
                     return True
-            except _PASSING:
+            except PASSING:
                 if time.monotonic() > deadline:
                     self.leave()
                     raise
@@ -89,11 +95,11 @@ class Membership:
                     return
                 self._end = UnknownMemberIdError()
             except KafkaError as error:
-                if not isinstance(error, _PASSING) or time.monotonic() > deadline:
+                if not isinstance(error, PASSING) or time.monotonic() > deadline:
                     self._end = error
             if self._end is None:
                 time.sleep(RETRY_S)
-        if isinstance(self._end, UnknownMemberIdError):
+        if isinstance(self._end, VOID):
             raise UnseatedError("its session ran out")
         raise UnseatedError(f"the coordinator does not confirm it: {name_kafka_error(self._end)}")
 
@@ -114,7 +120,7 @@ class Membership:
                 member_id = self._client.register(self._seat)
             except _TAKEN:
                 return False
-            except _PASSING:
+            except PASSING:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(RETRY_S)
@@ -135,7 +141,7 @@ class Membership:
         except _ASTIR:
             if NO_GENERATION != generation == self._generation:
                 self._formed = False
-        except UnknownMemberIdError:
+        except VOID:
             return False
         return True
 
@@ -147,7 +153,7 @@ class Membership:
                     self._form()
                 elif not self._over.wait(BEAT_S) and not self._is_seated():
                     self._end = UnknownMemberIdError()
-            except (*_PASSING, *_ASTIR):
+            except (*PASSING, *_ASTIR):
                 self._over.wait(RETRY_S)
             except KafkaError as error:
                 self._end = error

@@ -6,12 +6,21 @@ import gc
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer
+from kafka import errors
 from kafka.errors import KafkaError
+from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
 from lab import HERE, connect_to, create, wait_for
 from shorthand import spec
 from test_connections import ENVIRONMENT, WAYS
@@ -19,7 +28,7 @@ from workbench import Workbench, outcomes, texts
 
 from reconciler.errors import Finding, LockHeldError, LockLostError
 from reconciler.kafka import connect, membership
-from reconciler.kafka.group import GroupClient, Occupant
+from reconciler.kafka.group import GroupClient, Occupant, Seat
 from reconciler.kafka.lock import GROUP, Holder, Waiting, hold_lock
 from reconciler.model import CreateTopic
 from reconciler.sandbox import start_cluster
@@ -38,6 +47,13 @@ pytestmark = pytest.mark.cluster
 ANA = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z", "0123456789ab", "abcdef")
 BEN = Holder("ben", "ci-4", 8, "2026-03-01T12:00:05Z")
 CONTENDERS = 4
+REQUESTS = (
+    JoinGroupRequest,
+    SyncGroupRequest,
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    DescribeGroupsRequest,
+)
 
 
 @pytest.fixture(scope="module", params=["4.4.0", pytest.param("3.9.2", marks=pytest.mark.slow)])
@@ -124,6 +140,114 @@ def test_of_many_at_once_exactly_one_gets_it(cluster3: Cluster, attempt: int) ->
 
     with ThreadPoolExecutor(CONTENDERS) as pool:
         assert sorted(pool.map(contend, range(CONTENDERS))) == [False] * 3 + [True]
+
+
+class Unlucky(GroupClient):
+    """Its ids are taken away after it got them, as by a coordinator that moves meanwhile."""
+
+    left = 0
+
+    def register(self, seat: Seat) -> str:
+        member_id = super().register(seat)
+        if Unlucky.left:
+            Unlucky.left -= 1
+            self.leave(replace(seat, member_id=member_id))
+        return member_id
+
+
+def test_an_id_that_the_coordinator_forgot_is_replaced(
+    cluster3: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.kafka.group.GroupClient", Unlucky)
+    Unlucky.left = 2
+    with hold_lock(connect_to(cluster3), ANA) as lease:
+        lease.check()
+        assert refusal(cluster3).startswith("lab is locked by ana@desk")
+    assert Unlucky.left == 0
+
+
+class Answering(GroupClient):
+    """The brokers carry requests of one kind out, and their next answers carry an error instead."""
+
+    kind: type = object
+    error: type[KafkaError] = KafkaError
+    left = 0
+
+    def _ask(self, request: object, *arguments: int, **more: bool) -> object:
+        answer = super()._ask(request, *arguments, **more)
+        if Answering.left and isinstance(request, Answering.kind):
+            Answering.left -= 1
+            raise Answering.error("")
+        return answer
+
+
+PASSING = (
+    errors.CoordinatorLoadInProgressError,
+    errors.CoordinatorNotAvailableError,
+    errors.NotCoordinatorError,
+    errors.RequestTimedOutError,
+    errors.KafkaConnectionError,
+)
+ANSWERS = [
+    *((kind, error) for kind in REQUESTS for error in PASSING),
+    (JoinGroupRequest, errors.UnknownMemberIdError),
+    (JoinGroupRequest, errors.MemberIdRequiredError),
+    (JoinGroupRequest, errors.FencedInstanceIdError),
+    (JoinGroupRequest, errors.RebalanceInProgressError),
+    (JoinGroupRequest, errors.IllegalGenerationError),
+    (SyncGroupRequest, errors.RebalanceInProgressError),
+    (SyncGroupRequest, errors.IllegalGenerationError),
+    (HeartbeatRequest, errors.RebalanceInProgressError),
+    (HeartbeatRequest, errors.IllegalGenerationError),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), ANSWERS, ids=[f"{k.__name__}-{e.__name__}" for k, e in ANSWERS]
+)
+def test_a_lock_is_had_whatever_the_coordinator_answers_first(
+    cluster3: Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type,
+    error: type[KafkaError],
+) -> None:
+    """Whoever holds it is asked for as well: the second one meets the same answers."""
+    monkeypatch.setattr("reconciler.kafka.group.GroupClient", Answering)
+    monkeypatch.setattr(Answering, "kind", kind)
+    monkeypatch.setattr(Answering, "error", error)
+    monkeypatch.setattr(Answering, "left", 1)
+    with hold_lock(connect_to(cluster3), ANA, patience_s=12) as lease:
+        lease.check()
+        monkeypatch.setattr(Answering, "left", 1)
+        lease.check()
+        assert refusal(cluster3).startswith("lab is locked by ana@desk")
+
+
+def test_an_id_that_is_forgotten_while_the_group_forms_is_replaced_or_lost(
+    cluster3: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replaced before the first heartbeat proves it, lost after that."""
+    monkeypatch.setattr("reconciler.kafka.group.GroupClient", Answering)
+    monkeypatch.setattr(Answering, "kind", SyncGroupRequest)
+    monkeypatch.setattr(Answering, "error", errors.UnknownMemberIdError)
+    monkeypatch.setattr(Answering, "left", 1)
+    with hold_lock(connect_to(cluster3), ANA) as lease, suppress(LockLostError):
+        lease.check()
+    with hold_lock(connect_to(cluster3), BEN) as lease:
+        lease.check()
+
+
+@pytest.mark.parametrize("error", [errors.UnknownMemberIdError, errors.FencedInstanceIdError])
+def test_a_seat_that_the_coordinator_denies_is_lost(
+    cluster3: Cluster, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError]
+) -> None:
+    monkeypatch.setattr("reconciler.kafka.group.GroupClient", Answering)
+    monkeypatch.setattr(Answering, "kind", HeartbeatRequest)
+    monkeypatch.setattr(Answering, "error", error)
+    with hold_lock(connect_to(cluster3), ANA) as lease:
+        monkeypatch.setattr(Answering, "left", 1)
+        with pytest.raises(LockLostError, match="the lock of lab is lost: its session ran out"):
+            lease.check()
 
 
 def test_a_group_of_others_by_that_name_is_no_lock_and_is_named(
