@@ -16,7 +16,6 @@ from reconciler.kafka.broker_configs import (
 )
 from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.reassignments import read_reassignments
 from reconciler.kafka.rights import (
     check_apply_rights,
     check_plan_rights,
@@ -24,7 +23,8 @@ from reconciler.kafka.rights import (
     find_hidden,
     refuse_missing,
 )
-from reconciler.kafka.topics import is_behind, read_metadata, read_topic
+from reconciler.kafka.second_look import settle_rows
+from reconciler.kafka.topics import is_behind, is_uneven, read_metadata, read_topic
 from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views
 from reconciler.model import Broker, ClusterState
@@ -65,16 +65,14 @@ class KafkaReader:
         found = self._connection.ask(lambda client: _read(client, config_of), what)
         self._refuse_blindness(found, everything=config_of is None)
         self._add_late(found)
-        moving, notes = read_reassignments(self._connection, found.nodes, _list_behind(found))
         topics = {
-            name: read_topic(
-                name,
-                found.topics[name],
-                found.configs.overrides.get(name, {}),
-                moving.get(name, {}),
-            )
+            name: read_topic(name, found.topics[name], found.configs.overrides.get(name, {}))
             for name in sorted(found.topics)
         }
+        uneven = [name for name, topic in topics.items() if is_uneven(topic.assignment)]
+        doubtful = {*uneven, *(name for name, topic in topics.items() if is_behind(topic))}
+        moved, notes = settle_rows(self._connection, self._views, topics, doubtful, uneven)
+        topics |= moved
         return ClusterState(
             cluster_id=found.cluster_id,
             brokers=_list_brokers(found, topics.values()),
@@ -197,10 +195,6 @@ def _choose_topics(found: _Found, named: set[str]) -> set[str]:
     """Choose the topics to ask for configs: where no named one exists, any, for the defaults."""
     wanted = named & found.topics.keys()
     return wanted or ({min(found.topics)} if named and found.topics else set())
-
-
-def _list_behind(found: _Found) -> set[str]:
-    return {name for name, topic in found.topics.items() if is_behind(topic)}
 
 
 def _list_brokers(found: _Found, topics: Iterable[TopicState]) -> tuple[Broker, ...]:

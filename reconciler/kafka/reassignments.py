@@ -1,19 +1,16 @@
 """Reassignments under way, which librdkafka cannot list: asked for through kafka-python.
 
-Imported and connected only where a replica is out of sync: without one, none can be under way.
+Imported and connected only where a topic's rows look like a move: see decision 0002.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import ClusterError, Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from confluent_kafka import Node
+    from collections.abc import Collection, Mapping
 
     from reconciler.kafka.connection import Connection
     from reconciler.model import Replicas
@@ -24,26 +21,35 @@ Moving = dict[str, dict[int, "Replicas"]]
 
 
 def read_reassignments(
-    connection: Connection, nodes: Sequence[Node], behind: Collection[str]
+    connection: Connection, doubtful: Collection[str]
 ) -> tuple[Moving, list[Finding]]:
     """Return the target replicas of every partition under reassignment, by topic and partition.
 
-    `behind`: the topics with replicas out of sync; without any, nothing is asked.
+    `doubtful`: the topics that may be on the move; without any, nothing is asked.
     Returns: also a warning, where nobody could be asked. Errors: ClusterError for a lack of rights.
+    Cost: 0.2 s, most of it the import and the first connection.
     """
-    if not behind:
+    if not doubtful:
         return {}, []
-    from reconciler.kafka.second_client import UntranslatableError, translate_settings
+    from kafka.errors import ClusterAuthorizationFailedError, KafkaError
+
+    from reconciler.kafka.second_client import (
+        UnansweredError,
+        UntranslatableError,
+        ask_second_client,
+        describe_error,
+    )
 
     try:
-        properties = translate_settings(connection.settings, nodes)
-        listed = _list_all(properties)
-    except _DeniedError:
-        what = "replicas are out of sync, and the account may not see reassignments"
+        listed = ask_second_client(connection, _list_all)
+    except ClusterAuthorizationFailedError:
+        what = f"replicas of {_name(doubtful)} may be on the move, and the account may not see that"
         way_out = "grant it Describe on the cluster"
         raise ClusterError([Finding("cluster-rights", what, way_out)]) from None
-    except (UntranslatableError, _UnansweredError) as error:
-        return {}, [_warn(connection.settings.redact(str(error)), behind)]
+    except (UntranslatableError, UnansweredError) as error:
+        return {}, [_warn(str(error), doubtful)]
+    except KafkaError as error:
+        return {}, [_warn(describe_error(error), doubtful)]
     moving: Moving = {}
     for (topic, partition), lists in listed.items():
         leaving = set(lists["removing_replicas"])
@@ -52,39 +58,17 @@ def read_reassignments(
     return moving, []
 
 
-class _DeniedError(Exception):
-    """The account may not list reassignments."""
-
-
-class _UnansweredError(Exception):
-    """Reassignments could not be listed; says why."""
-
-
-def _list_all(properties: Mapping[str, Any]) -> Mapping[tuple[str, int], Mapping[str, list[int]]]:
-    """List what is under way. Cost: 0.2 s, most of it the import and the first connection."""
-    from kafka.admin import KafkaAdminClient
-    from kafka.errors import ClusterAuthorizationFailedError, KafkaError
-
-    logging.getLogger("kafka").addHandler(logging.NullHandler())
-    client = None
-    try:
-        client = KafkaAdminClient(**properties)
-        listed: Mapping[tuple[str, int], Mapping[str, list[int]]]
-        listed = client.list_partition_reassignments(timeout_ms=TIMEOUT_MS)
-    except ClusterAuthorizationFailedError:
-        raise _DeniedError from None
-    except (KafkaError, OSError, ValueError) as error:
-        raise _UnansweredError(f"{type(error).__name__}: {error}") from None
-    finally:
-        if client is not None:
-            client.close()
+def _list_all(client: Any) -> Mapping[tuple[str, int], Mapping[str, list[int]]]:
+    listed: Mapping[tuple[str, int], Mapping[str, list[int]]]
+    listed = client.list_partition_reassignments(timeout_ms=TIMEOUT_MS)
     return listed
 
 
-def _warn(reason: str, behind: Collection[str]) -> Finding:
-    first = min(behind)
-    others = f" and {len(behind) - 1} more" if len(behind) > 1 else ""
-    blind = f"reassignments cannot be seen: {reason}"
-    what = f"replicas of {first}{others} are out of sync, and {blind}"
+def _name(topics: Collection[str]) -> str:
+    return min(topics) + (f" and {len(topics) - 1} more" if len(topics) > 1 else "")
+
+
+def _warn(reason: str, doubtful: Collection[str]) -> Finding:
+    what = f"replicas of {_name(doubtful)} may be on the move, and that cannot be seen: {reason}"
     way_out = "see that none is under way before applying: kafka-reassign-partitions --list"
     return Finding("reassignments-unseen", what, way_out, severity=Severity.WARNING)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
 
-    from reconciler.model import Replicas
+    from reconciler.model import Assignment
 
 _NOT_THERE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, *DENIED})
 
@@ -35,31 +35,26 @@ def read_metadata(client: AdminClient) -> ClusterMetadata:
     return metadata
 
 
-def read_topic(
-    name: str,
-    metadata: TopicMetadata,
-    config: Mapping[str, str | None],
-    moving: Mapping[int, Replicas],
-) -> TopicState:
-    """Build a topic's state. `moving`: the targets of partitions under reassignment."""
+def read_topic(name: str, metadata: TopicMetadata, config: Mapping[str, str | None]) -> TopicState:
+    """Build a topic's state as one broker shows it."""
     partitions = [metadata.partitions[number] for number in sorted(metadata.partitions)]
-    rows = [moving.get(partition.id) or tuple(partition.replicas) for partition in partitions]
     return TopicState(
         name=name,
         topic_id=None,
-        assignment=tuple(rows),
+        assignment=tuple(tuple(partition.replicas) for partition in partitions),
         config=config,
         in_sync=tuple(tuple(partition.isrs) for partition in partitions),
-        reassigning=frozenset(moving),
         internal=name in INTERNAL_TOPICS,
         leaders=tuple(partition.leader for partition in partitions),
     )
 
 
-def is_behind(metadata: TopicMetadata) -> bool:
-    """Tell whether some replica is out of sync: only then can a reassignment be under way.
+def is_behind(topic: TopicState) -> bool:
+    """Tell whether some replica is out of sync."""
+    pairs = zip(topic.in_sync, topic.assignment, strict=True)
+    return any(len(synced) < len(row) for synced, row in pairs)
 
-    A reassignment is complete as soon as its target replicas are all in sync (KIP-455).
-    """
-    partitions = metadata.partitions.values()
-    return any(len(partition.isrs) < len(partition.replicas) for partition in partitions)
+
+def is_uneven(assignment: Assignment) -> bool:
+    """Tell whether some partition has more replicas than others: it may be on the move."""
+    return len(set(map(len, assignment))) > 1

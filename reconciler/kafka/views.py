@@ -83,7 +83,7 @@ class Views:
         shown = metadata.topics
         return MappingProxyType(
             {
-                name: read_topic(name, shown[name], configs.overrides.get(name, {}), {})
+                name: read_topic(name, shown[name], configs.overrides.get(name, {}))
                 for name in names
                 if name in shown
             }

@@ -1,0 +1,81 @@
+"""A second look at what a plan would rest on: rows that may be on the move, and overrides.
+
+For moments after a move has ended, a broker still shows old and new replicas together. A broker
+that was restarted may show configs of a deleted topic of the same name until they are set anew
+(seen on Kafka 3.9 to 4.4). So neither counts on the word of one broker.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.diff import managed_overrides
+from reconciler.kafka.configs import read_configs
+from reconciler.kafka.reassignments import read_reassignments
+from reconciler.kafka.topics import is_uneven
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from reconciler.errors import Finding
+    from reconciler.kafka.connection import Connection
+    from reconciler.kafka.views import Views
+    from reconciler.model import Replicas, TopicState
+
+Topics = dict[str, "TopicState"]
+
+_LAG_S = (0.5, 1.0, 3.0)  # for brokers to learn what the controller has done
+
+
+def settle_rows(
+    connection: Connection,
+    views: Views,
+    topics: Mapping[str, TopicState],
+    doubtful: Collection[str],
+    odd: Iterable[str],
+) -> tuple[Topics, list[Finding]]:
+    """Give topics the rows that they are heading for.
+
+    `doubtful`: topics that may be on the move; `odd`: those of them whose rows look like old and
+    new replicas together. Where no reassignment explains these, all brokers are asked.
+    Returns: the topics that differ from those handed in; a warning where nobody could be asked.
+    """
+    moving, notes = read_reassignments(connection, doubtful)
+    settled = {name: _follow(topics[name], moving[name]) for name in moving if name in topics}
+    unexplained = [n for n in odd if n not in settled or is_uneven(settled[n].assignment)]
+    shown = _ask_all(views, unexplained, lambda topic: topic.assignment)
+    for name in unexplained:
+        rows = Counter(topic.assignment for topic in shown.get(name, {}).values())
+        for assignment, _ in rows.most_common(1):
+            read = replace(topics[name], assignment=assignment)
+            settled[name] = _follow(read, moving.get(name, {}))
+    return settled, notes
+
+
+def _ask_all(
+    views: Views,
+    names: Collection[str],
+    of: Callable[[TopicState], object],
+    *,
+    with_config: bool = False,
+) -> dict[str, Mapping[int, TopicState]]:
+    """Ask all brokers of topics until they agree, or ought to. Returns what each shows of each."""
+    shown: dict[str, Mapping[int, TopicState]] = {}
+    waiting = list(names)
+    for pause in _LAG_S:
+        if waiting:
+            time.sleep(pause)
+            found = views.read(waiting, waiting if with_config else ())
+            for name in waiting:
+                shown[name] = {b: view[name] for b, view in found.items() if name in view}
+            waiting = [name for name in waiting if len(set(map(of, shown[name].values()))) > 1]
+    return shown
+
+
+def _follow(topic: TopicState, targets: Mapping[int, Replicas]) -> TopicState:
+    """Give a topic the rows that its partitions under reassignment are heading for."""
+    rows = tuple(targets.get(number, row) for number, row in enumerate(topic.assignment))
+    return replace(topic, assignment=rows, reassigning=frozenset(targets))
