@@ -93,7 +93,8 @@ class TopicState:
     replicas a partition is heading for: while a reassignment runs, its target and not the
     inflated list that metadata shows. `in_sync` is empty where nobody knows; so are `leaders`,
     who lead each partition at the moment (-1 for nobody), and `size_bytes` and
-    `rate_bytes_per_s`, which hold a number for each partition.
+    `rate_bytes_per_s`, which hold a number for each partition. `disputed` holds what each broker
+    shows of the overrides on which they disagree, None for not set; `config` leaves those out.
     """
 
     name: str
@@ -106,6 +107,9 @@ class TopicState:
     size_bytes: tuple[int, ...] = ()
     rate_bytes_per_s: tuple[int, ...] = ()
     leaders: tuple[int, ...] = ()
+    disputed: Mapping[str, Mapping[int, str | None]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     @property
     def replication_factors(self) -> frozenset[int]:

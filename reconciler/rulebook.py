@@ -161,6 +161,7 @@ _DIFF: tuple[Rule, ...] = (
     Rule("deletion-written", "A topic that was written to within unused_for is not deleted."),
     Rule("deletion-unseen", "A topic that cannot be seen to be unused is not deleted."),
     Rule("deletion-reassigning", "A topic whose replicas are on the move is not deleted."),
+    Rule("config-disputed", "A config on which the brokers disagree is named and left alone."),
     Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
 )
 

@@ -55,13 +55,28 @@ def read_cluster(
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
         state = reader.read_cluster(config_of=names)
+        diffs = _diff(estate, cluster, specs, state)
+        state = reader.confirm(state, *_list_doubtful(diffs))
         state = replace(state, usage=reader.read_usage(_list_doomed(estate, cluster, state)))
-        planned = [
-            diff.spec.name
-            for diff in _diff(estate, cluster, specs, state)
-            if diff.changes or diff.refusals or diff.notes
-        ]
+        planned = [d.spec.name for d in diffs if d.changes or d.refusals or d.notes]
         return identify_topics(state, reader.read_topic_ids(state.topics.keys() & planned))
+
+
+def _list_doubtful(diffs: Iterable[TopicDiff]) -> tuple[list[str], list[str]]:
+    """List the topics with more replicas than wished, and those whose overrides are to change."""
+    from reconciler.diff import wished_replication
+
+    longer, overridden = [], []
+    for diff in diffs:
+        if diff.state is None:
+            continue
+        fields = {change.path.partition(".")[0] for change in diff.changes}
+        most = max(diff.state.replication_factors, default=0)
+        if most > (wished_replication(diff.spec) or most):
+            longer.append(diff.spec.name)
+        if diff.state.config and fields & {"config", "topic"}:
+            overridden.append(diff.spec.name)
+    return longer, overridden
 
 
 def _list_doomed(estate: Estate, cluster: str, state: ClusterState) -> list[str]:

@@ -11,6 +11,7 @@ from reconciler.diff.fields import (
     FieldChange,
     managed_overrides,
     wished_partitions,
+    wished_replication,
 )
 from reconciler.diff.offered import leave_unoffered, note_unoffered
 from reconciler.diff.topics import ConfigEquality, TopicDiff, diff_topics
@@ -28,4 +29,5 @@ __all__ = [
     "note_unoffered",
     "object_to_use",
     "wished_partitions",
+    "wished_replication",
 ]

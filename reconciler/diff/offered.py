@@ -38,8 +38,11 @@ def note_unoffered(
 
 
 def _leave(topic: TopicState, offered: Collection[str]) -> TopicState:
+    if all(key in offered for key in (*topic.config, *topic.disputed)):
+        return topic
     kept = {key: value for key, value in topic.config.items() if key in offered}
-    return topic if len(kept) == len(topic.config) else replace(topic, config=kept)
+    disputed = {key: told for key, told in topic.disputed.items() if key in offered}
+    return replace(topic, config=kept, disputed=disputed)
 
 
 def _note(diff: TopicDiff, live: TopicState | None, offered: Collection[str]) -> TopicDiff:

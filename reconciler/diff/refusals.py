@@ -142,3 +142,22 @@ def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
         else:
             continue
         yield Finding("not-managed", what, way_out, spec.location, Severity.NOTE)
+
+
+def warn_of_disputed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
+    """Warn of overrides on which the brokers disagree: nothing is done about them."""
+    for key, told in sorted(state.disputed.items()):
+        by_value: dict[str, list[int]] = {}
+        for broker, value in sorted(told.items()):
+            by_value.setdefault("not set" if value is None else value, []).append(broker)
+        shown = ", ".join(
+            f"{value} on broker {' and '.join(map(str, brokers))}"
+            for value, brokers in by_value.items()
+        )
+        yield Finding(
+            "config-disputed",
+            f"brokers disagree on {key}, so it is left as it is: {shown}",
+            "plan again in a minute; if they still disagree, set it with kafka-configs --alter",
+            spec.where(f"config.{key}"),
+            Severity.WARNING,
+        )

@@ -30,6 +30,7 @@ from reconciler.diff.refusals import (
     refuse_min_insync,
     refuse_unknown_counts,
     refuse_untiering,
+    warn_of_disputed,
 )
 from reconciler.model import Deletion, Guards
 
@@ -120,6 +121,7 @@ class _Judge:
     def _delete(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
         usage = self.cluster.usage.get(spec.name)
         in_force = {**self.cluster.config_defaults, **managed_overrides(state)}
+        in_force = {key: value for key, value in in_force.items() if key not in state.disputed}
         refusals = refuse_deletion(spec, state, self.guards, usage, in_force, wanted=self.deletions)
         rests_on = Deletion(self.guards.unused_for_ms, ())
         if usage is not None:
@@ -131,6 +133,7 @@ class _Judge:
             state,
             changes=(FieldChange("topic", spec.name, None),),
             refusals=tuple(refusals),
+            notes=tuple(warn_of_disputed(spec, state)),
             deletion=rests_on,
         )
 
@@ -159,7 +162,7 @@ class _Judge:
     def _alter(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
         overrides = managed_overrides(state)
         defaults = self.cluster.config_defaults
-        whole = self._wished_config(spec, overrides)
+        whole = self._wished_config(spec, overrides, state.disputed)
         step = lower_gradually(spec, overrides, whole, defaults)
         config = step.config
         changes = tuple(
@@ -186,16 +189,25 @@ class _Judge:
             manual=manual if new else None,
             config=config,
             refusals=tuple(refusals),
-            notes=(*step.notes, *note_not_managed(spec, state)),
+            notes=(
+                *step.notes,
+                *warn_of_disputed(spec, state),
+                *note_not_managed(spec, state),
+            ),
         )
 
-    def _wished_config(self, spec: TopicSpec, overrides: Mapping[str, str]) -> dict[str, str]:
+    def _wished_config(
+        self, spec: TopicSpec, overrides: Mapping[str, str], disputed: Collection[str]
+    ) -> dict[str, str]:
         """Return the overrides as they should be, in the live spelling where that means the same.
 
-        A key that is not overridden and whose default says what the spec says is no difference.
+        A key that is not overridden and whose default says what the spec says is no difference;
+        one on which the brokers disagree is left as it is.
         """
         wished = {}
         for key, value in sorted(spec.config.items()):
+            if key in disputed:
+                continue
             live = overrides.get(key, self.cluster.config_defaults.get(key))
             if live is None or not self.equality.same(key, live, value):
                 wished[key] = value

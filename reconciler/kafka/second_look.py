@@ -55,6 +55,47 @@ def settle_rows(
     return settled, notes
 
 
+def settle_overrides(
+    connection: Connection,
+    views: Views,
+    topics: Mapping[str, TopicState],
+    told_by: Mapping[str, int],
+    brokers: Sequence[int],
+) -> Topics:
+    """Keep the overrides that a second broker shows as well.
+
+    `told_by`: the broker that told each topic's configs; `brokers`: those that live. The only
+    broker of a cluster is believed. Returns: the topics that differ from those handed in.
+    """
+    doubted = [
+        name
+        for first in brokers
+        for name in _find_denied(
+            connection,
+            {name: topic for name, topic in topics.items() if told_by.get(name) == first},
+            [broker for broker in brokers if broker > first] + [b for b in brokers if b < first],
+        )
+    ]
+    shown = _ask_all(views, doubted, _list_overrides, with_config=True)
+    return {name: _agree(topics[name], seen) for name, seen in shown.items() if seen}
+
+
+def _find_denied(
+    connection: Connection, topics: Mapping[str, TopicState], others: Sequence[int]
+) -> list[str]:
+    """Return the topics of which the next broker shows other overrides."""
+    if not topics or not others:
+        return []
+    what = f"reading {connection.entry.name} a second time"
+    second = connection.ask(lambda client: read_configs(client, topics, others), what).overrides
+    return [
+        name
+        for name, topic in topics.items()
+        if name in second
+        and _list_overrides(replace(topic, config=second[name])) != _list_overrides(topic)
+    ]
+
+
 def _ask_all(
     views: Views,
     names: Collection[str],
@@ -73,6 +114,23 @@ def _ask_all(
                 shown[name] = {b: view[name] for b, view in found.items() if name in view}
             waiting = [name for name in waiting if len(set(map(of, shown[name].values()))) > 1]
     return shown
+
+
+def _agree(topic: TopicState, shown: Mapping[int, TopicState]) -> TopicState:
+    """Give a topic the overrides that all brokers show, and say who shows what of the others."""
+    told = {broker: managed_overrides(seen) for broker, seen in shown.items()}
+    keys = {key for overrides in told.values() for key in overrides}
+    said = {key: {b: overrides.get(key) for b, overrides in told.items()} for key in sorted(keys)}
+    disputed = {key: by_broker for key, by_broker in said.items() if len({*by_broker.values()}) > 1}
+    kept = {
+        key: value for key, value in topic.config.items() if key not in managed_overrides(topic)
+    }
+    agreed = {key: next(iter(said[key].values())) for key in said.keys() - disputed.keys()}
+    return replace(topic, config=kept | agreed, disputed=disputed)
+
+
+def _list_overrides(topic: TopicState) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(managed_overrides(topic).items()))
 
 
 def _follow(topic: TopicState, targets: Mapping[int, Replicas]) -> TopicState:

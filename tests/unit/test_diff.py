@@ -399,3 +399,18 @@ def test_leaving_the_remote_tier_says_that_its_records_go(
     wished = spec(config={"remote.storage.enable": "false", **also})
     state = cluster(live, defaults={"remote.storage.enable": "false"})
     assert [refusal.rule for refusal in diff(wished, state).refusals] == rules
+# Brokers that disagree.
+
+
+def test_an_override_on_which_brokers_disagree_is_neither_set_nor_unset() -> None:
+    told = {1: "77", 2: None, 3: None}
+    live = topic(config={"segment.ms": "1"}, disputed={"flush.ms": told, "retention.ms": told})
+    found = diff(spec(config={"flush.ms": "5", "segment.ms": "2"}), cluster(live))
+    assert [change.path for change in found.changes] == ["config.segment.ms"]
+    assert found.config == {"segment.ms": "2"}
+    assert said(found.notes)[0] == (
+        f"{AT}brokers disagree on flush.ms, so it is left as it is: 77 on broker 1, not set on "
+        "broker 2 and 3; plan again in a minute; if they still disagree, set it with "
+        "kafka-configs --alter [config-disputed]"
+    )
+    assert {note.severity for note in found.notes} == {Severity.WARNING}

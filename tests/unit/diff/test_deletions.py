@@ -41,6 +41,16 @@ def test_a_topic_that_is_not_there_is_as_it_should_be() -> None:
     assert (found.changes, found.refusals, found.deletion) == ((), (), None)
 
 
+def test_a_config_on_which_brokers_disagree_proves_no_age() -> None:
+    """Records are gone, and who knows whether retention took them."""
+    live = topic(config={}, disputed={"retention.ms": {1: "-1", 2: None}})
+    state = unused_cluster(live, emptied=True)
+    state = replace(state, config_defaults={"retention.ms": str(8 * DAY)})
+    assert [refusal.rule for refusal in diff(GONE, state, guards=ONE).refusals] == [
+        "deletion-unseen"
+    ]
+
+
 # The budget.
 
 
