@@ -144,14 +144,17 @@ class ClusterState:
 
     `usage` tells who uses the topics that are to be deleted; of all others it tells nothing.
     `config_defaults` holds the value in force for each config key on topics without an override
-    of their own; a key on which the brokers disagree is left out. `notes` says what could not be
-    seen of the cluster, and what that means for a plan.
+    of their own; a key on which the brokers disagree is left out. `broker_settings` holds the
+    flags of brokers that decide what topics may be, "false" where any broker has one off; empty
+    where nobody tells. `notes` says what could not be seen of the cluster, and what that means for
+    a plan.
     """
 
     cluster_id: str | None
     brokers: tuple[Broker, ...]
     topics: Mapping[str, TopicState]
     config_defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    broker_settings: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     notes: tuple[Finding, ...] = ()
     kafka_version: str | None = None
     usage: Mapping[str, TopicUsage] = field(default_factory=lambda: MappingProxyType({}))

@@ -151,11 +151,14 @@ _DIFF: tuple[Rule, ...] = (
     Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
     Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
     Rule("untiering-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
+    Rule("tiered-storage-off", "No topic is tiered where the brokers have no remote tier."),
+    Rule("tiered-storage-unknown", "Where it is not known if brokers have a remote tier is said."),
     Rule("gradual-needs-limit", "Steps lead from a limit that is known to another one."),
     Rule("gradual-step", "What a plan leaves for the next ones is said."),
     Rule(
         "deletion-budget", "A plan deletes max_deletes topics at most: none unless it is written."
     ),
+    Rule("deletion-disabled", "Where brokers delete no topics, no plan does."),
     Rule("deletion-internal", "A topic that Kafka keeps for itself is not deleted."),
     Rule("deletion-in-use", "A topic that an active consumer group uses is not deleted."),
     Rule("deletion-written", "A topic that was written to within unused_for is not deleted."),

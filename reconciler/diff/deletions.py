@@ -40,14 +40,17 @@ def refuse_deletion(
     usage: TopicUsage | None,
     config: Mapping[str, str],
     wanted: int,
+    settings: Mapping[str, str],
 ) -> Iterator[Finding]:
     """Refuse to delete a topic that is internal, over the budget, on the move, or perhaps used.
 
-    `config` is what is in force; `wanted` counts the topics that this plan is to delete. A
-    cluster without a budget is not looked at, so nothing else is said there.
+    `config` is what is in force; `wanted` counts the topics that this plan is to delete;
+    `settings` are the brokers'. A cluster without a budget is not looked at, so nothing else is
+    said there.
     """
     objections = [*_object_to_name(state), *_object_to_number(guards, wanted)]
     if guards.max_deletes:
+        objections += _object_to_brokers(settings)
         usage = usage or UNSEEN
         objections += _object_to_state(state)
         objections += object_to_use(usage, guards.unused_for_ms)
@@ -113,6 +116,17 @@ def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
             "none of them is",
             f"plan at most {most} at a time, by --topic, or raise max_deletes",
         )
+
+
+def _object_to_brokers(settings: Mapping[str, str]) -> Iterator[Objection]:
+    key = "delete.topic.enable"
+    if settings.get(key) == "false":
+        what = f"brokers refuse to delete topics: {key} is not true on all of them"
+        way_out = (
+            f"set {key}=true on all brokers and controllers first, or take the document out of the "
+            "estate"
+        )
+        yield Objection("deletion-disabled", what, way_out)
 
 
 def _object_to_state(state: TopicState) -> Iterator[Objection]:

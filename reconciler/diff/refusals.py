@@ -130,6 +130,29 @@ def refuse_untiering(
         )
 
 
+def judge_tier(
+    spec: TopicSpec, config: Mapping[str, str], settings: Mapping[str, str]
+) -> tuple[list[Finding], list[Finding]]:
+    """Refuse the remote tier where the brokers have none; note where nobody tells.
+
+    In: the config as it is to be in force, the brokers' settings. Returns refusals and notes.
+    """
+    tiered, key = "remote.storage.enable", "remote.log.storage.system.enable"
+    if config.get(tiered) != "true" or settings.get(key) == "true":
+        return [], []
+    where = spec.where(f"config.{tiered}")
+    if key in settings:
+        what = f"{tiered} is true, and brokers refuse that: {key} is not true on all of them"
+        way_out = f"write {tiered}: false, or set {key}=true on all brokers and controllers first"
+        return [Finding("tiered-storage-off", what, way_out, where)], []
+    what = f"{tiered} is true, and it is not known whether {key} is true on the brokers"
+    way_out = (
+        "apply asks the brokers before it changes anything; to see it in the plan, grant "
+        "DescribeConfigs on the cluster, and take a snapshot again"
+    )
+    return [], [Finding("tiered-storage-unknown", what, way_out, where, Severity.NOTE)]
+
+
 def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
     """Name the overrides that no spec can speak of."""
     for key, value in sorted(state.config.items()):

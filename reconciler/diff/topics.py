@@ -6,6 +6,7 @@ Every field that differs becomes work, a refusal, or a note that it is not manag
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +24,7 @@ from reconciler.diff.fields import (
 )
 from reconciler.diff.gradual import lower_gradually
 from reconciler.diff.refusals import (
+    judge_tier,
     note_not_managed,
     refuse_change,
     refuse_expansion,
@@ -33,11 +35,12 @@ from reconciler.diff.refusals import (
     warn_of_disputed,
 )
 from reconciler.model import Deletion, Guards
+from reconciler.spec.together import LAGS, TIERED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from reconciler.errors import Finding
+    from reconciler.errors import Finding, Location
     from reconciler.model import Assignment, ClusterState, TopicSpec, TopicState
 
 
@@ -45,10 +48,16 @@ NO_GUARDS = Guards()
 
 
 class ConfigEquality(Protocol):
-    """Whether two values of a config key mean the same to the broker (lists have no order)."""
+    """What configs mean to the broker: which values are equal, and which contradict each other."""
 
     def same(self, key: str, a: str, b: str) -> bool:
-        """Compare two values in the broker's spelling."""
+        """Compare two values in the broker's spelling; lists have no order."""
+        ...
+
+    def check_together(
+        self, config: Mapping[str, str], where: Callable[[str], Location | None]
+    ) -> list[Finding]:
+        """Check a topic's whole config for keys that contradict each other."""
         ...
 
 
@@ -122,7 +131,15 @@ class _Judge:
         usage = self.cluster.usage.get(spec.name)
         in_force = {**self.cluster.config_defaults, **managed_overrides(state)}
         in_force = {key: value for key, value in in_force.items() if key not in state.disputed}
-        refusals = refuse_deletion(spec, state, self.guards, usage, in_force, wanted=self.deletions)
+        refusals = refuse_deletion(
+            spec,
+            state,
+            self.guards,
+            usage,
+            in_force,
+            wanted=self.deletions,
+            settings=self.cluster.broker_settings,
+        )
         rests_on = Deletion(self.guards.unused_for_ms, ())
         if usage is not None:
             rests_on = replace(
@@ -143,6 +160,8 @@ class _Judge:
         refusals = [
             *refuse_look_alikes(spec, self.look_alikes.get(spec.name.replace(".", "_"), ()))
         ]
+        unfit, notes = self._judge_config(spec, spec.config)
+        refusals += unfit
         if partitions is None or replication is None:
             refusals += refuse_unknown_counts(spec, partitions, replication)
         else:
@@ -157,6 +176,7 @@ class _Judge:
             manual=spec.assignment,
             config=dict(sorted(spec.config.items())),
             refusals=tuple(refusals),
+            notes=tuple(notes),
         )
 
     def _alter(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
@@ -179,7 +199,12 @@ class _Judge:
         if any(change.path.startswith("config.min.insync") for change in changes):
             fewest = min(state.replication_factors, default=0)
             refusals += refuse_min_insync(spec, config, fewest)
-        refusals += refuse_untiering(spec, {**defaults, **overrides}, {**defaults, **config})
+        notes: list[Finding] = []
+        if any(change.path.startswith("config.") for change in changes):
+            unfit, notes = self._judge_config(spec, config)
+            refusals += unfit
+        in_force = {**defaults, **overrides}
+        refusals += refuse_untiering(spec, in_force, {**defaults, **config})
         return TopicDiff(
             spec,
             state,
@@ -191,10 +216,25 @@ class _Judge:
             refusals=tuple(refusals),
             notes=(
                 *step.notes,
+                *notes,
                 *warn_of_disputed(spec, state),
                 *note_not_managed(spec, state),
             ),
         )
+
+    def _judge_config(
+        self, spec: TopicSpec, config: Mapping[str, str]
+    ) -> tuple[list[Finding], list[Finding]]:
+        """Hold a config against the brokers' own settings. Returns refusals and notes."""
+        whole = {**self.cluster.config_defaults, **config}
+        refusals, notes = judge_tier(spec, whole, self.cluster.broker_settings)
+        judged = TIERED | LAGS if whole.get("remote.storage.enable") == "true" else LAGS
+        if whole.keys() >= judged:  # where brokers disagree on a default, nobody can say
+            with suppress(ValueError):  # a snapshot that a person wrote
+                refusals += self.equality.check_together(
+                    whole, lambda key: spec.where(f"config.{key}")
+                )
+        return refusals, notes
 
     def _wished_config(
         self, spec: TopicSpec, overrides: Mapping[str, str], disputed: Collection[str]

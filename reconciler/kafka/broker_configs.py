@@ -1,4 +1,4 @@
-"""What brokers say of themselves: which are cordoned, and what topics get without overrides."""
+"""What brokers say of themselves: which are cordoned, and what they make of topics' configs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
     from reconciler.kafka.configs import TopicConfigs
+
+# What a controller asks of its own settings before it takes a topic, or deletes one. All else that
+# it holds a topic's configs against are its defaults for them (LogConfig.validate, 3.9 to 4.4).
+_FLAGS = ("delete.topic.enable", "remote.log.storage.system.enable")
 
 _MS = {"minutes": 60_000, "hours": 3_600_000}
 
@@ -59,6 +63,16 @@ def find_cordoned(configs: Mapping[int, Mapping[str, str | None]]) -> frozenset[
     be placed there.
     """
     return frozenset(broker for broker, values in configs.items() if _is_cordoned(values))
+
+
+def find_settings(configs: Mapping[int, Mapping[str, str | None]]) -> dict[str, str]:
+    """Return the flags that decide what topics may be; one that nobody tells is left out."""
+    found = {}
+    for flag in _FLAGS:
+        told = {values[flag] for values in configs.values() if values.get(flag) is not None}
+        if told:
+            found[flag] = "true" if told == {"true"} else "false"
+    return found
 
 
 def complete_defaults(

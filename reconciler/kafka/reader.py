@@ -12,6 +12,7 @@ from reconciler.errors import Finding, Severity
 from reconciler.kafka.broker_configs import (
     complete_defaults,
     find_cordoned,
+    find_settings,
     read_broker_configs,
 )
 from reconciler.kafka.configs import TopicConfigs, read_configs
@@ -80,6 +81,7 @@ class KafkaReader:
             brokers=_list_brokers(found, topics.values()),
             topics=MappingProxyType(topics),
             config_defaults=MappingProxyType(found.defaults),
+            broker_settings=MappingProxyType(found.settings),
             notes=(*notes, *_note_blindness(found, self._connection.entry.name)),
         )
 
@@ -177,6 +179,7 @@ class _Found:
     nodes: list[Node]
     topics: dict[str, TopicMetadata]
     cordoned: frozenset[int] = frozenset()
+    settings: dict[str, str] = field(default_factory=dict)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
     defaults: dict[str, str] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
@@ -193,6 +196,7 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
     alive = [node.id for node in nodes]
     told = read_broker_configs(client, alive)
     found.cordoned = find_cordoned(told)
+    found.settings = find_settings(told)
     named = set(found.topics if config_of is None else config_of)
     wanted = _choose_topics(found, named)
     found.configs = read_configs(client, wanted, alive)

@@ -35,6 +35,7 @@ def encode_snapshot(state: ClusterState) -> str:
         "kafka_version": _compact(state.kafka_version) if state.kafka_version else None,
         "brokers": _lines(_broker(broker) for broker in sorted(state.brokers)),
         "config_defaults": _map(state.config_defaults),
+        "broker_settings": _map(state.broker_settings),
         "topics": _lines(_topic(state.topics[name]) for name in sorted(state.topics)),
         "notes": _lines(_note(note) for note in state.notes) if state.notes else None,
     }
@@ -208,6 +209,7 @@ def _state(document: SnapshotDocument) -> ClusterState:
         brokers=tuple(sorted(_brokers(document), key=lambda broker: broker.id)),
         topics={name: _topic_state(topic) for name, topic in topics.items()},
         config_defaults=document.config_defaults,
+        broker_settings=document.broker_settings,
         notes=document.notes,
         kafka_version=document.kafka_version,
     )

@@ -5,13 +5,13 @@ Only brokers are required: whatever else is missing is taken for healthy.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from reconciler.errors import Finding
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 """Major: a reader that does not know it refuses. Minor: only added keys, which it may skip."""
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
@@ -58,6 +58,8 @@ class TopicDocument(_Document):
 class SnapshotDocument(_Document):
     """The state of one Kafka cluster. `config_defaults` holds what is in force without overrides.
 
+    `broker_settings` holds flags of the brokers that decide what topics may be, such as
+    remote.log.storage.system.enable: "true" where all brokers have it, else "false".
     Brokers that only rows name are dead.
     """
 
@@ -69,5 +71,6 @@ class SnapshotDocument(_Document):
     ) = None
     brokers: Annotated[tuple[BrokerDocument, ...], NOT_EMPTY]
     config_defaults: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    broker_settings: dict[StrictStr, Literal["true", "false"]] = Field(default_factory=dict)
     topics: tuple[TopicDocument, ...] = ()
     notes: tuple[Finding, ...] = ()

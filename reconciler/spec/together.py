@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 
     Where = Callable[[str], Location | None]
 
+LAGS = frozenset({"min.compaction.lag.ms", "max.compaction.lag.ms"})
+"""The configs that are judged together on every topic."""
+
+TIERED = frozenset(
+    {
+        "cleanup.policy",
+        "retention.ms",
+        "retention.bytes",
+        "local.retention.ms",
+        "local.retention.bytes",
+        "remote.log.copy.disable",
+    }
+)
+"""Those that are as well where the topic is tiered."""
+
 NO_LIMIT = -1
 FOLLOWS_RETENTION = -2
 _EMPTY_POLICY_REFUSED: Line = (4, 1)

@@ -10,7 +10,7 @@ from config_values import WHOLE, odd_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.rulebook import RULES
+from reconciler.rulebook import STAGES
 from reconciler.spec.catalogue import ConfigType
 
 if TYPE_CHECKING:
@@ -63,7 +63,11 @@ def check_config(
     return sent, findings or known.check_together(sent, lambda _: None)
 
 
-RULES_ACROSS = {rule for rule in RULES if rule.startswith("tiered-") or rule == "config-lag-pair"}
+RULES_ACROSS = {
+    rule.id
+    for rule in STAGES["configs"]
+    if rule.id.startswith("tiered-") or rule.id == "config-lag-pair"
+}
 TOGETHER = (
     "cleanup.policy",
     "local.retention.bytes",

@@ -51,8 +51,9 @@ class Workbench:
         topics = self.read(names).topics
         return {name: topics[name] for name in names if name in topics}
 
-    def plan(self, *specs: TopicSpec, guards: Guards = NO_GUARDS) -> Plan:
-        state = self.read(spec.name for spec in specs)
+    def plan(self, *specs: TopicSpec, guards: Guards = NO_GUARDS, **found: Any) -> Plan:
+        """Plan on the cluster as it is, but for what is said to be `found`."""
+        state = replace(self.read(spec.name for spec in specs), **found)
         doomed = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
         state = replace(state, usage=self.reader.read_usage(doomed))
         return build_plan("lab", diff_topics(specs, state, CATALOGUE, guards=guards), state)

@@ -35,7 +35,16 @@ def states(draw: st.DrawFn) -> ClusterState:
     named = draw(st.none() | st.text(max_size=30))
     version = draw(st.none() | st.sampled_from(("4.1", "3.9.2")))
     brokers = tuple(sorted(state.brokers, key=lambda broker: broker.id))
-    return replace(state, cluster_id=named, brokers=brokers, topics=topics, kafka_version=version)
+    flags = st.sampled_from(("remote.log.storage.system.enable", "delete.topic.enable"))
+    settings = draw(st.dictionaries(flags, st.sampled_from(("true", "false"))))
+    return replace(
+        state,
+        cluster_id=named,
+        brokers=brokers,
+        topics=topics,
+        kafka_version=version,
+        broker_settings=settings,
+    )
 
 
 @st.composite

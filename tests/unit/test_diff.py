@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from shorthand import CATALOGUE, brokers, cluster, diff, rows, said, spec, topic
@@ -11,6 +12,9 @@ from shorthand import CATALOGUE, brokers, cluster, diff, rows, said, spec, topic
 from reconciler.diff import FieldChange, diff_topics, eligible_brokers, managed_overrides
 from reconciler.errors import Location, Severity
 from reconciler.model import Broker
+
+if TYPE_CHECKING:
+    from reconciler.model import ClusterState
 
 DEAD = Broker(4, alive=False)
 CORDONED = Broker(5, cordoned=True)
@@ -399,6 +403,84 @@ def test_leaving_the_remote_tier_says_that_its_records_go(
     wished = spec(config={"remote.storage.enable": "false", **also})
     state = cluster(live, defaults={"remote.storage.enable": "false"})
     assert [refusal.rule for refusal in diff(wished, state).refusals] == rules
+
+
+# What the brokers' own settings decide.
+
+COUNTS: dict[str, Any] = {"partitions": 3, "replication_factor": 1}
+TIERED = {"remote.storage.enable": "true"}
+TIER = "remote.log.storage.system.enable"
+KAFKAS = {key: CATALOGUE.default(key) or "" for key in CATALOGUE.keys}
+
+
+def with_settings(state: ClusterState, *, tier: str) -> ClusterState:
+    return replace(state, broker_settings={TIER: tier})
+
+
+OFF = (
+    "remote.storage.enable is true, and brokers refuse that: remote.log.storage.system.enable is "
+    "not true on all of them; write remote.storage.enable: false, or set "
+    "remote.log.storage.system.enable=true on all brokers and controllers first "
+    "[tiered-storage-off]"
+)
+
+
+def test_no_topic_is_tiered_where_the_brokers_have_no_tier() -> None:
+    wished = spec(config=TIERED, **COUNTS)
+    live = topic("1 2 3")
+    for state in (cluster(), cluster(live)):
+        assert refusals(wished, with_settings(state, tier="false")) == [OFF]
+        found = diff(wished, with_settings(state, tier="true"))
+        assert (found.refusals, found.notes) == ((), ())
+
+
+def test_what_is_not_known_of_the_tier_is_said() -> None:
+    found = diff(spec(config=TIERED, **COUNTS))
+    assert found.refusals == ()
+    (note,) = found.notes
+    assert (note.rule, note.severity) == ("tiered-storage-unknown", Severity.NOTE)
+
+
+def test_a_topic_that_is_tiered_and_stays_as_it_is_is_left_alone() -> None:
+    state = with_settings(cluster(topic(config=TIERED)), tier="false")
+    found = diff(spec(config=TIERED, partitions=4), state)
+    assert (found.refusals, found.notes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("config", "default", "rule"),
+    [
+        ({"min.compaction.lag.ms": "5000"}, {"max.compaction.lag.ms": "4000"}, "config-lag-pair"),
+        (TIERED, {"cleanup.policy": "compact"}, "tiered-needs-delete"),
+        (
+            {**TIERED, "local.retention.ms": "5000"},
+            {"retention.ms": "4000"},
+            "tiered-local-retention",
+        ),
+    ],
+)
+def test_the_brokers_own_defaults_can_contradict_a_config(
+    config: dict[str, str], default: dict[str, str], rule: str
+) -> None:
+    wished = spec(config=config, **COUNTS)
+    for live in ((), (topic("1 2 3"),)):
+        state = with_settings(cluster(*live, defaults=KAFKAS | default), tier="true")
+        assert [finding.rule for finding in diff(wished, state).refusals] == [rule]
+        calm = with_settings(cluster(*live, defaults=KAFKAS), tier="true")
+        assert diff(wished, calm).refusals == ()
+
+
+def test_defaults_on_which_brokers_disagree_refuse_nothing() -> None:
+    known = {key: value for key, value in KAFKAS.items() if key != "max.compaction.lag.ms"}
+    wished = spec(config={"min.compaction.lag.ms": "9223372036854775807"}, **COUNTS)
+    assert diff(wished, cluster(defaults=known)).refusals == ()
+
+
+def test_a_snapshot_that_tells_nonsense_refuses_nothing() -> None:
+    state = cluster(defaults=KAFKAS | {"max.compaction.lag.ms": "an hour"})
+    assert diff(spec(**COUNTS), state).refusals == ()
+
+
 # Brokers that disagree.
 
 

@@ -41,6 +41,16 @@ def test_a_topic_that_is_not_there_is_as_it_should_be() -> None:
     assert (found.changes, found.refusals, found.deletion) == ((), (), None)
 
 
+def test_brokers_that_delete_no_topics_are_not_asked_to() -> None:
+    settings = {"delete.topic.enable": "false"}
+    state = replace(unused_cluster(topic()), broker_settings=settings)
+    assert refusals(state) == [
+        f"{HERE}: brokers refuse to delete topics: delete.topic.enable is not true on all of them; "
+        "set delete.topic.enable=true on all brokers and controllers first, or take the document "
+        "out of the estate [deletion-disabled]"
+    ]
+
+
 def test_a_config_on_which_brokers_disagree_proves_no_age() -> None:
     """Records are gone, and who knows whether retention took them."""
     live = topic(config={}, disputed={"retention.ms": {1: "-1", 2: None}})

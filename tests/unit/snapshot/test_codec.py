@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,9 +35,10 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         nodes=(Broker(2, None, cordoned=True), Broker(1, "r", alive=False)),
         defaults={"retention.ms": "1", "flush.ms": "2"},
     )
+    state = replace(state, broker_settings={"delete.topic.enable": "true"})
     assert encode_snapshot(state) == (
         "{\n"
-        '  "format_version": "1.0",\n'
+        '  "format_version": "1.1",\n'
         '  "cluster_id": "cluster-1",\n'
         '  "brokers": [\n'
         '    {"id": 1, "rack": "r", "alive": false},\n'
@@ -45,6 +47,9 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         '  "config_defaults": {\n'
         '    "flush.ms": "2",\n'
         '    "retention.ms": "1"\n'
+        "  },\n"
+        '  "broker_settings": {\n'
+        '    "delete.topic.enable": "true"\n'
         "  },\n"
         '  "topics": [\n'
         '    {"name": "a", "partitions": [[1]], "in_sync": [[1]], "internal": true, '
@@ -72,6 +77,11 @@ def test_brokers_and_topics_are_enough() -> None:
     assert decode_snapshot(json.dumps(SMALL)) == ClusterState(
         None, (Broker(1, "a"), Broker(2)), {"t": TopicState("t", None, rows("1,2 2,1"))}
     )
+
+
+def test_an_older_snapshot_tells_no_broker_settings() -> None:
+    text = json.dumps({"format_version": "1.0", **SMALL})
+    assert decode_snapshot(text).broker_settings == {}
 
 
 def test_a_schema_may_be_named_for_the_editor() -> None:
