@@ -131,7 +131,8 @@ _ASSIGNMENTS: tuple[Rule, ...] = (
     Rule("assignment-partitions", "partitions written beside an assignment is its row count."),
     Rule("assignment-replication", "replication_factor beside an assignment is its row length."),
     Rule(
-        "min-insync-le-replication", "With fewer replicas than min.insync.replicas no write lands."
+        "min-insync-le-replication",
+        "min.insync.replicas promises no more copies than there are replicas.",
     ),
 )
 

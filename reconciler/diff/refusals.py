@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff.fields import NOT_MANAGED_KEYS
 from reconciler.errors import Finding, Severity
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -99,13 +100,17 @@ def refuse_unknown_counts(
 def refuse_min_insync(
     spec: TopicSpec, config: Mapping[str, str], replication: int
 ) -> Iterator[Finding]:
-    """Refuse more in-sync replicas than there are replicas; Kafka would take them."""
+    """Refuse more in-sync replicas than there are replicas; Kafka would take them.
+
+    It then counts at most as many as there are (KAFKA-21110), and more while they grow.
+    """
     wished = config.get("min.insync.replicas")
     if wished is not None and int(wished) > replication > 0:
         yield Finding(
             "min-insync-le-replication",
             f"min.insync.replicas {wished} exceeds the {replication} replicas of {spec.name}: "
-            "no producer with acks=all could write",
+            f"acks=all then guarantees {count(replication, 'replica')}, not {wished}, and "
+            "every such write fails while replication grows",
             f"use at most {replication}",
             spec.where("config.min.insync.replicas"),
         )

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """The partitions of one topic, and how many in-sync replicas a write to them needs.
+    """The partitions of one topic, and its min.insync.replicas.
 
-    `in_sync` is empty where nobody knows, and shorter than `assignment` where later partitions
-    are planned only: all replicas count then.
+    A write with acks=all needs so many replicas in sync, and never more than there are
+    (KAFKA-21110). `in_sync` is empty where nobody knows, and shorter than `assignment` where
+    later partitions are planned only: all replicas count then.
     """
 
     assignment: Assignment
@@ -110,7 +111,7 @@ def lose_each_rack(topics: Iterable[Exposed], brokers: Collection[Broker]) -> Ma
 
 
 def count_unwritable(topics: Iterable[Exposed], brokers: Collection[Broker]) -> tuple[int, int]:
-    """Count the partitions under their min.insync.replicas now, and those without any replica."""
+    """Count the partitions that take no writes with acks=all, and those without any replica."""
     rows = _count_rows(topics, brokers)
     under = sum(count for (row, needed), count in rows.items() if len(row) < needed)
     return under, sum(count for (row, _), count in rows.items() if not row)
@@ -123,7 +124,8 @@ def _count_rows(
     living = {broker.id for broker in brokers if broker.alive}
     rows: Counter[tuple[Replicas, int]] = Counter()
     for topic in topics:
-        rows.update((row, topic.min_in_sync) for row in topic.serving(living))
+        needed = (min(topic.min_in_sync, len(row)) for row in topic.assignment)
+        rows.update(zip(topic.serving(living), needed, strict=True))
     return rows
 
 

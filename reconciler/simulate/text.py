@@ -70,7 +70,7 @@ def _legend(world: World) -> Iterator[str]:
     yield "worst heir: the most leaders that one survivor takes over" + (
         "" if lost else f"; of a broker's, {_ideal_heir(world):,} if they spread evenly"
     )
-    yield "under min: partitions that then have fewer replicas in sync than min.insync.replicas"
+    yield "under min: partitions that then refuse acks=all writes, by min.insync.replicas"
 
 
 def _ideal_heir(world: World) -> int:

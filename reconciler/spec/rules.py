@@ -9,6 +9,7 @@ from reconciler.errors import Finding
 from reconciler.spec import names
 from reconciler.spec.fields import suggest
 from reconciler.spec.values import quote
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -109,7 +110,7 @@ def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
 
 
 def _check_min_insync(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
-    """Kafka takes such a topic, and then no producer with acks=all can write to it."""
+    """Kafka takes such a topic, and counts at most as many replicas as there are (KAFKA-21110)."""
     factor, least = spec.replication_factor, spec.config.get(_MIN_INSYNC)
     if factor is None or least is None or int(least) <= factor:
         return
@@ -118,9 +119,10 @@ def _check_min_insync(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
     topic = f" of {quote(spec.name)}" if own else ""
     what = (
         f"{_MIN_INSYNC} {least} exceeds replication_factor {factor}{topic} on {cluster}: "
-        "no write with acks=all would ever succeed"
+        f"acks=all then guarantees {count(factor, 'replica')}, not {least}, and every such "
+        "write fails while replication grows"
     )
-    way_out = f"use at most {factor}, or more replicas"
+    way_out = f"use at most {factor}, or more replicas for a new topic"
     yield Finding("min-insync-le-replication", what, way_out, (own or places)[0])
 
 

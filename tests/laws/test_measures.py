@@ -63,7 +63,7 @@ def fate(
     before = serving(topic, number, [node.id for node in nodes if node.alive])
     after = serving(topic, number, [b for b in before if b not in gone])
     moved = bool(before) and before[0] in gone
-    needed = topic.min_in_sync
+    needed = min(topic.min_in_sync, len(topic.assignment[number]))
     under = len(before) >= needed and len(after) < needed
     return moved, after[0] if after else None, under, bool(before) and not after
 

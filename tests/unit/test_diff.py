@@ -357,8 +357,9 @@ def test_existing_replicas_on_a_dead_broker_are_no_matter_of_the_spec() -> None:
 def test_min_insync_of_a_new_topic_is_at_most_its_replication() -> None:
     wished = spec(partitions=1, replication_factor=2, config={"min.insync.replicas": "3"})
     assert refusals(wished) == [
-        "min.insync.replicas 3 exceeds the 2 replicas of shop.orders: no producer with acks=all "
-        "could write; use at most 2 [min-insync-le-replication]"
+        "min.insync.replicas 3 exceeds the 2 replicas of shop.orders: acks=all then guarantees 2 "
+        "replicas, not 3, and every such write fails while replication grows; use at most 2 "
+        "[min-insync-le-replication]"
     ]
 
 

@@ -40,11 +40,18 @@ def test_where_nobody_knows_what_is_in_sync_all_is() -> None:
 
 
 def test_partitions_go_under_their_own_minimum_once() -> None:
-    topics = [Exposed(rows("1,2,3 4,5,6"), 2), Exposed(rows("1,2"), 2), Exposed(rows("1"), 2)]
+    topics = [Exposed(rows("1,2,3 4,5,6"), 2), Exposed(rows("1,2"), 2), Exposed(rows("1"), 1)]
     (loss,) = measure_losses(topics, ABC, [[1]])
-    assert (loss.under_min_in_sync, loss.offline) == (1, 1)
-    assert count_unwritable(topics, ABC) == (1, 0)
+    assert (loss.under_min_in_sync, loss.offline) == (2, 1)
+    assert count_unwritable(topics, ABC) == (0, 0)
     assert count_unwritable(topics, [node for node in ABC if node.id > 1]) == (2, 1)
+
+
+def test_kafka_asks_for_no_more_replicas_in_sync_than_there_are() -> None:
+    topics = [Exposed(rows("1"), 2), Exposed(rows("1,2"), 3, in_sync=rows("1"))]
+    assert count_unwritable(topics, ABC) == (1, 0)
+    (loss,) = measure_losses(topics[:1], ABC, [[1]])
+    assert (loss.under_min_in_sync, loss.offline) == (1, 1)
 
 
 def test_a_rack_is_lost_at_once() -> None:

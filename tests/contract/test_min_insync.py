@@ -1,0 +1,68 @@
+"""More min.insync.replicas than replicas, on real brokers: what Kafka makes of it.
+
+Kafka takes such a topic, and counts at most as many replicas as there are (KAFKA-21110, since 3.7).
+The reason of `min-insync-le-replication` rests on that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import ResourceType
+from lab import connect_to, create, reassign, set_config, wait_for
+
+from reconciler.kafka import KafkaReader
+from reconciler.model import CreateTopic
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+    from reconciler.model import TopicState
+    from reconciler.sandbox import Cluster
+
+pytestmark = pytest.mark.cluster
+
+
+class Writer:
+    """Writes to a topic with acks=all, and does not try again."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self.cluster, self.topic = cluster, topic
+        servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+        self.producer = Producer({**servers, "acks": "all", "retries": 0})
+
+    def write(self, value: bytes = b"x") -> str | None:
+        """Return the error of one write, None where it was accepted."""
+        answers: list[KafkaError | None] = []
+        self.producer.produce(self.topic, value, on_delivery=lambda err, _: answers.append(err))
+        assert self.producer.flush(20) == 0
+        return answers[0].name() if answers[0] else None
+
+    def look(self) -> TopicState:
+        return KafkaReader(connect_to(self.cluster)).read_cluster([self.topic]).topics[self.topic]
+
+
+def test_a_write_succeeds_with_fewer_copies_than_asked_for(
+    cluster3: Cluster, topic_prefix: str
+) -> None:
+    name = topic_prefix + "thin"
+    create(connect_to(cluster3), CreateTopic(name, ((1,),), {"min.insync.replicas": "2"}))
+    assert Writer(cluster3, name).write() is None
+
+
+def test_every_write_fails_while_replication_grows(cluster3: Cluster, topic_prefix: str) -> None:
+    name = topic_prefix + "growing"
+    config = {"min.insync.replicas": "2", "leader.replication.throttled.replicas": "*"}
+    create(connect_to(cluster3), CreateTopic(name, ((1,),), config))
+    writer = Writer(cluster3, name)
+    assert [writer.write(b"x" * 10_000) for _ in range(300)] == [None] * 300
+    set_config(cluster3, ResourceType.BROKER, "1", leader_replication_throttled_rate="1")
+    try:
+        reassign(cluster3, name, {0: [1, 2, 3]})
+        assert writer.write() == "NOT_ENOUGH_REPLICAS"
+    finally:
+        set_config(cluster3, ResourceType.BROKER, "1", leader_replication_throttled_rate="99999999")
+    wait_for(lambda: set(writer.look().in_sync[0]) == {1, 2, 3} and not writer.look().reassigning)
+    assert writer.write() is None
