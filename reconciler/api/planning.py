@@ -158,14 +158,16 @@ def _diff(
 ) -> tuple[TopicDiff, ...]:
     from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
     from reconciler.plan import judge_changes
-    from reconciler.spec import make_judge
+    from reconciler.spec import Governor
     from reconciler.spec.configs import catalogue
 
     entry = find_cluster(estate, cluster)
     release, offered = catalogue(entry.kafka_version), entry.known_configs
     managed = leave_unoffered(state, offered)
-    diffs = diff_topics(specs, managed, release, entry.exclude_brokers, entry.guards)
-    judged = judge_changes(diffs, managed, make_judge(entry, release))
+    governor = Governor(entry, release)
+    excluded, guards = entry.exclude_brokers, entry.guards
+    diffs = diff_topics(specs, managed, release, excluded, guards, governor.allows)
+    judged = judge_changes(diffs, managed, governor.judge)
     return note_unoffered(judged, state, offered)
 
 
@@ -214,5 +216,8 @@ def _note_scope(changes: Changes, chosen: int, topics: int, plan: Plan) -> Itera
         more = f" and {len(left) - LEFT_SHOWN:,} more" if len(left) > LEFT_SHOWN else ""
         said = ", ".join(left[:LEFT_SHOWN]) + more
         what = f"live, and in no file since {changes.since}: {said}; nothing is done to them"
-        way_out = "write a topic with state: absent where it is to be deleted"
+        way_out = (
+            "where one is to be deleted, write it with state: absent, and allow that by "
+            "guards.max_deletes"
+        )
         yield Finding("plan-scope", what, way_out, severity=Severity.NOTE)

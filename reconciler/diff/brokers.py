@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reconciler.diff.ways_out import allow_all, join_ways, list_factors, name_allowed
 from reconciler.errors import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from reconciler.diff.ways_out import Allows
     from reconciler.model import Assignment, Broker, TopicSpec
 
 NAMED = 3
@@ -25,10 +28,13 @@ def eligible_brokers(
 class Brokers:
     """The brokers of one cluster, held against what specs want placed on them."""
 
-    def __init__(self, brokers: Iterable[Broker], excluded: Collection[int]) -> None:
+    def __init__(
+        self, brokers: Iterable[Broker], excluded: Collection[int], allows: Allows = allow_all
+    ) -> None:
         self.brokers = {broker.id: broker for broker in brokers}
         self.eligible = eligible_brokers(self.brokers.values(), excluded)
         self.excluded = excluded
+        self.allows = allows
 
     def refuse_placement(
         self,
@@ -51,12 +57,13 @@ class Brokers:
 
     def _too_few_brokers(self, spec: TopicSpec, replication: int, *, fixed: bool) -> Finding:
         able = len(self.eligible)
-        lower = "" if fixed or not able else f"use at most {able}, or "
+        edits = () if fixed or not able else list_factors(spec, able, f"use at most {able}")
+        lower = name_allowed(edits, self.allows)
         return Finding(
             "rf-le-brokers",
             f"replication_factor {replication} exceeds the {able} brokers "
             f"that can take replicas{self._name_others()}",
-            f"{lower}bring up more brokers",
+            join_ways(lower, "bring up more brokers"),
             spec.where("replication_factor"),
         )
 
@@ -75,11 +82,12 @@ class Brokers:
         without = [broker.id for broker in self.eligible if broker.rack is None]
         if without and len(without) < len(self.eligible):
             listed = ", ".join(map(str, without))
+            edit = ("write rack_aware: false in the spec", replace(spec, rack_aware=False))
             yield Finding(
                 "racks-known",
                 f"brokers {listed} tell no rack while others do, so spreading over racks "
                 "cannot be promised",
-                "set broker.rack on them, or write rack_aware: false in the spec",
+                join_ways("set broker.rack on them", name_allowed([edit], self.allows)),
                 spec.location,
             )
 

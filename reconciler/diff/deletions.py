@@ -106,8 +106,8 @@ def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
         yield Objection(
             "deletion-budget",
             "state: absent asks to delete it, and the cluster's plans may delete nothing",
-            "write guards: {max_deletes: 1} for the cluster in clusters.yaml, or take the "
-            "document out of the estate",
+            f"write guards: {{max_deletes: {wanted}}} for the cluster in clusters.yaml, or take "
+            "the document out of the estate",
         )
     elif wanted > most:
         yield Objection(
@@ -153,14 +153,16 @@ def _object_to_lost_traces(
     retention = config.get("retention.ms")
     by_time = "delete" in config.get("cleanup.policy", "delete") and retention is not None
     kept_ms = int(retention) if retention is not None and by_time else -1
-    if kept_ms >= unused_for_ms and config.get("retention.bytes") != "0":
+    keeps_some = config.get("retention.bytes") != "0"
+    if kept_ms >= unused_for_ms and keeps_some:
         return
+    lower = "lower guards.unused_for of the cluster to its retention.ms, or "
     how = f"retention.ms is {_describe_ms(kept_ms)}" if kept_ms >= 0 else "not by its age"
     yield Objection(
         "deletion-unseen",
         f"records of it are gone already ({how}, unused_for {_describe_ms(unused_for_ms)}), so "
         "nobody can tell when it was last written to",
-        "lower guards.unused_for of the cluster to its retention.ms, or delete it by hand",
+        f"{lower if kept_ms >= 0 and keeps_some else ''}delete it by hand",
     )
 
 

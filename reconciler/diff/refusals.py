@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff.fields import NOT_MANAGED_KEYS
+from reconciler.diff.ways_out import (
+    join_ways,
+    list_factors,
+    list_live_rows,
+    name_allowed,
+    set_config,
+)
 from reconciler.errors import Finding, Severity
 from reconciler.units import count
 
@@ -12,34 +20,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.diff.fields import FieldChange
+    from reconciler.diff.ways_out import Allows
     from reconciler.model import TopicSpec, TopicState
 
+_COPY_DISABLE = "remote.log.copy.disable"
 
-def refuse_look_alikes(spec: TopicSpec, look_alikes: Iterable[str]) -> Iterator[Finding]:
+
+def refuse_look_alikes(
+    spec: TopicSpec, look_alikes: Iterable[str], allows: Allows
+) -> Iterator[Finding]:
     """Refuse a new name that a live topic's metrics would be mixed up with."""
     for live in sorted(look_alikes):
+        edit = (f"put {live} into the spec instead", replace(spec, name=live))
         yield Finding(
             "name-collides-with-live",
             f"topic {spec.name} would collide with the live topic {live}: "
             "metrics spell '.' and '_' alike, so Kafka refuses it",
-            f"name it otherwise, or put {live} into the spec instead",
+            join_ways("name it otherwise", name_allowed([edit], allows)),
             spec.location,
         )
 
 
-def refuse_change(spec: TopicSpec, change: FieldChange) -> Iterator[Finding]:
+def refuse_change(
+    spec: TopicSpec, state: TopicState, change: FieldChange, allows: Allows
+) -> Iterator[Finding]:
     """Refuse what cannot be done; config changes and more partitions can."""
     field_name = change.path.partition(".")[0]
     if field_name == "config":
         return
     where = spec.where(change.path)
     found, wished = change.found, change.wished
+    back = _put_back(spec, state, change, allows)
     if field_name == "partitions":
         if isinstance(found, int) and isinstance(wished, int) and wished < found:
             yield Finding(
                 "partitions-never-shrink",
                 f"{found} → {wished} partitions: Kafka cannot remove partitions",
-                f"put {found} back, or create a new topic and move its producers and consumers",
+                join_ways(
+                    back or f"have the policy allow {found} partitions and put {found} back",
+                    "create a new topic and move its producers and consumers",
+                ),
                 where,
             )
     elif field_name == "replication_factor":
@@ -47,7 +67,7 @@ def refuse_change(spec: TopicSpec, change: FieldChange) -> Iterator[Finding]:
             "replication-stays",
             f"replication_factor {found} → {wished}: changing it moves replicas, "
             "which reconciler does not do",
-            f"put {found} back, or reassign with kafka-reassign-partitions and plan again",
+            join_ways(back, "reassign with kafka-reassign-partitions and plan again"),
             where,
         )
     else:
@@ -55,9 +75,28 @@ def refuse_change(spec: TopicSpec, change: FieldChange) -> Iterator[Finding]:
             "replicas-stay",
             f"{change.path.replace('.', ' of partition ')}: {found} → {wished}: existing "
             "replicas are never moved",
-            f"write {found}, or reassign with kafka-reassign-partitions and plan again",
+            join_ways(back, "reassign with kafka-reassign-partitions and plan again"),
             where,
         )
+
+
+def _put_back(spec: TopicSpec, state: TopicState, change: FieldChange, allows: Allows) -> str:
+    """Name the edit after which a spec asks for what is there; nothing where there is none."""
+    if spec.assignment is not None:
+        rows = list_live_rows(spec, state)
+        words = "list the rows of the live partitions again"
+        if change.path.startswith("assignment"):
+            words = f"write {change.found}"
+        edits = list_factors(rows, rows.replication_factor or 0, words) if rows else ()
+    elif change.path == "partitions":
+        found = len(state.assignment)
+        edits = iter([(f"put {found} back", replace(spec, partitions=found))])
+    elif len(state.replication_factors) > 1:  # no number is what is there
+        edits = iter([("write replication_factor: null", replace(spec, replication_factor=None))])
+    else:
+        (factor,) = state.replication_factors
+        edits = list_factors(spec, factor, f"put {factor} back")
+    return name_allowed(edits, allows)
 
 
 def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
@@ -98,7 +137,7 @@ def refuse_unknown_counts(
 
 
 def refuse_min_insync(
-    spec: TopicSpec, config: Mapping[str, str], replication: int
+    spec: TopicSpec, config: Mapping[str, str], replication: int, allows: Allows
 ) -> Iterator[Finding]:
     """Refuse more in-sync replicas than there are replicas; Kafka would take them.
 
@@ -106,18 +145,20 @@ def refuse_min_insync(
     """
     wished = config.get("min.insync.replicas")
     if wished is not None and int(wished) > replication > 0:
+        lowered = set_config(spec, {"min.insync.replicas": str(replication)})
+        lower = name_allowed([(f"use at most {replication}", lowered)], allows)
         yield Finding(
             "min-insync-le-replication",
             f"min.insync.replicas {wished} exceeds the {replication} replicas of {spec.name}: "
             f"acks=all then guarantees {count(replication, 'replica')}, not {wished}, and "
             "every such write fails while replication grows",
-            f"use at most {replication}",
+            lower or "give the topic more replicas with kafka-reassign-partitions and plan again",
             spec.where("config.min.insync.replicas"),
         )
 
 
 def refuse_untiering(
-    spec: TopicSpec, before: Mapping[str, str], after: Mapping[str, str]
+    spec: TopicSpec, before: Mapping[str, str], after: Mapping[str, str], allows: Allows
 ) -> Iterator[Finding]:
     """Refuse to take a topic off the remote tier without saying that its records there go.
 
@@ -126,11 +167,19 @@ def refuse_untiering(
     tiered, key = "remote.storage.enable", "remote.log.delete.on.disable"
     turned_off = before.get(tiered) == "true" and after.get(tiered) == "false"
     if turned_off and after.get(key) != "true":
+        told = set_config(spec, {key: "true"})
+        stopped = set_config(spec, {tiered: "true", _COPY_DISABLE: "true"})
+        local = {f"local.retention.{unit}": "-2" for unit in ("ms", "bytes")}
+        keep = f"keep {tiered}: true with {_COPY_DISABLE}: true"
+        follow = (f"{keep}, and {' and '.join(local)} -2", set_config(stopped, local))
         yield Finding(
             "untiering-deletes",
             f"{tiered} true → false deletes what the remote tier holds, and Kafka wants that said",
-            f"write {key}: true beside it, or keep the tier and stop copying with "
-            "remote.log.copy.disable: true",
+            join_ways(
+                name_allowed([(f"write {key}: true next to it", told)], allows),
+                name_allowed([(keep, stopped), follow], allows),
+            )
+            or f"have the policy allow {key}",
             spec.where(f"config.{tiered}"),
         )
 

@@ -34,12 +34,14 @@ from reconciler.diff.refusals import (
     refuse_untiering,
     warn_of_disputed,
 )
+from reconciler.diff.ways_out import allow_all
 from reconciler.model import Deletion, Guards
 from reconciler.spec.together import LAGS, TIERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from reconciler.diff.ways_out import Allows
     from reconciler.errors import Finding, Location
     from reconciler.model import Assignment, ClusterState, TopicSpec, TopicState
 
@@ -89,15 +91,17 @@ def diff_topics(
     equality: ConfigEquality,
     excluded: Collection[int] = (),
     guards: Guards = NO_GUARDS,
+    allows: Allows = allow_all,
 ) -> tuple[TopicDiff, ...]:
     """Compare every spec with the cluster.
 
     `excluded` names brokers that take nothing new; `guards` says whether topics may be deleted,
-    and as they stand by default none may. Returns one diff a spec, by topic name.
+    and as they stand by default none may. `allows` tells whether validation accepts a spec: a
+    way out names no edit that it refuses. Returns one diff a spec, by topic name.
     """
     wished = sorted(specs, key=lambda spec: spec.name)
     deletions = sum(spec.absent and spec.name in cluster.topics for spec in wished)
-    judge = _Judge(cluster, equality, frozenset(excluded), guards, deletions)
+    judge = _Judge(cluster, equality, frozenset(excluded), guards, deletions, allows)
     return tuple(judge.diff(spec) for spec in wished)
 
 
@@ -111,12 +115,14 @@ class _Judge:
         excluded: frozenset[int],
         guards: Guards,
         deletions: int,
+        allows: Allows,
     ) -> None:
         self.cluster = cluster
+        self.allows = allows
         self.guards = guards
         self.deletions = deletions
         self.equality = equality
-        self.brokers = Brokers(cluster.brokers, excluded)
+        self.brokers = Brokers(cluster.brokers, excluded, allows)
         self.look_alikes: dict[str, list[str]] = defaultdict(list)
         for name in cluster.topics:
             self.look_alikes[name.replace(".", "_")].append(name)
@@ -157,16 +163,15 @@ class _Judge:
     def _create(self, spec: TopicSpec) -> TopicDiff:
         partitions = wished_partitions(spec)
         replication = wished_replication(spec)
-        refusals = [
-            *refuse_look_alikes(spec, self.look_alikes.get(spec.name.replace(".", "_"), ()))
-        ]
+        look_alikes = self.look_alikes.get(spec.name.replace(".", "_"), ())
+        refusals = [*refuse_look_alikes(spec, look_alikes, self.allows)]
         unfit, notes = self._judge_config(spec, spec.config)
         refusals += unfit
         if partitions is None or replication is None:
             refusals += refuse_unknown_counts(spec, partitions, replication)
         else:
             refusals += self.brokers.refuse_placement(spec, spec.assignment, replication)
-            refusals += refuse_min_insync(spec, spec.config, replication)
+            refusals += refuse_min_insync(spec, spec.config, replication, self.allows)
         return TopicDiff(
             spec,
             None,
@@ -192,19 +197,20 @@ class _Judge:
         new = max((wished_partitions(spec) or 0) - len(state.assignment), 0)
         manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
         refusals = [*step.refusals]
-        refusals += [finding for change in changes for finding in refuse_change(spec, change)]
+        for change in changes:
+            refusals += refuse_change(spec, state, change, self.allows)
         if new:
             refusals += refuse_expansion(spec, state)
             refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
         if any(change.path.startswith("config.min.insync") for change in changes):
             fewest = min(state.replication_factors, default=0)
-            refusals += refuse_min_insync(spec, config, fewest)
+            refusals += refuse_min_insync(spec, config, fewest, self.allows)
         notes: list[Finding] = []
         if any(change.path.startswith("config.") for change in changes):
             unfit, notes = self._judge_config(spec, config)
             refusals += unfit
         in_force = {**defaults, **overrides}
-        refusals += refuse_untiering(spec, in_force, {**defaults, **config})
+        refusals += refuse_untiering(spec, in_force, {**defaults, **config}, self.allows)
         return TopicDiff(
             spec,
             state,

@@ -57,14 +57,21 @@ def _lost_topic(state: TopicState) -> RiskNote:
 def refuse_unaccepted(
     diff: TopicDiff, risks: Iterable[RiskNote], defaults: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it."""
-    for note in risks:
-        if note.acknowledged or not _needs_acknowledging(diff, note.risk, defaults):
-            continue
+    """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it.
+
+    The way out is one list for all risks of the topic, those that are acknowledged included.
+    """
+    missing = [
+        note
+        for note in risks
+        if not note.acknowledged and _needs_acknowledging(diff, note.risk, defaults)
+    ]
+    listed = ", ".join(sorted(diff.spec.acknowledge | {str(note.risk) for note in missing}))
+    for note in missing:
         yield Finding(
             "risk-not-acknowledged",
             f"{note.consequence} ({note.risk})",
-            f"write acknowledge: [{note.risk}] in the spec if that is meant",
+            f"write acknowledge: [{listed}] in the spec if that is meant",
             diff.spec.location,
         )
 

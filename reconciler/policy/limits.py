@@ -13,9 +13,16 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Location
     from reconciler.model import TopicSpec
-    from reconciler.policy.policy import Bounds, Policy
+    from reconciler.policy.policy import Bounds, Limit, Policy
 
+_MIN_INSYNC = "min.insync.replicas"
 _COUNTS = {"partitions": "policy-partitions", "replication_factor": "policy-replication"}
+_ALREADY = {
+    ("policy-partitions", "at most"): "; exempt a topic that has more already",
+    ("policy-replication", "at most"): "; reassign a topic that has more already, or exempt it",
+    ("policy-replication", "at least"): "; reassign a topic that has fewer already, or exempt it",
+}
+"""What no edit of a spec reaches, since a plan neither removes partitions nor moves replicas."""
 _WORDS = {"owner": "the team that answers for it", "description": "what a record of it says"}
 
 
@@ -73,7 +80,10 @@ def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Fi
     for key in policy.require or ():
         if key not in spec.config:
             what = f"the topic '{spec.name}' has no {key} on {cluster}, and the policy requires it"
-            way_out = f"write {key} in its config, its profile or the defaults"
+            own = _find_match(key, policy.deny or ()) is None and (
+                policy.allow is None or _matches(key, policy.allow)
+            )
+            way_out = f"write {key} in {'its config, ' if own else ''}its profile or the defaults"
             yield Finding("policy-config-missing", what, way_out, spec.location)
 
 
@@ -104,14 +114,23 @@ def _check_bounds(
     where, named = _place(spec, path)
     if bounds.most is not None and number > bounds.most.number:
         most = f"{bounds.most.shown}, the most that the policy of {cluster} allows"
-        yield Finding(
-            rule, f"{shown}{named} exceeds {most}", f"use at most {bounds.most.shown}", where
-        )
+        way_out = _use(rule, spec, path, "at most", bounds.most)
+        yield Finding(rule, f"{shown}{named} exceeds {most}", way_out, where)
     if bounds.least is not None and number < bounds.least.number:
         least = f"{bounds.least.shown}, the least that the policy of {cluster} allows"
-        yield Finding(
-            rule, f"{shown}{named} is below {least}", f"use at least {bounds.least.shown}", where
-        )
+        way_out = _use(rule, spec, path, "at least", bounds.least)
+        yield Finding(rule, f"{shown}{named} is below {least}", way_out, where)
+
+
+def _use(rule: str, spec: TopicSpec, path: str, bound: str, limit: Limit) -> str:
+    """Name the edit to a limit, with what has to go along for it to be accepted."""
+    least, factor, along = int(spec.config.get(_MIN_INSYNC, 0)), spec.replication_factor, ""
+    match path, bound:
+        case "replication_factor", "at most" if least > limit.number:
+            along = f", for {_MIN_INSYNC} as well"
+        case "config.min.insync.replicas", "at least" if factor and factor < limit.number:
+            along = ", and as many replicas"
+    return f"use {bound} {limit.shown}{along}{_ALREADY.get((rule, bound), '')}"
 
 
 def _place(spec: TopicSpec, path: str) -> tuple[Location, str]:

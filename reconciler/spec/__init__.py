@@ -6,6 +6,6 @@ and the rules across fields. Forbidden here: any cluster, network, clock or envi
 
 from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.estate import Estate, load_estate
-from reconciler.spec.governor import make_judge
+from reconciler.spec.governor import Governor
 
-__all__ = ["SANDBOX", "ClusterEntry", "Estate", "load_estate", "make_judge"]
+__all__ = ["SANDBOX", "ClusterEntry", "Estate", "Governor", "load_estate"]

@@ -76,19 +76,22 @@ _ALL = (
         "replication-below-policy",
         _ERROR,
         "Topics have the replicas that the policy of the cluster asks for.",
-        "write the replication_factor into its file, and apply the plan",
+        "reassign it with kafka-reassign-partitions, then write that replication_factor into its"
+        " file: a plan moves no replicas",
     ),
     AuditRule(
         "replication-below-default",
         _WARNING,
         "Topics have the replicas of the defaults, unless their files say otherwise.",
-        "bring the topic under a file, so that a plan raises it; or write there what is meant",
+        "reassign it with kafka-reassign-partitions; or, if that is meant, write the"
+        " replication_factor that it has into its file, and no higher min.insync.replicas",
     ),
     AuditRule(
         "replication-single",
         _WARNING,
         "Topics of a cluster of several brokers have more than one replica.",
-        "write a replication_factor of 3: the loss of one broker is the loss of its records",
+        "reassign it with kafka-reassign-partitions, then write that replication_factor into its"
+        " file: the loss of one broker is the loss of its records",
     ),
     AuditRule(
         "replication-uneven",

@@ -95,7 +95,8 @@ def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> N
     left = Changes("main", "1a2b3c4", left=frozenset({"shop.old", "never.created", "_schemas"}))
     assert said(plan_changes(tmp_path, left).notes)[1:2] == [
         "live, and in no file since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
-        "write a topic with state: absent where it is to be deleted [plan-scope]"
+        "where one is to be deleted, write it with state: absent, and allow that by "
+        "guards.max_deletes [plan-scope]"
     ]
 
 

@@ -190,7 +190,7 @@ def test_ordering_of_a_compacted_topic_is_refused(
     asked = spec(partitions=4, config=config, acknowledge=frozenset({"data-loss"}))
     assert unaccepted(asked, state) == [
         "keys move to other partitions, and their old values stay behind (ordering); "
-        "write acknowledge: [ordering] in the spec if "
+        "write acknowledge: [data-loss, ordering] in the spec if "
         "that is meant [risk-not-acknowledged]"
     ]
 

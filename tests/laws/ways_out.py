@@ -1,0 +1,270 @@
+"""The edits that ways out name, made on the documents of a small estate.
+
+Every clause of a way out has to be in EDITS, or in OUTSIDE, which edits no spec.
+"""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from shorthand import cluster
+
+from reconciler import api
+from reconciler.errors import SpecError
+from reconciler.plan import list_refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from reconciler.errors import Finding
+    from reconciler.model import ClusterState
+
+    Edit = Callable[..., object]
+
+Document = dict[str, Any]
+CONSENT = "risk-not-acknowledged"
+NAME = "orders"
+MIN_INSYNC = "min.insync.replicas"
+COUNTS = ("partitions", "replication_factor")
+
+
+@dataclass(frozen=True)
+class World:
+    """An estate of one topic file, and the cluster that it is for."""
+
+    topics: tuple[Document, ...]
+    clusters: Document = field(default_factory=dict)
+    state: ClusterState = field(default_factory=cluster)
+
+    @property
+    def spec(self) -> Document:
+        """The document that the edits are about."""
+        return self.topics[0]
+
+    def set(self, key: str, value: object) -> None:
+        """Write a config."""
+        self.spec["config"] = {**self.spec.get("config", {}), key: value}
+
+    def judge(self, root: Path) -> list[Finding]:
+        """Return what validation refuses; where that is nothing, what a plan refuses."""
+        estate = root / "topics"
+        estate.mkdir(exist_ok=True)
+        clusters = {"version": 1, "clusters": {"prod": {}}, **self.clusters}
+        (estate / "clusters.yaml").write_text(yaml.safe_dump(clusters))
+        (estate / "orders.yaml").write_text(yaml.safe_dump_all(self.topics, sort_keys=False))
+        try:
+            loaded = api.load_estate(estate)
+        except SpecError as error:
+            return list(error.findings)
+        return list(list_refusals(api.build_plan(loaded, "prod", self.state)))
+
+
+def put_back(world: World, found: Finding, number: str, min_insync: str | None) -> None:
+    key = "partitions" if found.rule == "partitions-never-shrink" else "replication_factor"
+    world.spec[key] = int(number)
+    if min_insync:
+        world.set(MIN_INSYNC, int(min_insync))
+
+
+def use_limit(world: World, found: Finding, limit: str, along: str | None) -> None:
+    """Write a limit where the rule looks: a count, or the config that the finding begins with."""
+    keys = dict.fromkeys(("rf-le-brokers", "policy-replication"), "replication_factor")
+    keys["policy-partitions"] = "partitions"
+    value = int(limit) if limit.isdigit() else limit
+    if found.rule in keys:
+        world.spec[keys[found.rule]] = value
+    else:
+        world.set(found.what.removeprefix(f"{NAME}: ").split()[0], value)
+    if along == ", and as many replicas":
+        world.spec["replication_factor"] = value
+    elif along:
+        world.set(MIN_INSYNC, value)
+
+
+def exempt(world: World, found: Finding) -> None:
+    world.clusters["policy"]["exempt"] = {found.rule: [NAME]}
+
+
+def write_row(world: World, found: Finding, row: str, min_insync: str | None) -> None:
+    (number,) = re.findall(r"assignment of partition (\d+)", found.what)
+    world.spec["assignment"][int(number)] = [int(broker) for broker in row.split(", ")]
+    if min_insync:
+        world.set(MIN_INSYNC, int(min_insync))
+
+
+def replace_broker(world: World, found: Finding, able: str) -> None:
+    ((number, broker),) = re.findall(r"partition (\d+) is assigned to broker (\d+)", found.what)
+    row = world.spec["assignment"][int(number)]
+    row[row.index(int(broker))] = next(b for b in map(int, able.split(", ")) if b not in row)
+
+
+def list_live_rows(world: World, _: Finding, min_insync: str | None) -> None:
+    world.spec["assignment"] = list(map(list, world.state.topics[NAME].assignment))
+    if min_insync:
+        world.set(MIN_INSYNC, int(min_insync))
+
+
+def keep_tier(world: World, _: Finding, local: str | None) -> None:
+    world.set("remote.storage.enable", value=True)
+    world.set("remote.log.copy.disable", value=True)
+    for unit in ("ms", "bytes") if local else ():
+        world.set(f"local.retention.{unit}", -2)
+
+
+def write_in_profile(world: World, _: Finding, key: str) -> None:
+    world.clusters["profiles"] = {"log": {"config": {key: "1d"}}}
+    world.spec["profile"] = "log"
+
+
+def write_in_defaults(world: World, found: Finding) -> None:
+    if found.rule == "create-needs-counts":
+        world.clusters["defaults"] = dict.fromkeys(COUNTS, 1)
+    else:
+        world.clusters["defaults"] = {"config": {"retention.ms": "1d"}}
+
+
+def go_down_from_a_limit(world: World, _: Finding, key: str) -> None:
+    world.set(key, "7d")
+    world.spec["gradual"] = False
+
+
+def write_guard(world: World, _: Finding, most: str) -> None:
+    world.clusters["clusters"] = {"prod": {"guards": {"max_deletes": int(most)}}}
+
+
+def lower_guard(world: World, _: Finding, to_retention: str | None) -> None:
+    retention = world.state.topics[NAME].config.get("retention.ms")
+    limit = f"{retention}ms" if to_retention else "1ms"
+    world.clusters["clusters"]["prod"]["guards"]["unused_for"] = limit
+
+
+def write_other(world: World, found: Finding) -> None:
+    """Write a topic of another name instead: an estate has one at least."""
+    (spec,) = (spec for spec in world.topics if found.what.startswith(f"{spec['topic']}: "))
+    spec |= {"topic": f"new-{spec['topic']}", "state": "present", **dict.fromkeys(COUNTS, 1)}
+
+
+ALONG = rf"(?:, with {MIN_INSYNC} (\d+))?"
+EDITS: Mapping[str, Edit] = {
+    rf"put (\d+) back{ALONG}": put_back,
+    rf"use at (?:most|least) (\w+)(, for {MIN_INSYNC} as well|, with {MIN_INSYNC} \d+"
+    r"|, and as many replicas)?": use_limit,
+    r"more replicas for a new topic": lambda w, _: w.spec.update(
+        replication_factor=w.spec["config"][MIN_INSYNC]
+    ),
+    r"exempt a topic that has more already|exempt it": exempt,
+    rf"write \[([\d, ]+)\]{ALONG}": write_row,
+    r"(?:start it first; )?brokers that can take replicas: ([\d, ]+)": replace_broker,
+    rf"list the rows of the live partitions again{ALONG}": list_live_rows,
+    r"write replication_factor: null": lambda w, _: w.spec.update(replication_factor=None),
+    r"write acknowledge: \[(.+)\] in the spec if that is meant": lambda w, _, risks: w.spec.update(
+        acknowledge=risks.split(", ")
+    ),
+    r"write rack_aware: false in the spec": lambda w, _: w.spec.update(rack_aware=False),
+    r"write (remote\S+): true next to it": lambda w, _, key: w.set(key, True),
+    r"write (remote\S+): false": lambda w, _, key: w.set(key, False),
+    r"keep remote.storage.enable: true with remote.log.copy.disable: true"
+    r"(, and local.retention.ms and local.retention.bytes -2)?": keep_tier,
+    r"put (\S+) into the spec instead": lambda w, _, name: w.spec.update(topic=name),
+    r"write ([a-z_]+(?: and replication_factor)?) in the topic, its profile": lambda w, _, keys: (
+        w.spec.update(dict.fromkeys(keys.split(" and "), 1))
+    ),
+    r"take it out of the topic(?:; allowed are .*)?": lambda w, _: w.spec.pop("config"),
+    r"write (\S+) in its config, its profile": lambda w, _, key: w.set(key, "1d"),
+    r"write (\S+) in its profile": write_in_profile,
+    r"the defaults": write_in_defaults,
+    r"write (owner|description): .*": lambda w, _, key: w.spec.update({key: "a team"}),
+    r"(?:use )?(zstd|lz4)": lambda w, _, value: w.set("compression.type", value),
+    r"leave the count out": lambda w, _: [w.spec.pop(key, None) for key in COUNTS],
+    r"write guards: \{max_deletes: (\d+)\} for the cluster in clusters.yaml": write_guard,
+    r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
+    r"take the document out of the estate": write_other,
+    r"set cleanup.policy to delete": lambda w, _: w.set("cleanup.policy", "delete"),
+    r"remote.storage.enable to false": lambda w, _: w.set("remote.storage.enable", False),
+    r"use -2(?:, which follows retention.ms)?": lambda w, _: w.set("local.retention.ms", -2),
+    r"(?:0 to )?(\d+)(?:: nothing is copied any more)?": lambda w, _, value: w.set(
+        "local.retention.ms", int(value)
+    ),
+    r"lower the first": lambda w, _: w.set("min.compaction.lag.ms", 0),
+    r"raise the second": lambda w, _: w.set("max.compaction.lag.ms", "7d"),
+    r"write a first (\S+) to go down from, with gradual: false beside it, and apply that": (
+        go_down_from_a_limit
+    ),
+    r"leave gradual: false, to go there at once": lambda w, _: w.spec.update(gradual=False),
+}
+OUTSIDE = (
+    r"create a new topic and move its producers and consumers",
+    r"reassign (with kafka-reassign-partitions and plan again|a topic that has \w+ already)",
+    r"give the topic more replicas with kafka-reassign-partitions and plan again",
+    r"give all of them the same number with kafka-reassign-partitions and plan again",
+    r"have the policy allow .*",
+    r"bring up more brokers",
+    r"stop its producers and wait",
+    r"delete it by hand",
+    r"wait until the reassignment has ended",
+    r"cancel it, and plan again",
+    r"set broker.rack on them",
+    r"set \S+=true on all brokers and controllers first",
+    r"name it otherwise",
+    r"make both say the same",
+)
+"""What edits no spec: what somebody does on the cluster, or decides."""
+
+_CLAUSES = re.compile(r"[,;]? or ")
+_ALREADY = re.compile(r"(.*); ((?:exempt|reassign) a topic that has \w+ already.*)")
+
+
+def list_edits(way_out: str) -> Iterator[tuple[Edit, tuple[str, ...]]]:
+    """Yield the edits that a way out names. Fails for a clause that nobody knows."""
+    for clause in _CLAUSES.split(way_out):
+        matches = ((edit, re.fullmatch(pattern, clause)) for pattern, edit in EDITS.items())
+        found = next(((edit, match.groups()) for edit, match in matches if match), None)
+        known = found or any(re.fullmatch(pattern, clause) for pattern in OUTSIDE)
+        assert known, f"no edit is known for {clause!r} of {way_out!r}"
+        if found:
+            yield found
+
+
+def follow_ways(world: World, root: Path, rule: str) -> Iterator[list[Finding]]:
+    """Follow each way out of a rule, and yield what is refused at its end.
+
+    A rule may be broken several times, as by each row of an assignment: the same way is taken out
+    of all of them. A risk that an edit brings is then acknowledged, as the finding asks.
+    """
+    broken = [found for found in world.judge(root) if found.rule == rule]
+    ways = [list(list_edits(_choose_half(world, found.way_out))) for found in broken]
+    for number in range(min(map(len, ways))):
+        edited = _copy(world)
+        for found, way in zip(broken, ways, strict=True):
+            edit, groups = way[number]
+            edit(edited, found, *groups)
+        refused = edited.judge(root)
+        yield _acknowledge(edited, refused).judge(root) if _asks_consent(refused) else refused
+
+
+def _choose_half(world: World, way_out: str) -> str:
+    """Return the half of a way out that is for a topic that is live, or not, where it has two."""
+    halves = _ALREADY.fullmatch(way_out)
+    return way_out if halves is None else halves[2 if NAME in world.state.topics else 1]
+
+
+def _asks_consent(refused: Iterable[Finding]) -> bool:
+    return CONSENT in {found.rule for found in refused}
+
+
+def _acknowledge(world: World, refused: Iterable[Finding]) -> World:
+    """Acknowledge what one finding asks for: it names every risk of the topic."""
+    agreed = _copy(world)
+    asked = next(found for found in refused if found.rule == CONSENT)
+    ((edit, groups),) = list_edits(asked.way_out)
+    edit(agreed, asked, *groups)
+    return agreed
+
+
+def _copy(world: World) -> World:
+    return replace(world, topics=deepcopy(world.topics), clusters=deepcopy(world.clusters))
