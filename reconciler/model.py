@@ -10,12 +10,15 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.errors import hide_secrets
+from reconciler.errors import (
+    Location,  # pydantic resolves RefusedField here
+    hide_secrets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.errors import Finding, Location
+    from reconciler.errors import Finding
 
 Replicas = tuple[int, ...]
 """The broker ids of one partition, preferred leader first."""
@@ -347,13 +350,31 @@ class Outcome:
     rule: str = ""
 
 
+FieldValue = int | str | Replicas
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedField:
+    """One field of a refused change, for people to read: no step is ever derived from it.
+
+    `path` is dotted as in `TopicSpec.fields`, or `state` for a deletion. `before` and `after` are
+    None where the field is not set; `where` is the line that asks for the change.
+    """
+
+    path: str
+    before: FieldValue | None
+    after: FieldValue | None
+    where: Location
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedTopic:
     """One topic of a plan: from `before` to `after`, why that is safe or why it is refused.
 
     `before` is None for a topic that does not exist; `after`, for one that is to be deleted, and
     `deletion` then says what that rests on. Where `refusals` is not empty nothing is done, and
-    `after` equals `before`: a topic is refused whole.
+    `after` equals `before`: a topic is refused whole. `refused_change` lists every field of a
+    change that is refused, alone or with the whole plan.
     """
 
     name: str
@@ -366,6 +387,7 @@ class PlannedTopic:
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     deletion: Deletion | None = None
+    refused_change: tuple[RefusedField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,9 +116,10 @@ def build_plan(
     specs = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if specs:
         state = _assume_defaults(entry, state)
+    diffs = _diff(estate, cluster, specs, state)
     plan = stage.build_plan(
         cluster,
-        _diff(estate, cluster, specs, state),
+        diffs,
         state,
         excluded=entry.exclude_brokers,
         placing=stage.Placing(entry.strategy, entry.capacity, weigh),
@@ -131,7 +132,7 @@ def build_plan(
     plan = replace(plan, commit=commit, scope=scope, notes=(*left_out, *plan.notes))
     plan = replace(plan, notes=(*plan.notes, *_warn_of_strange_cluster(entry, plan)))
     live = _count_governed(entry, state)
-    return stage.guard_plan(plan, entry.guards, live, entry.where("guards.max_changed"))
+    return stage.guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:

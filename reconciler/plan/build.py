@@ -16,6 +16,7 @@ from reconciler.placement import (
     place_replicas,
 )
 from reconciler.plan.guards import assess_risks, refuse_unaccepted
+from reconciler.plan.refused import list_refused_fields
 from reconciler.plan.weigh import Scale
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ def _plan_topic(
         risks=risks,
         refusals=diff.refusals,
         notes=diff.notes,
+        refused_change=list_refused_fields(diff) if diff.refusals else (),
         balance_before=measure_balance([existing], brokers) if placed and before else None,
         balance_after=measure_balance([wished.assignment], brokers) if placed else None,
     )
@@ -170,6 +172,7 @@ def _plan_deletion(
         refusals=diff.refusals,
         notes=diff.notes,
         deletion=None if diff.refusals else diff.deletion,
+        refused_change=list_refused_fields(diff) if diff.refusals else (),
     )
 
 

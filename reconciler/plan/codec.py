@@ -228,6 +228,7 @@ def _resource(topic: PlannedTopic) -> ResourceDocument:
         balance_before=topic.balance_before,
         balance_after=topic.balance_after,
         deletion=topic.deletion,
+        refused_change=topic.refused_change,
     )
 
 
@@ -277,6 +278,7 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
         balance_before=resource.balance_before,
         balance_after=resource.balance_after,
         deletion=resource.deletion,
+        refused_change=resource.refused_change,
     )
 
 

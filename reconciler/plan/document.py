@@ -11,13 +11,22 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.errors import Finding, Location
-from reconciler.model import Balance, Broker, Deletion, LevelResult, RiskNote, Scope
+from reconciler.model import (
+    Balance,
+    Broker,
+    Deletion,
+    LevelResult,
+    RefusedField,
+    RiskNote,
+    Scope,
+)
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 """Major: a reader that does not know it refuses. Minor: added fields, which it may skip.
 
 1.1 added deletions. A reader of 1.0 reads every plan without one as before, and refuses one with a
-deletion for its action, as it must.
+deletion for its action, as it must. 1.2 added `refused_change`, which nobody applies: the
+fingerprint leaves it out, the seal covers it.
 """
 
 Action = Literal["no-op", "create", "update", "delete"]
@@ -48,7 +57,10 @@ class ChangeDocument(_Document):
 
 
 class ResourceDocument(_Document):
-    """One topic of the plan: what changes, in which steps, at what risk, or why it is refused."""
+    """One topic of the plan: what changes, in which steps, at what risk, or why it is refused.
+
+    `refused_change` lists the fields of a change that is refused; `change` and `steps` never do.
+    """
 
     address: str
     type: Literal["kafka_topic"] = "kafka_topic"
@@ -62,6 +74,7 @@ class ResourceDocument(_Document):
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     deletion: Deletion | None = None
+    refused_change: tuple[RefusedField, ...] = ()
 
 
 class ClusterDocument(_Document):

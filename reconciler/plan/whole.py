@@ -6,9 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
+from reconciler.plan.refused import list_refused_fields
 from reconciler.plan.steps import steps_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.diff import TopicDiff
     from reconciler.errors import Location
     from reconciler.model import Guards, Plan
 
@@ -16,11 +20,14 @@ ALWAYS = 5
 """So many topics may change whatever the share: of a few topics, a share says little."""
 
 
-def guard_plan(plan: Plan, guards: Guards, live: int, where: Location) -> Plan:
+def guard_plan(
+    plan: Plan, diffs: Iterable[TopicDiff], guards: Guards, live: int, where: Location
+) -> Plan:
     """Refuse a plan as a whole that changes too large a share of `live` topics.
 
     Only topics that exist and would be altered count: creating takes nothing from anybody, and to
-    what is refused nothing is done. `where` is the place of the guard.
+    what is refused nothing is done. `where` is the place of the guard. The steps stay in the plan,
+    which is refused as it is; each topic also lists its fields, as a refused topic does.
     """
     if guards.max_changed_percent is None:
         return plan
@@ -38,7 +45,9 @@ def guard_plan(plan: Plan, guards: Guards, live: int, where: Location) -> Plan:
         "if that is meant"
     )
     refusal = Finding("guard-max-changed", what, way_out, where)
-    return replace(plan, refusals=(*plan.refusals, refusal))
+    fields = {diff.spec.name: list_refused_fields(diff) for diff in diffs if diff.changes}
+    topics = tuple(replace(t, refused_change=fields.get(t.name, ())) for t in plan.topics)
+    return replace(plan, topics=topics, refusals=(*plan.refusals, refusal))
 
 
 def count_allowed(percent: int, live: int) -> int:

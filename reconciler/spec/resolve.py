@@ -160,7 +160,7 @@ class _Draft:
                 self.sources.pop(key, None)
 
     def places(self) -> dict[str, Location]:
-        """Tell where each value was written."""
+        """Tell where each value was written, and each null that takes an inherited one away."""
         places = {key: layer.where(key) for key, (_, layer) in self.sources.items()}
         if self.assignment is not None:
             for key in _COUNTS:
@@ -168,9 +168,8 @@ class _Draft:
             rows = self.sources["assignment"][1].table["assignment"]
             for partition, where in list_row_places(rows).items():
                 places[f"assignment.{partition}"] = where
-        for key, (value, where) in self.config.items():
-            if value is not None:
-                places[f"config.{key}"] = where
+        for key, (_, where) in self.config.items():
+            places[f"config.{key}"] = where
         return places
 
 

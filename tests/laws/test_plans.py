@@ -103,6 +103,22 @@ def test_every_config_that_differs_is_named(world: World) -> None:
 
 
 @given(worlds())
+def test_every_field_of_a_refused_change_is_listed_and_none_of_others(world: World) -> None:
+    diffs = {diff.spec.name: diff for diff in world.diffs()}
+    for planned in world.plan().topics:
+        listed = {field.path for field in planned.refused_change}
+        diff = diffs[planned.name]
+        if not planned.refusals:
+            assert listed == set()
+        elif diff.spec.absent:
+            assert listed == {"state"}
+        elif diff.state is not None:
+            assert {change.path for change in diff.changes} <= listed
+        else:
+            assert {f"config.{key}" for key in diff.config} <= listed
+
+
+@given(worlds())
 def test_the_balance_that_is_promised_is_the_balance_that_comes(world: World) -> None:
     assert world.plan().balance_after == world.applied().plan().balance_before
 

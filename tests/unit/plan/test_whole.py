@@ -44,7 +44,7 @@ def change(number: int, *, create: int = 0) -> Plan:
 
 
 def guard(made: Plan, percent: int | None) -> Plan:
-    return guard_plan(made, Guards(max_changed_percent=percent), LIVE, GUARD)
+    return guard_plan(made, (), Guards(max_changed_percent=percent), LIVE, GUARD)
 
 
 def test_up_to_the_share_a_plan_passes() -> None:
