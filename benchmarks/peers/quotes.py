@@ -8,7 +8,7 @@ LONGEST = 130
 # In the order of weight: what refuses, what warns, what changes, what sums up.
 DECISIVE = (
     # reconciler
-    r"^x refuse +\S+ .*\n +(?P<said>.*)",
+    r"^x refuse +\S+ .*\n(?: {12}\S.* → .* \S+:\d+\n)* +(?P<said>.*)",  # below the fields
     r"^error: (?:topics/\S+ )?(?P<said>.*)",
     r"^(?P<said>Applied: .*)",
     r"^(?P<said>\d+ to (?:create|expand|configure).*)",

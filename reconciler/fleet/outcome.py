@@ -10,7 +10,7 @@ from reconciler.plan import encode_plan, fingerprint_plan, steps_of, summarise
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import Plan, PlannedTopic, TopicImage
+    from reconciler.model import Plan, PlannedTopic, RefusedField, TopicImage
 
 
 def describe_plan(plan: Plan) -> dict[str, Any]:
@@ -50,9 +50,25 @@ def describe_changes(plan: Plan) -> Iterator[dict[str, Any]]:
             "risks": [str(note.risk) for note in topic.risks],
             "refusals": [refusal.rule for refusal in topic.refusals],
             "reasons": [refusal.what for refusal in topic.refusals],
+            "refused_change": list(map(_describe_field, topic.refused_change)),
             "file": topic.location.file,
             "line": topic.location.line,
         }
+
+
+def _describe_field(field: RefusedField) -> dict[str, Any]:
+    return {
+        "path": field.path,
+        "before": _spell(field.before),
+        "after": _spell(field.after),
+        "file": field.where.file,
+        "line": field.where.line,
+    }
+
+
+def _spell(value: object) -> str | None:
+    """Spell a value of any field as text: rows as lists."""
+    return None if value is None else str(list(value) if isinstance(value, tuple) else value)
 
 
 def _name_action(topic: PlannedTopic, steps: list[str]) -> str:

@@ -26,6 +26,12 @@ TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType
 SHARE = DoubleType()
 BROKERS_OF = ArrayType(COUNT, containsNull=False)
 CONFIG = MapType(TEXT, TEXT, valueContainsNull=False)
+FIELDS = StructType(
+    [
+        StructField(name, COUNT if name == "line" else TEXT)
+        for name in ("path", "before", "after", "file", "line")
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,7 @@ CHANGES = Table(
         risks=ArrayType(TEXT, containsNull=False),
         refusals=ArrayType(TEXT, containsNull=False),  # rules
         reasons=ArrayType(TEXT, containsNull=False),  # what each refusal says
+        refused_change=ArrayType(FIELDS, containsNull=False),  # null before or after: not set
         file=TEXT,
         line=COUNT,
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Severity, escape_unprintable
 from reconciler.plan.codec import fingerprint_plan
+from reconciler.plan.refused import describe_refused_fields
 from reconciler.plan.steps import is_deletion, steps_of
 from reconciler.plan.text import count_changes, count_strangers
 
@@ -73,12 +74,14 @@ def _conclude(plan: Plan) -> str:
 def annotate_plan(plan: Plan) -> Iterator[Annotation]:
     """Yield refusals as errors, risks as warnings, or notices once acknowledged, then notes.
 
-    A deletion stays a warning: it is what a reviewer is to see first.
+    A refusal lists every field of its change. A deletion stays a warning: it is what a reviewer is
+    to see first.
     """
     yield from map(annotate, plan.refusals)
     for topic in plan.topics:
         for refusal in topic.refusals:
-            yield annotate(refusal, topic)
+            annotation = annotate(refusal, topic)
+            yield annotation._replace(text=_list_fields(annotation.text, topic))
     for topic in plan.topics:
         for note in topic.risks if steps_of(topic) else ():
             quiet = note.acknowledged and not is_deletion(topic)
@@ -86,9 +89,18 @@ def annotate_plan(plan: Plan) -> Iterator[Annotation]:
             state = " (acknowledged)" if note.acknowledged else ""
             text = f"{topic.name}: {note.consequence}{state}"
             yield Annotation(severity, str(note.risk), text, topic.location)
+    for topic in plan.topics if plan.refusals else ():
+        if topic.refused_change and not topic.refusals:
+            text = _list_fields(f"{topic.name}: refused with the whole plan", topic)
+            yield Annotation(Severity.NOTE, plan.refusals[0].rule, text, topic.location)
     for topic in plan.topics:
         yield from (annotate(note, topic) for note in topic.notes)
     yield from map(annotate, plan.notes)
+
+
+def _list_fields(text: str, topic: PlannedTopic) -> str:
+    """Put each field of a refused change on a line of its own below a text."""
+    return "\n".join([text, *describe_refused_fields(topic)])
 
 
 def annotate(finding: Finding, topic: PlannedTopic | None = None) -> Annotation:

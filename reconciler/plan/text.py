@@ -18,6 +18,7 @@ from reconciler.model import (
     Spread,
 )
 from reconciler.plan.codec import fingerprint_plan, summarise
+from reconciler.plan.refused import describe_field, locate_field, name_field
 from reconciler.plan.steps import steps_of
 from reconciler.units import count, describe_value
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 NAME_WIDTH = 34
 DETAIL = " " * 12
 LABEL_WIDTH = 32
+TEXT_WIDTH = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,14 @@ def _topic(topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:
         place = _place(topic) if number == 0 else ""
         yield _title(paint(tone, f"{sign} {verb:<7}"), topic.name, what, paint("dim", place))
         yield from _details(step, topic, racks, paint)
+    if topic.refusals:
+        what = describe_refused(topic)
+        yield _title(paint("red", "x refuse "), topic.name, what, paint("dim", _place(topic)))
+    for field in topic.refused_change:
+        place = paint("dim", locate_field(field))
+        yield _detail(name_field(field), f"{describe_field(field):<{TEXT_WIDTH}} {place}")
     for risk in topic.risks if steps else ():
         yield _detail(f"risk  {risk.risk}", _risk(risk, paint))
-    if topic.refusals:
-        yield _title(paint("red", "x refuse "), topic.name, "", paint("dim", _place(topic)))
     for refusal in topic.refusals:
         yield from _reason(refusal, paint)
     if not steps and not topic.refusals:
@@ -116,12 +122,19 @@ def _reason(refusal: Finding, paint: Paint) -> Iterator[str]:
     yield DETAIL + f"{capital(refusal.way_out)}. {paint('dim', f'[{refusal.rule}]')}"
 
 
+def describe_refused(topic: PlannedTopic) -> str:
+    """Say what a refused topic is where that is not a change of fields: new, or to be deleted."""
+    if any(field.path == "state" for field in topic.refused_change):
+        return describe_size(topic)
+    return "new topic" if topic.before is None else ""
+
+
 def _place(topic: PlannedTopic) -> str:
     return f"{topic.location.file}:{topic.location.line}"
 
 
 def _title(head: str, name: str, what: str, place: str) -> str:
-    return f"{head} {name:<{NAME_WIDTH}} {what:<30} {place}".rstrip()
+    return f"{head} {name:<{NAME_WIDTH}} {what:<{TEXT_WIDTH}} {place}".rstrip()
 
 
 def _detail(label: str, text: str) -> str:
@@ -145,16 +158,17 @@ def _describe(step: Step, topic: PlannedTopic) -> tuple[str, str, str, str]:
 
 
 def _details(step: Step, topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:
+    listed = bool(topic.refused_change)  # every field follows with its place
     match step:
         case CreateTopic(config=config):
-            for key, value in sorted(config.items()):
+            for key, value in () if listed else sorted(config.items()):
                 yield _detail(key, describe_value(key, value))
             yield from _placement(topic, racks)
         case AddPartitions():
             yield from _placement(topic, racks)
         case AlterConfig():
             before = topic.before.config if topic.before else {}
-            yield from _config(step, before, paint)
+            yield from () if listed else _config(step, before, paint)
         case DeleteTopic():
             yield _detail("records", describe_records(topic))
         case _:

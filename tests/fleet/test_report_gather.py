@@ -137,6 +137,7 @@ def test_refusals_come_first_with_their_reasons(report: Report) -> None:
         ("partitions-never-shrink",),
     )
     assert "4 → 2 partitions" in refused.reasons[0]
+    assert refused.what == f"partitions 4 → 2 ({refused.place})"
     assert [(row.topic, row.action, row.what) for row in others] == [
         ("shop.orders", "update", "4 → 6 partitions"),
         ("shop.orders", "create", "1 partition"),

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from worlds import World, worlds
 
 from reconciler.errors import Finding, Location
-from reconciler.model import Broker, Plan, PlannedTopic, Risk, RiskNote, TopicImage
+from reconciler.model import (
+    Broker,
+    Plan,
+    PlannedTopic,
+    RefusedField,
+    Risk,
+    RiskNote,
+    TopicImage,
+)
 from reconciler.plan import fingerprint_plan, is_deletion, steps_of
 from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
 
@@ -35,6 +43,7 @@ def large_plans(draw: st.DrawFn) -> Plan:
             place = Location(f"topics/{kind}-{n % 70}.yaml", n + 1)
             note = RiskNote(risk, f"{says}{n}", n % 2 == 0)
             refusal = Finding(RULES[n % 3], f"{says}{n}", says, place)
+            field = RefusedField("config.k", "1", value, place)
             topics.append(
                 PlannedTopic(
                     f"{stem}-{kind}-{n}",
@@ -43,6 +52,7 @@ def large_plans(draw: st.DrawFn) -> Plan:
                     before if refused else after,
                     (note,) if risky else (),
                     (refusal,) if refused else (),
+                    refused_change=(field,) if refused else (),
                 )
             )
     strangers = tuple(f"stranger-{n}" for n in range(draw(st.sampled_from((0, 10, 5_000)))))

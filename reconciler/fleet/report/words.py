@@ -37,8 +37,17 @@ def say_share(part: int, whole: int) -> str:
 
 
 def describe_change(row: Mapping[str, Any]) -> str:
-    """Say what a row of `changes` changes: partitions, replicas, configs."""
+    """Say what a row of `changes` changes, or would change: partitions, replicas, configs."""
+    if refused := row["refused_change"]:
+        return ", ".join(map(_say_refused, refused))
     return ", ".join(_list_differences(row)) or ", ".join(row["steps"] or ())
+
+
+def _say_refused(field: Mapping[str, Any]) -> str:
+    before = "not set" if field["before"] is None else field["before"]
+    after = "not set" if field["after"] is None else field["after"]
+    name = field["path"].removeprefix("config.")
+    return f"{name} {before} → {after} ({field['file']}:{field['line']})"
 
 
 def _list_differences(row: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from reconciler.model import Risk
 from reconciler.plan.markdown.folding import Section, Telling
 from reconciler.plan.markdown.marks import code, folded, prose
 from reconciler.plan.markdown.names import group_names
+from reconciler.plan.refused import describe_field, locate_field, name_field
 from reconciler.plan.steps import is_deletion, steps_of
 from reconciler.plan.text import capital
 from reconciler.units import count
@@ -37,7 +38,7 @@ FLOOR = 24_000
 
 
 def tell_refusals(plan: Plan) -> Section:
-    """Tell what is refused, why, and the way out."""
+    """Tell what is refused field by field, why, and the way out."""
     by_rule: dict[str, list[tuple[PlannedTopic, Finding]]] = defaultdict(list)
     for topic in plan.topics:
         for refusal in topic.refusals:
@@ -49,15 +50,20 @@ def tell_refusals(plan: Plan) -> Section:
     few = sum(map(len, by_rule.values())) <= ROWS
     lines = alarm if few else f"{alarm}\n\n{_by_rule(by_rule)}"
     above = f"{alarm}\n\n{_by_rule(by_rule)}"
+    fields = any(topic.refused_change for topic in plan.topics if topic.refusals)
+    beyond, changes = (" and change", f"the changes of {topics}") if fields else ("", "")
     named = (
-        Telling(f"{above}\n\n{folded(topics, _by_reason(by_rule))}"),
-        Telling(f"{above}\n\n{folded(topics, _name_all(by_rule))}", f"each reason of {topics}"),
+        Telling(f"{above}\n\n{folded(topics, _by_reason(by_rule))}", changes),
+        Telling(
+            f"{above}\n\n{folded(topics, _name_all(by_rule))}", f"each reason{beyond} of {topics}"
+        ),
     )
     counted = Telling(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}")
     return Section(
         _pick_floor(named, counted),
         (
             lambda: Telling(f"{lines}\n\n{_fold_many(_table(plan), topics, few=few)}"),
+            lambda: Telling(f"{above}\n\n{folded(topics, _by_change(plan))}"),
             lambda: named[0],
             lambda: named[1],
             lambda: Telling(above, f"most names of {topics}"),
@@ -98,14 +104,40 @@ def _alarm(plan: Plan) -> str:
 
 
 def _table(plan: Plan) -> str:
-    lines = ["| Refused | Why | Way out | Spec |", "|:--|:--|:--|:--|"]
+    lines = ["| Refused | Change | Why | Way out | Spec |", "|:--|:--|:--|:--|:--|"]
     for topic in plan.topics:
+        change = _change(topic, "<br>")
         for refusal in topic.refusals:
             why = f"{prose(capital(refusal.what))}. {code(refusal.rule)}"
             place = code(f"{topic.location.file}:{topic.location.line}")
             out = f"{prose(capital(refusal.way_out))}." if refusal.way_out else ""
-            lines.append(f"| {code(topic.name)} | {why} | {out} | {place} |")
+            lines.append(f"| {code(topic.name)} | {change} | {why} | {out} | {place} |")
+            change = ""  # told once a topic
     return "\n".join(lines)
+
+
+def _change(topic: PlannedTopic, between: str) -> str:
+    """Tell every field of a refused change from → to, each with the line that asks for it."""
+    return between.join(
+        f"{code(name_field(field))} {prose(describe_field(field))} {code(locate_field(field))}"
+        for field in topic.refused_change
+    )
+
+
+def _by_change(plan: Plan) -> str:
+    """Tell each change and its reasons once, with the names of all whom it concerns."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for topic in plan.topics:
+        if topic.refusals:
+            reasons = " ".join(map(_reason, topic.refusals))
+            change = _change(topic, ", ")
+            names[f"{change}. {reasons}" if change else reasons].append(topic.name)
+    return "\n".join(f"- {says} {group_names(some)}" for says, some in names.items())
+
+
+def _reason(refusal: Finding) -> str:
+    out = f" {prose(capital(refusal.way_out))}." if refusal.way_out else ""
+    return f"{code(refusal.rule)}: {prose(refusal.what)}.{out}"
 
 
 def _by_rule(by_rule: Refused, most: int | None = EXAMPLES) -> str:

@@ -10,6 +10,7 @@ from reconciler.plan.explain import lay_out_topic, render_layout
 from reconciler.plan.markdown.changes import SIGNS, verb_of
 from reconciler.plan.markdown.folding import Telling, size_of
 from reconciler.plan.markdown.marks import code_in_html, fence, folded, prose
+from reconciler.plan.refused import describe_refused_fields
 from reconciler.plan.steps import steps_of
 from reconciler.plan.text import capital, describe_placement, group_racks
 from reconciler.units import count, describe_value
@@ -88,7 +89,9 @@ def _block(topic: PlannedTopic, racks: Racks, plan: Plan | None = None) -> str:
     steps = steps_of(topic)
     verbs = ", ".join(f"{SIGNS[verb_of(step)]} {verb_of(step)}" for step in steps)
     parts = []
-    if configs := "\n".join(line for step in steps for line in _configs(step, topic)):
+    if topic.refused_change:  # with the whole plan, so that each field has its place
+        parts.append(fence("\n".join(describe_refused_fields(topic)), "text"))
+    elif configs := "\n".join(line for step in steps for line in _configs(step, topic)):
         parts.append(fence(configs, "diff"))
     if _places(topic) and (placement := describe_placement(topic, racks)):
         parts.append(f"{capital(prose(placement))}.")

@@ -170,6 +170,8 @@ def test_a_refusal_tells_what_and_the_way_out() -> None:
     assert block(spec(partitions=8), cluster(topic("1 " * 12))) == [
         "x refuse  shop.orders                                                      "
         " topics/shop.yaml:3",
+        "            partitions                       12 → 8                        "
+        " topics/shop.yaml:3",
         "            12 → 8 partitions: Kafka cannot remove partitions.",
         "            Put 12 back, or create a new topic and move its producers and consumers. "
         "[partitions-never-shrink]",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from shorthand import brokers
 
 from reconciler.errors import Finding, Location
-from reconciler.model import Plan, PlannedTopic, Risk, RiskNote, TopicImage
+from reconciler.model import Plan, PlannedTopic, RefusedField, Risk, RiskNote, TopicImage
 from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
 from reconciler.plan.markdown.marks import prose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 SIX = brokers("a", "a", "b", "b", "c", "c")
 
@@ -145,6 +145,42 @@ def test_two_thousand_refusals_are_told_by_reason() -> None:
     text = render_markdown(made)
     assert len(text.encode()) <= COMMENT_LIMIT
     assert find_untold(made, text) == []
+
+
+def lower_retention(value: Callable[[int], str]) -> Plan:
+    """Return a plan that refuses to lower the retention of 2,000 topics to these values."""
+    before = TopicImage("id", ((1, 2, 3),) * 6, {"retention.ms": "604800000"})
+    default = Location("topics/clusters.yaml", 3)
+    topics = [
+        PlannedTopic(
+            f"team-{n % 40:02}.events-{n:04}",
+            Location("topics/all.yaml", n + 1),
+            before,
+            before,
+            refusals=(Finding("risk-not-acknowledged", "old records are deleted", "say so"),),
+            refused_change=(RefusedField("config.retention.ms", "604800000", value(n), default),),
+        )
+        for n in range(2_000)
+    ]
+    return Plan("prod", None, SIX, tuple(topics))
+
+
+def test_one_default_that_2000_topics_refuse_is_shown_once_with_every_name() -> None:
+    made = lower_retention(lambda _: "86400000")
+    text = render_markdown(made)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert find_untold(made, text) == []
+    says = "`retention.ms` 7d (604800000) → 1d (86400000) `topics/clusters.yaml:3`"
+    assert text.count(says) == 1
+    assert "Left out" not in text
+
+
+def test_changes_that_do_not_fit_are_named_as_left_out() -> None:
+    made = lower_retention(str)
+    text = render_markdown(made)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert find_untold(made, text) == []
+    assert "**Left out to fit:** the changes of 2,000 refused topics." in text
 
 
 def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
