@@ -79,8 +79,9 @@ def _legend(matrix: Matrix, *, by_broker: bool) -> str:
         says.append("+ new")
     if len(matrix.rows) > ROWS:
         says.append("4L 9F: so many of each in a block of partitions")
-    if by_broker and any(column.idle for column in matrix.columns):
-        says.append("(6) takes nothing new")
+    idle = [broker_name(column) for column in matrix.columns if column.idle]
+    if by_broker and idle:
+        says.append(f"{', '.join(idle)} {'takes' if len(idle) == 1 else 'take'} nothing new")
     return " · ".join(says)
 
 

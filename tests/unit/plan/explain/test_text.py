@@ -95,7 +95,7 @@ def test_brokers_that_take_nothing_stand_in_brackets_and_are_told() -> None:
     nodes = (*brokers("a", "b"), Broker(3, "c", alive=False), Broker(4, "c"))
     idle = matrix("1,3 2,3 3,9", "1,2", nodes, excluded=[4])
     (_, legend), table, _, reasons = paragraphs(render_matrix(idle))
-    assert legend == "L leader · F follower · + new · (6) takes nothing new"
+    assert legend == "L leader · F follower · + new · (3), (4), (9) take nothing new"
     assert table[:2] == [
         "                     a   │   b   │    c     │ gone",
         "broker                 1 │     2 │ (3)  (4) │  (9)",
@@ -107,6 +107,12 @@ def test_brokers_that_take_nothing_stand_in_brackets_and_are_told() -> None:
         "Broker 9 is gone and takes nothing new; 1 replica of this topic stays there.",
         "Evenness is that of the other brokers.",
     ]
+
+
+def test_the_legend_names_the_broker_that_takes_nothing() -> None:
+    nodes = (*brokers("a", "b"), Broker(3, "c", alive=False))
+    (_, legend), *_ = paragraphs(render_matrix(matrix("1,3", "1,2", nodes)))
+    assert legend.endswith(" · (3) takes nothing new")
 
 
 def test_a_refused_topic_tells_why_nothing_is_placed() -> None:
