@@ -310,16 +310,21 @@ class LevelResult:
 
 
 class AnswerKind(StrEnum):
-    """What a broker said to one item of a request."""
+    """What a broker said to one item of a request.
+
+    NOT_DONE: it was certainly not carried out, and may be sent again. LOST: nobody knows whether
+    it was, or will be.
+    """
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
+    NOT_DONE = "not done"
     LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A broker's answer for one topic: LOST when nobody knows whether it was done."""
+    """A broker's answer for one topic."""
 
     kind: AnswerKind
     error: str = ""
@@ -330,12 +335,17 @@ class Answer:
 
 
 class OutcomeKind(StrEnum):
-    """How a topic of a plan fared."""
+    """How a topic of a plan fared.
+
+    What HALF_DONE and FAILED miss was not done and will not be. UNKNOWN: a request got no answer,
+    and what it asks for is not seen; the brokers may still carry it out.
+    """
 
     DONE = "done"
     ALREADY_DONE = "already done"
     HALF_DONE = "half done"
     FAILED = "failed"
+    UNKNOWN = "unknown"
     NOT_ATTEMPTED = "not attempted"
     REFUSED = "refused"
 

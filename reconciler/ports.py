@@ -60,8 +60,8 @@ class ClusterWriter(Protocol):
     """Sends one request a call: the caller keeps within the controller's record limit.
 
     Each method returns an answer for every step, by topic, and raises nothing for a topic's sake:
-    a time-out or a lost connection is an answer of kind LOST. With `validate_only` the broker
-    checks and changes nothing.
+    a time-out or a lost connection is an answer of kind LOST, or NOT_DONE where nothing was sent.
+    With `validate_only` the broker checks and changes nothing.
     """
 
     def create_topics(

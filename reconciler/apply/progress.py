@@ -36,12 +36,14 @@ CONTRADICTIONS: Mapping[type[Step], str] = MappingProxyType(
 """Refusals that say a step is done already, by a request whose answer was lost."""
 
 UNSEEN = "accepted; not every broker was seen to show it"
+REPEAT = "the brokers may still carry it out: run the same command again"
 
 
 @dataclass(slots=True)
 class Progress:
     """One topic: the steps still to do, whether any was sent, its last answer, its failure.
 
+    `unanswered` counts the requests for the first step that the brokers may still carry out.
     `believed` is a refusal that was taken to say that a step is done; the brokers have to show it.
     `held_back` says why its steps were not sent after all.
     """
@@ -49,6 +51,7 @@ class Progress:
     planned: PlannedTopic
     todo: list[Step]
     sent: bool = False
+    unanswered: int = 0
     answer: Answer | None = None
     failure: Answer | None = None
     believed: Answer | None = None
@@ -58,14 +61,17 @@ class Progress:
     def send(self) -> None:
         """Note that a step is on its way: from here on it may be done."""
         self.sent = True
+        self.unanswered += 1
         self.answer = None
 
     def take(self, answer: Answer) -> None:
         """Record the answer to the part of the first step that one request can take."""
         self.answer = answer
+        if answer.kind is not AnswerKind.LOST:
+            self.unanswered = max(0, self.unanswered - 1)
         if answer.kind is AnswerKind.ACCEPTED:
             rest = split_step(self.todo[0])[1]
-            self.todo[:1] = [rest] if rest else []
+            self._go_on([rest, *self.todo[1:]] if rest else self.todo[1:])
 
     def believe(self) -> None:
         """Take a contradiction for what it says: the first step, or its part, is done."""
@@ -81,8 +87,14 @@ class Progress:
     def learn(self, steps: Iterable[Step]) -> None:
         """Take over what the brokers show to be left, unless they lag behind what they accepted."""
         left = list(steps)
-        if not self.todo or not any(_comes_before(step, self.todo[0]) for step in left):
-            self.todo = left
+        lags = self.todo and any(_comes_before(step, self.todo[0]) for step in left)
+        if left != self.todo and not lags:
+            self._go_on(left)
+
+    def _go_on(self, todo: list[Step]) -> None:
+        """Leave the first step behind: whatever of it is on its way changes nothing any more."""
+        self.todo = todo
+        self.unanswered = 0
 
     @property
     def in_doubt(self) -> bool:
@@ -91,9 +103,9 @@ class Progress:
 
     @property
     def worth_repeating(self) -> bool:
-        """A lost answer may be repeated; so may one that an earlier lost request contradicts."""
-        answer = self.answer
-        return answer is not None and (answer.kind is AnswerKind.LOST or self.contradicted)
+        """What was not decided may be repeated; so may what an earlier lost request contradicts."""
+        undecided = (AnswerKind.LOST, AnswerKind.NOT_DONE)
+        return bool(self.answer and self.answer.kind in undecided) or self.contradicted
 
     @property
     def contradicted(self) -> bool:
@@ -128,28 +140,25 @@ def conclude(topic: Progress, left: Remaining | None, stopped: str) -> Outcome:
     `left` is None where the cluster cannot be asked; `stopped` says what ended the run early.
     """
     name = topic.planned.name
-    if topic.shown:
+    if topic.shown or (topic.sent and left and left.is_done):
         return Outcome(name, OutcomeKind.DONE)
     if not topic.sent:
         return _conclude_unsent(topic, stopped)
+    is_open = bool(topic.unanswered or topic.believed)
     if left and left.moved:
-        return Outcome(name, OutcomeKind.FAILED, left.moved[0].what, left.moved[0].rule)
-    if not topic.failure and not topic.todo and not topic.believed:
+        kind = OutcomeKind.UNKNOWN if is_open else OutcomeKind.FAILED
+        return Outcome(name, kind, left.moved[0].what, left.moved[0].rule)
+    if not topic.failure and not topic.todo and not is_open:
         return Outcome(name, OutcomeKind.DONE, UNSEEN)
+    if left:
+        topic.learn(left.steps)
+    missing = "; ".join(map(describe_step, topic.todo))
     reason = _reason(topic, stopped)
-    if left is None:
-        unknown = "nobody can say how much of it is done; apply it again when brokers answer"
-        return Outcome(name, OutcomeKind.FAILED, f"{reason}; {unknown}")
-    return _conclude_seen(topic, left, reason)
-
-
-def _conclude_seen(topic: Progress, left: Remaining, reason: str) -> Outcome:
-    name = topic.planned.name
-    if left.is_done:
-        return Outcome(name, OutcomeKind.DONE)
-    if left.steps == steps_of(topic.planned):
+    if is_open:
+        seen = f"not seen: {missing}" if left else "no broker answers to look it up"
+        return Outcome(name, OutcomeKind.UNKNOWN, f"{reason}; {seen}; {REPEAT}")
+    if tuple(topic.todo) == steps_of(topic.planned):
         return Outcome(name, OutcomeKind.FAILED, reason)
-    missing = "; ".join(map(describe_step, left.steps))
     return Outcome(name, OutcomeKind.HALF_DONE, f"{reason}; missing: {missing}")
 
 
@@ -165,10 +174,13 @@ def _conclude_unsent(topic: Progress, stopped: str) -> Outcome:
 def _reason(topic: Progress, stopped: str) -> str:
     failure = topic.failure or topic.believed
     if failure is None:
-        return stopped if topic.answer else f"{stopped} before an answer came"
+        return f"{stopped} before an answer came" if topic.unanswered else stopped
     if failure.kind is AnswerKind.LOST:
         return f"no answer came: {failure.text}"
-    return f"the brokers refuse it: {failure.text}"
+    refused = failure.kind is AnswerKind.REFUSED
+    said = "the brokers refuse it" if refused else "it was not carried out"
+    earlier = "; an earlier request got no answer" if topic.unanswered else ""
+    return f"{said}: {failure.text}{earlier}"
 
 
 def describe_step(step: Step) -> str:

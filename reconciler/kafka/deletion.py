@@ -36,6 +36,7 @@ def delete_by_id(
     """
     from kafka.errors import KafkaError as ClientError
 
+    sent = False
     try:
         described = connection.ask(
             lambda client: client.describe_cluster(request_timeout=REQUEST_S).result(),
@@ -45,13 +46,15 @@ def delete_by_id(
             if validate_only:
                 return _answer_all(steps, Answer(AnswerKind.ACCEPTED))
             ids = [read_id(step.topic_id) for step in steps]
+            sent = True
             told = client.delete_topics(ids, raise_errors=False)["topics"]
     except UntranslatableError as error:
         text = f"topics are deleted by their ids, with a client of its own: {error}"
         return _answer_all(steps, Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", text))
     except (ClusterError, ClientError, OSError, ValueError, RuntimeError) as error:
         text = f"{type(error).__name__}: {error}"
-        return _answer_all(steps, Answer(AnswerKind.LOST, "CONNECTION_LOST", text))
+        kind = AnswerKind.LOST if sent else AnswerKind.NOT_DONE
+        return _answer_all(steps, Answer(kind, "CONNECTION_LOST", text))
     return _read_answers(steps, told)
 
 

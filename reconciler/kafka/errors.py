@@ -77,7 +77,7 @@ def name_error(error: KafkaError) -> str:
 
 
 def leaves_open(error: KafkaError) -> bool:
-    """Tell whether nobody knows if a request with this error was done."""
+    """Say whether a request with this error may be sent again: nothing is decided by it."""
     code = error.code()
     return code in _UNDECIDED or (code < 0 and code not in _NEVER_SENT)
 
@@ -95,8 +95,13 @@ def read_answer(exception: BaseException | None) -> Answer:
     if exception is None:
         return Answer(AnswerKind.ACCEPTED)
     error = error_of(exception)
-    kind = AnswerKind.LOST if leaves_open(error) else AnswerKind.REFUSED
-    return Answer(kind, name_error(error), error.str())
+    return Answer(_judge(error), name_error(error), error.str())
+
+
+def _judge(error: KafkaError) -> AnswerKind:
+    if error.code() == KafkaError.THROTTLING_QUOTA_EXCEEDED:  # answered before anything is done
+        return AnswerKind.NOT_DONE
+    return AnswerKind.LOST if leaves_open(error) else AnswerKind.REFUSED
 
 
 def refuse_request(error: KafkaError, what: str) -> ClusterError:

@@ -99,14 +99,14 @@ class KafkaWriter:
     def _request(
         self, steps: Sequence[S], send: Callable[[AdminClient], Mapping[str, Future[Any]]]
     ) -> Mapping[str, Answer]:
-        """Send one request and read every answer; what could not be sent is lost as well."""
+        """Send one request and read every answer."""
         if not steps:
             return {}
         try:
             client = self._connection.client()
             asked = send(client)
-        except ClusterError as error:
-            return _answer_all(steps, AnswerKind.LOST, "CONNECTION_LOST", str(error))
+        except ClusterError as error:  # there is no connection to send it on
+            return _answer_all(steps, AnswerKind.NOT_DONE, "CONNECTION_LOST", str(error))
         except (KafkaException, ValueError, TypeError) as error:
             return _answer_all(steps, AnswerKind.REFUSED, "INVALID_REQUEST", str(error))
         wait(asked.values())

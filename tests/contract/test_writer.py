@@ -145,10 +145,10 @@ class TestConfigs:
 
 
 class TestLost:
-    def test_no_connection_is_a_lost_answer(self) -> None:
+    def test_without_a_connection_nothing_is_done(self) -> None:
         connection = connect(ClusterEntry("lab", HERE), bootstrap_servers="127.0.0.1:9")
         answer = KafkaWriter(connection).create_topics([CreateTopic("t", ((1,),), {})])["t"]
-        assert answer.kind is AnswerKind.LOST
+        assert answer.kind is AnswerKind.NOT_DONE
         assert "127.0.0.1:9 refuses the connection" in answer.text
 
     def test_a_value_that_cannot_travel_cuts_the_connection(

@@ -88,7 +88,7 @@ class Shell:
 
 def told(out: str) -> dict[str, str]:
     """Return the outcomes that were printed below the plan, by the last part of the name."""
-    kinds = ("already done", "done", "half done", "failed", "not attempted", "refused")
+    kinds = ("already done", "done", "half done", "failed", "unknown", "not attempted", "refused")
     found = {}
     for line in out.splitlines():
         kind = next((kind for kind in kinds if line.startswith(f"{kind:<13} ")), None)

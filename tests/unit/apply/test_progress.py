@@ -28,6 +28,8 @@ from reconciler.plan import steps_of
 YES = Answer(AnswerKind.ACCEPTED)
 NO = Answer(AnswerKind.REFUSED, "POLICY_VIOLATION", "too many partitions")
 LOST = Answer(AnswerKind.LOST, "_TIMED_OUT", "timed out")
+NOT_DONE = Answer(AnswerKind.NOT_DONE, "THROTTLING_QUOTA_EXCEEDED", "too fast")
+MAYBE = "the brokers may still carry it out: run the same command again"
 CREATE = PlannedTopic("t", HERE, None, TopicImage(None, rows("1 2"), {}))
 GROW = PlannedTopic(
     "t", HERE, TopicImage("id", rows("1"), {}), TopicImage("id", rows("1 2 3"), {"flush.ms": "1"})
@@ -37,8 +39,9 @@ ADD, ALTER = steps_of(GROW)
 
 def progress(planned: PlannedTopic = GROW, *answers: Answer) -> Progress:
     """Return the progress of a topic after some answers."""
-    topic = Progress(planned, list(steps_of(planned)), sent=bool(answers))
+    topic = Progress(planned, list(steps_of(planned)))
     for answer in answers:
+        topic.send()
         topic.take(answer)
     return topic
 
@@ -83,6 +86,7 @@ NO_INCREASE = Answer(AnswerKind.REFUSED, "INVALID_PARTITIONS", "no increase")
         (GROW, YES, False),
         (GROW, NO, False),
         (GROW, LOST, True),
+        (GROW, NOT_DONE, True),
         (CREATE, EXISTS, True),
         (GROW, NO_INCREASE, True),
         (CREATE, NO_INCREASE, False),
@@ -142,12 +146,12 @@ def test_what_was_accepted_and_not_seen_everywhere_is_done_with_a_word() -> None
     )
 
 
-def test_what_was_believed_to_be_there_and_is_not_has_failed() -> None:
+def test_what_was_believed_to_be_there_and_is_not_seen_is_unknown() -> None:
     topic = progress(CREATE, EXISTS)
     topic.believe()
     assert outcome(topic, *steps_of(CREATE)) == (
-        OutcomeKind.FAILED,
-        "the brokers refuse it: it exists",
+        OutcomeKind.UNKNOWN,
+        f"the brokers refuse it: it exists; not seen: the topic; {MAYBE}",
     )
     assert outcome(topic) == (OutcomeKind.DONE, "")
 
@@ -168,21 +172,63 @@ def test_a_lost_answer_to_something_done_is_done() -> None:
     assert outcome(topic) == (OutcomeKind.DONE, "")
 
 
-def test_a_creation_of_which_nothing_is_there_has_failed() -> None:
+def test_a_request_without_an_answer_is_unknown_while_nothing_of_it_is_there() -> None:
+    """A controller that was frozen may carry it out after the report."""
     topic = progress(CREATE, LOST)
     topic.failure = LOST
     assert outcome(topic, *steps_of(CREATE)) == (
-        OutcomeKind.FAILED,
-        "no answer came: timed out",
+        OutcomeKind.UNKNOWN,
+        f"no answer came: timed out; not seen: the topic; {MAYBE}",
     )
 
 
-def test_a_creation_that_stopped_half_way_says_what_is_missing() -> None:
-    topic = progress(CREATE, LOST)
+def test_a_clear_refusal_does_not_decide_an_earlier_request_without_an_answer() -> None:
+    topic = progress(CREATE, LOST, NO)
+    topic.failure = NO
+    assert outcome(topic, *steps_of(CREATE)) == (
+        OutcomeKind.UNKNOWN,
+        "the brokers refuse it: too many partitions; an earlier request got no answer; "
+        f"not seen: the topic; {MAYBE}",
+    )
+
+
+def test_a_request_that_was_not_carried_out_has_failed() -> None:
+    topic = progress(CREATE, NOT_DONE)
+    topic.failure = NOT_DONE
+    assert outcome(topic, *steps_of(CREATE)) == (
+        OutcomeKind.FAILED,
+        "it was not carried out: too fast",
+    )
+
+
+def test_an_unanswered_second_step_is_unknown_although_the_first_is_done() -> None:
+    topic = progress(GROW, YES, LOST)
     topic.failure = LOST
-    assert outcome(topic, AddPartitions("t", 1, rows("2"))) == (
+    assert outcome(topic, ALTER) == (
+        OutcomeKind.UNKNOWN,
+        f"no answer came: timed out; not seen: flush.ms; {MAYBE}",
+    )
+
+
+def test_what_somebody_else_changed_under_an_unanswered_request_is_unknown() -> None:
+    moved = Finding("plan-stale", "t: flush.ms: 1 → 2 since the plan was made")
+    topic = progress(GROW, YES, LOST)
+    topic.failure = LOST
+    found = conclude(topic, Remaining(moved=(moved,)), "")
+    assert found == Outcome("t", OutcomeKind.UNKNOWN, moved.what, "plan-stale")
+
+
+def test_a_creation_that_stopped_between_two_requests_says_what_is_missing() -> None:
+    topic = progress(MANY, YES)
+    assert outcome(topic, REST) == (OutcomeKind.HALF_DONE, "interrupted; missing: partition 5000")
+
+
+def test_what_the_brokers_accepted_counts_although_they_lag() -> None:
+    topic = progress(GROW, YES, NO)
+    topic.failure = NO
+    assert outcome(topic, ADD, ALTER) == (
         OutcomeKind.HALF_DONE,
-        "no answer came: timed out; missing: partition 1",
+        "the brokers refuse it: too many partitions; missing: flush.ms",
     )
 
 
@@ -211,24 +257,32 @@ def test_an_interrupt_between_two_steps_leaves_half() -> None:
     )
 
 
-def test_an_interrupt_before_the_answer_says_so() -> None:
+def test_an_interrupt_before_the_answer_is_unknown() -> None:
     topic = progress(CREATE)
-    topic.sent = True
+    topic.send()
     assert outcome(topic, *steps_of(CREATE)) == (
-        OutcomeKind.FAILED,
-        "interrupted before an answer came",
+        OutcomeKind.UNKNOWN,
+        f"interrupted before an answer came; not seen: the topic; {MAYBE}",
     )
 
 
-def test_what_nobody_can_look_at_is_not_called_done() -> None:
+def test_what_nobody_can_look_at_is_unknown() -> None:
     topic = progress(GROW, LOST)
     topic.failure = LOST
     assert conclude(topic, None, "") == Outcome(
         "t",
-        OutcomeKind.FAILED,
-        "no answer came: timed out; nobody can say how much of it is done; "
-        "apply it again when brokers answer",
+        OutcomeKind.UNKNOWN,
+        f"no answer came: timed out; no broker answers to look it up; {MAYBE}",
     )
+
+
+def test_what_the_controller_answered_is_known_though_nobody_can_look() -> None:
+    topic = progress(GROW, YES, NO)
+    topic.failure = NO
+    assert conclude(topic, None, "").kind is OutcomeKind.HALF_DONE
+    topic = progress(GROW, NO)
+    topic.failure = NO
+    assert conclude(topic, None, "").kind is OutcomeKind.FAILED
 
 
 def test_what_was_accepted_is_done_though_nobody_can_look() -> None:

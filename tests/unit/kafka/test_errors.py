@@ -18,7 +18,6 @@ LOST = [
     KafkaError.NOT_CONTROLLER,
     KafkaError.NETWORK_EXCEPTION,
     KafkaError.BROKER_NOT_AVAILABLE,
-    KafkaError.THROTTLING_QUOTA_EXCEEDED,
 ]
 REFUSED = [
     KafkaError.TOPIC_ALREADY_EXISTS,
@@ -35,6 +34,12 @@ REFUSED = [
 def test_what_says_nothing_of_the_request_is_lost(code: int) -> None:
     assert leaves_open(KafkaError(code))
     assert read_answer(KafkaException(KafkaError(code))).kind is AnswerKind.LOST
+
+
+def test_what_a_quota_holds_back_is_not_done_and_may_be_sent_again() -> None:
+    error = KafkaError(KafkaError.THROTTLING_QUOTA_EXCEEDED)
+    assert leaves_open(error)
+    assert read_answer(KafkaException(error)).kind is AnswerKind.NOT_DONE
 
 
 @pytest.mark.parametrize("code", REFUSED)
