@@ -1,7 +1,8 @@
 """What is left to do of a planned topic, seen from its live state: nothing, some, or it moved.
 
 One function answers four questions: is the plan stale, was it applied before, how far did a lost
-or failed request get, and does a broker show the result yet.
+or failed request get, and does a broker show the result yet. Only a state that apply itself passes
+through is continued: in any other one somebody else changed what the plan rests on.
 """
 
 from __future__ import annotations
@@ -9,16 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.apply.batches import split_step
 from reconciler.diff import managed_overrides
 from reconciler.errors import Finding
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic
-from reconciler.plan import alter_config, is_deletion, steps_of
+from reconciler.model import EMPTY, AddPartitions, AlterConfig, CreateTopic
+from reconciler.plan import is_deletion, steps_of
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from reconciler.model import PlannedTopic, Step, TopicImage, TopicState
+    from reconciler.model import Assignment, PlannedTopic, Step, TopicImage, TopicState
+
+MOST_ROWS = 3
+"""Partitions on other brokers that are named; of more, the number is said."""
+
+SINCE = "since the plan was made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,15 @@ class Remaining:
         return not self.steps and not self.moved
 
 
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """A state that apply passes through, and the steps that are left from there."""
+
+    rows: Assignment
+    config: Mapping[str, str]
+    left: tuple[Step, ...]
+
+
 def find_remaining(
     topic: PlannedTopic, live: TopicState | None, *, with_config: bool = True
 ) -> Remaining:
@@ -46,17 +62,18 @@ def find_remaining(
     if not steps_of(topic) or topic.after is None:
         return Remaining()
     if live is None:
-        return _missing(topic, topic.after)
-    before = topic.before
-    steps: list[Step] = []
-    moved: list[Finding] = []
-    if len(topic.after.assignment) > (len(before.assignment) if before else 0):
-        moved += _moved_rows(topic, topic.after, live)
-        steps += _missing_rows(topic, topic.after, live)
-    if with_config:
-        moved += _moved_keys(topic, topic.after, live)
-        steps += _missing_keys(topic, topic.after, live)
-    return Remaining((), tuple(moved)) if moved else Remaining(tuple(steps))
+        return _missing(topic)
+    now = _pick_keys(topic, managed_overrides(live))
+    stages = list(_list_stages(topic))
+    # From the end, since a view without configs does not tell the last stages apart.
+    for stage in reversed(stages):
+        same_rows = stage.rows == live.assignment or not _has_more_rows(topic)
+        if same_rows and (stage.config == now or not with_config):
+            return Remaining(stage.left)
+    counts = {len(stage.rows) for stage in stages}
+    moved = list(_name_moved_rows(topic, topic.after, live, counts))
+    moved += _name_moved_keys(topic, now) if with_config else ()
+    return Remaining(moved=tuple(moved))
 
 
 def find_in_views(
@@ -84,69 +101,93 @@ def _undeleted(topic: PlannedTopic, live: TopicState | None) -> Remaining:
     if live is None:
         return Remaining()
     if len(live.assignment) != then:
-        found = count(len(live.assignment), "partition")
-        return _moved(topic, f"it has {found}, not {then} as planned on")
+        found = len(live.assignment)
+        return Remaining(moved=(_moved(topic, f"partitions: {then} → {found} {SINCE}"),))
     return Remaining(steps_of(topic))
 
 
-def _missing(topic: PlannedTopic, after: TopicImage) -> Remaining:
+def _missing(topic: PlannedTopic) -> Remaining:
     if topic.before is None:
-        return Remaining((CreateTopic(topic.name, after.assignment, after.config),))
-    return _moved(topic, "it was deleted since the plan was made")
+        return Remaining(steps_of(topic))
+    return Remaining(moved=(_moved(topic, f"it was deleted {SINCE}"),))
 
 
-def _moved(topic: PlannedTopic, what: str) -> Remaining:
-    return Remaining(moved=(_finding(topic, what),))
+def _list_stages(topic: PlannedTopic) -> Iterator[_Stage]:
+    """List the states that apply passes through, from before its first request to the end."""
+    before = topic.before
+    rows = before.assignment if before else ()
+    config = _pick_keys(topic, before.config if before else EMPTY)
+    todo = list(steps_of(topic))
+    if before:
+        yield _Stage(rows, config, tuple(todo))
+    while todo:
+        part, rest = split_step(todo[0])
+        todo[:1] = [rest] if rest else []
+        match part:
+            case CreateTopic(assignment=created, config=brought):
+                rows, config = created, brought
+            case AddPartitions(added=added):
+                rows = (*rows, *added)
+            case AlterConfig():
+                config = {k: v for k, v in {**config, **part.set}.items() if k not in part.unset}
+            case _:
+                pass
+        yield _Stage(rows, config, tuple(todo))
 
 
-def _finding(topic: PlannedTopic, what: str) -> Finding:
+def _has_more_rows(topic: PlannedTopic) -> bool:
+    """Say whether the plan adds partitions; if not, where they are is none of its business."""
+    return any(isinstance(step, CreateTopic | AddPartitions) for step in steps_of(topic))
+
+
+def _pick_keys(topic: PlannedTopic, config: Mapping[str, str]) -> Mapping[str, str]:
+    """Pick what the plan sets or unsets. All is picked of a topic that it creates."""
+    if topic.before is None:
+        return dict(config)
+    touched = {
+        key
+        for step in steps_of(topic)
+        if isinstance(step, AlterConfig)
+        for key in (*step.set, *step.unset)
+    }
+    return {key: value for key, value in config.items() if key in touched}
+
+
+def _moved(topic: PlannedTopic, what: str) -> Finding:
     return Finding("plan-stale", f"{topic.name}: {what}", "plan again", topic.location)
 
 
-def _moved_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Finding]:
-    rested_on = len(topic.before.assignment) if topic.before else 0
+def _name_moved_rows(
+    topic: PlannedTopic, after: TopicImage, live: TopicState, counts: set[int]
+) -> Iterator[Finding]:
+    """Name a number of partitions that apply never leaves, or partitions on other brokers."""
+    if not _has_more_rows(topic):
+        return
     planned, found = len(after.assignment), len(live.assignment)
-    if topic.before is None and live.assignment != after.assignment[:found]:
-        yield _finding(topic, f"it was created otherwise, with {count(found, 'partition')}")
-    elif not rested_on <= found <= planned:
-        yield _finding(topic, f"it has {count(found, 'partition')}, not {rested_on} as planned on")
-    else:
-        for number, (wanted, row) in enumerate(
-            zip(after.assignment, live.assignment, strict=False)
-        ):
-            if wanted != row:
-                what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
-                yield _finding(topic, what)
+    if found not in counts:
+        then = len(topic.before.assignment) if topic.before else 0
+        what = f"partitions: {then} → {found} {SINCE} (planned: {planned})"
+        created = f"it was created {SINCE} with {count(found, 'partition')} (planned: {planned})"
+        yield _moved(topic, what if topic.before else created)
+        return
+    pairs = enumerate(zip(after.assignment, live.assignment, strict=False))
+    others = [(number, *pair) for number, pair in pairs if pair[0] != pair[1]]
+    for number, wanted, row in others[:MOST_ROWS]:
+        what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"
+        yield _moved(topic, what)
+    if len(others) > MOST_ROWS:
+        more = count(len(others) - MOST_ROWS, "more partition")
+        yield _moved(topic, f"{more} on other brokers than planned")
 
 
-def _missing_rows(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Step]:
-    first = len(live.assignment)
-    if first < len(after.assignment):
-        yield AddPartitions(topic.name, first, after.assignment[first:])
-
-
-def _moved_keys(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Finding]:
-    before = topic.before.config if topic.before else after.config
-    now = managed_overrides(live)
-    for key in sorted(_touched(topic, after)):
-        if now.get(key) not in (before.get(key), after.config.get(key)):
-            found, then = now.get(key, "not set"), before.get(key, "not set")
-            past = f"and was {then} when the plan was made" if topic.before else f"not {then}"
-            yield _finding(topic, f"{key} is {found}, {past}")
-
-
-def _missing_keys(topic: PlannedTopic, after: TopicImage, live: TopicState) -> Iterator[Step]:
-    touched = _touched(topic, after)
-    now = {key: value for key, value in managed_overrides(live).items() if key in touched}
-    wanted = {key: value for key, value in after.config.items() if key in touched}
-    change = alter_config(topic.name, now, wanted)
-    if change.set or change.unset:
-        yield change
-
-
-def _touched(topic: PlannedTopic, after: TopicImage) -> frozenset[str]:
-    """Return the keys that the plan sets or unsets; other overrides are none of its business."""
-    if topic.before is None:
-        return frozenset(after.config)
-    change: AlterConfig = alter_config(topic.name, topic.before.config, after.config)
-    return frozenset(change.set) | change.unset
+def _name_moved_keys(topic: PlannedTopic, now: Mapping[str, str]) -> Iterator[Finding]:
+    """Name each config that is not as it was, or not as it is to be created."""
+    after = _pick_keys(topic, topic.after.config if topic.after else EMPTY)
+    before = _pick_keys(topic, topic.before.config) if topic.before else after
+    for key in sorted({*before, *after, *now}):
+        then, found, wanted = (config.get(key, "not set") for config in (before, now, after))
+        if found == then:
+            continue
+        what = f"{key}: {then} → {found} {SINCE} (planned: {wanted})"
+        created = f"it was created {SINCE} with {key} {found} (planned: {wanted})"
+        yield _moved(topic, what if topic.before else created)

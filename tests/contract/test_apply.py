@@ -165,9 +165,22 @@ def test_a_topic_that_somebody_creates_otherwise_meanwhile_fails_alone(
     applied = bench.apply(bench.plan(wished, other), observe=meanwhile)
     assert outcomes(applied) == {wished.name: "failed", other.name: "done"}
     assert texts(applied)[wished.name] == (
-        f"{wished.name}: it was created otherwise, with 1 partition"
+        f"{wished.name}: it was created since the plan was made with 1 partition (planned: 3)"
     )
     assert not applied.succeeded
+
+
+def test_a_topic_that_somebody_creates_smaller_meanwhile_is_not_expanded(
+    bench: Workbench, topic_prefix: str
+) -> None:
+    wished = orders(topic_prefix)
+    plan = bench.plan(wished)
+    assert plan.topics[0].after is not None
+    rows = [list(row) for row in plan.topics[0].after.assignment[:2]]
+    smaller = NewTopic(wished.name, num_partitions=2, replica_assignment=rows)
+    applied = bench.apply(plan, observe=AfterValidation(bench, smaller))
+    assert outcomes(applied) == {wished.name: "failed"}
+    assert len(bench.topics(wished.name)[wished.name].assignment) == 2
 
 
 def test_a_topic_that_somebody_creates_just_so_meanwhile_is_done(

@@ -126,7 +126,9 @@ def test_a_topic_that_was_created_anew_just_as_it_was(stale: Stale, expansion: P
 
 def test_a_topic_that_grew_beyond_the_plan(stale: Stale, expansion: Plan) -> None:
     stale.grow(4, (3, 1), (1, 2))
-    assert stale.refusal(expansion) == stale.says("it has 4 partitions, not 2 as planned on")
+    assert stale.refusal(expansion) == stale.says(
+        "partitions: 2 → 4 since the plan was made (planned: 3)"
+    )
 
 
 def test_a_topic_that_grew_otherwise(stale: Stale, expansion: Plan) -> None:
@@ -152,7 +154,7 @@ def test_a_config_that_was_set_by_somebody_else(stale: Stale, configuration: Pla
     set_config(stale.cluster, ResourceType.TOPIC, stale.name, retention_ms="70000")
     stale.wait(lambda topic: topic is not None and topic.config.get("retention.ms") == "70000")
     assert stale.refusal(configuration) == stale.says(
-        "retention.ms is 70000, and was not set when the plan was made"
+        "retention.ms: not set → 70000 since the plan was made (planned: 60000)"
     )
 
 
@@ -160,7 +162,7 @@ def test_a_config_that_is_to_go_and_was_changed(stale: Stale, configuration: Pla
     set_config(stale.cluster, ResourceType.TOPIC, stale.name, segment_ms="8000")
     stale.wait(lambda topic: topic is not None and topic.config.get("segment.ms") == "8000")
     assert stale.refusal(configuration) == stale.says(
-        "segment.ms is 8000, and was 9000 when the plan was made"
+        "segment.ms: 9000 → 8000 since the plan was made (planned: not set)"
     )
 
 
@@ -179,13 +181,91 @@ def test_a_config_that_the_plan_does_not_speak_of_may_change(
 def test_a_new_topic_that_is_there_by_now_and_other(stale: Stale) -> None:
     plan = stale.plan(stale.wish(*PLACED, **{"retention.ms": "60000"}))
     stale.create(*PLACED, **{"retention.ms": "70000"})
-    assert stale.refusal(plan) == stale.says("retention.ms is 70000, not 60000")
+    assert stale.refusal(plan) == stale.says(
+        "it was created since the plan was made with retention.ms 70000 (planned: 60000)"
+    )
 
 
-def test_a_new_topic_that_is_there_by_now_with_fewer_partitions(stale: Stale) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_planned_create_does_not_grow_the_topic_of_another_admin(
+    stale: Stale, count: int
+) -> None:
+    """The rows that are there are those of the plan: keys would move all the same."""
     plan = stale.plan(stale.wish(*PLACED))
-    stale.create((2, 1))
-    assert stale.refusal(plan) == stale.says("it was created otherwise, with 1 partition")
+    stale.create(*PLACED[:count])
+    noun = "partition" if count == 1 else "partitions"
+    assert stale.refusal(plan) == stale.says(
+        f"it was created since the plan was made with {count} {noun} (planned: 3)"
+    )
+
+
+def test_a_new_topic_that_is_there_by_now_with_other_replicas(stale: Stale) -> None:
+    plan = stale.plan(stale.wish(*PLACED))
+    stale.create(PLACED[0], (3, 2), PLACED[2])
+    assert stale.refusal(plan) == stale.says("partition 1 is on brokers [3, 2], not [2, 3]")
+
+
+def test_a_new_topic_that_is_there_by_now_with_one_config_more(stale: Stale) -> None:
+    plan = stale.plan(stale.wish(*PLACED))
+    stale.create(*PLACED, **{"cleanup.policy": "compact"})
+    assert stale.refusal(plan) == stale.says(
+        "it was created since the plan was made with cleanup.policy compact (planned: not set)"
+    )
+
+
+def test_a_new_topic_that_is_there_by_now_just_as_planned_is_done(stale: Stale) -> None:
+    plan = stale.plan(stale.wish(*PLACED, **{"retention.ms": "60000"}))
+    stale.create(*PLACED, **{"retention.ms": "60000"})
+    assert outcomes(stale.bench.apply(plan))[stale.name] == "already done"
+
+
+def test_an_expansion_of_which_another_admin_did_a_part(stale: Stale) -> None:
+    """2 → 4 is planned and 3 are found, in the rows of the plan."""
+    stale.bench.bring(stale.wish(*PLACED[:2]))
+    plan = stale.plan(stale.wish(*PLACED, (1, 3)))
+    stale.grow(3, PLACED[2])
+    assert stale.refusal(plan) == stale.says(
+        "partitions: 2 → 3 since the plan was made (planned: 4)"
+    )
+
+
+def test_configs_of_which_another_admin_set_a_part(stale: Stale, configuration: Plan) -> None:
+    """Apply sets and unsets the configs of a topic in one request, all of them or none."""
+    set_config(stale.cluster, ResourceType.TOPIC, stale.name, retention_ms="60000")
+    stale.wait(lambda topic: topic is not None and topic.config.get("retention.ms") == "60000")
+    assert stale.refusal(configuration) == stale.says(
+        "retention.ms: not set → 60000 since the plan was made (planned: 60000)"
+    )
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_what_a_killed_run_did_of_a_change_too_large_for_one_request_is_continued(
+    stale: Stale, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """A request takes two partitions here: the first part is there, the second is not."""
+    monkeypatch.setattr("reconciler.apply.batches.MAX_RECORDS", 2)
+    rows = (*PLACED, (1, 3), (2, 1), (3, 2))
+    if before:
+        stale.bench.bring(stale.wish(*rows[:before]))
+    plan = stale.plan(stale.wish(*rows))
+    if before:
+        stale.grow(before + 2, *rows[before : before + 2])
+    else:
+        stale.create(*rows[:2])
+    assert set(outcomes(stale.bench.apply(plan)).values()) == {"done"}
+    assert stale.bench.topics(stale.name)[stale.name].assignment == rows
+
+
+def test_a_part_that_ends_elsewhere_than_a_request_is_not_continued(
+    stale: Stale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.apply.batches.MAX_RECORDS", 2)
+    rows = (*PLACED, (1, 3), (2, 1))
+    plan = stale.plan(stale.wish(*rows))
+    stale.create(*rows[:3])
+    assert stale.refusal(plan) == stale.says(
+        "it was created since the plan was made with 3 partitions (planned: 5)"
+    )
 
 
 def test_another_cluster(stale: Stale, expansion: Plan) -> None:
@@ -212,7 +292,7 @@ def test_everything_that_moved_is_said_at_once(stale: Stale) -> None:
     stale.wait(lambda topic: topic is not None and "retention.ms" in topic.config)
     assert stale.refusal(plan) == [
         *stale.says("partition 2 is on brokers [1, 3], not [3, 1]"),
-        *stale.says("retention.ms is 70000, and was not set when the plan was made"),
+        *stale.says("retention.ms: not set → 70000 since the plan was made (planned: 60000)"),
     ]
 
 

@@ -52,8 +52,8 @@ def test_a_plan_is_saved_approved_applied_and_found_done(
     code, out, err = shell.run(*saved)
     assert code == 1
     assert err == (
-        f"error: topics/old.yaml:1:8: {topic_prefix}old: it was created otherwise, "
-        "with 4 partitions; plan again [plan-stale]\n"
+        f"error: topics/old.yaml:1:8: {topic_prefix}old: it was created since "
+        "the plan was made with 4 partitions (planned: 3); plan again [plan-stale]\n"
     )
 
 

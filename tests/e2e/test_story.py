@@ -115,8 +115,8 @@ def test_the_story_of_one_change(team: Team) -> None:
     refused = team.apply_what_was_approved()
     assert refused.code == 1
     assert refused.err == (
-        "error: topics/clicks.yaml:1:8: story.clicks: retention.ms is 3600000, "
-        "and was 604800000 when the plan was made; plan again [plan-stale]\n"
+        "error: topics/clicks.yaml:1:8: story.clicks: retention.ms: 604800000 → "
+        "3600000 since the plan was made (planned: 259200000); plan again [plan-stale]\n"
     )
     assert (team.partitions("story.orders"), team.partitions("story.refunds")) == (6, 0)
     assert team.retention_ms("story.clicks") == "3600000"

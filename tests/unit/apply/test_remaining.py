@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from shorthand import HERE, rows, said, topic
 
+from reconciler.apply import batches
 from reconciler.apply.remaining import Remaining, find_in_views, find_remaining
 from reconciler.errors import Finding
 from reconciler.model import (
@@ -67,22 +68,34 @@ def test_a_topic_that_was_created_as_planned_is_done() -> None:
     assert find_remaining(CREATE, live).is_done
 
 
-def test_a_creation_that_stopped_half_way_goes_on_as_an_expansion() -> None:
+def test_a_part_of_a_creation_that_fits_one_request_has_moved() -> None:
+    assert moved(CREATE, topic("1,2", config={"flush.ms": "1"})) == [
+        "it was created since the plan was made with 1 partition (planned: 2)"
+    ]
+
+
+def test_a_creation_in_parts_goes_on_as_an_expansion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MAX_RECORDS", 1)
     live = topic("1,2", config={"flush.ms": "1"})
     assert left(CREATE, live) == (AddPartitions(NAME, 1, rows("2,3")),)
 
 
-def test_overrides_that_others_added_do_not_undo_a_creation() -> None:
+def test_an_override_that_is_not_planned_has_moved() -> None:
     live = topic("1,2 2,3", config={"flush.ms": "1", "segment.ms": "7"})
-    assert find_remaining(CREATE, live).is_done
+    assert moved(CREATE, live) == [
+        "it was created since the plan was made with segment.ms 7 (planned: not set)"
+    ]
 
 
 @pytest.mark.parametrize(
     ("live", "what"),
     [
-        ("2,1 2,3", "it was created otherwise, with 2 partitions"),
-        ("1,2 2,3 3,1", "it was created otherwise, with 3 partitions"),
-        ("3,1", "it was created otherwise, with 1 partition"),
+        ("2,1 2,3", "partition 0 is on brokers [2, 1], not [1, 2]"),
+        (
+            "1,2 2,3 3,1",
+            "it was created since the plan was made with 3 partitions (planned: 2)",
+        ),
+        ("3,1", "it was created since the plan was made with 1 partition (planned: 2)"),
     ],
 )
 def test_a_topic_that_somebody_created_otherwise_has_moved(live: str, what: str) -> None:
@@ -94,7 +107,15 @@ def test_a_topic_that_somebody_created_with_other_configs_has_moved(
     config: dict[str, str],
 ) -> None:
     (what,) = moved(CREATE, topic("1,2 2,3", config=config))
-    assert what == f"flush.ms is {config.get('flush.ms', 'not set')}, not 1"
+    found = config.get("flush.ms", "not set")
+    assert what == f"it was created since the plan was made with flush.ms {found} (planned: 1)"
+
+
+def test_of_many_partitions_elsewhere_three_are_named() -> None:
+    five = planned(None, image("1 1 1 1 1", topic_id=None))
+    *named, more = moved(five, topic("2 2 2 2 2"))
+    assert named == [f"partition {n} is on brokers [2], not [1]" for n in range(3)]
+    assert more == "2 more partitions on other brokers than planned"
 
 
 # Expanding.
@@ -104,7 +125,14 @@ def test_an_expansion_that_has_not_begun_is_left_whole() -> None:
     assert left(EXPAND, topic("1 2")) == (AddPartitions(NAME, 2, rows("3 1")),)
 
 
-def test_an_expansion_that_got_half_way_is_left_by_half() -> None:
+def test_a_part_of_an_expansion_that_fits_one_request_has_moved() -> None:
+    assert moved(EXPAND, topic("1 2 3")) == [
+        "partitions: 2 → 3 since the plan was made (planned: 4)"
+    ]
+
+
+def test_an_expansion_in_parts_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MAX_RECORDS", 1)
     assert left(EXPAND, topic("1 2 3")) == (AddPartitions(NAME, 3, rows("1")),)
 
 
@@ -112,16 +140,17 @@ def test_an_expansion_that_is_there_is_done() -> None:
     assert find_remaining(EXPAND, topic("1 2 3 1")).is_done
 
 
-@pytest.mark.parametrize(("live", "counted"), [("1", "1 partition"), ("1 2 3 1 2", "5 partitions")])
-def test_another_number_of_partitions_has_moved(live: str, counted: str) -> None:
-    assert moved(EXPAND, topic(live)) == [f"it has {counted}, not 2 as planned on"]
+@pytest.mark.parametrize(("live", "found"), [("1", 1), ("1 2 3 1 2", 5)])
+def test_another_number_of_partitions_has_moved(live: str, found: int) -> None:
+    what = f"partitions: 2 → {found} since the plan was made (planned: 4)"
+    assert moved(EXPAND, topic(live)) == [what]
 
 
 @pytest.mark.parametrize(
     ("live", "what"),
     [
         ("1 3", "partition 1 is on brokers [3], not [2]"),
-        ("1 2 2", "partition 2 is on brokers [2], not [3]"),
+        ("1 2 2 1", "partition 2 is on brokers [2], not [3]"),
     ],
 )
 def test_replicas_elsewhere_have_moved(live: str, what: str) -> None:
@@ -129,7 +158,7 @@ def test_replicas_elsewhere_have_moved(live: str, what: str) -> None:
 
 
 def test_an_expansion_does_not_care_for_configs() -> None:
-    assert left(EXPAND, topic("1 2 3", config={"flush.ms": "7"})) != ()
+    assert left(EXPAND, topic("1 2", config={"flush.ms": "7"})) != ()
 
 
 # Configs.
@@ -147,20 +176,27 @@ def test_configs_that_are_there_are_done() -> None:
     assert find_remaining(CONFIG, live).is_done
 
 
-def test_only_the_missing_configs_are_left() -> None:
+def test_a_part_of_the_configs_has_moved() -> None:
+    """One request sets and unsets them all: apply leaves none of them behind."""
     live = topic("1", config={"flush.ms": "9", "segment.ms": "2", "max.message.bytes": "3"})
-    assert left(CONFIG, live) == (
-        AlterConfig(NAME, {"retention.ms": "5"}, frozenset({"segment.ms"})),
-    )
+    assert moved(CONFIG, live) == ["flush.ms: 1 → 9 since the plan was made (planned: 9)"]
+
+
+def test_configs_come_after_partitions() -> None:
+    both = planned(image("1"), image("1 2", {"flush.ms": "1"}))
+    assert left(both, topic("1 2")) == (AlterConfig(NAME, {"flush.ms": "1"}, frozenset()),)
+    assert moved(both, topic("1", config={"flush.ms": "1"})) == [
+        "flush.ms: not set → 1 since the plan was made (planned: 1)"
+    ]
 
 
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("flush.ms", "7", "flush.ms is 7, and was 1 when the plan was made"),
-        ("flush.ms", None, "flush.ms is not set, and was 1 when the plan was made"),
-        ("segment.ms", "7", "segment.ms is 7, and was 2 when the plan was made"),
-        ("retention.ms", "7", "retention.ms is 7, and was not set when the plan was made"),
+        ("flush.ms", "7", "flush.ms: 1 → 7 since the plan was made (planned: 9)"),
+        ("flush.ms", None, "flush.ms: 1 → not set since the plan was made (planned: 9)"),
+        ("segment.ms", "7", "segment.ms: 2 → 7 since the plan was made (planned: not set)"),
+        ("retention.ms", "7", "retention.ms: not set → 7 since the plan was made (planned: 5)"),
     ],
 )
 def test_a_config_of_another_value_has_moved(key: str, value: str | None, what: str) -> None:
@@ -244,7 +280,7 @@ def test_a_topic_that_is_gone_is_deleted() -> None:
 
 
 def test_a_topic_that_is_to_go_and_grew_has_moved() -> None:
-    assert moved(DELETE, topic("1 2 3")) == ["it has 3 partitions, not 2 as planned on"]
+    assert moved(DELETE, topic("1 2 3")) == ["partitions: 2 → 3 since the plan was made"]
 
 
 def test_a_topic_is_gone_only_where_no_broker_shows_it() -> None:
