@@ -7,6 +7,7 @@ through is continued: in any other one somebody else changed what the plan rests
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,14 +83,31 @@ def find_in_views(
     """Compare with what several brokers show: the most advanced view counts.
 
     A topic or partition that one broker lacks may only not have reached it yet. Where brokers of
-    equal partition count differ, one that shows a foreign change outweighs the others. A topic
-    that is to go is there as long as any broker shows it: one that lags may not know it yet.
+    equal partition count differ, one that shows foreign rows outweighs the others; a foreign config
+    takes two of them, since a restarted broker may show those of a deleted topic. A topic that is
+    to go is there as long as any broker shows it: one that lags may not know it yet.
     """
     shown = [view for view in views if view is not None]
     newest = max((len(view.assignment) for view in shown), default=0)
     candidates: list[TopicState | None] = [v for v in shown if len(v.assignment) == newest]
     found = [find_remaining(topic, view, with_config=with_config) for view in candidates or [None]]
+    if with_config:
+        found = _confirm_configs(topic, candidates, found) or found
     return min(found, key=lambda remaining: (not remaining.moved, len(remaining.steps)))
+
+
+def _confirm_configs(
+    topic: PlannedTopic, views: Iterable[TopicState | None], found: Iterable[Remaining]
+) -> list[Remaining]:
+    """Leave out the views that show a foreign config alone."""
+    shown = list(zip(views, found, strict=False))
+    said = Counter(finding for _, remaining in shown for finding in remaining.moved)
+    return [
+        remaining
+        for view, remaining in shown
+        if all(said[finding] > 1 for finding in remaining.moved)
+        or find_remaining(topic, view, with_config=False).moved
+    ]
 
 
 def _undeleted(topic: PlannedTopic, live: TopicState | None) -> Remaining:

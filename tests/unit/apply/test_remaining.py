@@ -265,6 +265,30 @@ def test_a_foreign_change_that_one_broker_shows_counts() -> None:
         assert find_in_views(EXPAND, views).moved != ()
 
 
+@pytest.mark.parametrize(("showing", "done"), [(1, True), (2, False)])
+def test_a_foreign_override_counts_once_two_brokers_show_it(showing: int, done: bool) -> None:
+    """A broker that was restarted may return overrides of a deleted topic of the same name."""
+    ours = topic("1,2 2,3", config={"flush.ms": "1"})
+    old = topic("1,2 2,3", config={"flush.ms": "1", "retention.ms": "-1"})
+    assert find_in_views(CREATE, [old] * showing + [ours]).is_done is done
+
+
+def test_of_one_broker_every_override_counts() -> None:
+    old = topic("1,2 2,3", config={"flush.ms": "1", "retention.ms": "-1"})
+    assert find_in_views(CREATE, [old]).moved != ()
+
+
+def test_a_foreign_config_takes_two_brokers_that_show_it() -> None:
+    """One that was restarted may show configs of a deleted topic of the same name."""
+    assert CONFIG.before is not None
+    good = topic("1", config=dict(CONFIG.before.config))
+    foreign = topic("1", config={"flush.ms": "77"})
+    for views in ([good, foreign], [foreign, good], [good, foreign, good]):
+        assert find_in_views(CONFIG, views).steps == left(CONFIG, good)
+    for views in ([good, foreign, foreign], [foreign], [foreign, None]):
+        assert find_in_views(CONFIG, views).moved != ()
+
+
 # Deletions.
 
 
