@@ -42,7 +42,7 @@ def look_again(
         for name in usage:
             if objections := list(object_to_deletion(waiting.pop(name), usage[name])):
                 found.used[name] = objections
-        gone = {name for name, left in look(reader, waiting).items() if left.is_done}
+        gone = {name for name, left in look(reader, clock, waiting).items() if left.is_done}
         found.gone |= gone
         waiting = {name: topic for name, topic in waiting.items() if name not in gone}
         if not waiting or pause is None:

@@ -118,7 +118,7 @@ class _Run:
         if elsewhere := list(find_other_cluster(self.plan, state)):
             raise StalePlanError(elsewhere)
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
-        found = look(self.reader, planned)
+        found = look(self.reader, self.clock, planned)
         second = self._look_twice({n: planned[n] for n, left in found.items() if left.steps})
         if moved := list(find_moved(self.plan, state, ids, found, second)):
             raise StalePlanError(moved)
@@ -175,8 +175,10 @@ class _Run:
         """Say what became of every topic, by name; what was sent and not seen is looked at."""
         unseen = {n: t.planned for n, t in self.topics.items() if t.sent and not t.shown}
         left: Mapping[str, Remaining] = {}
-        with suppress(ClusterError):  # said of every topic that nobody can say more about
-            left = look(self.reader, unseen)
+        # Without an answer the topics' own answers say what is known; so after an interrupt, since
+        # what was done has to be reported.
+        with suppress(ClusterError, KeyboardInterrupt):
+            left = look(self.reader, self.clock, unseen)
         outcomes = [conclude(t, left.get(n), self.stopped) for n, t in self.topics.items()]
         outcomes += [Outcome(name, OutcomeKind.ALREADY_DONE) for name in self.already_done]
         outcomes += [
@@ -219,7 +221,7 @@ class _Run:
         """
         doubtful = [self.topics[name] for name in names if self.topics[name].in_doubt]
         contradicted = {t.planned.name: t.planned for t in doubtful if t.contradicted}
-        found = look(self.reader, contradicted)
+        found = look(self.reader, self.clock, contradicted)
         if moved := [finding for left in found.values() for finding in left.moved]:
             raise StalePlanError(moved)
         again = []
@@ -252,7 +254,7 @@ class _Run:
     def _look_again(self, names: Sequence[str], kind: type[Step], *, final: bool) -> list[Step]:
         """Look at the cluster for what was not accepted; return the steps worth sending again."""
         again: list[Step] = []
-        found = look(self.reader, {name: self.topics[name].planned for name in names})
+        found = look(self.reader, self.clock, {name: self.topics[name].planned for name in names})
         for name, left in found.items():
             topic = self.topics[name]
             if left.moved:

@@ -31,10 +31,14 @@ SINCE = "since the plan was made"
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Steps that lead from the live state to the planned one; `moved` says why none can."""
+    """Steps that lead from the live state to the planned one; `moved` says why none can.
+
+    `lags`: it may only be too early. A broker shows a new topic a moment before its configs.
+    """
 
     steps: tuple[Step, ...] = ()
     moved: tuple[Finding, ...] = ()
+    lags: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -73,8 +77,9 @@ def find_remaining(
             return Remaining(stage.left)
     counts = {len(stage.rows) for stage in stages}
     moved = list(_name_moved_rows(topic, topic.after, live, counts))
+    lags = topic.before is None and not moved and now.items() < topic.after.config.items()
     moved += _name_moved_keys(topic, now) if with_config else ()
-    return Remaining(moved=tuple(moved))
+    return Remaining(moved=tuple(moved), lags=lags)
 
 
 def find_in_views(

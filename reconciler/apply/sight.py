@@ -13,14 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from reconciler.model import PlannedTopic, TopicState
-    from reconciler.ports import ClusterReader
+    from reconciler.ports import Clock, ClusterReader
 
 
-def look(reader: ClusterReader, topics: Mapping[str, PlannedTopic]) -> dict[str, Remaining]:
+LAGS_S = (0.5, 1.0, 2.0)
+
+
+def look(
+    reader: ClusterReader, clock: Clock, topics: Mapping[str, PlannedTopic]
+) -> dict[str, Remaining]:
     """Ask all brokers what is left to do; the most advanced view counts.
 
+    A new topic that still lacks configs is looked at again: brokers show those a moment later.
     Errors: ClusterError where no broker answers.
     """
+    found = _look_once(reader, topics)
+    for pause in LAGS_S:
+        lagging = {name: topics[name] for name, remaining in found.items() if remaining.lags}
+        if not lagging:
+            break
+        clock.sleep(pause)
+        found |= _look_once(reader, lagging)
+    return found
+
+
+def _look_once(reader: ClusterReader, topics: Mapping[str, PlannedTopic]) -> dict[str, Remaining]:
     if not topics:
         return {}
     views = _read_views(reader, topics, topics)

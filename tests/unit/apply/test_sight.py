@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from reconciler.apply.remaining import Remaining
-    from reconciler.ports import ClusterReader
+    from reconciler.ports import Clock, ClusterReader
 
 NAME = "shop.orders"
 GROW = PlannedTopic(
@@ -45,8 +45,25 @@ class Brokers:
         }
 
 
+class Waiting:
+    """A clock: what the brokers show changes while somebody waits."""
+
+    def __init__(self, brokers: Brokers, *later: TopicState) -> None:
+        self.brokers = brokers
+        self.later = list(later)
+        self.slept = 0
+
+    def sleep(self, _: float) -> None:
+        self.slept += 1
+        if self.later:
+            self.brokers.shown = (self.later.pop(0),)
+
+
+NOBODY_WAITS = cast("Clock", None)
+
+
 def seen(*shown: TopicState | None) -> Remaining:
-    return look(cast("ClusterReader", Brokers(*shown)), {NAME: GROW})[NAME]
+    return look(cast("ClusterReader", Brokers(*shown)), NOBODY_WAITS, {NAME: GROW})[NAME]
 
 
 def seen_everywhere(*shown: TopicState | None) -> Remaining:
@@ -84,7 +101,7 @@ def test_silence_is_not_absence() -> None:
 
 
 def test_nothing_is_asked_about_nothing() -> None:
-    assert look(cast("ClusterReader", Brokers()), {}) == {}
+    assert look(cast("ClusterReader", Brokers()), NOBODY_WAITS, {}) == {}
 
 
 def test_a_broker_that_shows_another_topic_state_leaves_the_whole_to_do() -> None:
@@ -103,7 +120,8 @@ def undeleted(topic_id: str, *shown: TopicState | None) -> tuple[bool, bool]:
     """Tell whether it is gone by the word of some broker, and by that of all."""
     reader = cast("ClusterReader", Brokers(*shown, topic_id=topic_id))
     topics = {NAME: DELETE}
-    return look(reader, topics)[NAME].is_done, look_everywhere(reader, topics)[NAME].is_done
+    done = look(reader, NOBODY_WAITS, topics)[NAME].is_done
+    return done, look_everywhere(reader, topics)[NAME].is_done
 
 
 @pytest.mark.parametrize("shown", [(BEFORE, BEFORE), (BEFORE, None), (None, BEFORE)])
@@ -118,3 +136,33 @@ def test_a_topic_is_gone_once_no_broker_shows_it() -> None:
 @pytest.mark.parametrize("shown", [(BEFORE, None), (FOREIGN, FOREIGN)])
 def test_another_topic_of_its_name_is_not_it(shown: tuple[TopicState | None, ...]) -> None:
     assert undeleted("another", *shown) == (True, True)
+
+
+NEW = PlannedTopic(
+    NAME, HERE, None, TopicImage(None, rows("1 2"), {"flush.ms": "1", "retention.ms": "5"})
+)
+CREATED = topic("1 2", config={"flush.ms": "1", "retention.ms": "5"})
+
+
+@pytest.mark.parametrize("early", [topic("1 2"), topic("1 2", config={"retention.ms": "5"})])
+def test_a_new_topic_that_lacks_configs_yet_is_looked_at_again(early: TopicState) -> None:
+    brokers = Brokers(early)
+    clock = Waiting(brokers, early, CREATED)
+    assert look(cast("ClusterReader", brokers), cast("Clock", clock), {NAME: NEW})[NAME].is_done
+    assert clock.slept == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "again"),
+    [
+        (topic("1 2"), True),
+        (topic("1 2", config={"flush.ms": "2"}), False),
+        (topic("1 2 3", config={"flush.ms": "1"}), False),
+        (topic("2 1"), False),
+    ],
+)
+def test_a_topic_that_somebody_else_created_stays_foreign(other: TopicState, again: bool) -> None:
+    brokers = Brokers(other)
+    clock = Waiting(brokers)
+    assert look(cast("ClusterReader", brokers), cast("Clock", clock), {NAME: NEW})[NAME].moved
+    assert bool(clock.slept) is again
