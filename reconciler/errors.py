@@ -203,9 +203,9 @@ class AuditError(FindingsError):
     `apply.Applied`; None where the apply ended with an error, whose findings are among ours.
     """
 
-    def __init__(self, findings: Iterable[Finding], record: str, applied: object = None) -> None:
+    def __init__(self, findings: Iterable[Finding], applied: object = None) -> None:
         super().__init__(findings)
-        self.record = record
+        self.record = ""
         self.applied = applied
 
 

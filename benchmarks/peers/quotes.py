@@ -10,7 +10,7 @@ DECISIVE = (
     # reconciler
     r"^x refuse +\S+ .*\n(?: {12}\S.* → .* \S+:\d+\n)* +(?P<said>.*)",  # below the fields
     r"^error: (?:topics/\S+ )?(?P<said>.*)",
-    r"^(?P<said>Applied: .*)",
+    r"^(?P<said>(?:[A-Z][a-z ]+\. )?Applied: .*)",
     r"^(?P<said>\d+ to (?:create|expand|configure).*)",
     r"^(?P<said>No changes\. \d.*)",
     # OpenTofu, Terraform

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from reconciler.api.records import ApplyRecord
-    from reconciler.apply import Applied, StepAnswered
+    from reconciler.apply import Applied, Ending, StepAnswered
     from reconciler.kafka import Connection
     from reconciler.kafka.lock import Waiting
     from reconciler.model import Plan
@@ -57,16 +57,21 @@ def apply_plan(
         with audit.keep_errors():
             reader = KafkaReader(connection)
             reader.check_rights(names, for_apply=True, deleted=deleted)
-            with _hold_lock(connection, record, lock_timeout_s, observe_wait) as lease:
-                applied = stage.apply_plan(
-                    plan,
-                    reader,
-                    KafkaWriter(connection),
-                    time,
-                    observe,
-                    lease=lease,
-                    skip_refused=skip_refused,
-                )
+            applied: Applied | None = None
+            try:
+                with _hold_lock(connection, record, lock_timeout_s, observe_wait) as lease:
+                    applied = stage.apply_plan(
+                        plan,
+                        reader,
+                        KafkaWriter(connection),
+                        time,
+                        observe,
+                        lease=lease,
+                        skip_refused=skip_refused,
+                    )
+            except KeyboardInterrupt:
+                if applied is None:
+                    raise  # otherwise the work is over: the lock goes by itself
         audit.keep(applied, None)
     return applied
 
@@ -124,11 +129,18 @@ class _Audit:
         """Write the record of a run that is over. Errors: AuditError."""
         if self._topic is None:
             return
+        from reconciler.apply import end_run
         from reconciler.kafka.audit import write_audit_record
 
-        text = json.dumps(self._record.end(applied, error), ensure_ascii=False)
+        text = self._write(end_run(applied, error))
         try:
             write_audit_record(self._connection, self._topic, self._record.cluster, text)
         except ClusterError as lost:
             findings = error.findings if isinstance(error, FindingsError) else ()
-            raise AuditError([*findings, *lost.findings], text, applied) from error
+            failure = AuditError([*findings, *lost.findings], applied)
+            failure.__cause__ = error
+            failure.record = self._write(end_run(error=failure))  # now it says that as well
+            raise failure from error
+
+    def _write(self, ending: Ending) -> str:
+        return json.dumps(self._record.end(ending), ensure_ascii=False)

@@ -13,32 +13,18 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from reconciler.api.authors import Author, find_author
-from reconciler.errors import (
-    LockHeldError,
-    LockLostError,
-    RefusedPlanError,
-    StalePlanError,
-)
 from reconciler.model import OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.apply import Applied
+    from reconciler.apply import Ending
     from reconciler.model import Plan
 
 MOST_TOPICS = 1_000
 """A record is to stay well under the 1 MiB that a topic takes by default."""
 
 _DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
-
-_ENDS: Mapping[type[BaseException], str] = {
-    RefusedPlanError: "refused",
-    StalePlanError: "stale",
-    LockHeldError: "locked",
-    LockLostError: "lock lost",
-    KeyboardInterrupt: "interrupted",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +45,10 @@ class ApplyRecord:
         """Say what is about to be done, as a JSON object."""
         return {"at": self.started.isoformat(), "type": "apply", **self._tell()}
 
-    def end(self, applied: Applied | None, error: BaseException | None) -> dict[str, Any]:
-        """Say how it ended, as a JSON object; neither of the two: nothing had to be done."""
+    def end(self, ending: Ending) -> dict[str, Any]:
+        """Say how it ended, as a JSON object."""
         now = datetime.now(UTC)
-        outcomes = applied.outcomes if applied else ()
+        outcomes = ending.outcomes
         # What is not as planned comes first, lest it be left out.
         shown = sorted(outcomes, key=lambda outcome: (outcome.kind in _DONE, outcome.topic))
         return {
@@ -71,8 +57,8 @@ class ApplyRecord:
             "started": self.started.isoformat(),
             "duration_s": round((now - self.started).total_seconds(), 3),
             **self._tell(),
-            "ended": _name_end(applied, error),
-            "error": _find_text(applied, error),
+            "ended": str(ending.ended),
+            "error": ending.error,
             "outcomes": dict(sorted(Counter(str(outcome.kind) for outcome in outcomes).items())),
             "topics": {outcome.topic: str(outcome.kind) for outcome in shown[:MOST_TOPICS]},
             "topics_left_out": max(0, len(shown) - MOST_TOPICS),
@@ -109,23 +95,3 @@ def begin_record(plan: Plan) -> ApplyRecord:
         steps=dict(sorted(steps.items())),
         refused=sum(bool(topic.refusals) for topic in plan.topics),
     )
-
-
-def _name_end(applied: Applied | None, error: BaseException | None) -> str:
-    if error is not None:
-        return next((end for kind, end in _ENDS.items() if isinstance(error, kind)), "error")
-    if applied is None:
-        return "nothing done"
-    if applied.interrupted:
-        return "interrupted"
-    if applied.cause is not None:
-        return _name_end(None, applied.cause)
-    return "done" if applied.succeeded else "failed"
-
-
-def _find_text(applied: Applied | None, error: BaseException | None) -> str | None:
-    """Return what is said of an end that is no success."""
-    cause = error or (applied.cause if applied else None)
-    if cause is None:
-        return None
-    return str(cause) or type(cause).__name__

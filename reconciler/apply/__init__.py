@@ -5,7 +5,7 @@ where an answer was lost, and waiting until every broker shows the result. Forbi
 placement, clients, and any step that the plan does not hold.
 """
 
-from reconciler.apply.applied import Applied, StepAnswered
+from reconciler.apply.applied import Applied, Ended, Ending, StepAnswered, end_run
 from reconciler.apply.engine import PHASES, apply_plan
 
-__all__ = ["PHASES", "Applied", "StepAnswered", "apply_plan"]
+__all__ = ["PHASES", "Applied", "Ended", "Ending", "StepAnswered", "apply_plan", "end_run"]

@@ -1,14 +1,27 @@
-"""What an apply tells: each answer while it runs, and what became of the plan."""
+"""What an apply says: each answer while it runs, what became of the plan, and how the run ended."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.errors import (
+    AuditError,
+    ClusterError,
+    LockHeldError,
+    LockLostError,
+    RefusedPlanError,
+    StalePlanError,
+    UsageError,
+)
 from reconciler.model import OutcomeKind
 
 if TYPE_CHECKING:
-    from reconciler.errors import ClusterError
+    from collections.abc import Mapping
+
     from reconciler.model import AnswerKind, Outcome
 
 
@@ -37,5 +50,106 @@ class Applied:
     @property
     def succeeded(self) -> bool:
         """Everything is as planned."""
-        done = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
-        return not self.interrupted and all(outcome.kind in done for outcome in self.outcomes)
+        return end_run(self).ended in (Ended.DONE, Ended.NOTHING_TO_DO)
+
+
+class Ended(StrEnum):
+    """How a run of apply ended, in a word."""
+
+    DONE = "done"
+    NOTHING_TO_DO = "nothing to do"
+    AUDIT_LOST = "audit lost"
+    FAILED = "failed"
+    ERROR = "error"
+    LOCK_LOST = "lock lost"
+    UNKNOWN = "unknown"
+    INTERRUPTED = "interrupted"
+    REFUSED = "refused"
+    STALE = "stale"
+    LOCKED = "locked"
+    NOT_APPROVED = "not approved"
+    USAGE_ERROR = "usage error"
+
+
+_EXIT_CODES: Mapping[Ended, int] = MappingProxyType(
+    {
+        Ended.DONE: 0,
+        Ended.NOTHING_TO_DO: 0,
+        Ended.USAGE_ERROR: UsageError.exit_code,
+        Ended.UNKNOWN: 75,  # EX_TEMPFAIL of sysexits.h: try again
+        Ended.INTERRUPTED: 130,
+    }
+)
+
+_BY_ERROR: Mapping[type[BaseException], Ended] = MappingProxyType(
+    {
+        RefusedPlanError: Ended.REFUSED,
+        StalePlanError: Ended.STALE,
+        LockHeldError: Ended.LOCKED,
+        LockLostError: Ended.LOCK_LOST,
+        UsageError: Ended.USAGE_ERROR,
+        KeyboardInterrupt: Ended.INTERRUPTED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended: its exit code, its last line and every record of it follow from this.
+
+    `error` is what ended it before its time, or kept its record from the audit topic.
+    """
+
+    ended: Ended
+    outcomes: tuple[Outcome, ...] = ()
+    error: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code, one of the table of docs/exit-codes.md."""
+        return _EXIT_CODES.get(self.ended, 1)
+
+    @property
+    def last_line(self) -> str:
+        """Say in a line how the run ended, and how many topics fared how."""
+        if self.ended is Ended.NOTHING_TO_DO:
+            return "Nothing to do."
+        counts = Counter(str(outcome.kind) for outcome in self.outcomes)
+        listed = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
+        said = f"Applied: {listed}" if listed else "Nothing was changed."
+        return said if self.ended is Ended.DONE else f"{self.ended.capitalize()}. {said}"
+
+
+def end_run(applied: Applied | None = None, error: BaseException | None = None) -> Ending:
+    """Decide how a run ended, from what became of the plan or from the error that ended it.
+
+    An interrupt outweighs all else; what nobody knows outweighs what stopped the run, and that
+    outweighs what failed.
+    """
+    if isinstance(error, AuditError):
+        return _lose_audit(error)
+    cause = error or (applied.cause if applied else None)
+    outcomes = applied.outcomes if applied else ()
+    kinds = {outcome.kind for outcome in outcomes}
+    if applied and applied.interrupted:
+        ended = Ended.INTERRUPTED
+    elif OutcomeKind.UNKNOWN in kinds:
+        ended = Ended.UNKNOWN
+    elif cause:
+        ended = next((e for kind, e in _BY_ERROR.items() if isinstance(cause, kind)), Ended.ERROR)
+    elif not kinds:
+        ended = Ended.NOTHING_TO_DO
+    elif kinds <= {OutcomeKind.DONE, OutcomeKind.ALREADY_DONE}:
+        ended = Ended.DONE
+    else:
+        ended = Ended.FAILED
+    said = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
+    return Ending(ended, outcomes, (said or type(cause).__name__) if cause else None)
+
+
+def _lose_audit(error: AuditError) -> Ending:
+    """Keep how a run ended whose record was lost, unless that was well."""
+    applied = error.applied if isinstance(error.applied, Applied) else None
+    ending = end_run(applied, error.__cause__)
+    ended = ending.ended if ending.exit_code else Ended.AUDIT_LOST
+    return Ending(ended, ending.outcomes, str(error))

@@ -15,16 +15,17 @@ from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.journal import Journal
 from reconciler.cli.lock import WaitingNotes
-from reconciler.cli.outcomes import print_outcomes
+from reconciler.cli.outcomes import print_ending
 from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.saved import read_plan, refuse_other_specs
-from reconciler.cli.terminal import print_error, print_note, wants_colour
+from reconciler.cli.terminal import print_error, wants_colour
 from reconciler.errors import AuditError, FindingsError, ReconcilerError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from reconciler.apply import Applied
+    from reconciler.api import ApplyRecord
+    from reconciler.apply import Ending
     from reconciler.cli.planning import Planner
     from reconciler.model import Plan
     from reconciler.spec import Estate
@@ -83,22 +84,23 @@ def command(
 
     Several clusters are planned, approved and applied one after the other; what fails on one does
     not stop the others. Exits 0 when everything is as planned, 1 when something was refused or
-    failed.
+    failed, 75 when nobody knows whether something is done: run the same command again.
     """
     wanted = Wanted(
         source, clusters, all_clusters, bootstrap_servers, topic, changed_since=changed_since
     )
     patience_s = None if no_lock else lock_timeout
     asked = Asked(auto_approve, skip_refused, expect, journal, bootstrap_servers, patience_s)
-    if source.is_file() and source.suffix not in (".yaml", ".yml"):
-        return _apply_saved(wanted, estate, asked)
-    wanted.check()
-    if wanted.is_many and expect is not None:
-        raise UsageError("--expect is the fingerprint of one plan; name one cluster")
-    planner = load_planner(wanted)
-    if wanted.is_many:
-        return _apply_each(planner, asked)
-    return _apply(planner.make_plan(planner.clusters[0]).plan, planner.estate, asked)
+    with _ending_gently():
+        if source.is_file() and source.suffix not in (".yaml", ".yml"):
+            return _apply_saved(wanted, estate, asked).exit_code
+        wanted.check()
+        if wanted.is_many and expect is not None:
+            raise UsageError("--expect is the fingerprint of one plan; name one cluster")
+        planner = load_planner(wanted)
+        if wanted.is_many:
+            return _apply_each(planner, asked)
+        return _apply(planner.make_plan(planner.clusters[0]).plan, planner.estate, asked).exit_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Asked:
     patience_s: float | None
 
 
-def _apply_saved(wanted: Wanted, estate: Path, asked: Asked) -> int:
+def _apply_saved(wanted: Wanted, estate: Path, asked: Asked) -> Ending:
     """Apply the plan of a file, from the specs that it was made of."""
     if wanted.topic != "*" or wanted.changed_since is not None:
         raise UsageError("a saved plan is applied whole; leave --topic and --changed-since out")
@@ -128,55 +130,77 @@ def _apply_saved(wanted: Wanted, estate: Path, asked: Asked) -> int:
 
 def _apply_each(planner: Planner, asked: Asked) -> int:
     """Go from cluster to cluster: an interrupt ends that, a failure does not."""
-    codes: dict[str, int] = {}
+    endings: dict[str, Ending] = {}
     for cluster in planner.clusters:
-        codes[cluster] = _try_to_apply(planner, cluster, asked)
+        endings[cluster] = _try_to_apply(planner, cluster, asked)
         click.echo()
-        if codes[cluster] == INTERRUPTED:
+        if endings[cluster].exit_code == INTERRUPTED:
             break
-    _summarise(planner.clusters, codes)
-    return max(codes.values())
+    _summarise(planner.clusters, endings)
+    return max(ending.exit_code for ending in endings.values())
 
 
-def _try_to_apply(planner: Planner, cluster: str, asked: Asked) -> int:
+def _try_to_apply(planner: Planner, cluster: str, asked: Asked) -> Ending:
+    from reconciler.apply import end_run
+
     try:
-        return _apply(planner.make_plan(cluster).plan, planner.estate, asked)
+        plan = planner.make_plan(cluster).plan
     except ReconcilerError as error:
         print_error(f"{cluster}: {error}")
-        return 1
+        return end_run(error=error)
+    return _apply(plan, planner.estate, asked, f"{cluster}: ")
 
 
-def _summarise(clusters: Sequence[str], codes: Mapping[str, int]) -> None:
+def _summarise(clusters: Sequence[str], endings: Mapping[str, Ending]) -> None:
     """Say how each cluster fared, in a line."""
-    words = {0: "as planned", 1: "not as planned, see above", INTERRUPTED: "interrupted"}
     for cluster in clusters:
-        click.echo(f"{cluster}: {words[codes[cluster]] if cluster in codes else 'not begun'}")
+        click.echo(f"{cluster}: {endings[cluster].ended if cluster in endings else 'not begun'}")
 
 
-def _apply(plan: Plan, loaded: Estate, asked: Asked) -> int:
-    """Show a plan, have it approved, and apply it. Returns the exit code."""
+def _apply(plan: Plan, loaded: Estate, asked: Asked, label: str = "") -> Ending:
+    """Show a plan, have it approved, and apply it. Returns how that ended.
+
+    `label` comes before what is said of an error, where there are several clusters.
+    """
     click.echo(api.render_plan(plan, colour=wants_colour(sys.stdout)), color=True)
     record = api.begin_record(plan)
     with Journal(asked.journal, record) as log:
+        ending = _run(plan, loaded, asked, log, record)
+        with _undisturbed():
+            log.conclude(ending)
+    with _undisturbed():
+        print_ending(ending, label)
+    return ending
+
+
+def _run(plan: Plan, loaded: Estate, asked: Asked, log: Journal, record: ApplyRecord) -> Ending:
+    """Apply a plan that is approved, and decide how that ended, whatever happens."""
+    from reconciler.apply import Ended, Ending, end_run
+
+    try:
         _expect(plan, asked.expect)
         if not _has_work(plan, skip_refused=asked.skip_refused):
-            return 0
+            return end_run()
         if not asked.auto_approve and not _approve():
-            print_note("nothing was changed")
-            return 1
-        with _ending_gently(), _showing_what_is_not_kept(log):
-            applied = api.apply_plan(
-                plan,
-                loaded,
-                bootstrap_servers=asked.bootstrap_servers,
-                skip_refused=asked.skip_refused,
-                observe=log.observe,
-                lock_timeout_s=asked.patience_s,
-                observe_wait=WaitingNotes(asked.patience_s or 0).observe,
-                record=record,
-            )
-        log.conclude(applied)
-    return _report(applied)
+            return Ending(Ended.NOT_APPROVED)
+        applied = api.apply_plan(
+            plan,
+            loaded,
+            bootstrap_servers=asked.bootstrap_servers,
+            skip_refused=asked.skip_refused,
+            observe=log.observe,
+            lock_timeout_s=asked.patience_s,
+            observe_wait=WaitingNotes(asked.patience_s or 0).observe,
+            record=record,
+        )
+    except AuditError as error:
+        click.echo(error.record, err=True)
+        return end_run(error=error)
+    except click.Abort:  # of the question
+        return end_run(error=KeyboardInterrupt())
+    except (ReconcilerError, KeyboardInterrupt) as error:
+        return end_run(error=error)
+    return end_run(applied)
 
 
 def _expect(plan: Plan, expected: str | None) -> None:
@@ -219,23 +243,12 @@ def _ending_gently() -> Iterator[None]:
 
 
 @contextmanager
-def _showing_what_is_not_kept(log: Journal) -> Iterator[None]:
-    """Print the record that the audit topic did not take: the outcomes stand all the same."""
+def _undisturbed() -> Iterator[None]:
+    """Let no signal cut a report short: the work is over, and how it ended is decided."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     try:
         yield
-    except AuditError as error:
-        from reconciler.apply import Applied
-
-        if isinstance(error.applied, Applied):
-            log.conclude(error.applied)
-            _report(error.applied)
-        click.echo(error.record, err=True)
-        raise
-
-
-def _report(applied: Applied) -> int:
-    """Print what became of every topic. Returns the exit code."""
-    print_outcomes(applied)
-    if applied.cause is not None:
-        print_error(str(applied.cause))
-    return INTERRUPTED if applied.interrupted else 0 if applied.succeeded else 1
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

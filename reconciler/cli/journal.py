@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from reconciler.cli.terminal import print_note
-from reconciler.errors import AuditError, UsageError
+from reconciler.errors import UsageError
 from reconciler.files import open_to_append
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from reconciler.api import ApplyRecord
-    from reconciler.apply import Applied, StepAnswered
+    from reconciler.apply import Ending, StepAnswered
 
 TITLES = {
     "validate": "asking the brokers",
@@ -44,7 +44,7 @@ class Journal:
     def __init__(self, file: Path | None, record: ApplyRecord) -> None:
         self._path = file
         self._record = record
-        self._applied: Applied | None = None
+        self._ended = False
         self._exits = ExitStack()
         self._file: BinaryIO | None = None
         self._bars: Progress | None = None
@@ -64,9 +64,10 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, AuditError):  # the record tells of what came before it
-            error = error.__cause__
-        self._write(self._record.end(self._applied, error))
+        from reconciler.apply import end_run
+
+        if not self._ended:  # by an error that nobody expects
+            self.conclude(end_run(error=error))
         self._exits.close()
 
     def observe(self, answered: StepAnswered) -> None:
@@ -75,11 +76,12 @@ class Journal:
         if self._bars is not None:
             self._advance(self._bars, answered)
 
-    def conclude(self, applied: Applied) -> None:
-        """Take note of every outcome."""
-        self._applied = applied
-        for outcome in applied.outcomes:
+    def conclude(self, ending: Ending) -> None:
+        """Take note of every outcome, and of how the run ended."""
+        self._ended = True
+        for outcome in ending.outcomes:
             self._note("outcome", asdict(outcome))
+        self._write(self._record.end(ending))
 
     def _advance(self, bars: Progress, answered: StepAnswered) -> None:
         """Count an answer, unless every step of the phase is: the rest are sent again.

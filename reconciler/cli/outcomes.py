@@ -1,26 +1,34 @@
-"""What an apply came to, printed for people: a line a topic, and the counts."""
+"""How an apply ended, printed for people: a line per topic, and a last line."""
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.terminal import paint
+from reconciler.cli.terminal import paint, print_error
 
 if TYPE_CHECKING:
-    from reconciler.apply import Applied
+    from reconciler.apply import Ending
     from reconciler.model import Outcome
 
 
-def print_outcomes(applied: Applied) -> None:
-    """Print what became of every topic."""
-    for outcome in applied.outcomes:
-        click.echo(_line(outcome), color=True)
-    counts = Counter(str(outcome.kind) for outcome in applied.outcomes)
-    said = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
-    click.echo(f"\n{'Interrupted. ' if applied.interrupted else ''}Applied: {said}")
+def print_ending(ending: Ending, label: str = "") -> None:
+    """Print what became of every topic, and how the run ended; an error goes to stderr.
+
+    Whoever read stdout may have gone: that does not change how the run ended.
+    """
+    try:
+        for outcome in ending.outcomes:
+            click.echo(_line(outcome), color=True)
+        click.echo(f"\n{ending.last_line}")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if ending.error is not None:
+        print_error(f"{label}{ending.error}")
 
 
 def _line(outcome: Outcome) -> str:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from lab import wait_for
 from proxy import CREATE_PARTITIONS, Loss, failing_network
 from shorthand import spec
 from workbench import Workbench, assert_landed, outcomes, texts
 
+from reconciler.apply import end_run
 from reconciler.kafka import writer
 from reconciler.sandbox import start_cluster
 
@@ -98,9 +100,45 @@ def test_a_controller_that_freezes_and_thaws_delays_the_work(
                 lost.append(answered)
 
         applied = bench.apply(plan, observe=observe)
-    assert set(outcomes(applied).values()) == {"done"}
+    assert set(outcomes(applied).values()) == {"done"}, texts(applied)
     assert bool(lost) is (patience_s < FREEZE_S)
     assert_landed(bench, plan)
+
+
+def test_what_a_frozen_controller_does_after_the_thaw_was_reported_as_unknown(
+    isolated: Cluster, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run gives up while the controller is frozen; the controller carries the request out."""
+    monkeypatch.setattr(writer, "REQUEST_S", 1.0)
+    monkeypatch.setattr("reconciler.apply.engine.PAUSES_S", (0.1,))
+    bench = Workbench(isolated)
+    names = [f"{topic_prefix}new", f"{topic_prefix}old"]
+    bench.bring(spec(names[1], partitions=1, replication_factor=2))
+    plan = bench.plan(
+        spec(names[0], partitions=2, replication_factor=2),
+        spec(names[1], partitions=3, replication_factor=2),
+    )
+    controller = controller_of(isolated)
+    left = len(plan.topics)
+
+    def freeze(answered: StepAnswered) -> None:
+        """Freeze it once the brokers were asked about everything."""
+        nonlocal left
+        left -= answered.phase == "validate"
+        if not left:
+            os.kill(controller, signal.SIGSTOP)
+
+    try:
+        applied = bench.apply(plan, observe=freeze)
+        assert outcomes(applied) == dict.fromkeys(names, "unknown"), texts(applied)
+        assert end_run(applied).exit_code == 75
+        assert len(bench.topics(*names)) == 1
+    finally:
+        os.kill(controller, signal.SIGCONT)
+    wait_for(lambda: len(bench.topics(*names)) == 2)
+    wait_for(lambda: len(bench.topics(*names)[names[1]].assignment) == 3)
+    assert_landed(bench, plan)
+    wait_for(lambda: set(outcomes(bench.apply(plan)).values()) == {"already done"})
 
 
 def test_a_broker_that_dies_half_way_holds_nothing_up(isolated: Cluster, topic_prefix: str) -> None:

@@ -138,3 +138,17 @@ def test_a_cluster_that_is_lost_half_way_is_reported_on(
     assert said[configure].startswith("stopped, since ")
     assert said[configure].endswith(", before its turn")
     assert not applied.succeeded
+
+
+def test_a_cluster_that_is_lost_before_every_broker_shows_the_result_is_no_success(
+    bench: Workbench,
+    network: FailingNetwork,
+    topic_prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reconciler.kafka.connection.PAUSES_S", (0.1,))
+    plan = bench.plan(spec(f"{topic_prefix}create", partitions=2, replication_factor=2))
+    applied = bench.apply(plan, observe=lambda _: network.close() if _.phase == "create" else None)
+    assert outcomes(applied) == {f"{topic_prefix}create": "done"}
+    assert applied.cause is not None
+    assert not applied.succeeded

@@ -13,12 +13,18 @@ from command import TIMEOUT_S
 from proxy import CREATE_TOPICS, Loss
 from shell import VALIDATIONS, Shell, told
 
+from reconciler.cli.app import run
+from reconciler.cli.journal import Journal
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from proxy import FailingNetwork
+
+    from reconciler.apply import StepAnswered
+
+METADATA = 3
 
 
 @pytest.fixture
@@ -129,6 +135,77 @@ def test_an_interrupt_does_not_wait_for_an_answer_that_never_comes(
     out, _ = process.communicate(timeout=20)
     # The brokers have it: that is looked up, and said.
     assert (process.returncode, told(out)) == (130, {"new": "done", "old": "done"})
+
+
+def test_brokers_that_are_gone_before_all_show_the_result_end_the_run_as_an_error(
+    shell: Shell,
+    wish: Callable[..., None],
+    network: FailingNetwork,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All that the run leaves behind says so: exit code, last line, stderr and journal."""
+    wish(3)
+    observe = Journal.observe
+
+    def cut_off(journal: Journal, answered: StepAnswered) -> None:
+        observe(journal, answered)
+        if answered.phase == "create":
+            network.close()
+
+    monkeypatch.setattr(Journal, "observe", cut_off)
+    monkeypatch.setattr("reconciler.kafka.connection.PAUSES_S", (0.1,))
+    monkeypatch.chdir(shell.directory)
+    servers = ("--bootstrap-servers", network.bootstrap_servers)
+    journal = ("--journal", str(shell.journal))
+    code = run(["apply", "--cluster", "lab", "--auto-approve", "--no-lock", *servers, *journal])
+    out, err = capsys.readouterr()
+    assert (code, told(out)) == (1, {"old": "done"})
+    assert out.endswith("\nError. Applied: 1 done\n")
+    assert err.startswith("error: ")
+    assert [line["ended"] for line in shell.lines() if line["type"] == "applied"] == ["error"]
+    assert shell.apply("--no-lock")[0] == 0
+
+
+def test_a_stale_plan_ends_in_a_line_of_its_own(shell: Shell, wish: Callable[..., None]) -> None:
+    """The job summary of a workflow is the last line: it must not be the plan's."""
+    wish(3)
+    assert shell.run("plan", "--cluster", "lab", "--out", "plan.json")[0] == 0
+    assert shell.apply()[0] == 0
+    wish(4)
+    assert shell.apply()[0] == 0
+    code, out, _ = shell.run("apply", "plan.json", "--auto-approve")
+    assert (code, out.splitlines()[-1]) == (1, "Stale. Nothing was changed.")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_the_plan_is_made_ends_without_a_traceback(
+    shell: Shell, wish: Callable[..., None], network: FailingNetwork, number: signal.Signals
+) -> None:
+    wish(3)
+    fault = network.lose(METADATA, Loss.HELD, skip=0)
+    process = shell.start_apply(network.bootstrap_servers)
+    assert fault.struck.wait(TIMEOUT_S)
+    process.send_signal(number)
+    fault.released.set()
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, err.strip()) == (130, "error: interrupted")
+
+
+def test_who_reads_no_further_does_not_change_the_exit_code(
+    shell: Shell, wish: Callable[..., None], network: FailingNetwork
+) -> None:
+    wish(3)
+    fault = network.lose(CREATE_TOPICS, Loss.HELD, skip=VALIDATIONS)
+    process = shell.start_apply(network.bootstrap_servers)
+    assert fault.struck.wait(TIMEOUT_S)
+    assert process.stdout is not None
+    process.stdout.close()
+    fault.released.set()
+    assert process.wait(TIMEOUT_S) == 0
+    assert [line["ended"] for line in shell.lines() if line["type"] == "applied"] == ["done"]
+    assert process.stderr is not None
+    process.stderr.close()
 
 
 def test_what_a_killed_run_did_not_do_is_done_by_the_next(

@@ -193,7 +193,10 @@ class TestAuditTopic:
         code, out, err = shell.apply()
         assert (code, told(out)) == (1, {"audit": "done", "old": "done"}), err
         record, _, error = err.partition("\n")
-        assert json.loads(record)["ended"] == "done"
+        assert json.loads(record)["ended"] == "audit lost"
+        assert [line["ended"] for line in shell.lines() if line["type"] == "applied"] == [
+            "audit lost"
+        ]
         assert error.startswith(f"error: audit_topic {topic} does not take the record of this")
         assert error.endswith("keep the record that is printed here instead [audit-lost]\n")
 

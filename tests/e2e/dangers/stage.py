@@ -26,7 +26,8 @@ PLAN = ("plan", "--cluster", "lab")
 APPLY = ("apply", "--cluster", "lab", "--auto-approve")
 SAVED = ("apply", "plan.json", "--auto-approve")
 OUTCOME = re.compile(
-    r"(already done|done|half done|failed|not attempted|refused) |Applied: |No changes\. "
+    r"(already done|done|half done|failed|unknown|not attempted|refused) |"
+    r"(\w[\w ]*\. )?Applied: |No changes\. "
 )
 COUNTS = re.compile(r"\d+ (to |refused)")
 UNTOLD = re.compile(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import pytest
 from shorthand import cluster, plan, spec
 
 from reconciler.api import begin_record
-from reconciler.apply import Applied, StepAnswered
+from reconciler.apply import Applied, StepAnswered, end_run
 from reconciler.cli.journal import Journal
 from reconciler.errors import (
     AuditError,
@@ -88,11 +87,8 @@ def read(path: Path) -> list[dict[str, object]]:
 
 def end(path: Path, applied: Applied | None = None, error: BaseException | None = None) -> object:
     """Write the journal of one run down, and return how it says that the run ended."""
-    with pytest.raises(type(error)) if error else nullcontext(), Journal(path, RECORD) as journal:
-        if applied:
-            journal.conclude(applied)
-        if error:
-            raise error
+    with Journal(path, RECORD) as journal:
+        journal.conclude(end_run(applied, error))
     return read(path)[-1]["ended"]
 
 
@@ -130,13 +126,20 @@ def test_one_line_says_everything_of_a_run(tmp_path: Path) -> None:
 def test_an_error_is_an_end_as_well(tmp_path: Path, error: BaseException, ended: str) -> None:
     path = tmp_path / "journal.jsonl"
     assert end(path, error=error) == ended
-    assert read(path)[-1]["error"] == (str(error) or "KeyboardInterrupt")
+    assert read(path)[-1]["error"] == (str(error) or "interrupted")
+
+
+def test_an_error_that_nobody_expects_is_an_end_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with pytest.raises(ZeroDivisionError), Journal(path, RECORD):
+        raise ZeroDivisionError("odd")
+    assert (read(path)[-1]["ended"], read(path)[-1]["error"]) == ("error", "odd")
 
 
 @pytest.mark.parametrize(
     ("applied", "ended"),
     [
-        (None, "nothing done"),
+        (None, "nothing to do"),
         (Applied((FAILED,)), "failed"),
         (Applied((DONE,), interrupted=True), "interrupted"),
         (Applied((DONE,), cause=LockLostError([FINDING])), "lock lost"),
@@ -148,8 +151,8 @@ def test_what_came_of_it_is_named(tmp_path: Path, applied: Applied | None, ended
 
 def test_a_record_that_was_not_kept_elsewhere_is_kept_here(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    error = AuditError([FINDING], "{}", Applied((DONE,)))
-    assert end(path, Applied((DONE,)), error) == "done"
+    assert end(path, error=AuditError([FINDING], Applied((DONE,)))) == "audit lost"
+    assert read(path)[-1]["topics"] == {"shop.orders": "done"}
 
 
 def test_several_runs_share_a_file(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.apply import Ended, Ending
 from reconciler.cli.app import run
 from reconciler.cli.apply import INTERRUPTED, Asked, _apply_each
 from reconciler.cli.planning import Planner, Wanted, load_planner
@@ -108,14 +109,14 @@ def test_a_directory_that_cannot_be_made_is_named(directory: Path) -> None:
 def test_an_interrupt_begins_no_other_cluster(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    codes = {"a": 1, "b": INTERRUPTED}
-    monkeypatch.setattr("reconciler.cli.apply._try_to_apply", lambda _p, name, _a: codes[name])
+    endings = {"a": Ending(Ended.FAILED), "b": Ending(Ended.INTERRUPTED)}
+    monkeypatch.setattr("reconciler.cli.apply._try_to_apply", lambda _p, name, _a: endings[name])
     wanted = Wanted(Path("topics"), (), all_clusters=True)
     planner = Planner(wanted, load_estate(Path("topics")), ("a", "b", "c"), None, None)
     asked = Asked(True, False, None, None, None, None)
     assert _apply_each(planner, asked) == INTERRUPTED
     assert capsys.readouterr().out.split("\n")[-4:-1] == [
-        "a: not as planned, see above",
+        "a: failed",
         "b: interrupted",
         "c: not begun",
     ]
