@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import signal
 import sys
 from keyword import iskeyword
 from types import MappingProxyType
@@ -66,7 +67,9 @@ def group() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 error or refusal, 2 changes pending, 64 usage."""
     gc.set_threshold(100_000)  # a short life with many small values: 0.1 s less at 2,000 topics
-    sys.exit(run(arguments))
+    code = run(arguments)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: a late Ctrl-C changes no exit code
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
