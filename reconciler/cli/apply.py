@@ -18,7 +18,7 @@ from reconciler.cli.lock import WaitingNotes
 from reconciler.cli.outcomes import print_ending
 from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.saved import read_plan, refuse_other_specs
-from reconciler.cli.terminal import print_error, wants_colour
+from reconciler.cli.terminal import fold_to_screen, print_error, wants_colour
 from reconciler.errors import AuditError, FindingsError, ReconcilerError, UsageError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _apply(plan: Plan, loaded: Estate, asked: Asked, label: str = "") -> Ending:
 
     `label` comes before what is said of an error, where there are several clusters.
     """
-    click.echo(api.render_plan(plan, colour=wants_colour(sys.stdout)), color=True)
+    click.echo(fold_to_screen(api.render_plan(plan, colour=wants_colour(sys.stdout))), color=True)
     record = api.begin_record(plan)
     with Journal(asked.journal, record) as log:
         ending = _run(plan, loaded, asked, log, record)

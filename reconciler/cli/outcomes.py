@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.terminal import paint, print_error
+from reconciler.cli.terminal import fold_to_screen, paint, print_error
 
 if TYPE_CHECKING:
     from reconciler.apply import Ending
@@ -22,7 +22,7 @@ def print_ending(ending: Ending, label: str = "") -> None:
     """
     try:
         for outcome in ending.outcomes:
-            click.echo(_line(outcome), color=True)
+            click.echo(fold_to_screen(_line(outcome)), color=True)
         click.echo(f"\n{ending.last_line}")
         sys.stdout.flush()
     except BrokenPipeError:

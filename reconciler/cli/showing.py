@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from reconciler import api
-from reconciler.cli.terminal import wants_colour
+from reconciler.cli.terminal import fold_to_screen, wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,8 @@ def print_plans(plans: Sequence[Shown], form: api.PlanFormat, *, unmanaged: bool
         for plan, saved in plans
     ]
     if pages:
-        click.echo(between.join(pages), color=True)
+        text = between.join(pages)
+        click.echo(fold_to_screen(text) if form == "text" else text, color=True)
 
 
 def _annotate(plans: Sequence[Shown]) -> None:

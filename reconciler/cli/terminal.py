@@ -6,6 +6,7 @@ Colours follow NO_COLOR, FORCE_COLOR and whether a person is looking (no-color.o
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from contextlib import contextmanager
@@ -34,6 +35,30 @@ def paint(colour: str, text: str) -> str:
 def screen_width() -> int:
     """Return the width of the terminal in characters, or 120 where nobody is looking."""
     return shutil.get_terminal_size((120, 24)).columns
+
+
+def fold_to_screen(text: str) -> str:
+    """Break the lines that a terminal would cut inside a word; a file gets them whole."""
+    if not sys.stdout.isatty():
+        return text
+    return "\n".join(fold(line, screen_width()) for line in text.split("\n"))
+
+
+def fold(line: str, width: int) -> str:
+    """Break a line at blanks. The rest stands under the last column of the left half or so."""
+    plain = click.unstyle(line)
+    if len(plain) <= width:
+        return line
+    starts = [match.end() for match in re.finditer(r"  +(?=\S)", plain)]
+    hang = max((start for start in starts if start <= width * 3 // 5), default=2)
+    folded, used = "", 0
+    for blanks, word in re.findall(r"( *)([^ ]+)", line):
+        room = len(blanks) + len(click.unstyle(word))
+        if used and used + room > width:
+            folded, used = f"{folded}\n{' ' * hang}{word}", hang + len(click.unstyle(word))
+        else:
+            folded, used = folded + blanks + word, used + room
+    return folded
 
 
 @contextmanager
