@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adopt.amend import NotAmendableError, amend_document, set_key
-from reconciler.adopt.spelling import humanise, render_document
+from reconciler.adopt.spelling import humanise, render_document, spell_modeline
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def write_clusters(
         added: dict[str, object] = {"version": 1, **shared}
         if clusters:
             added["clusters"] = dict(clusters)
-        return CLUSTERS_HEADER + render_document(added)
+        return spell_modeline("", "clusters") + CLUSTERS_HEADER + render_document(added)
     if not shared and not clusters:
         return text
 

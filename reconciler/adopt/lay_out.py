@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.adopt.amend import append_documents
 from reconciler.adopt.express import choose_profile, inherit
 from reconciler.adopt.group import find_neighbours, group_topics
-from reconciler.adopt.spelling import render_topic
+from reconciler.adopt.spelling import render_topic, spell_modeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,4 +56,7 @@ def place_documents(
         if len(texts.get(path, "")) > SPLIT_FROM:
             path = f"{path.rpartition('.')[0]}-more.yaml"
         added[path].append(documents[name])
-    return {path: append_documents(texts.get(path, ""), new) for path, new in added.items()}
+    return {
+        path: append_documents(texts.get(path) or spell_modeline(path, "topic"), new)
+        for path, new in added.items()
+    }

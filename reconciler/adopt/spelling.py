@@ -50,6 +50,12 @@ def render_document(document: Mapping[str, object]) -> str:
     return "\n".join(_render_map(document, "", is_config=False)) + "\n"
 
 
+def spell_modeline(path: str, schema: str) -> str:
+    """Tell editors where the schema of an estate's file is: in schemas/, next to the estate."""
+    up = "../" * (path.count("/") + 1)
+    return f"# yaml-language-server: $schema={up}schemas/{schema}.schema.json\n"
+
+
 def render_topic(document: Mapping[str, object]) -> str:
     """Write a topic document, its keys in their usual order."""
     return render_document({key: document[key] for key in ORDER if key in document})

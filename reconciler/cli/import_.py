@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,3 +111,18 @@ def _report(adoption: Adoption, cluster: str | None, estate: Path, *, dry_run: b
     if adoption.differences is not None:
         rest = "is empty" if not adoption.differences else "is not empty"
         print_note(f"the next plan {rest}: {count(adoption.differences, 'difference')}")
+    _name_schemas(adoption, estate)
+
+
+def _name_schemas(adoption: Adoption, estate: Path) -> None:
+    """Say how to get the schemas that new files point editors at, where they are not there yet."""
+    place = Path(os.path.normpath(estate / ".." / "schemas"))
+    wanted = {"clusters" if Path(f).stem == "clusters" else "topic" for f in adoption.created}
+    if missing := [name for name in sorted(wanted) if not _schema(place, name).exists()]:
+        print_note(f"for completion and checks in editors: mkdir -p {place}")
+        for name in missing:
+            print_note(f"    reconciler schema {name} > {_schema(place, name)}")
+
+
+def _schema(place: Path, name: str) -> Path:
+    return place / f"{name}.schema.json"

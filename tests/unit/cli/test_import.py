@@ -48,10 +48,14 @@ def test_a_first_import_writes_what_a_person_would_have(
     assert run(["import", str(root), "--cluster", "prod", "--against", snapshot]) == 0
     texts = read(root)
     assert texts["orders.yaml"] == (
+        "# yaml-language-server: $schema=../schemas/topic.schema.json\n"
         "topic: orders.events\npartitions: 2\nconfig:\n  retention.ms: 7d\n"
         "---\ntopic: orders.state\npartitions: 1\nconfig:\n  cleanup.policy: compact\n"
     )
-    assert texts["mixed.yaml"] == "topic: mixed\npartitions: 2\nreplication_factor: null\n"
+    assert texts["mixed.yaml"].endswith("topic: mixed\npartitions: 2\nreplication_factor: null\n")
+    assert texts["clusters.yaml"].startswith(
+        "# yaml-language-server: $schema=../schemas/clusters.schema.json\n"
+    )
     assert "defaults:\n  replication_factor: 3\n" in texts["clusters.yaml"]
     assert 'prod:\n    cluster_id: abc\n    kafka_version: "4.1"\n' in texts["clusters.yaml"]
     assert texts.keys() == {"clusters.yaml", "connect.yaml", "mixed.yaml", "orders.yaml"}
@@ -121,6 +125,7 @@ def test_a_second_import_amends_adds_and_keeps(snapshot: str, tmp_path: Path) ->
     save(tmp_path, [grown, *TOPICS[1:], new])
     assert run(verb) == 0
     assert path.read_text() == (
+        "# yaml-language-server: $schema=../schemas/topic.schema.json\n"
         "topic: orders.events\n# Two are enough.\npartitions: 4\nconfig:\n  flush.ms: 1min\n"
         "---\ntopic: orders.state\npartitions: 1\nconfig:\n  cleanup.policy: compact\n"
         "---\ntopic: orders.new\npartitions: 1\n"
@@ -206,3 +211,29 @@ def test_what_a_service_keeps_to_itself_stays_out_of_the_specs(
     assert (
         "retention.ms is set on the topic and is none of known_configs" in capsys.readouterr().out
     )
+
+
+def test_a_modeline_finds_the_schema_from_every_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    many = [{"name": f"shop.{a}.t{n}", "partitions": [[1]]} for a in "ab" for n in range(30)]
+    verb = ["import", str(root), "--cluster", "prod", "--against", save(tmp_path, many)]
+    assert run(verb) == 0
+    said = capsys.readouterr().err
+    for name in ("topic", "clusters"):
+        schema = tmp_path / "schemas" / f"{name}.schema.json"
+        assert f"reconciler schema {name} > {schema}" in said
+        schema.parent.mkdir(exist_ok=True)
+        schema.touch()
+    written = list(root.rglob("*.yaml"))
+    assert {path.parent for path in written} == {root, root / "shop"}
+    for path in written:
+        modeline = path.read_text().partition("\n")[0]
+        schema = modeline.removeprefix("# yaml-language-server: $schema=")
+        assert (path.parent / schema).exists()
+    save(tmp_path, [*many, {"name": "new", "partitions": [[1]]}])
+    assert run(verb) == 0
+    assert "reconciler schema" not in capsys.readouterr().err
+
+
