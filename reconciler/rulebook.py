@@ -241,6 +241,7 @@ _ADOPTION: tuple[Rule, ...] = (
     Rule("import-left-out", "A topic that no spec can describe as it is stays out, and is named."),
     Rule("import-not-managed", "What a spec cannot say of a topic is left open, and named."),
     Rule("import-kept", "What people wrote and an import cannot rewrite is kept, and named."),
+    Rule("import-foreign", "Topics that other software creates for itself are named by an import."),
     Rule("import-not-carried", "What other tools' files say and no spec can is named."),
     Rule("import-differs", "A plan after an import is empty; what keeps it from that is said."),
 )

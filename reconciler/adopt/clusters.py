@@ -43,7 +43,7 @@ def describe_defaults(factored: Factored, catalogue: Catalogue) -> dict[str, obj
 def write_clusters(
     text: str | None, shared: Mapping[str, object], clusters: Mapping[str, Mapping[str, object]]
 ) -> str:
-    """Return clusters.yaml with these defaults and profiles, and these clusters besides its own.
+    """Return clusters.yaml with these defaults and profiles, and these keys of clusters.
 
     In: `text`, the file as it stands, None where there is none. Errors: UsageError where it
     cannot be amended.
@@ -65,7 +65,11 @@ def write_clusters(
             set_key(document, "clusters", dict(clusters))
             return
         for name, entry in clusters.items():
-            set_key(document["clusters"], name, dict(entry))
+            if not document["clusters"].get(name):
+                set_key(document["clusters"], name, dict(entry))
+                continue
+            for key, value in entry.items():
+                set_key(document["clusters"][name], key, value)
 
     try:
         return amend_document(text, 1 << 30, edit)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.adopt.adoption import Adoption
 from reconciler.adopt.clusters import describe_factored, write_clusters
 from reconciler.adopt.factor import factor
+from reconciler.adopt.foreign import suggest_ignores
 from reconciler.adopt.lay_out import lay_out
 from reconciler.adopt.update import restrict_topics, update_topics
 from reconciler.adopt.wishes import drop_look_alikes, list_wishes
@@ -34,12 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of an import. `bootstrap_servers` goes into clusters.yaml for a new cluster."""
+    """What is asked of an import. `bootstrap_servers` goes into clusters.yaml for a new cluster.
+
+    `ignore` adds to the patterns that clusters.yaml ignores for the cluster.
+    """
 
     cluster: str
     topics: str = "*"
     assignments: bool = False
     bootstrap_servers: str | None = None
+    ignore: tuple[str, ...] = ()
 
 
 def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Adoption:
@@ -53,6 +58,7 @@ def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Ad
     entry = estate.clusters.get(request.cluster)
     place = Location(staging.clusters_file, 1)
     named = entry or ClusterEntry(request.cluster, place, owns=estate.owns)
+    named = replace(named, ignore=tuple(dict.fromkeys((*named.ignore, *request.ignore))))
     state = leave_unoffered(state, named.known_configs)
     wishes, notes = list_wishes(
         state,
@@ -62,7 +68,7 @@ def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Ad
         assignments=request.assignments,
     )
     others = estate.declared if entry is None else ()
-    declared = _declare(staging, estate, wishes, request, state, catalogue)
+    declared = _declare(staging, estate, wishes, request, named, state, catalogue)
     names = {wish.name for wish in wishes}
     texts, kept = restrict_topics(staging, estate, names, request.cluster, others)
     notes.extend(kept.values())
@@ -72,6 +78,7 @@ def adopt_cluster(staging: Staging, state: ClusterState, request: Request) -> Ad
     before = {topic.name for topic in estate.written}
     estate, updated = _update(staging, estate, wishes, state, request, catalogue, notes)
     new = [wish for wish in wishes if wish.name not in before]
+    notes.extend(suggest_ignores(wish.name for wish in new))
     estate = staging.change(lay_out(new, estate, request.cluster, catalogue, staging))
     left = _find_differences(estate, state, request, catalogue)
     return Adoption(
@@ -96,10 +103,11 @@ def _declare(
     estate: Estate,
     wishes: Sequence[Wish],
     request: Request,
+    named: ClusterEntry,
     state: ClusterState,
     catalogue: Catalogue,
 ) -> dict[str, str]:
-    """Put the cluster, and what its topics share, into clusters.yaml."""
+    """Put the cluster, what it ignores, and what its topics share, into clusters.yaml."""
     cluster, file = request.cluster, staging.clusters_file
     is_new = cluster != SANDBOX and cluster not in estate.clusters
     is_bare = not estate.written and not estate.profiles
@@ -107,9 +115,12 @@ def _declare(
     shared: dict[str, object] = {}
     if is_bare:
         shared = describe_factored(factor(wishes), catalogue)
-    clusters = {cluster: _describe_cluster(request, state)} if is_new else {}
-    if not shared and not clusters:
+    entry = _describe_cluster(request, state) if is_new else {}
+    if request.ignore:
+        entry["ignore"] = list(named.ignore)
+    if not (shared or entry or is_new):
         return {}
+    clusters = {cluster: entry} if entry or is_new else {}
     return {file: write_clusters(staging.texts.get(file), shared, clusters)}
 
 

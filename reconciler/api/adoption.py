@@ -9,6 +9,8 @@ from reconciler.api.connections import refuse_other_cluster
 from reconciler.api.snapshots import read_snapshot, take_snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reconciler.adopt import Adoption
     from reconciler.model import ClusterState
     from reconciler.spec import Estate
@@ -22,15 +24,17 @@ def adopt_cluster(
     against: str | Path | None = None,
     assignments: bool = False,
     topics: str = "*",
+    ignore: Sequence[str] = (),
 ) -> Adoption:
     """Make the texts of an estate whose plan on a cluster is empty; nothing is written yet.
 
-    `path` may hold an estate, whose topics are kept and amended; `against` reads a snapshot.
+    `path` may hold an estate, whose topics are kept and amended; `against` reads a snapshot;
+    `ignore` leaves topics out, here and from now on.
     Errors: as `load_estate` and `take_snapshot`; UsageError where the cluster's address is unknown.
     """
     from reconciler import adopt as stage
 
-    request = stage.Request(cluster, topics, assignments, bootstrap_servers)
+    request = stage.Request(cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore))
     with stage.open_staging(Path(path)) as staging:
         estate = staging.change({})
         if against is not None:

@@ -32,6 +32,12 @@ _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
 @options.against_option
 @click.option("--assignments", is_flag=True, help="Write down where each replica is, too.")
 @options.topic_option
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="GLOB",
+    help="Leave these topics out, and write that into clusters.yaml; repeatable.",
+)
 @click.option("--from", "tool", type=click.Choice(_TOOLS), help="Convert PATH, of this tool.")
 @click.option("--dry-run", is_flag=True, help="Show the files, and write nothing.")
 def command(
@@ -41,6 +47,7 @@ def command(
     against: Path | None,
     assignments: bool,
     topic: str,
+    ignore: tuple[str, ...],
     tool: str | None,
     dry_run: bool,
 ) -> None:
@@ -49,7 +56,7 @@ def command(
     Topics that DIR has already are kept; only what differs is amended, with comments and order
     as they are. With --from the files in PATH are converted instead.
     """
-    _check(paths, cluster, tool, live=bool(bootstrap_servers or against or assignments))
+    _check(paths, cluster, tool, live=bool(bootstrap_servers or against or assignments or ignore))
     estate = paths[-1]
     if tool is not None or cluster is None:  # _check has seen to it that one is there
         adoption = api.convert_files(str(tool), paths[0], estate)
@@ -62,6 +69,7 @@ def command(
                 against=against,
                 assignments=assignments,
                 topics=topic,
+                ignore=ignore,
             )
     if dry_run:
         click.echo(_show_changes(estate, adoption.texts), nl=False)
@@ -78,8 +86,8 @@ def _check(paths: tuple[Path, ...], cluster: str | None, tool: str | None, *, li
         form = "--from TOOL PATH DIR" if tool else "--cluster NAME DIR"
         raise UsageError(f"{count(len(paths), 'path')} given; write: reconciler import {form}")
     if tool and live:
-        raise UsageError("--from reads files only; --bootstrap-servers, --against and "
-                         "--assignments belong to --cluster")  # fmt: skip
+        raise UsageError("--from reads files only; --bootstrap-servers, --against, --assignments "
+                         "and --ignore belong to --cluster")  # fmt: skip
     if tool and paths[1].resolve() == paths[0].resolve():
         raise UsageError("PATH and DIR are the same; convert into a directory of its own")
 

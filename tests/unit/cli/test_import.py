@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
 from reconciler.cli.app import run
+from reconciler.spec import load_estate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,3 +240,65 @@ def test_a_modeline_finds_the_schema_from_every_directory(
     assert "reconciler schema" not in capsys.readouterr().err
 
 
+FOREIGN = ("_schemas", "connect-offsets", "app-counts-changelog", "app-KSTREAM-1-repartition",
+           "heartbeats", "mm2-offset-syncs.b.internal", "b.checkpoints.internal")  # fmt: skip
+
+
+def test_other_software_s_topics_are_named_with_patterns_that_leave_them_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    names = [*FOREIGN, "orders.changes", "shop.heartbeat"]
+    topics = [{"name": name, "partitions": [[1]]} for name in names]
+    verb = ["import", str(root), "--cluster", "prod", "--against", save(tmp_path, topics)]
+    assert run(verb) == 0
+    said = capsys.readouterr().err
+    assert "7 new topics look like those that other software creates for itself: " in said
+    assert "Schema Registry (_schemas)" in said
+    options = re.search(
+        r"remove their documents and import again with (.*) \[import-foreign\]", said
+    )
+    assert options is not None
+    for path in root.rglob("*.yaml"):  # the way out, to the letter
+        if path.name != "clusters.yaml":
+            path.unlink()
+    assert run([*verb, *shlex.split(options[1])]) == 0
+    said = capsys.readouterr().err
+    assert "import-foreign" not in said
+    assert "2 topics written" in said
+    assert {spec.name for spec in load_estate(root).topics_for("prod")} == set(names) - set(FOREIGN)
+    plan = ["plan", str(root), "--cluster", "prod", "--against", str(tmp_path / "prod.json")]
+    assert run([*plan, "--detailed-exitcode"]) == 0
+
+
+def test_topics_that_are_written_already_are_nobody_else_s(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "topics"
+    topics = [{"name": name, "partitions": [[1]]} for name in FOREIGN]
+    verb = ["import", str(root), "--cluster", "prod", "--against", save(tmp_path, topics)]
+    assert run(verb) == run(verb) == 0
+    assert capsys.readouterr().err.count("import-foreign") == 1
+
+
+def test_ignored_on_request_are_kept_beside_what_is_ignored_already(
+    snapshot: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "topics"
+    root.mkdir()
+    clusters = 'version: 1\nclusters:\n  prod:\n    ignore: ["mixed"]   # theirs\n'
+    (root / "clusters.yaml").write_text(clusters)
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*verb, "--ignore", "connect-*", "--ignore", "mixed"]) == 0
+    assert load_estate(root).clusters["prod"].ignore == ("mixed", "connect-*")
+    assert "# theirs" in read(root)["clusters.yaml"]
+    assert read(root).keys() == {"clusters.yaml", "orders.yaml"}
+
+
+def test_a_new_cluster_gets_what_is_ignored_on_request(snapshot: str, tmp_path: Path) -> None:
+    root = tmp_path / "topics"
+    verb = ["import", str(root), "--against", snapshot, "--ignore", "connect-*"]
+    assert run([*verb, "--cluster", "prod"]) == 0
+    assert run([*verb, "--cluster", "sandbox"]) == 0
+    clusters = load_estate(root).clusters
+    assert clusters["prod"].ignore == clusters["sandbox"].ignore == ("connect-*",)
