@@ -1,8 +1,9 @@
 """The program that hosts brokers: a JVM inside this process, told what to do over a socket.
 
 It is run by path as `python -P host.py FD` and imports nothing of the package, so that it starts
-at once. One JSON object a line in both directions: first the launch, then commands, each with one
-answer. When the other end is gone, for whatever reason, so is this process.
+at once. One JSON object a line in both directions: first the launch, then commands, each with a
+line for every step of a node and one answer. When the other end is gone, for whatever reason, so
+is this process.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
 
@@ -70,18 +75,20 @@ def start_jvm(launch: dict[str, Any]) -> None:
     )
 
 
-def obey(brokers: Brokers, command: dict[str, Any]) -> None:
-    """Carry out one command for all of its nodes at the same time."""
+def obey(brokers: Brokers, command: dict[str, Any], tell: Callable[[], None]) -> None:
+    """Carry out one command for all of its nodes at the same time, and tell of each step."""
 
     def act(node: str) -> None:
         match command["do"]:
             case "format-and-start":
                 brokers.format(node, cluster_id=command["cluster_id"], users=command["users"])
+                tell()
                 brokers.start(node)
             case "start":
                 brokers.start(node)
             case "stop":
                 brokers.stop(node)
+        tell()
 
     with ThreadPoolExecutor(len(command["nodes"])) as pool:
         for task in [pool.submit(act, node) for node in command["nodes"]]:
@@ -102,10 +109,15 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def answer(control: socket.socket, number: int, error: BaseException | None = None) -> None:
-    """Say that a command is done, or why not."""
-    line = json.dumps({"number": number, "error": str(error) if error else None})
-    control.sendall(line.encode() + b"\n")
+def send(control: socket.socket, **line: Any) -> None:
+    """Send a line, whole: several threads have something to tell."""
+    with _sending:
+        control.sendall(json.dumps(line).encode() + b"\n")
+
+
+_sending = threading.Lock()
+
+
 
 
 def main(descriptor: int) -> None:
@@ -119,14 +131,15 @@ def main(descriptor: int) -> None:
     start_jvm(launch)
     brokers = Brokers()
     while (command := commands.get())["do"] != "finish":
+        number = command["number"]
         try:
-            obey(brokers, command)
+            obey(brokers, command, partial(send, control, number=number, step=command["do"]))
         except Exception as error:  # noqa: BLE001 - a Java exception of any kind is the answer
-            answer(control, command["number"], error)
+            send(control, number=number, error=str(error))
         else:
-            answer(control, command["number"])
+            send(control, number=number, error=None)
     finish()
-    answer(control, command["number"])
+    send(control, number=command["number"], error=None)
 
 
 def finish() -> None:

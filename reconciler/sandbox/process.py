@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,10 @@ TROUBLE = (" ERROR ", " FATAL ", "Exception", "Error:", "OutOfMemory")
 
 
 class HostProcess:
-    """A running host.py. `name` is for messages, `log` takes all that it and its brokers say."""
+    """A running host.py. `name` is for messages, `log` takes all that it and its brokers say.
+
+    `steps` counts what its nodes have got done, whoever asked for it.
+    """
 
     def __init__(self, name: str, launch: Mapping[str, Any], log: Path) -> None:
         self.name = name
@@ -34,6 +38,7 @@ class HostProcess:
         self._control, other_end = socket.socketpair()
         self._received = b""
         self._asked = 0
+        self.steps = 0
         with other_end, log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - this very Python, our own program
                 [sys.executable, "-P", str(PROGRAM), str(other_end.fileno())],
@@ -82,6 +87,9 @@ class HostProcess:
             raise SandboxError(self.describe_death())
         *lines, self._received = (self._received + chunk).split(b"\n")
         for answer in map(json.loads, lines):
+            if "step" in answer:
+                self.steps += 1
+                continue
             # An answer to a question that was given up is of no interest any more.
             if answer["number"] == self._asked:
                 return dict(answer)
@@ -144,6 +152,7 @@ def _is_trouble(line: str) -> bool:
 def wait_for_answers(hosts: Sequence[HostProcess], timeout_s: float) -> None:
     """Wait until every host has answered; the first bad answer, or death, ends the wait.
 
+    In: `timeout_s`, how long none of them may get on with anything.
     Errors: SandboxError with the reason, in the broker's own words where it gave one.
     """
     deadline = time.monotonic() + timeout_s
@@ -154,9 +163,12 @@ def wait_for_answers(hosts: Sequence[HostProcess], timeout_s: float) -> None:
             ready = selector.select(max(0.0, deadline - time.monotonic()))
             if not ready:
                 names = ", ".join(key.data.name for key in waiting.values())
+                done = count(sum(host.steps for host in hosts), "step")
                 raise SandboxError(
-                    f"{names} not ready within {timeout_s:g} s; the log: {hosts[0].log}"
+                    f"{names} made no progress for {timeout_s:g} s ({done} done);"
+                    f" the log: {hosts[0].log}"
                 )
+            deadline = time.monotonic() + timeout_s
             for key, _ in ready:
                 if _take_answer(key.data):
                     selector.unregister(key.fileobj)

@@ -213,3 +213,7 @@ def test_options_of_one_run_do_not_spoil_the_archive_of_all(
     ):
         pytest.fail("it started")
     assert archive_files() == {".lock", ".jsa"}
+def test_a_host_tells_of_each_node_that_gets_on() -> None:
+    with start_cluster(brokers=3) as cluster:
+        (host,) = cluster._all_hosts()
+        assert host.steps == 2 * 4  # formatted and started: three brokers and a controller
