@@ -118,6 +118,18 @@ def send(control: socket.socket, **line: Any) -> None:
 _sending = threading.Lock()
 
 
+def find_cause(error: BaseException) -> str:
+    """Return the innermost cause of a Java exception, with what those around it add to its words.
+
+    A broker that cannot bind says only 'received a fatal error'; three causes further in stand
+    the address, and that it is in use.
+    """
+    told, cause = str(error), error
+    while (inner := getattr(cause, "getCause", lambda: None)()) is not None:
+        if str(inner.getMessage()).rstrip(".") not in told:
+            told = str(inner.toString())
+        cause = inner
+    return told
 
 
 def main(descriptor: int) -> None:
@@ -135,7 +147,7 @@ def main(descriptor: int) -> None:
         try:
             obey(brokers, command, partial(send, control, number=number, step=command["do"]))
         except Exception as error:  # noqa: BLE001 - a Java exception of any kind is the answer
-            send(control, number=number, error=str(error))
+            send(control, number=number, error=find_cause(error))
         else:
             send(control, number=number, error=None)
     finish()

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 PROGRAM = Path(__file__).with_name("host.py")
 TAIL_BYTES = 1 << 16
-TROUBLE = (" ERROR ", " FATAL ", "Exception", "Error:", "OutOfMemory")
 
 
 class HostProcess:
@@ -136,17 +135,29 @@ def tell_death(name: str, code: int, log: Path) -> str:
 
 
 def last_trouble(log: Path) -> str:
-    """Return the last line of a log that tells of trouble, or just the last one."""
+    """Return the last error of a log with its innermost cause, or just the last line.
+
+    An error that follows from another one has no cause beside it: then that of the other counts.
+    """
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         lines = file.read().decode(errors="replace").splitlines()
+    trouble, cause, is_error = "", "", True
+    for line in lines:
+        if line.startswith("["):  # an entry; what follows it up to the next is its exception
+            is_error = any(level in line for level in (" ERROR ", " FATAL "))
+            trouble = line if is_error else trouble
+        elif _is_cause(line, is_error=is_error):
+            cause = line.removeprefix("Caused by: ").strip()
     spoken = [line.strip() for line in lines if line.strip()]
-    troubles = [line.strip() for line in lines if _is_trouble(line)]
-    return (troubles or spoken or [""])[-1]
+    return ": ".join(filter(None, (trouble.strip(), cause))) or (spoken or [""])[-1]
 
 
-def _is_trouble(line: str) -> bool:
-    return not line.startswith(("\t", " ")) and any(mark in line for mark in TROUBLE)
+def _is_cause(line: str, *, is_error: bool) -> bool:
+    """Tell whether a line names an exception that ends something; no warning does."""
+    fatal = line.startswith("Exception in thread") or "OutOfMemory" in line
+    told = "Exception" in line or "Error:" in line
+    return not line.startswith(("\t", " ")) and (fatal or (is_error and told))
 
 
 def wait_for_answers(hosts: Sequence[HostProcess], timeout_s: float) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -213,6 +214,43 @@ def test_options_of_one_run_do_not_spoil_the_archive_of_all(
     ):
         pytest.fail("it started")
     assert archive_files() == {".lock", ".jsa"}
+
+
+def test_a_port_that_is_taken_is_the_reason(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        listeners = {"listeners": f"PLAINTEXT://{address}"}
+        with (
+            pytest.raises(SandboxError) as refusal,
+            start_cluster(brokers=1, broker_properties={1: listeners}),
+        ):
+            pytest.fail("it started")
+    assert f"Socket server failed to bind to {address}: Address already in use" in str(
+        refusal.value
+    )
+    assert str(tmp_path) in str(refusal.value)  # its log
+
+
+def test_a_full_disk_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48k", "none", str(small)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small file system needs the right to mount one")
+    try:
+        # The log lies elsewhere: on a full disk it would be cut before it tells.
+        properties = {n: {"log.dirs": str(small / str(n))} for n in (1, 2, 3, 3000)}
+        with (
+            pytest.raises(SandboxError, match="No space left on device"),
+            start_cluster(brokers=3, broker_properties=properties),
+        ):
+            pytest.fail("it started")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
 def test_a_host_tells_of_each_node_that_gets_on() -> None:
     with start_cluster(brokers=3) as cluster:
         (host,) = cluster._all_hosts()

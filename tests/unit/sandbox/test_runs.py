@@ -106,6 +106,18 @@ def test_there_is_one_owner_at_a_time() -> None:
         ("one\ntwo\n\n", "two"),
         ("[x] ERROR first (A)\n[y] ERROR second (B)\n[z] WARN third (C)\n", "[y] ERROR second (B)"),
         ("java.lang.IllegalStateException: no\n\tat a.B(Exception.java:1)\n", ""),
+        (
+            "[x] ERROR cannot append (A)\njava.io.IOException: disk\n\tat a.B\n"
+            "Caused by: a.FileException: No space left on device\n\t... 5 more\n"
+            "[y] WARN other (C)\njava.lang.RuntimeException: harmless\n"
+            "[z] ERROR shutting down (B)\n",
+            "[z] ERROR shutting down (B): a.FileException: No space left on device",
+        ),
+        (
+            "[x] ERROR cannot bind (A)\na.KafkaException: failed\n\tat a.B\n"
+            "Caused by: java.net.BindException: Address already in use\n\t... 5 more\n",
+            "[x] ERROR cannot bind (A): java.net.BindException: Address already in use",
+        ),
     ],
 )
 def test_the_last_trouble_of_a_log_is_told(tmp_path: Path, text: str, reason: str) -> None:
