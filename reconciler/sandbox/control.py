@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from reconciler.errors import SandboxError
 from reconciler.sandbox.places import state_directory
 from reconciler.sandbox.process import last_trouble
-from reconciler.sandbox.record import is_sandbox_starting, remove_socket, running_sandbox
+from reconciler.sandbox.record import (
+    find_lost_sandbox,
+    forget_lost_sandbox,
+    is_sandbox_starting,
+    remove_socket,
+    running_sandbox,
+)
 from reconciler.sandbox.shape import describe_shape
 from reconciler.sandbox.status import BrokerState, BrokerStatus, SandboxHealth
 
@@ -80,9 +86,15 @@ def refuse_second_sandbox() -> None:
 def require_sandbox() -> SandboxRecord:
     """Return the sandbox that runs. Errors: SandboxError when there is none."""
     record = running_sandbox()
-    if record is None:
-        raise SandboxError("no sandbox runs; `reconciler sandbox up` starts one")
-    return record
+    if record is not None:
+        return record
+    if (lost := find_lost_sandbox()) is not None:
+        raise SandboxError(
+            f"the sandbox of {describe_shape(lost.brokers)} was lost: its supervisor, process"
+            f" {lost.pid}, was killed or the machine restarted, and its brokers ended with it;"
+            f" its logs: {lost.directory}; `reconciler sandbox up` starts another"
+        )
+    raise SandboxError("no sandbox runs; `reconciler sandbox up` starts one")
 
 
 def look_after(record: SandboxRecord) -> SandboxHealth:
@@ -106,6 +118,7 @@ def take_down_sandbox() -> bool:
     if record is None:
         if is_sandbox_starting():
             raise SandboxError("a sandbox is just starting; press Ctrl-C where it was started")
+        forget_lost_sandbox()
         return False
     for ending in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):

@@ -41,17 +41,21 @@ class SandboxRecord:
 
 
 def running_sandbox() -> SandboxRecord | None:
-    """Return the sandbox that runs and is ready, or None. A stale record is removed."""
+    """Return the sandbox that runs and is ready, or None."""
     with _lock_file().open("a") as lock:
-        if not _is_held(lock):
-            _remove_stale_record()
-            return None
-        try:
-            content = json.loads(_record_file().read_bytes())
-        except FileNotFoundError:
-            return None  # it is still starting
-    content["brokers"] = tuple(Broker(b["id"], b["rack"]) for b in content["brokers"])
-    return SandboxRecord(**content)
+        return _read_record() if _is_held(lock) else None  # no record: it is still starting
+
+
+def find_lost_sandbox() -> SandboxRecord | None:
+    """Return the last sandbox if it ended without taking its record along, or None."""
+    with _lock_file().open("a") as lock:
+        return None if _is_held(lock) else _read_record()
+
+
+def forget_lost_sandbox() -> None:
+    """Remove what a supervisor that was killed has left."""
+    with own_sandbox():
+        pass
 
 
 def is_sandbox_starting() -> bool:
@@ -89,14 +93,20 @@ def write_record(record: SandboxRecord) -> None:
     write_file(_record_file(), json.dumps(content, indent=1) + "\n")
 
 
+def _read_record() -> SandboxRecord | None:
+    try:
+        content = json.loads(_record_file().read_bytes())
+    except FileNotFoundError:
+        return None
+    content["brokers"] = tuple(Broker(b["id"], b["rack"]) for b in content["brokers"])
+    return SandboxRecord(**content)
+
+
 def _remove_stale_record() -> None:
     """Remove what a supervisor that was killed has left: its record, and its socket."""
-    try:
-        control = Path(json.loads(_record_file().read_bytes())["control"])
-    except FileNotFoundError:
-        return
-    remove_socket(control)
-    _record_file().unlink(missing_ok=True)
+    if (stale := _read_record()) is not None:
+        remove_socket(Path(stale.control))
+        _record_file().unlink(missing_ok=True)
 
 
 def remove_socket(control: Path) -> None:

@@ -148,8 +148,27 @@ def test_a_killed_supervisor_takes_its_brokers_along_and_leaves_no_claim(tmp_pat
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
     wait_until_gone(tmp_path)
-    assert run("status").returncode == 1
+    for _ in range(2):
+        status = run("status")
+        assert status.returncode == 1
+        assert status.stderr == (
+            "error: the sandbox of 1 broker in 1 rack was lost: its supervisor, process"
+            f" {record.pid}, was killed or the machine restarted, and its brokers ended with it;"
+            f" its logs: {record.directory}; `reconciler sandbox up` starts another\n"
+        )
     assert run("up", "--brokers", "1").returncode == 0
+    assert "1 of 1 brokers running" in run("status").stdout
+
+
+def test_a_lost_sandbox_is_forgotten_once_it_is_taken_down() -> None:
+    assert run("up", "--brokers", "1").returncode == 0
+    record = running_sandbox()
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    wait_until_gone(Path(os.environ["XDG_STATE_HOME"]))
+    down = run("down")
+    assert (down.returncode, down.stdout) == (0, "No sandbox runs.\n")
+    assert run("status").stderr == "error: no sandbox runs; `reconciler sandbox up` starts one\n"
 
 
 def test_a_failed_start_says_why_and_leaves_nothing(tmp_path: Path) -> None:

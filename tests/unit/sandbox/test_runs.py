@@ -12,6 +12,7 @@ from reconciler.model import Broker
 from reconciler.sandbox.process import last_trouble, tell_death
 from reconciler.sandbox.record import (
     SandboxRecord,
+    find_lost_sandbox,
     is_sandbox_starting,
     own_sandbox,
     running_sandbox,
@@ -80,14 +81,20 @@ def test_a_record_is_found_while_its_owner_lives() -> None:
     assert not is_sandbox_starting()
 
 
-def test_a_record_without_an_owner_is_stale_and_goes(tmp_path: Path) -> None:
+def test_a_record_without_an_owner_is_of_a_lost_sandbox_until_the_next_one(tmp_path: Path) -> None:
     socket = tmp_path / "reconciler-1" / "control"
     socket.parent.mkdir()
     socket.touch()
-    write_record(replace(RECORD, control=str(socket)))
+    lost = replace(RECORD, control=str(socket))
+    write_record(lost)
     assert running_sandbox() is None
-    assert not (tmp_path / "reconciler" / "sandbox" / "running.json").exists()
-    assert not socket.parent.exists()
+    assert find_lost_sandbox() == find_lost_sandbox() == lost
+    with own_sandbox():
+        assert find_lost_sandbox() is None
+        assert not socket.parent.exists()
+        write_record(RECORD)
+        assert find_lost_sandbox() is None
+    assert find_lost_sandbox() is None
 
 
 def test_there_is_one_owner_at_a_time() -> None:
