@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -198,3 +199,68 @@ def test_a_cut_off_file_in_the_cache_is_replaced(repository: Repository, one_jar
     cached.write_bytes(CONTENT[:10])
     (cached,) = fetch_jars("any", Silence())
     assert cached.read_bytes() == CONTENT
+
+
+def spoil(cached: Path) -> None:
+    """Change a byte of a file, and let its size and time be what they were."""
+    before = cached.stat()
+    cached.write_bytes(CONTENT[:-1] + b"!")
+    os.utime(cached, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (cached.stat().st_size, cached.stat().st_mtime_ns) == (
+        before.st_size,
+        before.st_mtime_ns,
+    )
+
+
+def test_a_cached_jar_of_the_right_size_and_other_content_is_replaced(
+    repository: Repository, one_jar: Path
+) -> None:
+    repository.answers = [(200, CONTENT), (200, CONTENT)]
+    (cached,) = fetch_jars("any", Silence())
+    spoil(cached)
+    (cached,) = fetch_jars("any", Silence())
+    assert cached.read_bytes() == CONTENT
+    assert len(repository.asked) == 2
+
+
+def test_a_jar_that_was_cached_by_an_earlier_version_is_checked_as_well(
+    repository: Repository, one_jar: Path
+) -> None:
+    repository.answers = [(200, CONTENT), (200, CONTENT)]
+    (cached,) = fetch_jars("any", Silence())
+    (cached.parents[4] / "checked.json").unlink()
+    spoil(cached)
+    (cached,) = fetch_jars("any", Silence())
+    assert cached.read_bytes() == CONTENT
+
+
+def test_a_jar_is_hashed_once(
+    repository: Repository, one_jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.answers = [(200, CONTENT)]
+    hashed = []
+    digest = hashlib.file_digest
+
+    def count(*arguments: Any) -> Any:
+        hashed.append(arguments)
+        return digest(*arguments)
+
+    monkeypatch.setattr(hashlib, "file_digest", count)
+    (cached,) = fetch_jars("any", Silence())
+    assert len(hashed) == 1
+    assert fetch_jars("any", Silence()) == (cached,)
+    assert len(hashed) == 1
+    cached.touch()
+    assert fetch_jars("any", Silence()) == (cached,)
+    assert len(hashed) == 2
+
+
+@pytest.mark.parametrize("memory", ["", "[]", "{", '{"x": 1}'])
+def test_a_spoilt_memory_costs_time_only(
+    repository: Repository, one_jar: Path, memory: str
+) -> None:
+    repository.answers = [(200, CONTENT)]
+    (cached,) = fetch_jars("any", Silence())
+    (cached.parents[4] / "checked.json").write_text(memory)
+    assert fetch_jars("any", Silence()) == (cached,)
+    assert repository.asked == [f"/{PATH}"]
