@@ -208,9 +208,9 @@ def _tune_controller(scene: Scene) -> dict[int, dict[str, str]]:
 
     Nothing is ever written to them here.
     """
-    from reconciler.sandbox.shape import choose_controller_id
+    from reconciler.sandbox.shape import choose_controller_ids
 
-    controller = choose_controller_id(scene.brokers)
+    (controller,) = choose_controller_ids(scene.brokers)
     return {controller: {"remote.log.storage.system.enable": "true"}} if scene.tiered else {}
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from reconciler.model import Broker
     from reconciler.sandbox.record import SandboxRecord
-    from reconciler.sandbox.status import SandboxHealth
+    from reconciler.sandbox.status import BrokerStatus, ControllerStatus, SandboxHealth
 
 DEFAULT_BROKERS = 3
 COLOURS = {
@@ -56,6 +56,13 @@ def command() -> None:
     help="Brokers in a process of ours, or the official image.",
 )
 @click.option("--isolate", is_flag=True, help="A process for each broker (embedded engine).")
+@click.option(
+    "--controllers",
+    type=click.IntRange(1, 9),
+    default=1,
+    show_default=True,
+    help="How many; more than one are isolated (embedded engine).",
+)
 @click.option("--image", metavar="NAME", help="Which image (container engine).")
 def up(
     brokers: int | None,
@@ -64,6 +71,7 @@ def up(
     kafka: str | None,
     engine: str,
     isolate: bool,
+    controllers: int,
     image: str | None,
 ) -> None:
     """Start the sandbox and leave it running."""
@@ -72,12 +80,15 @@ def up(
         raise UsageError("--image is for --engine container")
     if isolate and engine == EngineName.CONTAINER:
         raise UsageError("--isolate is for --engine embedded; containers are isolated anyway")
+    if controllers > 1 and engine == EngineName.CONTAINER:
+        raise UsageError("--controllers is for --engine embedded; containers have one controller")
     began = time.monotonic()
     with StartProgress() as progress:
         record = control.bring_up_sandbox(
             shape,
             engine=engine,
             isolate=isolate,
+            controllers=controllers,
             kafka_version=find_release(kafka),
             image=image,
             progress=progress,
@@ -127,8 +138,8 @@ def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> 
 
 def _print_record(record: SandboxRecord, state: str) -> None:
     click.echo(
-        f"sandbox · Kafka {record.kafka_version} · {describe_shape(record.brokers)}"
-        f" · {record.engine} · {state}"
+        f"sandbox · Kafka {record.kafka_version}"
+        f" · {describe_shape(record.brokers, record.controllers)} · {record.engine} · {state}"
     )
     click.echo(f"  cluster id         {record.cluster_id}")
     click.echo(f"  bootstrap servers  {record.bootstrap_servers}")
@@ -137,9 +148,14 @@ def _print_record(record: SandboxRecord, state: str) -> None:
 
 def _print_health(health: SandboxHealth) -> None:
     """Print a table, its columns as wide as they must be."""
-    statuses = health.brokers
-    rows = [("broker", "rack", "address", "state")]
-    rows += [(str(s.id), s.rack or "–", s.address, s.state.value) for s in statuses]
+    statuses: tuple[BrokerStatus | ControllerStatus, ...]
+    statuses = (*health.brokers, *health.controllers)
+    rows = [("node", "rack", "address", "state")]
+    rows += [(str(s.id), s.rack or "–", s.address, s.state.value) for s in health.brokers]
+    rows += [
+        (f"controller {s.id}", "–", s.address, "active" if s.active else s.state.value)
+        for s in health.controllers
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row, status in zip(rows, (None, *statuses), strict=True):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -147,8 +163,6 @@ def _print_health(health: SandboxHealth) -> None:
             cells[3] = paint(COLOURS[status.state], cells[3])
         reason = f"  {status.reason}" if status is not None and status.reason else ""
         click.echo(f"  {'  '.join(cells)}{reason}".rstrip())
-    if health.controller_failure:
-        click.echo(f"  {paint('red', 'no controller')}: {health.controller_failure}")
 
 
 class StartProgress:

@@ -115,6 +115,7 @@ def _make_archive(archive: Path, launch: Launch, request: ClusterRequest, direct
         request,
         brokers=(Broker(1, "rack0"),),
         isolate=False,
+        controllers=1,
         listeners=NOTHING,
         properties=NOTHING,
         broker_properties={},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model import Broker
     from reconciler.sandbox.container import ContainerCluster
     from reconciler.sandbox.embedded import EmbeddedCluster
-    from reconciler.sandbox.status import BrokerStatus
+    from reconciler.sandbox.status import BrokerStatus, ControllerStatus
 
 
 class Cluster(Protocol):
@@ -46,8 +46,8 @@ class Cluster(Protocol):
         """Look after every broker."""
         ...
 
-    def controller_failure(self) -> str:
-        """Return why the controller died, or nothing while it lives."""
+    def controller_statuses(self) -> tuple[ControllerStatus, ...]:
+        """Look after every controller, and see which one is active."""
         ...
 
     def stop_broker(self, broker_id: int) -> None:
@@ -70,6 +70,26 @@ class Cluster(Protocol):
         """Let a frozen broker go on."""
         ...
 
+    def stop_controller(self, controller_id: int) -> None:
+        """Shut a controller down as an operator would."""
+        ...
+
+    def start_controller(self, controller_id: int) -> None:
+        """Start a controller that is stopped or dead."""
+        ...
+
+    def kill_controller(self, controller_id: int) -> None:
+        """End a controller without warning (SIGKILL)."""
+        ...
+
+    def freeze_controller(self, controller_id: int) -> None:
+        """Let a controller hang (SIGSTOP)."""
+        ...
+
+    def thaw_controller(self, controller_id: int) -> None:
+        """Let a frozen controller go on."""
+        ...
+
 
 @contextmanager
 def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and optional
@@ -79,6 +99,7 @@ def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and opt
     shape: Sequence[Broker] | None = None,
     engine: str = EngineName.EMBEDDED,
     isolate: bool = False,
+    controllers: int = 1,
     kafka_version: str | None = None,
     image: str | None = None,
     listeners: Mapping[str, str] = NOTHING,
@@ -92,7 +113,8 @@ def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and opt
 ) -> Iterator[Cluster]:
     """Start a real KRaft cluster on loopback; it ends with the block, or with this process.
 
-    Brokers are 1..n in rack0..; `shape` gives ids and racks of one's own instead.
+    Brokers are 1..n in rack0..; `shape` gives ids and racks of one's own instead. Controllers are
+    3000.., nodes of their own; where there are several, every node has a process of its own.
 
     Errors: SandboxError with the reason and the way out.
     """
@@ -101,7 +123,8 @@ def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and opt
     request = ClusterRequest(
         brokers=tuple(shape) if shape is not None else spread_brokers(brokers, racks),
         kafka_version=find_release(kafka_version),
-        isolate=isolate,
+        isolate=isolate or controllers > 1,
+        controllers=controllers,
         image=image,
         listeners=listeners,
         properties=properties,
@@ -122,7 +145,7 @@ def run_cluster(
     """Start what was asked for and keep it for the length of the block."""
     with open_run() as directory:
         cluster = _prepare(engine, request, directory, progress)
-        shape = describe_shape(request.brokers)
+        shape = describe_shape(request.brokers, request.controllers)
         progress.enter(f"starting Kafka {request.kafka_version}: {shape}")
         try:
             cluster.start()

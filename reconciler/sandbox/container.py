@@ -53,14 +53,20 @@ class ContainerCluster(StartedCluster):
             raise SandboxError(
                 "the image cannot add SCRAM users while formatting; use the embedded engine"
             )
+        if request.controllers > 1:
+            raise SandboxError(
+                "the container engine runs one controller; use the embedded engine for more"
+            )
         self._client = find_docker()
         self._image = request.image or f"{OFFICIAL_IMAGE}:{request.kafka_version}"
         self._ports = PortReservation()
         self._settings = ClusterSettings(
-            controller=Listener(
-                CONTROLLER, PLAINTEXT, CONTROLLER_PORT, name_node(self._controller), bind_host=""
-            ),
-            controller_id=self._controller.id,
+            controllers={
+                node.id: Listener(
+                    CONTROLLER, PLAINTEXT, CONTROLLER_PORT, name_node(node), bind_host=""
+                )
+                for node in self._controllers.values()
+            },
             copies=min(MOST_COPIES, len(request.brokers)),
             inter_broker=INTERNAL,
             properties=request.properties,
@@ -92,7 +98,7 @@ class ContainerCluster(StartedCluster):
             self._cleanup.enter_context(watch_over(self.directory))
             labels = {"labels": label_run(self.directory)}
             network = self._cleanup.enter_context(Network(docker_network_kw=labels))
-            for node in (self._controller, *self._brokers.values()):
+            for node in (*self._controllers.values(), *self._brokers.values()):
                 container = self._describe_container(node).with_network(network)
                 # Registered first: a start that fails half-way is cleaned up like the others.
                 self._cleanup.callback(self._remove, node)
@@ -146,40 +152,31 @@ class ContainerCluster(StartedCluster):
         # As shells do, 128 and the number of the signal.
         return tell_death(name_node(node), 128 - code if code > 128 else code, self._save_log(node))
 
-    def stop_broker(self, broker_id: int) -> None:
-        """Shut a broker down as an operator would."""
-        self._find_broker(broker_id, BrokerState.RUNNING)
-        self._stopped.add(broker_id)
-        with speaking_docker(f"stop broker {broker_id}"):
-            self._wrapped(broker_id).stop(timeout=STOP_TIMEOUT_S)
-        self._await_agreement()
+    def _find_active_controller(self) -> int | None:
+        """Return the only controller, if it runs."""
+        (node,) = self._controllers.values()
+        return node.id if self._state(node)[0] is BrokerState.RUNNING else None
 
-    def start_broker(self, broker_id: int) -> None:
-        """Start a broker that is stopped or dead."""
-        self._find_broker(broker_id, BrokerState.STOPPED, BrokerState.DEAD)
-        with speaking_docker(f"start broker {broker_id}"):
-            self._wrapped(broker_id).start()
-        self._stopped.discard(broker_id)
-        self._await_agreement()
+    def _stop(self, node: Node) -> None:
+        with speaking_docker(f"stop {name_node(node)}"):
+            self._wrapped(node.id).stop(timeout=STOP_TIMEOUT_S)
 
-    def kill_broker(self, broker_id: int) -> None:
-        """End a broker without warning (SIGKILL); the others notice after some seconds."""
-        self._find_broker(broker_id, BrokerState.RUNNING)
-        with speaking_docker(f"kill broker {broker_id}"):
-            self._wrapped(broker_id).kill()
-            self._wrapped(broker_id).wait()
+    def _start(self, node: Node) -> None:
+        with speaking_docker(f"start {name_node(node)}"):
+            self._wrapped(node.id).start()
 
-    def freeze_broker(self, broker_id: int) -> None:
-        """Let a broker hang: connected, but without an answer."""
-        self._find_broker(broker_id, BrokerState.RUNNING)
-        with speaking_docker(f"freeze broker {broker_id}"):
-            self._wrapped(broker_id).pause()
+    def _kill(self, node: Node) -> None:
+        with speaking_docker(f"kill {name_node(node)}"):
+            self._wrapped(node.id).kill()
+            self._wrapped(node.id).wait()
 
-    def thaw_broker(self, broker_id: int) -> None:
-        """Let a frozen broker go on."""
-        self._find_broker(broker_id, BrokerState.FROZEN)
-        with speaking_docker(f"thaw broker {broker_id}"):
-            self._wrapped(broker_id).unpause()
+    def _freeze(self, node: Node) -> None:
+        with speaking_docker(f"freeze {name_node(node)}"):
+            self._wrapped(node.id).pause()
+
+    def _thaw(self, node: Node) -> None:
+        with speaking_docker(f"thaw {name_node(node)}"):
+            self._wrapped(node.id).unpause()
 
     def _wrapped(self, node_id: int) -> Any:
         return self._containers[node_id].get_wrapped_container()

@@ -24,7 +24,7 @@ from reconciler.sandbox.record import (
     running_sandbox,
 )
 from reconciler.sandbox.shape import describe_shape
-from reconciler.sandbox.status import BrokerState, BrokerStatus, SandboxHealth
+from reconciler.sandbox.status import BrokerState, BrokerStatus, ControllerStatus, SandboxHealth
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +43,7 @@ def bring_up_sandbox(
     *,
     engine: str,
     isolate: bool,
+    controllers: int,
     kafka_version: str,
     image: str | None,
     progress: Progress,
@@ -56,6 +57,7 @@ def bring_up_sandbox(
         "brokers": [{"id": broker.id, "rack": broker.rack} for broker in brokers],
         "engine": engine,
         "isolate": isolate,
+        "controllers": controllers,
         "kafka_version": kafka_version,
         "image": image,
     }
@@ -76,7 +78,7 @@ def refuse_second_sandbox() -> None:
     """Errors: SandboxError when a sandbox runs or is starting."""
     if (record := running_sandbox()) is not None:
         raise SandboxError(
-            f"a sandbox of {describe_shape(record.brokers)} runs already;"
+            f"a sandbox of {describe_shape(record.brokers, record.controllers)} runs already;"
             " `reconciler sandbox status` shows it, `reconciler sandbox down` ends it"
         )
     if is_sandbox_starting():
@@ -155,11 +157,12 @@ def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> SandboxHealth:
         raise SandboxError("the sandbox ended while it was asked")
     if "error" in answer:
         raise SandboxError(answer["error"])
-    brokers = tuple(
-        BrokerStatus(**{**broker, "state": BrokerState(broker["state"])})
-        for broker in answer["brokers"]
+    for status in (*answer["brokers"], *answer["controllers"]):
+        status["state"] = BrokerState(status["state"])
+    return SandboxHealth(
+        tuple(BrokerStatus(**broker) for broker in answer["brokers"]),
+        tuple(ControllerStatus(**controller) for controller in answer["controllers"]),
     )
-    return SandboxHealth(brokers, answer["controller_failure"])
 
 
 class _Supervisor:

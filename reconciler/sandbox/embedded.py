@@ -1,11 +1,13 @@
 """The embedded engine: real brokers in a JVM that a child process of ours holds.
 
 All of them share one process, which is quick and small; `isolate` gives each its own, so that a
-single one can be killed or frozen. The controller is a node of its own: any broker may stop.
+single one can be killed or frozen. Controllers are nodes of their own: any broker may stop.
 """
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
@@ -42,8 +44,10 @@ class EmbeddedCluster(StartedCluster):
         self._launch = launch
         self._ports = PortReservation()
         self._settings = ClusterSettings(
-            controller=Listener(CONTROLLER, PLAINTEXT, self._ports.take()),
-            controller_id=self._controller.id,
+            controllers={
+                node: Listener(CONTROLLER, PLAINTEXT, self._ports.take())
+                for node in self._controllers
+            },
             copies=min(MOST_COPIES, len(request.brokers)),
             properties=request.properties,
         )
@@ -54,7 +58,7 @@ class EmbeddedCluster(StartedCluster):
 
     def start(self) -> None:
         """Start every node and wait until all brokers know each other."""
-        nodes = [self._controller, *self._brokers.values()]
+        nodes = [*self._controllers.values(), *self._brokers.values()]
         for node in nodes:
             self._write_properties(node)
         for group in [[node] for node in nodes] if self._request.isolate else [nodes]:
@@ -75,45 +79,34 @@ class EmbeddedCluster(StartedCluster):
             return BrokerState.DEAD, host.describe_death()
         return BrokerState.FROZEN if host.frozen else BrokerState.RUNNING, ""
 
-    def stop_broker(self, broker_id: int) -> None:
-        """Shut a broker down as an operator would."""
-        node = self._find_broker(broker_id, BrokerState.RUNNING)
-        host = self._hosts[broker_id]
+    def _stop(self, node: Node) -> None:
+        host = self._hosts[node.id]
         self._order(host, "stop", [node])
         wait_for_answers([host], self._request.timeout_s)
-        self._stopped.add(broker_id)
         if self._request.isolate:
             host.kill()
-        self._await_agreement()
 
-    def start_broker(self, broker_id: int) -> None:
-        """Start a broker that is stopped or dead."""
-        node = self._find_broker(broker_id, BrokerState.STOPPED, BrokerState.DEAD)
-        host = self._hosts[broker_id]
+    def _start(self, node: Node) -> None:
+        host = self._hosts[node.id]
         if not host.alive:
             if not self._request.isolate:
                 raise SandboxError(f"{host.describe_death()}; start the whole cluster again")
-            host = self._hosts[broker_id] = self._spawn_host([node])
+            host = self._hosts[node.id] = self._spawn_host([node])
         self._order(host, "start", [node])
         wait_for_answers([host], self._request.timeout_s)
-        self._stopped.discard(broker_id)
-        self._await_agreement()
 
-    def kill_broker(self, broker_id: int) -> None:
-        """End a broker without warning (SIGKILL); the others notice after some seconds."""
-        self._find_own_host(broker_id, BrokerState.RUNNING, BrokerState.FROZEN).kill()
+    def _kill(self, node: Node) -> None:
+        self._own_host(node).kill()
 
-    def freeze_broker(self, broker_id: int) -> None:
-        """Let a broker hang: connected, but without an answer (SIGSTOP)."""
-        self._find_own_host(broker_id, BrokerState.RUNNING).freeze()
+    def _freeze(self, node: Node) -> None:
+        self._own_host(node).freeze()
 
-    def thaw_broker(self, broker_id: int) -> None:
-        """Let a frozen broker go on."""
-        self._find_own_host(broker_id, BrokerState.FROZEN).thaw()
+    def _thaw(self, node: Node) -> None:
+        self._own_host(node).thaw()
 
     def finish(self) -> None:
-        """Shut all down in good order, the controller last, and let the JVM end by itself."""
-        for nodes in (list(self._brokers.values()), [self._controller]):
+        """Shut all down in good order, controllers last, and let the JVM end by itself."""
+        for nodes in (list(self._brokers.values()), list(self._controllers.values())):
             host = self._hosts[nodes[0].id]
             self._order(host, "stop", nodes)
             wait_for_answers([host], self._request.timeout_s)
@@ -126,12 +119,24 @@ class EmbeddedCluster(StartedCluster):
             host.kill()
         self._ports.release()
 
-    def _find_own_host(self, broker_id: int, *allowed: BrokerState) -> HostProcess:
-        """Return the process that is one broker and nothing else."""
-        self._find_broker(broker_id, *allowed)
+    def _find_active_controller(self) -> int | None:
+        """Ask no broker, since none may answer: each voter stores whom it follows (KIP-595)."""
+        known = [(0, -1)]
+        for node in self._controllers.values():
+            log = self._log_directories(node)[0]
+            with suppress(OSError, ValueError):  # a new one, or one that is just written
+                state = json.loads((log / "__cluster_metadata-0" / "quorum-state").read_bytes())
+                known.append((state["leaderEpoch"], state["leaderId"]))
+        leader = self._controllers.get(max(known)[1])
+        if leader is None or self._state(leader)[0] is not BrokerState.RUNNING:
+            return None
+        return leader.id
+
+    def _own_host(self, node: Node) -> HostProcess:
+        """Return the process that is one node and nothing else."""
         if not self._request.isolate:
             raise SandboxError("these brokers share a process; start the cluster with isolate")
-        return self._hosts[broker_id]
+        return self._hosts[node.id]
 
     def _all_hosts(self) -> list[HostProcess]:
         return list(dict.fromkeys(self._hosts.values()))
@@ -155,11 +160,13 @@ class EmbeddedCluster(StartedCluster):
     def _properties_file(self, node: Node) -> Path:
         return self.directory / f"{name_node(node)}.properties"
 
-    def _write_properties(self, node: Node) -> None:
+    def _log_directories(self, node: Node) -> tuple[Path, ...]:
         base = self.directory / DATA / name_node(node)
-        directories = tuple(base / f"log-{n}" for n in range(self._request.log_directories))
+        return tuple(base / f"log-{n}" for n in range(self._request.log_directories))
+
+    def _write_properties(self, node: Node) -> None:
         properties = {
-            **node_properties(node, self._settings, directories),
+            **node_properties(node, self._settings, self._log_directories(node)),
             **self._request.broker_properties.get(node.id, {}),
         }
         self._properties_file(node).write_text(render_properties(properties))

@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING
 from reconciler.errors import SandboxError
 from reconciler.sandbox.readiness import await_metadata
 from reconciler.sandbox.settings import PLAINTEXT, Listener, Node
-from reconciler.sandbox.shape import choose_controller_id
-from reconciler.sandbox.status import BrokerState, BrokerStatus
+from reconciler.sandbox.shape import choose_controller_ids
+from reconciler.sandbox.status import BrokerState, BrokerStatus, ControllerStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from reconciler.sandbox.request import ClusterRequest
     from reconciler.sandbox.reserve import PortReservation
+    from reconciler.sandbox.settings import ClusterSettings
 
 
 class StartedCluster(ABC):
     """A cluster of either engine, from its first process to its last."""
+
+    _settings: ClusterSettings
 
     def __init__(self, request: ClusterRequest, directory: Path) -> None:
         self.cluster_id = make_cluster_id()
@@ -30,7 +33,8 @@ class StartedCluster(ABC):
         self.directory = directory
         self._request = request
         self._brokers: dict[int, Node] = {}
-        self._controller = Node(choose_controller_id(request.brokers))
+        ids = choose_controller_ids(request.brokers, request.controllers)
+        self._controllers = {controller_id: Node(controller_id) for controller_id in ids}
         self._stopped: set[int] = set()
 
     @abstractmethod
@@ -44,6 +48,30 @@ class StartedCluster(ABC):
     @abstractmethod
     def _look_at(self, node: Node) -> tuple[BrokerState, str]:
         """Return the state of a node that was not stopped, and the reason if it is dead."""
+
+    @abstractmethod
+    def _stop(self, node: Node) -> None:
+        """Shut a node down in good order."""
+
+    @abstractmethod
+    def _start(self, node: Node) -> None:
+        """Start a node that does not run."""
+
+    @abstractmethod
+    def _kill(self, node: Node) -> None:
+        """End a node at once."""
+
+    @abstractmethod
+    def _freeze(self, node: Node) -> None:
+        """Keep a node from running, without ending it."""
+
+    @abstractmethod
+    def _thaw(self, node: Node) -> None:
+        """Let a frozen node run."""
+
+    @abstractmethod
+    def _find_active_controller(self) -> int | None:
+        """Return the id of the controller that leads, or None while there is none."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -63,26 +91,96 @@ class StartedCluster(ABC):
         """Look after every broker."""
         return tuple(self._status(node) for node in self._brokers.values())
 
-    def controller_failure(self) -> str:
-        """Return why the controller died, or nothing while it lives."""
-        return self._look_at(self._controller)[1]
+    def controller_statuses(self) -> tuple[ControllerStatus, ...]:
+        """Look after every controller, and see which one is active."""
+        active = self._find_active_controller()
+        return tuple(
+            ControllerStatus(
+                node.id,
+                self._settings.controllers[node.id].address,
+                *self._state(node),
+                node.id == active,
+            )
+            for node in self._controllers.values()
+        )
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Shut a broker down as an operator would."""
+        self._stop_node(self._find_broker(broker_id, BrokerState.RUNNING))
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start a broker that is stopped or dead."""
+        self._start_node(self._find_broker(broker_id, BrokerState.STOPPED, BrokerState.DEAD))
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End a broker without warning (SIGKILL); the others notice after some seconds."""
+        self._kill(self._find_broker(broker_id, BrokerState.RUNNING, BrokerState.FROZEN))
+
+    def freeze_broker(self, broker_id: int) -> None:
+        """Let a broker hang: connected, but without an answer (SIGSTOP)."""
+        self._freeze(self._find_broker(broker_id, BrokerState.RUNNING))
+
+    def thaw_broker(self, broker_id: int) -> None:
+        """Let a frozen broker go on."""
+        self._thaw(self._find_broker(broker_id, BrokerState.FROZEN))
+
+    def stop_controller(self, controller_id: int) -> None:
+        """Shut a controller down as an operator would."""
+        self._stop_node(self._find_controller(controller_id, BrokerState.RUNNING))
+
+    def start_controller(self, controller_id: int) -> None:
+        """Start a controller that is stopped or dead."""
+        allowed = (BrokerState.STOPPED, BrokerState.DEAD)
+        self._start_node(self._find_controller(controller_id, *allowed))
+
+    def kill_controller(self, controller_id: int) -> None:
+        """End a controller without warning (SIGKILL)."""
+        allowed = (BrokerState.RUNNING, BrokerState.FROZEN)
+        self._kill(self._find_controller(controller_id, *allowed))
+
+    def freeze_controller(self, controller_id: int) -> None:
+        """Let a controller hang (SIGSTOP)."""
+        self._freeze(self._find_controller(controller_id, BrokerState.RUNNING))
+
+    def thaw_controller(self, controller_id: int) -> None:
+        """Let a frozen controller go on."""
+        self._thaw(self._find_controller(controller_id, BrokerState.FROZEN))
+
+    def _stop_node(self, node: Node) -> None:
+        self._stop(node)
+        self._stopped.add(node.id)
+        self._await_agreement()
+
+    def _start_node(self, node: Node) -> None:
+        self._start(node)
+        self._stopped.discard(node.id)
+        self._await_agreement()
 
     def _status(self, node: Node) -> BrokerStatus:
-        state, reason = BrokerState.STOPPED, ""
-        if node.id not in self._stopped:
-            state, reason = self._look_at(node)
-        return BrokerStatus(node.id, node.rack, node.listeners[0].address, state, reason)
+        return BrokerStatus(node.id, node.rack, node.listeners[0].address, *self._state(node))
+
+    def _state(self, node: Node) -> tuple[BrokerState, str]:
+        return (BrokerState.STOPPED, "") if node.id in self._stopped else self._look_at(node)
 
     def _find_broker(self, broker_id: int, *allowed: BrokerState) -> Node:
         """Return a broker in one of the allowed states. Errors: SandboxError otherwise."""
-        if broker_id not in self._brokers:
-            known = ", ".join(map(str, self._brokers))
-            raise SandboxError(f"the sandbox has no broker {broker_id}; it has {known}")
-        status = self._status(self._brokers[broker_id])
-        if status.state not in allowed:
-            reason = f" ({status.reason})" if status.reason else ""
-            raise SandboxError(f"broker {broker_id} is {status.state} already{reason}")
-        return self._brokers[broker_id]
+        return self._find_node("broker", self._brokers, broker_id, allowed)
+
+    def _find_controller(self, controller_id: int, *allowed: BrokerState) -> Node:
+        """Return a controller in one of the allowed states. Errors: SandboxError otherwise."""
+        return self._find_node("controller", self._controllers, controller_id, allowed)
+
+    def _find_node(
+        self, role: str, nodes: Mapping[int, Node], node_id: int, allowed: Sequence[BrokerState]
+    ) -> Node:
+        if node_id not in nodes:
+            known = ", ".join(map(str, nodes))
+            raise SandboxError(f"the sandbox has no {role} {node_id}; it has {known}")
+        state, reason = self._state(nodes[node_id])
+        if state not in allowed:
+            why = f" ({reason})" if reason else ""
+            raise SandboxError(f"{role} {node_id} is {state} already{why}")
+        return nodes[node_id]
 
     def _await_agreement(self) -> None:
         """Wait until the brokers that run know of each other and of nobody else."""
@@ -94,11 +192,17 @@ class StartedCluster(ABC):
         await_metadata(running, self._request.timeout_s, lambda: self._refuse_death(running))
 
     def _refuse_death(self, expected: Mapping[int, str]) -> None:
-        """Errors: SandboxError when a node that is waited for has died."""
-        for node in (self._controller, *(self._brokers[broker_id] for broker_id in expected)):
-            state, reason = self._look_at(node)
-            if state is BrokerState.DEAD:
-                raise SandboxError(reason)
+        """Errors: SandboxError when a broker that is waited for, or the quorum, has died."""
+        lost = self._find_deaths(self._brokers[broker_id] for broker_id in expected)
+        voters = self._find_deaths(self._controllers.values())
+        if 2 * len(voters) >= len(self._controllers):
+            lost += voters
+        if lost:
+            raise SandboxError(lost[0])
+
+    def _find_deaths(self, nodes: Iterable[Node]) -> list[str]:
+        looks = (self._state(node) for node in nodes)
+        return [reason for state, reason in looks if state is BrokerState.DEAD]
 
 
 def make_cluster_id() -> str:
@@ -110,7 +214,7 @@ def make_cluster_id() -> str:
 
 def name_node(node: Node) -> str:
     """Name a node for people, files and networks."""
-    return "controller" if node.is_controller else f"broker-{node.id}"
+    return f"{'controller' if node.is_controller else 'broker'}-{node.id}"
 
 
 def reserve_listeners(

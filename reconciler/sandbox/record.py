@@ -38,6 +38,7 @@ class SandboxRecord:
     brokers: tuple[Broker, ...]
     directory: str
     control: str
+    controllers: int = 1
 
 
 def running_sandbox() -> SandboxRecord | None:

@@ -26,16 +26,18 @@ class EngineName(StrEnum):
 class ClusterRequest:
     """A cluster that someone wants.
 
-    `listeners`: further listeners of every broker, name to security protocol. `properties`: for
-    every node, over the sandbox's own; `broker_properties`: for single brokers. `scram_users`: as
-    `kafka-storage format --add-scram` takes them. `isolate` and `jvm_options` are for the embedded
-    engine, `image` for the container engine.
+    `controllers`: how many nodes keep the metadata. `listeners`: further listeners of every broker,
+    name to security protocol. `properties`: for every node, over the sandbox's own;
+    `broker_properties`: for single nodes. `scram_users`: as `kafka-storage format --add-scram`
+    takes them. `isolate` and `jvm_options` are for the embedded engine, `image` for the container
+    engine.
     """
 
     brokers: tuple[Broker, ...]
     kafka_version: str
     isolate: bool
     image: str | None
+    controllers: int
     listeners: Mapping[str, str]
     properties: Mapping[str, str]
     broker_properties: Mapping[int, Mapping[str, str]]

@@ -58,7 +58,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A process of Kafka's: a broker with its listeners, or the controller with none."""
+    """A process of Kafka's: a broker with its listeners, or a controller with none."""
 
     id: int
     listeners: tuple[Listener, ...] = ()
@@ -74,11 +74,11 @@ class Node:
 class ClusterSettings:
     """What all nodes of a cluster share. `properties` come last and win.
 
+    `controllers`: where each of them listens, by node id; together they are the quorum.
     `copies`: how many brokers keep the consumer groups, so that they outlive one of them.
     """
 
-    controller: Listener
-    controller_id: int
+    controllers: Mapping[int, Listener]
     copies: int = 1
     inter_broker: str = PLAINTEXT
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -88,18 +88,23 @@ def node_properties(
     node: Node, cluster: ClusterSettings, log_directories: Sequence[PurePath]
 ) -> dict[str, str]:
     """Return the whole configuration of a node."""
-    listeners = (cluster.controller,) if node.is_controller else node.listeners
+    controllers = cluster.controllers
+    listeners = (controllers[node.id],) if node.is_controller else node.listeners
     properties = {
         **SMALL,
         "offsets.topic.replication.factor": str(cluster.copies),
         "process.roles": "controller" if node.is_controller else "broker",
         "node.id": str(node.id),
-        "controller.quorum.voters": f"{cluster.controller_id}@{cluster.controller.address}",
+        "controller.quorum.voters": ",".join(
+            f"{voter}@{listener.address}" for voter, listener in controllers.items()
+        ),
         "controller.listener.names": CONTROLLER,
         "listeners": ",".join(f"{each.name}://{each.bind_host}:{each.port}" for each in listeners),
         "listener.security.protocol.map": ",".join(
-            f"{listener.name}:{listener.protocol}"
-            for listener in (cluster.controller, *node.listeners)
+            (
+                f"{CONTROLLER}:{PLAINTEXT}",
+                *(f"{each.name}:{each.protocol}" for each in node.listeners),
+            )
         ),
         "log.dirs": ",".join(str(directory) for directory in log_directories),
     }

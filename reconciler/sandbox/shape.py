@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
@@ -38,14 +39,16 @@ def read_shape(file: Path) -> tuple[Broker, ...]:
     return read_snapshot(file).brokers
 
 
-def describe_shape(brokers: Sequence[Broker]) -> str:
+def describe_shape(brokers: Sequence[Broker], controllers: int = 1) -> str:
     """Say in words how large a cluster is, such as "6 brokers in 3 racks"."""
     racks = len({broker.rack for broker in brokers} - {None})
     where = f"in {count(racks, 'rack')}" if racks else "without racks"
-    return f"{count(len(brokers), 'broker')} {where}"
+    quorum = f", {controllers} controllers" if controllers > 1 else ""
+    return f"{count(len(brokers), 'broker')} {where}{quorum}"
 
 
-def choose_controller_id(brokers: Sequence[Broker]) -> int:
-    """Return an id that no broker has, for the controller that stands apart from them."""
+def choose_controller_ids(brokers: Sequence[Broker], number: int = 1) -> tuple[int, ...]:
+    """Return ids that no broker has, for the controllers: they are nodes of their own."""
     taken = {broker.id for broker in brokers}
-    return next(n for n in range(FIRST_CONTROLLER_ID, LARGEST_ID) if n not in taken)
+    free = (n for n in range(FIRST_CONTROLLER_ID, LARGEST_ID) if n not in taken)
+    return tuple(islice(free, number))

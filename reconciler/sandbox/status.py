@@ -27,8 +27,19 @@ class BrokerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerStatus:
+    """A controller; without an active one nothing of the cluster can be changed."""
+
+    id: int
+    address: str
+    state: BrokerState
+    reason: str = ""
+    active: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxHealth:
-    """Every broker, and why the controller died, if it did: without it nothing can be changed."""
+    """Every node of the sandbox."""
 
     brokers: tuple[BrokerStatus, ...]
-    controller_failure: str = ""
+    controllers: tuple[ControllerStatus, ...]

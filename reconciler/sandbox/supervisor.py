@@ -16,6 +16,7 @@ import socketserver
 import sys
 import tempfile
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,7 @@ def start_requested(
         shape=[Broker(broker["id"], broker["rack"]) for broker in request["brokers"]],
         engine=request["engine"],
         isolate=request["isolate"],
+        controllers=request["controllers"],
         kafka_version=request["kafka_version"],
         image=request["image"],
         progress=reporter,
@@ -107,6 +109,7 @@ def describe_sandbox(cluster: Cluster, engine: str, control: str) -> SandboxReco
         brokers=tuple(Broker(status.id, status.rack) for status in cluster.statuses()),
         directory=str(cluster.directory),
         control=control,
+        controllers=len(cluster.controller_statuses()),
     )
 
 
@@ -152,11 +155,8 @@ def obey(cluster: Cluster, command: Mapping[str, Any]) -> dict[str, Any]:
         case "start-broker":
             cluster.start_broker(command["broker"])
     return {
-        "brokers": [
-            {"address": s.address, "state": s.state, "reason": s.reason, "id": s.id, "rack": s.rack}
-            for s in cluster.statuses()
-        ],
-        "controller_failure": cluster.controller_failure(),
+        "brokers": [asdict(status) for status in cluster.statuses()],
+        "controllers": [asdict(status) for status in cluster.controller_statuses()],
     }
 
 

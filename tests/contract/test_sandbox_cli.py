@@ -192,15 +192,36 @@ def test_a_dead_broker_is_shown_with_its_reason() -> None:
     assert run("start-broker", "2").returncode == 0
     status = run("status").stdout
     assert "2 of 2 brokers running" in status
-    assert "no controller" not in status
-    kill_writer_of("controller.log", record.pid)
+    assert re.search(r"^  controller 3000 .* active$", status, re.MULTILINE)
+    kill_writer_of("controller-3000.log", record.pid)
     status = run("status").stdout
-    assert "  no controller: controller was ended by SIGKILL; its log: " in status
+    assert re.search(
+        r"^  controller 3000 .* dead +controller-3000 was ended by SIGKILL; its log: ",
+        status,
+        re.MULTILINE,
+    )
+
+
+def test_a_quorum_is_shown_with_its_active_controller(tmp_path: Path) -> None:
+    up = run("up", "--brokers", "2", "--controllers", "3")
+    assert up.returncode == 0, up.stderr
+    assert "2 brokers in 2 racks, 3 controllers · embedded" in up.stdout
+    status = run("status").stdout
+    states = re.findall(r"^  controller (300\d)  –  .* (\w+)$", status, re.MULTILINE)
+    assert [node for node, _ in states] == ["3000", "3001", "3002"]
+    assert sorted(state for _, state in states) == ["active", "running", "running"]
+    assert run("down").returncode == 0
+    wait_until_gone(tmp_path)
+
+
+def test_several_controllers_are_for_the_embedded_engine() -> None:
+    up = run("up", "--controllers", "3", "--engine", "container")
+    assert up.returncode == 64
+    assert "--controllers is for --engine embedded" in up.stderr
 
 
 def kill_writer_of(log: str, supervisor: int) -> None:
     """Kill the process that keeps a log, as the system's memory guard might."""
     for process in descendants_in(Path(os.environ["XDG_STATE_HOME"])):
-        links = [str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir()]
-        if process != supervisor and any(link.endswith(log) for link in links):
+        if process != supervisor and Path(f"/proc/{process}/fd/1").readlink().name == log:
             os.kill(process, signal.SIGKILL)

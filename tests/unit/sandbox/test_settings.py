@@ -20,7 +20,7 @@ CONTROLLER = Listener("CONTROLLER", "PLAINTEXT", 9000)
 
 def test_a_broker_listens_on_loopback_and_knows_its_controller() -> None:
     node = Node(7, (Listener("PLAINTEXT", "PLAINTEXT", 9007), Listener("T", "SSL", 9107)), "r1")
-    settings = ClusterSettings(CONTROLLER, 3000, properties={"num.io.threads": "9"})
+    settings = ClusterSettings({3000: CONTROLLER}, properties={"num.io.threads": "9"})
     properties = node_properties(node, settings, [Path("/d/0"), Path("/d/1")])
     assert properties["listeners"] == "PLAINTEXT://127.0.0.1:9007,T://127.0.0.1:9107"
     assert properties["advertised.listeners"] == properties["listeners"]
@@ -35,13 +35,24 @@ def test_a_broker_listens_on_loopback_and_knows_its_controller() -> None:
 
 
 def test_the_controller_serves_no_clients_and_has_no_rack() -> None:
-    settings = ClusterSettings(CONTROLLER, 3000, copies=3)
+    settings = ClusterSettings({3000: CONTROLLER}, copies=3)
     properties = node_properties(Node(3000), settings, [Path("/d")])
     assert properties["offsets.topic.replication.factor"] == "3"
     assert properties["process.roles"] == "controller"
     assert properties["listeners"] == "CONTROLLER://127.0.0.1:9000"
     assert "advertised.listeners" not in properties
     assert "broker.rack" not in properties
+
+
+def test_every_node_knows_the_whole_quorum() -> None:
+    second = Listener("CONTROLLER", "PLAINTEXT", 9001)
+    settings = ClusterSettings({3000: CONTROLLER, 3001: second})
+    broker = Node(7, (Listener("PLAINTEXT", "PLAINTEXT", 9007),))
+    for node in (broker, Node(3001)):
+        properties = node_properties(node, settings, [Path("/d")])
+        voters = properties["controller.quorum.voters"]
+        assert voters == "3000@127.0.0.1:9000,3001@127.0.0.1:9001"
+    assert properties["listeners"] == "CONTROLLER://127.0.0.1:9001"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from reconciler.errors import SandboxError, SnapshotError
 from reconciler.model import Broker
 from reconciler.sandbox.shape import (
-    choose_controller_id,
+    choose_controller_ids,
     describe_shape,
     read_shape,
     spread_brokers,
@@ -48,8 +48,10 @@ def test_a_snapshot_that_is_none_is_refused_with_its_reason(tmp_path: Path) -> N
         read_shape(file)
 
 
-def test_the_controller_takes_an_id_that_no_broker_has() -> None:
-    assert choose_controller_id((Broker(1), Broker(3000), Broker(3001))) == 3002
+def test_controllers_take_ids_that_no_broker_has() -> None:
+    brokers = (Broker(1), Broker(3000), Broker(3002))
+    assert choose_controller_ids(brokers) == (3001,)
+    assert choose_controller_ids(brokers, 3) == (3001, 3003, 3004)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +64,4 @@ def test_the_controller_takes_an_id_that_no_broker_has() -> None:
 )
 def test_a_shape_is_told_in_words(brokers: tuple[Broker, ...], words: str) -> None:
     assert describe_shape(brokers) == words
+    assert describe_shape(brokers, controllers=3) == f"{words}, 3 controllers"
