@@ -27,19 +27,19 @@ CLUSTERS, TOPICS_A_MILLION = 150, 57_143
 WHEN = "20261121T030000Z"
 STAGES = ("simulate", "read", "plan", "workers", "audit", "duckdb")
 
-_PLACE = "attempt=*-state-*/cluster=*/*.parquet"
+_PLACE = "attempt=*-state-*/*.parquet"
 _JOIN = """
 with wished as (
     select cluster, topic, partitions, replication_factor,
            list_sort([k || '=' || config[k] for k in map_keys(config)]) as config
-    from read_parquet('{specs}', hive_partitioning=true)
+    from read_parquet('{specs}')
 ), placed as (
     select cluster, topic, count(*) as partitions,
            min(len(replicas)) as fewest, max(len(replicas)) as most
-    from read_parquet('{partitions}', hive_partitioning=true) group by all
+    from read_parquet('{partitions}') group by all
 ), configured as (
     select cluster, topic, list_sort(list(config || '=' || value)) as config
-    from read_parquet('{configs}', hive_partitioning=true) group by all
+    from read_parquet('{configs}') group by all
 ), live as (select * from placed left join configured using (cluster, topic))
 select case when w.topic is null then 'unmanaged' when l.topic is null then 'missing'
             when w.partitions = l.partitions and w.replication_factor = l.fewest
@@ -134,7 +134,7 @@ def join_in_duckdb(place: Path) -> dict[str, Any]:
     """Classify every topic by one join, on two threads and in the same memory."""
     import duckdb
 
-    files = {name: f"{place}/lake/{name}/date=*/{_PLACE}" for name in _TABLES}
+    files = {name: f"{place}/lake/{name}/{_PLACE}" for name in _TABLES}
     connection = duckdb.connect(config={"threads": 2, "memory_limit": MEMORY.upper() + "B"})
     started = time.perf_counter()
     found = connection.sql(_JOIN.format(**files)).fetchall()

@@ -235,3 +235,7 @@ class SandboxError(ReconcilerError):
 
 class FleetError(ReconcilerError):
     """A job over the fleet cannot run at all: no Spark, no Java, no lake."""
+
+
+class LakeError(FindingsError):
+    """A lake cannot be read or written as it is, or a job over it cannot go on."""

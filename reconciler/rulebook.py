@@ -246,6 +246,22 @@ _ADOPTION: tuple[Rule, ...] = (
     Rule("import-differs", "A plan after an import is empty; what keeps it from that is said."),
 )
 
+# What a job over the fleet needs, and what its lake holds (fleet).
+_FLEET: tuple[Rule, ...] = (
+    Rule("lake-collection-name", "A collection is named by a valid time in UTC."),
+    Rule("lake-collection-ahead", "A collection is not named by a time that is still to come."),
+    Rule("lake-collection-unknown", "A collection that a job reads is published in the lake."),
+    Rule("lake-version", "A lake has the layout that this release reads and writes."),
+    Rule("lake-publication", "Every publication in a lake is complete."),
+    Rule("lake-table-missing", "A published collection has all of its tables."),
+    Rule("lake-rows", "A table has as many rows of each cluster as were published."),
+    Rule("lake-write", "A collection is published with every row that was written."),
+    Rule("fleet-disk-full", "The disks of the lake and of Spark have room for a job."),
+    Rule("fleet-memory", "Spark has the memory that a job needs."),
+    Rule("fleet-file", "Files of the lake can be read and written."),
+    Rule("fleet-spark", "Spark takes a job to its end."),
+)
+
 # What a workflow tells a code host, and asks it (forge).
 _FORGE: tuple[Rule, ...] = (
     Rule("forge-access", "A workflow's token may write the comments and issues it is to write."),
@@ -267,6 +283,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "plan and apply": _PLAN,
         "rehearsal": _REHEARSAL,
         "adoption": _ADOPTION,
+        "fleet": _FLEET,
         "workflows": _FORGE,
     }
 )

@@ -36,7 +36,7 @@ def render_tables() -> str:
     """Return the page that lists every table of the lake with its grain, key and columns."""
     lines = ["# The lake's tables", "", "Made from the code. How they lie: [fleet.md](fleet.md)."]
     for table in TABLES.values():
-        if table is FACTS:  # what a source yields; it is never kept
+        if table is FACTS:  # what a source yields; kept till it is published
             continue
         lines += ["", f"## {table.name}", "", f"A row is {table.grain}; found by"]
         lines[-1] += " " + ", ".join(f"`{column}`" for column in table.key) + "."

@@ -15,9 +15,10 @@ from reconciler.fleet.history import (
     measure_trend,
     number_readings,
 )
-from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, Attempt, read_commit, start_attempt
+from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, read_commit
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
 from reconciler.fleet.rows import make_table
+from reconciler.fleet.sound import read_collection, read_collections
 from reconciler.fleet.source.kafka_metadata import settle_readings
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from reconciler.fleet.lake import Lake
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.lake import Lake, Published
     from reconciler.spec import Estate
 
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Collected:
     """A collection that was finished, and how the reading of each cluster went."""
 
-    attempt: Attempt
+    attempt: Published
     readings: Sequence[Mapping[str, Any]]
 
 
@@ -47,35 +47,33 @@ def collect_fleet(
     commit: str | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Collected:
-    """Add a collection to the lake: every state table, and the specs beside them.
+    """Add a collection to the lake: every state table, and the specs next to them.
 
-    A cluster that could not be read is a row of `readings`; the collection is finished all the
-    same. Nothing of it is seen before its end.
+    A cluster that could not be read is a row of `readings`; the collection is published all the
+    same. Each cluster is read once: its tables are made of what was stored first.
     """
-    attempt = start_attempt(collection)
-    announce("reading the clusters")
-    kept = facts.persist()
-    rows = kept.where(kept["table"] == tables.READINGS.name).select(*tables.READINGS.columns)
-    settled = settle_readings(rows.toArrow().to_pylist())
-    readings = [settled[cluster] for cluster in sorted(settled)]
-    _write_readings(lake, readings, attempt)
-    well = kept["cluster"].isin([row["cluster"] for row in readings if row["status"] == READ])
-    for table in (one for one in tables.STATE if one is not tables.READINGS):
-        announce(f"writing {table.name}")
-        lake.append(table, kept.where(well & (kept["table"] == table.name)), attempt)
-    announce("writing specs")
-    lake.append(tables.SPECS, specs, attempt)
-    kept.unpersist()
-    lake.finish(attempt, len(readings), commit)
-    return Collected(attempt, readings)
+    with lake.begin(collection) as draft:
+        announce("reading the clusters")
+        stored = draft.store(tables.FACTS, facts)
+        rows = stored.where(stored["table"] == tables.READINGS.name)
+        settled = settle_readings(rows.select(*tables.READINGS.columns).toArrow().to_pylist())
+        readings = [settled[cluster] for cluster in sorted(settled)]
+        draft.append(tables.READINGS, _frame_readings(lake, readings))
+        healthy = [row["cluster"] for row in readings if row["status"] == READ]
+        well = stored.where(stored["cluster"].isin(healthy))
+        for table in (one for one in tables.STATE if one is not tables.READINGS):
+            announce(f"writing {table.name}")
+            draft.append(table, well.where(stored["table"] == table.name))
+        announce("writing specs")
+        draft.store(tables.SPECS, specs.sortWithinPartitions("cluster"))
+        draft.drop(tables.FACTS)
+        return Collected(draft.publish(len(readings), commit), readings)
 
 
-def _write_readings(lake: Lake, readings: Sequence[Mapping[str, Any]], attempt: Attempt) -> None:
+def _frame_readings(lake: Lake, readings: Sequence[Mapping[str, Any]]) -> DataFrame:
     columns = {name: [row[name] for row in readings] for name in tables.READINGS.columns}
     rows = make_table(tables.READINGS, columns)
-    lake.append(
-        tables.READINGS, lake.session.createDataFrame(rows, tables.READINGS.schema), attempt
-    )
+    return lake.session.createDataFrame(rows, tables.READINGS.schema)
 
 
 def plan_collection(
@@ -91,16 +89,15 @@ def plan_collection(
     Out: `plans`.
     """
     attempt = lake.find_attempt(collection)
-    facts = join_tables(_read_state(lake, attempt))
+    state = read_collection(lake, attempt)
     announce(f"planning {attempt.collection}")
-    specs, commit = lake.read(tables.SPECS, attempt), read_commit(attempt.commit)
-    answers = plan_fleet(facts, specs, estate, commit, clusters).persist()
-    made = start_attempt(attempt.collection, PLAN)
-    lake.append(tables.PLANS, answers, made)
-    lake.append(tables.CHANGES, split_changes(answers), made)
-    count = answers.count()
+    facts, commit = join_tables(state), read_commit(attempt.commit)
+    answers = plan_fleet(facts, state["specs"], estate, commit, clusters).persist()
+    with lake.begin(attempt.collection, PLAN) as draft:
+        draft.append(tables.PLANS, answers)
+        draft.append(tables.CHANGES, split_changes(answers))
+        made = draft.publish(answers.count(), attempt.commit)
     answers.unpersist()
-    lake.finish(made, count, attempt.commit)
     return lake.read(tables.PLANS, made)
 
 
@@ -110,25 +107,24 @@ def audit_collection(
     collection: str | None = None,
     *,
     announce: Callable[[str], None] = lambda _: None,
-) -> Attempt:
+) -> Published:
     """Audit every cluster of a collection, and keep findings and balance in the lake.
 
     Returns: the attempt by which both are read.
     """
     attempt = lake.find_attempt(collection)
-    state = _read_state(lake, attempt)
     announce(f"reading {attempt.collection}")
+    state = read_collection(lake, attempt)
     clusters = [row["cluster"] for row in state["readings"].select("cluster").collect()]
     expectations = make_expectations(lake.session, estate, clusters)
-    audit = audit_fleet(state, lake.read(tables.SPECS, attempt), expectations)
-    made = start_attempt(attempt.collection, AUDIT)
-    announce("counting leaders and replicas")
-    _append_gathered(lake, tables.BALANCE, audit.balance, made)
-    announce("looking for faults")
-    _append_gathered(lake, tables.FINDINGS, audit.findings, made)
-    audit.topics.unpersist()
-    lake.finish(made, len(clusters), attempt.commit)
-    return made
+    audit = audit_fleet(state, state["specs"], expectations)
+    with lake.begin(attempt.collection, AUDIT) as draft:
+        announce("counting leaders and replicas")
+        draft.append(tables.BALANCE, audit.balance)
+        announce("looking for faults")
+        draft.append(tables.FINDINGS, audit.findings)
+        audit.topics.unpersist()
+        return draft.publish(len(clusters), attempt.commit)
 
 
 def trace_collections(
@@ -136,47 +132,37 @@ def trace_collections(
     since: str | None = None,
     *,
     announce: Callable[[str], None] = lambda _: None,
-) -> Attempt:
+) -> Published:
     """Compare the collections of a lake, and keep events, growth, trend and drift in it.
 
     `since` leaves out what was first seen before; the last collection before it is what the first
     one after is compared with. Returns: the attempt by which the tables are read. Errors:
     FleetError where there is no collection.
     """
-    made = start_attempt(lake.find_attempt().collection, HISTORY)
+    latest = lake.find_attempt().collection
     attempts = _choose_since(lake.list_attempts(), since)
-    state = {table.name: lake.read_all(table, attempts) for table in tables.STATE}
+    state = read_collections(lake, attempts)
     numbered = number_readings(state["readings"]).persist()
     topics = describe_topics(state, numbered).persist()
     brokers = state["brokers"].join(numbered, ["cluster", "collection"], how="inner")
-    announce(f"comparing {len(attempts)} collections")
-    events = find_events(topics, brokers, state["readings"])
-    _append_gathered(lake, tables.EVENTS, events, made)
-    announce("measuring growth")
-    trend = measure_trend(topics, brokers, numbered)
-    _append_gathered(lake, tables.TREND, trend, made)
-    _append_gathered(lake, tables.GROWTH, measure_growth(topics, trend), made)
-    topics.unpersist()
-    if plans := _choose_since(lake.list_attempts(PLAN), since):
+    plans = _choose_since(lake.list_attempts(PLAN), since)
+    with lake.begin(latest, HISTORY) as draft:
+        announce(f"comparing {len(attempts)} collections")
+        draft.append(tables.EVENTS, find_events(topics, brokers, state["readings"]))
+        announce("measuring growth")
+        trend = measure_trend(topics, brokers, numbered)
+        draft.append(tables.TREND, trend)
+        draft.append(tables.GROWTH, measure_growth(topics, trend))
+        topics.unpersist()
         announce(f"comparing {len(plans)} plans")
         asked = (lake.read_all(table, plans) for table in (tables.PLANS, tables.CHANGES))
-        _append_gathered(lake, tables.DRIFT, find_drift(*asked), made)
-    clusters = numbered.select("cluster").distinct().count()
-    numbered.unpersist()
-    lake.finish(made, clusters, None)
-    return made
+        draft.append(tables.DRIFT, find_drift(*asked))
+        clusters = numbered.select("cluster").distinct().count()
+        numbered.unpersist()
+        return draft.publish(clusters)
 
 
-def _append_gathered(lake: Lake, table: Table, rows: DataFrame, attempt: Attempt) -> None:
-    """Add rows that many tasks have of each cluster: a file a cluster, not one a task besides."""
-    lake.append(table, rows.repartition("cluster"), attempt)
-
-
-def _choose_since(attempts: Sequence[Attempt], since: str | None) -> list[Attempt]:
+def _choose_since(attempts: Sequence[Published], since: str | None) -> list[Published]:
     """Return the attempts since then, and the one before them."""
     before = [attempt for attempt in attempts if attempt.collection < (since or "")]
     return [*before[-1:], *attempts[len(before) :]]
-
-
-def _read_state(lake: Lake, attempt: Attempt) -> Mapping[str, DataFrame]:
-    return {table.name: lake.read(table, attempt) for table in tables.STATE}

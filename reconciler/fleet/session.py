@@ -29,7 +29,7 @@ COMMON: Mapping[str, str] = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",  # a directory a cluster
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",  # a history reads many
     "spark.ui.showConsoleProgress": "false",
 }
 EMBEDDED: Mapping[str, str] = {

@@ -271,7 +271,7 @@ TREND = Table(
 )
 COLLECTIONS = Table(
     "collections",
-    "one attempt at a collection that was brought to its end",
+    "one attempt at a collection that was published",
     ("attempt",),
     _columns(
         collection=TEXT,
@@ -280,6 +280,8 @@ COLLECTIONS = Table(
         finished_at=TEXT,
         commit=TEXT,  # of the specs; ends in -dirty where files differed from it
         clusters=COUNT,
+        rows=MapType(TEXT, MapType(TEXT, AMOUNT)),  # by table and cluster
+        version=COUNT,  # of the layout
     ),
 )
 

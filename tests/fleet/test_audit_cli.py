@@ -11,7 +11,7 @@ from small_fleets import make_specs, make_state
 
 from reconciler.cli import main
 from reconciler.fleet import tables
-from reconciler.fleet.lake import AUDIT, Lake, start_attempt
+from reconciler.fleet.lake import AUDIT, Lake
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +29,13 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     root = tmp_path_factory.mktemp("fleet")
     (root / "topics").mkdir()
     (root / "topics" / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}, down: {}}\n")
-    lake, attempt = Lake(spark, str(root / "lake")), start_attempt(WHEN)
+    lake = Lake(spark, str(root / "lake"))
     states = {"prod": cluster(topic("1,2", "stranger")), "down": "no\x1banswer"}
-    for name, rows in make_state(spark, states).items():
-        lake.append(tables.TABLES[name], rows, attempt)
-    lake.append(tables.SPECS, make_specs(spark, {}), attempt)
-    lake.finish(attempt, 2, None)
+    with lake.begin(WHEN) as draft:
+        for name, rows in make_state(spark, states).items():
+            draft.append(tables.TABLES[name], rows)
+        draft.append(tables.SPECS, make_specs(spark, {}))
+        draft.publish(2)
     return root
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reconciler.fleet import planning, tables
-from reconciler.fleet.lake import Lake, start_attempt
+from reconciler.fleet.lake import Lake
 from reconciler.fleet.rows import make_table
 
 if TYPE_CHECKING:
@@ -20,11 +20,13 @@ pytestmark = pytest.mark.fleet
 
 def test_reading_leaves_the_declaration_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     declared = list(tables.BROKERS.columns)
-    lake, attempt = Lake(spark, str(tmp_path)), start_attempt("20261121T030000Z")
+    lake = Lake(spark, str(tmp_path))
     rows = spark.createDataFrame(make_table(tables.BROKERS, {"cluster": ["eu"], "id": [1]}))
-    lake.append(tables.BROKERS, rows, attempt)
+    with lake.begin("20261121T030000Z") as draft:
+        draft.append(tables.BROKERS, rows)
+        made = draft.publish(1)
 
-    assert lake.read(tables.BROKERS, attempt).count() == 1
+    assert lake.read(tables.BROKERS, made).count() == 1
     assert tables.BROKERS.columns == declared
     assert len(tables.BROKERS.schema.fields) == len(declared)
 

@@ -11,7 +11,7 @@ from small_fleets import make_state
 from reconciler.fleet import tables
 from reconciler.fleet.history import EVENTS, find_drift
 from reconciler.fleet.jobs import trace_collections
-from reconciler.fleet.lake import PLAN, Lake, start_attempt
+from reconciler.fleet.lake import PLAN, Lake
 from reconciler.model import Broker
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.fleet.lake import Attempt
+    from reconciler.fleet.lake import Published
 
 pytestmark = pytest.mark.fleet
 
@@ -94,19 +94,19 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Return a lake of three collections."""
     kept = Lake(spark, str(tmp_path_factory.mktemp("lake")))
     for collection, states in STATES.items():
-        attempt = start_attempt(collection)
-        for name, rows in make_state(spark, states).items():
-            kept.append(tables.TABLES[name], rows, attempt)
-        kept.finish(attempt, len(states), None)
+        with kept.begin(collection) as draft:
+            for name, rows in make_state(spark, states).items():
+                draft.append(tables.TABLES[name], rows)
+            draft.publish(len(states))
     return kept
 
 
 @pytest.fixture(scope="module")
-def traced(lake: Lake) -> Attempt:
+def traced(lake: Lake) -> Published:
     return trace_collections(lake)
 
 
-def test_every_happening_is_one_event(lake: Lake, traced: Attempt) -> None:
+def test_every_happening_is_one_event(lake: Lake, traced: Published) -> None:
     found = lake.read(tables.EVENTS, traced).collect()
     columns = ("cluster", "topic", "event", "subject", "previous", "first_seen", "before", "after")
     assert {tuple(row[name] for name in (*columns, "affected")) for row in found} == EXPECTED
@@ -117,7 +117,7 @@ def test_every_event_there_is_has_its_example() -> None:
     assert {event for _, _, event, *_ in EXPECTED} == set(EVENTS)
 
 
-def test_growth_is_from_the_first_to_the_last(lake: Lake, traced: Attempt) -> None:
+def test_growth_is_from_the_first_to_the_last(lake: Lake, traced: Published) -> None:
     rows = lake.read(tables.GROWTH, traced).where("cluster = 'prod'").collect()
     found = {row["topic"]: row for row in rows}
     assert (found["grows"]["partitions_first"], found["grows"]["partitions_last"]) == (2, 3)
@@ -127,7 +127,7 @@ def test_growth_is_from_the_first_to_the_last(lake: Lake, traced: Attempt) -> No
     assert (found["goes"]["first_seen"], found["goes"]["last_seen"]) == (FIRST, FIRST)
 
 
-def test_a_trend_has_a_row_for_each_reading(lake: Lake, traced: Attempt) -> None:
+def test_a_trend_has_a_row_for_each_reading(lake: Lake, traced: Published) -> None:
     rows = lake.read(tables.TREND, traced).collect()
     found = {(row["cluster"], row["seen"]): (row["brokers"], row["partitions"]) for row in rows}
     assert found == {
@@ -153,16 +153,16 @@ def test_drift_lasts_from_plan_to_plan(spark: SparkSession, tmp_path: Path) -> N
     kept = Lake(spark, str(tmp_path))
     pending = {FIRST: ["a", "b"], SECOND: ["a"], THIRD: None, FOURTH: ["a", "b"]}
     for collection, topics in pending.items():
-        attempt = start_attempt(collection, PLAN)
         status = "unreadable" if topics is None else "planned"
         plans = spark.createDataFrame([("prod", status)], "cluster string, status string")
-        kept.append(tables.PLANS, _widen(plans, tables.PLANS), attempt)
         rows = [("prod", name, "update", ["SetConfig"]) for name in topics or ()]
         rows.append(("prod", "c", "note", []))
         schema = "cluster string, topic string, action string, steps array<string>"
         changes = spark.createDataFrame(rows, schema)
-        kept.append(tables.CHANGES, _widen(changes, tables.CHANGES), attempt)
-        kept.finish(attempt, 1, None)
+        with kept.begin(collection, PLAN) as draft:
+            draft.append(tables.PLANS, _widen(plans, tables.PLANS))
+            draft.append(tables.CHANGES, _widen(changes, tables.CHANGES))
+            draft.publish(1)
     attempts = kept.list_attempts(PLAN)
     both = (kept.read_all(table, attempts) for table in (tables.PLANS, tables.CHANGES))
     columns = ("topic", "first_seen", "last_seen", "gone_in", "pending", "plans", "lasted_s")

@@ -247,7 +247,7 @@ class TestSpecTree:
             (["--commit", "main"], "topics/some.yaml:2:13"),
             (["--cluster", "z"], "topics/some.yaml:2:13"),
             (["--commit", "good", "--cluster", "z"], "z"),
-            (["--collection", "today"], "'today' is no collection"),
+            (["--collection", "today"], "'today' is not a valid time"),
         ],
         ids=str,
     )

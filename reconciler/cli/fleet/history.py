@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet.lake import Attempt, Lake
+    from reconciler.fleet.lake import Lake, Published
     from reconciler.fleet.session import Engine
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -86,7 +86,7 @@ def _read_since(text: str) -> str:
 
 
 def _select(
-    lake: Lake, made: Attempt, topic: str | None, clusters: Sequence[str]
+    lake: Lake, made: Published, topic: str | None, clusters: Sequence[str]
 ) -> dict[str, DataFrame]:
     """Return the wanted rows of each table, in the order in which they are shown."""
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation

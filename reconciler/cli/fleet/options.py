@@ -115,6 +115,7 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
     from pathlib import Path
 
     from reconciler.fleet.lake import OF_A_CATALOGUE, Lake
+    from reconciler.fleet.lake.stores import is_path
 
     is_elsewhere = "://" in root or form in OF_A_CATALOGUE
     return Lake(session, root if is_elsewhere else str(Path(root).absolute()), form)

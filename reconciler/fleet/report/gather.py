@@ -29,13 +29,14 @@ from reconciler.fleet.report.contents import (
 from reconciler.fleet.report.findings import gather_findings
 from reconciler.fleet.report.measures import count_loads, measure_topics
 from reconciler.fleet.report.words import cut, describe_change
+from reconciler.fleet.sound import read_collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet.lake import Attempt, Lake
+    from reconciler.fleet.lake import Lake, Published
 
 ACTIONS = ("refuse", "delete", "update", "create")
 """What a plan does to a topic, what wants a look first."""
@@ -58,12 +59,14 @@ def gather_report(
     attempt = lake.find_attempt(collection)
     planned, audited = (_find(lake, attempt, what) for what in (PLAN, AUDIT))
     announce(f"counting what the brokers of {attempt.collection} hold")
-    clusters = _gather_clusters(lake, attempt, planned)
+    state = read_collection(lake, attempt)
+    plans = lake.read(tables.PLANS, planned) if planned else None
+    clusters = _gather_clusters(state, plans)
     announce("following the drift")
     drift, drifts = _follow_drift(lake, attempt)
     announce("measuring the topics")
     changes = _read_changes(lake, planned)
-    topics = _find_worst(lake, attempt, changes)
+    topics = _find_worst(state, changes)
     announce("listing changes and findings")
     ordered = sorted(clusters, key=lambda c: (_ORDER.index(c.standing), -c.partitions, c.name))
     shown = [replace(c, drifts=drifts.get(c.name, ())) for c in ordered[:MOST_CLUSTERS]]
@@ -80,20 +83,22 @@ def gather_report(
     )
 
 
-def _find(lake: Lake, attempt: Attempt, what: str) -> Attempt | None:
+def _find(lake: Lake, attempt: Published, what: str) -> Published | None:
     """Return what was made of a collection, if it was."""
     made = (a for a in lake.list_attempts(what) if a.collection == attempt.collection)
     return next(made, None)
 
 
-def _gather_clusters(lake: Lake, attempt: Attempt, planned: Attempt | None) -> list[ClusterLine]:
+def _gather_clusters(
+    state: Mapping[str, DataFrame], planned: DataFrame | None
+) -> list[ClusterLine]:
     """Return every cluster that was to be read or planned."""
-    readings = _by_cluster(lake.read(tables.READINGS, attempt).select(*_READING).collect())
-    counts = _by_cluster(_count_topics(lake.read(tables.TOPICS, attempt)).collect())
+    readings = _by_cluster(state["readings"].select(*_READING).collect())
+    counts = _by_cluster(_count_topics(state["topics"]).collect())
     plans: Mapping[str, Row] = {}
     if planned is not None:
-        plans = _by_cluster(lake.read(tables.PLANS, planned).select(*_PLAN).collect())
-    brokers = _gather_brokers(lake, attempt)
+        plans = _by_cluster(planned.select(*_PLAN).collect())
+    brokers = _gather_brokers(state)
     return [
         _describe_cluster(name, readings.get(name), plans.get(name), counts.get(name), brokers)
         for name in sorted({*readings, *plans})
@@ -109,12 +114,12 @@ def _count_topics(topics: DataFrame) -> DataFrame:
     return topics.groupBy("cluster").agg(*sums)
 
 
-def _gather_brokers(lake: Lake, attempt: Attempt) -> Mapping[str, Sequence[BrokerLoad]]:
+def _gather_brokers(state: Mapping[str, DataFrame]) -> Mapping[str, Sequence[BrokerLoad]]:
     """Return the brokers of each cluster by rack and id, and what they hold."""
-    loads = count_loads(lake.read(tables.PARTITIONS, attempt)).collect()
+    loads = count_loads(state["partitions"]).collect()
     held = {(row["cluster"], row["broker"]): row for row in loads}
     brokers: dict[str, list[BrokerLoad]] = defaultdict(list)
-    for row in lake.read(tables.BROKERS, attempt).collect():
+    for row in state["brokers"].collect():
         load = held.get((row["cluster"], row["id"]))
         leaders, replicas = (load["leaders"], load["replicas"]) if load else (0, 0)
         flags = {"alive": bool(row["alive"]), "cordoned": bool(row["cordoned"])}
@@ -201,7 +206,7 @@ def _bound_brokers(clusters: Iterable[ClusterLine]) -> tuple[ClusterLine, ...]:
 
 
 def _follow_drift(
-    lake: Lake, attempt: Attempt
+    lake: Lake, attempt: Published
 ) -> tuple[tuple[DriftPoint, ...], Mapping[str, tuple[int | None, ...]]]:
     """Return what the plans of each collection came to, and the drift of each cluster in them."""
     past = [a for a in lake.list_attempts(PLAN) if a.collection <= attempt.collection]
@@ -232,17 +237,16 @@ def _sum_drift(collection: str, rows: Sequence[Row]) -> DriftPoint:
     )
 
 
-def _read_changes(lake: Lake, planned: Attempt | None) -> DataFrame | None:
+def _read_changes(lake: Lake, planned: Published | None) -> DataFrame | None:
     """Return the topics that plans change or refuse. Remarks are no changes."""
     if planned is None:
         return None
     return lake.read(tables.CHANGES, planned).where(F.col("action").isin(*ACTIONS))
 
 
-def _find_worst(lake: Lake, attempt: Attempt, changes: DataFrame | None) -> Kept[TopicSkew]:
+def _find_worst(state: Mapping[str, DataFrame], changes: DataFrame | None) -> Kept[TopicSkew]:
     """Return the topics that lie least evenly, of those where max − min is above one."""
-    partitions, brokers = (lake.read(t, attempt) for t in (tables.PARTITIONS, tables.BROKERS))
-    measured = measure_topics(partitions, brokers)
+    measured = measure_topics(state["partitions"], state["brokers"])
     uneven = measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)).persist()
     order = (F.desc("leader_skew"), F.desc("replica_skew"), "cluster", "topic")
     worst = uneven.orderBy(*order).limit(MOST_ROWS).collect()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from reconciler.errors import UsageError
 from reconciler.files import write_file
 from reconciler.fleet import tables
-from reconciler.fleet.lake import start_attempt
 from reconciler.fleet.rows import write_specs
 from reconciler.fleet.synthetic.partitions import write_partitions
 from reconciler.fleet.synthetic.shapes import draw_shapes
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.fleet.lake import Attempt, Lake
+    from reconciler.fleet.lake import Lake, Published
     from reconciler.fleet.synthetic.shapes import FleetSize
     from reconciler.fleet.tables import Table
 
@@ -53,17 +52,16 @@ def simulate_fleet(
     *,
     root: str = ROOT,
     announce: Callable[[str], None] = lambda _: None,
-) -> Attempt:
+) -> Published:
     """Add a synthetic fleet to the lake: every state table, and the specs beside them.
 
     The rows depend on `size` and `root` alone. Cost: 7 million partitions in a minute of two cores.
     """
-    attempt = start_attempt(collection)
-    for table in (*tables.STATE, tables.SPECS):
-        announce(f"writing {table.name}")
-        lake.append(table, draw_table(lake.session, table, size, root), attempt)
-    lake.finish(attempt, size.clusters, None)
-    return attempt
+    with lake.begin(collection) as draft:
+        for table in (*tables.STATE, tables.SPECS):
+            announce(f"writing {table.name}")
+            draft.append(table, draw_table(lake.session, table, size, root))
+        return draft.publish(size.clusters)
 
 
 def draw_table(session: SparkSession, table: Table, size: FleetSize, root: str = ROOT) -> DataFrame:

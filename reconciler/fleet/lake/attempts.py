@@ -1,0 +1,162 @@
+"""Attempts at collections: how they are named, and what their publication says."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import Finding, LakeError, Severity
+from reconciler.model import Commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
+VERSION = 2
+"""Of the layout. Lakes of version 1 share a directory among attempts, and count no rows."""
+
+SKEW = timedelta(minutes=5)
+"""By so much may the clocks of two machines differ."""
+
+_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_DIRTY = "-dirty"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a collection. `collection` is when, as in 20261121T030000Z (UTC).
+
+    `what` was collected or made of it: its states and specs, or their plans.
+    """
+
+    collection: str
+    what: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published(Attempt):
+    """An attempt that was published: what may be read.
+
+    `rows` counts the rows of each cluster in each table. `commit` is what the specs were read at.
+    """
+
+    finished_at: str
+    clusters: int
+    rows: Mapping[str, Mapping[str, int]]
+    commit: str | None = None
+    version: int = VERSION
+
+
+def start_attempt(collection: str, what: str = STATE) -> Attempt:
+    """Begin a collection, or something made of one. Errors: LakeError for an invalid time."""
+    read_time(collection)
+    return Attempt(collection, what, f"{collection}-{what}-{uuid.uuid4().hex[:8]}")
+
+
+def read_time(collection: str) -> datetime:
+    """Return the time that a collection is named by. Errors: LakeError."""
+    try:
+        if _NAME.fullmatch(collection):
+            return datetime.strptime(collection, "%Y%m%dT%H%M%S%z")
+    except ValueError:
+        pass  # the 99th day of the 13th month
+    what = f"{collection!r} is not a valid time, so it names no collection"
+    raise LakeError([Finding("lake-collection-name", what, "write one as 20261121T030000Z (UTC)")])
+
+
+def find_ahead(collections: Iterable[str], now: datetime, root: str) -> tuple[Finding, ...]:
+    """Return a warning for each collection whose time has not come: it counts as the latest."""
+    way_out = "until then it hides every later collection; to remove it: reconciler fleet lake"
+    return tuple(
+        Finding(
+            "lake-collection-ahead",
+            f"collection {name} is ahead of the clock ({now:%Y%m%dT%H%M%SZ})",
+            f"{way_out} remove {name} --lake {root}",
+            severity=Severity.WARNING,
+        )
+        for name in sorted(set(collections))
+        if read_time(name) > now + SKEW
+    )
+
+
+def write_commit(commit: Commit | None) -> str | None:
+    """Spell a commit in one word, as `git describe --dirty` does."""
+    return None if commit is None else commit.sha + (_DIRTY if commit.dirty else "")
+
+
+def read_commit(text: str | None) -> Commit | None:
+    """Return the commit that a word names."""
+    return Commit(text.removesuffix(_DIRTY), text.endswith(_DIRTY)) if text else None
+
+
+def publish_now(
+    attempt: Attempt, clusters: int, rows: Mapping[str, Mapping[str, int]], commit: str | None
+) -> Published:
+    """Return the publication of an attempt that ends now."""
+    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    return Published(
+        attempt.collection, attempt.what, attempt.id, at, clusters, rows, commit, VERSION
+    )
+
+
+def list_fields(published: Published) -> dict[str, Any]:
+    """Return a publication as the columns of the table `collections`."""
+    fields = asdict(published)
+    return {"attempt": fields.pop("id"), **fields}
+
+
+def read_publication(fields: Mapping[str, Any], place: str) -> Published:
+    """Return a publication. Errors: LakeError for a damaged one, and for another version."""
+    version = fields.get("version")
+    if isinstance(version, int) and version != VERSION:
+        raise LakeError([find_version(place, f"has layout version {version}")])
+    try:
+        rows = {table: dict(of) for table, of in fields["rows"].items()}
+        named = (_read_text(fields[name]) for name in ("collection", "what", "attempt"))
+        collection, what, attempt = named
+        read_time(collection)
+        finished_at, clusters = _read_text(fields["finished_at"]), int(fields["clusters"])
+        commit, version = fields.get("commit"), int(fields["version"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise LakeError([find_damaged_publication(place)]) from None
+    return Published(collection, what, attempt, finished_at, clusters, rows, commit, version)
+
+
+def _read_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def decode_publication(text: str, place: str) -> Published:
+    """Return the publication that a file says. Errors: LakeError."""
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        raise LakeError([find_damaged_publication(place)]) from None
+    return read_publication(fields if isinstance(fields, dict) else {}, place)
+
+
+def find_damaged_publication(place: str) -> Finding:
+    """Return what is said of a publication that cannot be read."""
+    way_out = "restore the file from a backup, or delete it: its collection is then not read"
+    return Finding("lake-publication", f"{place} is not a complete publication", way_out)
+
+
+def find_version(place: str, what: str) -> Finding:
+    """Return what is said of a lake that another release wrote."""
+    way_out = "collect into a new directory, or read this one with the release that wrote it"
+    return Finding("lake-version", f"{place} {what}; this release reads {VERSION}", way_out)
+
+
+def choose_newest(found: list[Published]) -> list[Published]:
+    """Return the publication that counts of each collection, the oldest collection first."""
+    newest: dict[str, Published] = {}
+    for one in sorted(found, key=lambda one: (one.finished_at, one.id)):
+        newest[one.collection] = one
+    return [newest[name] for name in sorted(newest)]

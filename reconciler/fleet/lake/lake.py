@@ -1,0 +1,266 @@
+"""The lake: how attempts write tables, and how those that were published are read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+from reconciler.errors import Finding, LakeError
+from reconciler.fleet.lake.attempts import (
+    STATE,
+    choose_newest,
+    publish_now,
+    start_attempt,
+)
+from reconciler.fleet.lake.storage import MissingError, Storage
+from reconciler.fleet.lake.stores import choose_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from reconciler.fleet.lake.attempts import Attempt, Published
+    from reconciler.fleet.lake.stores import Store
+    from reconciler.fleet.tables import Table
+
+LAKE_ROWS = "lake-rows"
+"""The rule that a damaged cluster breaks."""
+
+NAMED = 5
+"""So many clusters are named in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A cluster of which a table has not the rows that were published."""
+
+    collection: str
+    attempt: str
+    cluster: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """A directory of tables, local or of any file system that Spark reaches; or a namespace."""
+
+    session: SparkSession
+    root: str
+    form: str = "parquet"
+    store: Store = field(init=False, repr=False)
+    storage: Storage = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        store = choose_store(self.session, self.root, self.form)
+        object.__setattr__(self, "store", store)
+        object.__setattr__(self, "storage", Storage(self.session, store.root, self.form))
+
+    @contextmanager
+    def begin(self, collection: str, what: str = STATE) -> Iterator[Draft]:
+        """Begin an attempt. What it has not published at the end of the block is discarded."""
+        attempt = start_attempt(collection, what)
+        self.store.check_layout()
+        draft = Draft(self, attempt)
+        with self.store.hold(attempt):
+            try:
+                yield draft
+            finally:
+                if draft.published is None:
+                    self.store.discard(attempt)
+
+    def list_attempts(self, what: str = STATE) -> tuple[Published, ...]:
+        """List the attempt that counts of every collection, the oldest first. Errors: LakeError."""
+        self.store.check_layout()
+        return tuple(choose_newest(self.store.list_published(what)))
+
+    def find_attempt(self, collection: str | None = None, what: str = STATE) -> Published:
+        """Return a collection, the latest unless one is named. Errors: LakeError."""
+        attempts = self.list_attempts(what)
+        if not attempts:
+            verb = "collect" if what == STATE else what
+            way_out = f"start with: reconciler fleet {verb}"
+            raise _fail("lake-collection-unknown", f"{self.root} holds no {what}", way_out)
+        if collection is None:
+            return attempts[-1]
+        for attempt in attempts:
+            if attempt.collection == collection:
+                return attempt
+        known = ", ".join(attempt.collection for attempt in attempts[-NAMED:])
+        said = f"{self.root} holds no {what} of {collection}"
+        raise _fail("lake-collection-unknown", said, f"the latest are: {known}")
+
+    def read(self, table: Table, attempt: Published) -> DataFrame:
+        """Return a table as a collection has it, in exactly the declared columns.
+
+        Errors: LakeError where a row of it is missing.
+        """
+        return self.read_all(table, [attempt]).select(*table.columns)
+
+    def read_all(self, table: Table, attempts: Sequence[Published]) -> DataFrame:
+        """Return a table of several collections; `collection` comes first. Errors: LakeError."""
+        frames, damages = self.read_sound([table], attempts)
+        if damages:
+            more = [f"and {len(damages) - NAMED:,} more"] if len(damages) > NAMED else []
+            said = "; ".join([*(damage.what for damage in damages[:NAMED]), *more])
+            raise _fail(LAKE_ROWS, said, self._suggest({one.collection for one in damages}))
+        return frames[table.name]
+
+    def read_sound(
+        self, wanted: Sequence[Table], attempts: Sequence[Published]
+    ) -> tuple[dict[str, DataFrame], list[Damage]]:
+        """Return tables of collections, without the clusters that lack some of their rows.
+
+        Those are the damages. Rows are counted, and then read from the files that were counted.
+        Errors: LakeError where a whole table is missing.
+        Cost: a job for all tables, which reads one column.
+        """
+        for attempt in attempts:
+            for table in wanted:
+                if table.name not in attempt.rows:
+                    raise self._miss(f"{table.name} of {attempt.id}", [attempt])
+        try:
+            counted = self.storage.count(wanted, attempts)
+        except MissingError as error:
+            raise self._miss(str(error), attempts) from error
+        damages: list[Damage] = []
+        frames: dict[str, DataFrame] = {}
+        for table in wanted:
+            for attempt in attempts:
+                damages += _compare(table, attempt, counted[table.name])
+        collection = F.split_part("attempt", F.lit("-"), F.lit(1)).alias("collection")
+        for table in wanted:
+            rows = self.storage.load(table, attempts, counted[table.name])
+            frames[table.name] = _leave_out(damages, rows).select(collection, *table.columns)
+        return frames, damages
+
+    def remove(self, collection: str) -> tuple[Published, ...]:
+        """Remove a collection and what was made of it. Errors: LakeError where there is none."""
+        return remove_collection(self.store, collection, self.root)
+
+    def _miss(self, what: str, attempts: Iterable[Published]) -> LakeError:
+        named = self._suggest({attempt.collection for attempt in attempts})
+        return _fail("lake-table-missing", f"{what} is missing from {self.root}", named)
+
+    def _suggest(self, collections: set[str]) -> str:
+        name = min(collections) if len(collections) == 1 else "COLLECTION"
+        remove = f"reconciler fleet lake remove {name} --lake {self.root}"
+        return f"restore it from a backup, or make it again, or remove the collection: {remove}"
+
+
+@dataclass(slots=True)
+class Draft:
+    """An attempt that is being written. Nobody reads its rows before it is published."""
+
+    lake: Lake
+    attempt: Attempt
+    published: Published | None = None
+    _handed: dict[Table, int] = field(default_factory=dict)
+
+    def append(self, table: Table, rows: DataFrame) -> None:
+        """Add rows: a few files, sorted by cluster. Shuffles: once, by cluster."""
+        self._write(table, rows.repartition("cluster").sortWithinPartitions("cluster"))
+
+    def store(self, table: Table, rows: DataFrame) -> DataFrame:
+        """Add rows by the tasks that read them from their source, and return what is kept.
+
+        A source that may answer differently the next time is so asked once: what is made of the
+        rows is made of those that are kept, also where Spark loses an executor and begins again.
+        """
+        self._write(table, rows)
+        counted = self._count([table])[table.name]
+        return self.lake.storage.load(table, [self.attempt], counted).select(*table.columns)
+
+    def drop(self, table: Table) -> None:
+        """Remove a table that was kept only to make others of it."""
+        del self._handed[table]
+        self.lake.store.drop(table, self.attempt)
+
+    def publish(self, clusters: int, commit: str | None = None) -> Published:
+        """Let the attempt be seen, in place of earlier ones of the same collection.
+
+        Errors: LakeError where a table has not the rows that it was handed.
+        """
+        counted = self._count([*self._handed])
+        rows = {table.name: _sum_rows(counted[table.name], self.attempt) for table in self._handed}
+        published = publish_now(self.attempt, clusters, rows, commit)
+        self.lake.store.publish(published)
+        self.published = published
+        with suppress(OSError, LakeError):  # it is published, whatever older ones are like
+            self.lake.store.clean(datetime.now(UTC))
+        return published
+
+    def _write(self, table: Table, rows: DataFrame) -> None:
+        self.lake.store.touch(self.attempt)
+        self._handed[table] = self.lake.storage.write(table, rows, self.attempt)
+
+    def _count(self, wanted: Sequence[Table]) -> Mapping[str, Sequence[Row]]:
+        """Count what was written. Errors: LakeError where a row of it was lost."""
+        with suppress(MissingError):
+            counted = self.lake.storage.count(wanted, [self.attempt])
+            lost = [t for t in wanted if sum(r["rows"] for r in counted[t.name]) != self._handed[t]]
+            if not lost:
+                return counted
+            wanted = lost
+        names = ", ".join(table.name for table in wanted)
+        said = f"{self.lake.root} has not all rows of {names} that {self.attempt.id} has written"
+        way_out = "let nothing else write there, and let every executor reach it; then repeat"
+        raise _fail("lake-write", said, way_out)
+
+
+def remove_collection(store: Store, collection: str, root: str) -> tuple[Published, ...]:
+    """Remove a collection and what was made of it. Errors: LakeError where there is none.
+
+    Attempts that are being written stay.
+    """
+    store.check_layout()
+    published = store.list_published()
+    chosen = tuple(one for one in published if one.collection == collection)
+    if not chosen:
+        known = sorted({one.collection for one in published})[-NAMED:]
+        way_out = f"the latest are: {', '.join(known)}" if known else "there is none at all"
+        raise _fail("lake-collection-unknown", f"{root} holds no collection {collection}", way_out)
+    for one in chosen:
+        store.withdraw(one)
+    store.clean(datetime.now(UTC))
+    return chosen
+
+
+def _leave_out(damages: Sequence[Damage], rows: DataFrame) -> DataFrame:
+    """Return the rows of the clusters that are not damaged, whichever table of theirs is."""
+    hurt: dict[str, set[str]] = defaultdict(set)
+    for damage in damages:
+        hurt[damage.attempt].add(damage.cluster)
+    for attempt, clusters in sorted(hurt.items()):
+        is_hurt = (F.col("attempt") == attempt) & F.col("cluster").isin(sorted(clusters))
+        rows = rows.where(~is_hurt)
+    return rows
+
+
+def _compare(table: Table, attempt: Published, counted: Iterable[Row]) -> Iterator[Damage]:
+    """Yield the clusters whose rows are not as many as were published."""
+    expected, found = attempt.rows[table.name], _sum_rows(counted, attempt)
+    for cluster in sorted({*expected, *found}):
+        wanted, got = expected.get(cluster, 0), found.get(cluster, 0)
+        if wanted != got:
+            said = f"{table.name} of {cluster} in {attempt.collection} has {got:,} readable rows"
+            what = f"{said}, but {wanted:,} were published"
+            yield Damage(attempt.collection, attempt.id, cluster, what)
+
+
+def _sum_rows(counted: Iterable[Row], attempt: Attempt) -> dict[str, int]:
+    """Return the rows of each cluster in one table of an attempt."""
+    rows: dict[str, int] = defaultdict(int)
+    for row in counted:
+        if row["attempt"] == attempt.id:
+            rows[row["cluster"]] += row["rows"]
+    return dict(rows)
+
+
+def _fail(rule: str, what: str, way_out: str) -> LakeError:
+    return LakeError([Finding(rule, what, way_out)])

@@ -1,0 +1,161 @@
+"""How Spark keeps the rows of attempts: in files of their own, or in tables of Delta and Iceberg.
+
+Parquet: a directory for each table and attempt, a few files in it, sorted by cluster. Other
+formats: a table with a column `attempt`, to which the format adds rows as its own protocol says.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+from pyspark.sql.types import StringType, StructField, StructType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from reconciler.fleet.lake.attempts import Attempt
+    from reconciler.fleet.tables import Table
+
+PARQUET = "parquet"
+OF_A_CATALOGUE = frozenset({"iceberg"})
+"""Formats whose tables are found by name; the root is then a namespace of Spark's catalogue."""
+
+_MISSING = ("NOT_FOUND", "NOT_EXIST", "MISSING_DELTA_TABLE")
+
+
+class MissingError(Exception):
+    """A directory or a table is not there; says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The tables below a root, in one format."""
+
+    session: SparkSession
+    root: str
+    form: str = PARQUET
+
+    def place_of(self, table: Table, attempt: Attempt | None = None) -> str:
+        """Return where a table is, or what an attempt has of it."""
+        if self.form in OF_A_CATALOGUE:
+            return f"{self.root}.{table.name}"
+        within = f"/attempt={attempt.id}" if attempt and self.form == PARQUET else ""
+        return f"{self.root}/{table.name}{within}"
+
+    def write(self, table: Table, rows: DataFrame, attempt: Attempt) -> int:
+        """Add the rows of an attempt. Returns: how many the writing tasks were handed."""
+        handed = Observation()
+        seen = rows.select(*table.columns).observe(handed, F.count(F.lit(1)).alias("rows"))
+        place = self.place_of(table, attempt)
+        if self.form == PARQUET:
+            seen.write.parquet(place)
+        else:
+            self.append(table, seen.withColumn("attempt", F.lit(attempt.id)), "attempt")
+        return int(handed.get.get("rows", 0))
+
+    def append(self, table: Table, rows: DataFrame, *partitioned_by: str) -> None:
+        """Add rows to a table of another format than Parquet; it is made where there is none."""
+        adding = rows.write.format(self.form).mode("append").partitionBy(*partitioned_by)
+        if self.form in OF_A_CATALOGUE:
+            # Iceberg would hand all rows of a partition, that is of the attempt, to one task.
+            adding.option("distribution-mode", "none").saveAsTable(self.place_of(table))
+        else:
+            adding.save(self.place_of(table))
+
+    def open(self, table: Table) -> DataFrame:
+        """Open a table of another format than Parquet. Errors: MissingError."""
+        with naming_missing():
+            if self.form in OF_A_CATALOGUE:
+                rows = self.session.read.table(self.place_of(table))
+            else:
+                rows = self.session.read.format(self.form).load(self.place_of(table))
+            rows.schema  # noqa: B018  # Connect finds out only when asked
+        return rows
+
+    def count(
+        self, wanted: Sequence[Table], attempts: Sequence[Attempt]
+    ) -> Mapping[str, Sequence[Row]]:
+        """Count the rows that can be read, of each attempt, cluster and file, by table.
+
+        Errors: MissingError. Cost: a job for all tables, which reads one column.
+        """
+        rows: dict[str, list[Row]] = defaultdict(list)
+        if not (wanted and attempts):
+            return rows
+        with naming_missing():
+            counts = [
+                self._scan(table, attempts)
+                .groupBy("attempt", "cluster", "file")
+                .agg(F.count(F.lit(1)).alias("rows"))
+                .withColumn("table", F.lit(table.name))
+                for table in wanted
+            ]
+            found = reduce(lambda a, b: a.unionByName(b), counts).collect()
+        for row in found:
+            rows[row["table"]].append(row)
+        return rows
+
+    def load(self, table: Table, attempts: Sequence[Attempt], counted: Sequence[Row]) -> DataFrame:
+        """Return the rows of the files that were counted, and `attempt` beside each."""
+        # `StructType.add` would change the declaration.
+        schema = StructType([*table.schema.fields, StructField("attempt", StringType())])
+        if not counted:
+            return self.session.createDataFrame([], schema)
+        of = {attempt.id: attempt for attempt in attempts}
+        if self.form != PARQUET:
+            return self.open(table).where(F.col("attempt").isin(list(of)))
+        files = sorted({(row["attempt"], row["file"]) for row in counted})
+        reader = self.session.read.schema(schema).option("basePath", self.place_of(table))
+        paths = [f"{self.place_of(table, of[attempt])}/{name}" for attempt, name in files]
+        return reader.parquet(*map(_escape, paths))
+
+    def delete(self, table: Table, attempt: Attempt) -> None:
+        """Remove the rows of an attempt."""
+        place = self.place_of(table, attempt)
+        if self.form == PARQUET:
+            # DataFrames can overwrite a directory, and not remove one: an empty file is left.
+            self.session.createDataFrame([], table.schema).write.mode("overwrite").parquet(place)
+            return
+        named = place if self.form in OF_A_CATALOGUE else f"{self.form}.`{place}`"
+        self.session.sql(f"DELETE FROM {named} WHERE attempt = '{attempt.id}'")  # noqa: S608
+
+    def _scan(self, table: Table, attempts: Sequence[Attempt]) -> DataFrame:
+        """Return attempt, cluster and file of every row that can be read.
+
+        A damaged file is left out here, so that counting finds out whose rows it had.
+        """
+        if self.form != PARQUET:
+            rows = self.open(table).where(F.col("attempt").isin([one.id for one in attempts]))
+            return rows.select("attempt", "cluster", F.lit("").alias("file"))
+        reader = self.session.read.schema("cluster string, attempt string")
+        reader = reader.options(ignoreCorruptFiles="true", ignoreMissingFiles="true")
+        paths = [_escape(self.place_of(table, attempt)) for attempt in attempts]
+        rows = reader.option("basePath", self.place_of(table)).parquet(*paths)
+        return rows.select("attempt", "cluster", F.col("_metadata.file_name").alias("file"))
+
+
+@contextmanager
+def naming_missing() -> Iterator[None]:
+    """Let Spark say what is not there. Errors: MissingError; any other of Spark as it is."""
+    try:
+        yield
+    except AnalysisException as error:
+        if not any(word in (error.getCondition() or "") for word in _MISSING):
+            raise
+        path = (error.getMessageParameters() or {}).get("path")
+        said = path.replace("\\", "") if path else str(error).splitlines()[0]
+        raise MissingError(said) from error
+
+
+def _escape(path: str) -> str:
+    """Spell a path that Spark would take for a pattern."""
+    return "".join(f"\\{c}" if c in "[]{}*?\\" else c for c in path)

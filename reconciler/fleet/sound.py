@@ -1,0 +1,46 @@
+"""Collections as jobs read them: a cluster that lacks rows counts as one that was not read.
+
+So one damaged file takes away the clusters in it, each with its reason, and no other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.fleet import tables
+from reconciler.fleet.lake import LAKE_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from reconciler.fleet.lake import Lake, Published
+    from reconciler.fleet.tables import Table
+
+
+def read_collection(lake: Lake, attempt: Published) -> dict[str, DataFrame]:
+    """Return the state tables and the specs of a collection, in exactly the declared columns."""
+    frames = read_collections(lake, [attempt], (*tables.STATE, tables.SPECS))
+    return {name: rows.select(*tables.TABLES[name].columns) for name, rows in frames.items()}
+
+
+def read_collections(
+    lake: Lake, attempts: Sequence[Published], wanted: Sequence[Table] = tables.STATE
+) -> dict[str, DataFrame]:
+    """Return tables of several collections, `readings` among them; `collection` comes first.
+
+    Errors: LakeError where a whole table is missing.
+    """
+    frames, damages = lake.read_sound(wanted, attempts)
+    said: dict[tuple[str, str], str] = {}
+    for damage in damages:
+        what = f"{damage.what}; collect again, or restore the files"
+        said.setdefault((damage.collection, damage.cluster), what)
+    if said:
+        lost = [(*key, LAKE_ROWS, what) for key, what in sorted(said.items())]
+        columns = "collection string, cluster string, status string, error string"
+        rows = lake.session.createDataFrame(lost, columns)
+        readings = frames[tables.READINGS.name].unionByName(rows, allowMissingColumns=True)
+        frames[tables.READINGS.name] = readings
+    return frames
