@@ -14,6 +14,7 @@ JOBS = MappingProxyType(
         "audit": "Say what is wrong with a collection, the worst first.",
         "history": "Say what changed between collections, and how long drift stays.",
         "report": "Write a collection as one HTML page.",
+        "lake": "Remove a collection from the lake.",
         "simulate": "Add a synthetic fleet to the lake, to try the other jobs on.",
     }
 )

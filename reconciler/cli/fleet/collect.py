@@ -9,7 +9,7 @@ import click
 from reconciler.cli.fleet.options import engine_options, lake_option, open_lake, spark_job
 from reconciler.cli.fleet.reading import (
     Asked,
-    name_now,
+    choose_name,
     prepare_reading,
     reading_options,
 )
@@ -41,9 +41,7 @@ def command(
 
     Exits 0 when every cluster was read, 1 when some could not be; what was read is kept.
     """
-    from reconciler.fleet.lake import start_attempt
-
-    start_attempt(when := collection or name_now())
+    when = choose_name(collection, root)
     reading = prepare_reading(estate, asked)
     with spark_job(engine) as job:
         done = reading.collect(open_lake(job.session, root, form), when, job.announce)

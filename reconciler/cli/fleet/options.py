@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler.cli.terminal import working
+from reconciler.cli.terminal import print_note, working
 from reconciler.errors import FleetError, UsageError
 from reconciler.fleet.session import Engine, open_session
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -111,14 +112,28 @@ class _Line:
 
 
 def open_lake(session: SparkSession, root: str, form: str) -> Lake:
-    """Return the lake, whose place Spark is told in full where it is on this machine."""
+    """Return the lake, whose place Spark is told in full where it is on this machine.
+
+    Warns of collections that are ahead of the clock. Errors: LakeError for another layout.
+    """
     from pathlib import Path
 
     from reconciler.fleet.lake import OF_A_CATALOGUE, Lake
     from reconciler.fleet.lake.stores import is_path
 
-    is_elsewhere = "://" in root or form in OF_A_CATALOGUE
-    return Lake(session, root if is_elsewhere else str(Path(root).absolute()), form)
+    if is_path(root) and form not in OF_A_CATALOGUE:
+        root = str(Path(root.removeprefix("file:")).absolute())
+    lake = Lake(session, root, form)
+    warn_ahead((attempt.collection for attempt in lake.list_attempts()), root)
+    return lake
+
+
+def warn_ahead(collections: Iterable[str], root: str) -> None:
+    """Warn of collections that are ahead of the clock: they count as the latest."""
+    from reconciler.fleet.lake import find_ahead
+
+    for finding in find_ahead(collections, datetime.now(UTC), root):
+        print_note(f"warning: {finding}")
 
 
 def read_addresses(pairs: tuple[str, ...]) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler.cli.fleet.options import read_addresses
+from reconciler.cli.fleet.options import read_addresses, warn_ahead
 from reconciler.cli.git import Checkout, GitError, read_commit
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
@@ -96,6 +96,20 @@ def reading_options(function: Callable[..., T]) -> Callable[..., T]:
 def name_now() -> str:
     """Return the name of a collection that is made now."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def choose_name(collection: str | None, root: str) -> str:
+    """Return the name of a collection, which is now unless one is named; warn if it is ahead.
+
+    Errors: LakeError for a name that is no time.
+    """
+    from reconciler.fleet.lake import start_attempt
+
+    if collection is None:
+        return name_now()
+    start_attempt(collection)
+    warn_ahead([collection], root)
+    return collection
 
 
 def refuse_asked(context: click.Context) -> None:

@@ -13,7 +13,7 @@ from reconciler.cli.fleet.options import (
     open_lake,
     spark_job,
 )
-from reconciler.cli.fleet.reading import name_now
+from reconciler.cli.fleet.reading import choose_name
 from reconciler.cli.terminal import print_note
 from reconciler.units import count
 
@@ -57,9 +57,9 @@ def command(
     from reconciler.fleet.synthetic.shapes import FleetSize
 
     size = FleetSize(clusters, topics, partitions, seed)
+    when = choose_name(collection, root)
     if estate is not None:
         _write_estate(size, estate)
-    when = collection or name_now()
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
         place = ROOT if estate is None else str(estate)
