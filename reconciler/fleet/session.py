@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import FleetError, say_install
+from reconciler.errors import FleetError, UsageError, say_install
 from reconciler.sandbox.places import state_directory
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ LOCAL = "local[*]"
 SMALL_PARTITIONS, LARGE_PARTITIONS = "4", "32"
 """Of a shuffle, on one machine: a fleet has hundreds of groups, not Spark's 200 a table."""
 LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
+
+LEAST_MEMORY, LEAST_MEGABYTES = "512m", 512
+"""Spark refuses a heap of less than 450 MB, of which a collector may keep some for itself."""
+_SIZE = re.compile(r"([0-9]+)([kmgt])b?", re.IGNORECASE)
+_MEGABYTES = {"k": 2**-10, "m": 1, "g": 2**10, "t": 2**20}
 
 COMMON: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
@@ -52,6 +58,16 @@ class Engine:
     large: bool = False
     memory: str | None = None
 
+    def __post_init__(self) -> None:
+        """Errors: UsageError for a memory that is no size, or less than Spark starts with."""
+        if self.memory is None:
+            return
+        found = _SIZE.fullmatch(self.memory)
+        if found is None or int(found[1]) * _MEGABYTES[found[2].lower()] < LEAST_MEGABYTES:
+            raise UsageError(
+                f"--memory {self.memory}: write a size of at least {LEAST_MEMORY}, as 4g"
+            )
+
 
 def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: None) -> SparkSession:
     """Return the session of an engine; the one that spark-submit or a caller made goes first.
@@ -59,6 +75,7 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
     `announce` is told what takes a while. Errors: FleetError where the extra or Java is missing.
     """
     _require_spark()
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -79,7 +96,7 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
     try:
         with _logging_to(log):
             return builder.getOrCreate()
-    except (PySparkException, OSError) as error:
+    except (PySparkException, Py4JError, OSError) as error:
         said = str(error).splitlines()[0]
         raise FleetError(f"no Spark session on {where}: {said}; {log} has more") from error
 

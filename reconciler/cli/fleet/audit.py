@@ -12,7 +12,6 @@ from reconciler.cli.fleet.options import (
     engine_options,
     lake_option,
     open_lake,
-    plain_reasons,
     spark_job,
 )
 from reconciler.cli.terminal import paint
@@ -71,6 +70,7 @@ def command(
         summarise_findings,
     )
     from reconciler.fleet.jobs import audit_collection
+    from reconciler.fleet.trouble import plain_reasons
 
     loaded = load_estate(estate)
     with spark_job(engine) as job:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reconciler.cli.terminal import print_note, working
-from reconciler.errors import FleetError, UsageError
+from reconciler.errors import UsageError
 from reconciler.fleet.session import Engine, open_session
 from reconciler.units import count
 
@@ -79,22 +79,11 @@ def spark_job(engine: Engine) -> Iterator[Job]:
     with working("starting Spark") as say:
         session, line = open_session(engine, say), _Line(say)
         from reconciler.fleet.progress import watch_tasks
+        from reconciler.fleet.trouble import plain_reasons
 
         watched = watch_tasks(session, line.count) if sys.stderr.isatty() else nullcontext()
         with plain_reasons(), watched:
             yield Job(session, line.announce)
-
-
-@contextmanager
-def plain_reasons() -> Iterator[None]:
-    """Tell what Spark reports in words instead of a traceback. Errors: FleetError."""
-    from py4j.protocol import Py4JError  # what Spark has no exception of its own for
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise FleetError(f"Spark gave up: {_first_reason(error)}") from error
 
 
 class _Line:
@@ -142,15 +131,3 @@ def read_addresses(pairs: tuple[str, ...]) -> Mapping[str, str]:
         if not pair.partition("=")[2]:
             raise UsageError(f"--bootstrap-servers {pair}: write NAME=HOST:PORT,…")
     return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}
-
-
-def _first_reason(error: Exception) -> str:
-    """Return the line that says what went wrong, not where in Spark it did."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("reconciler.errors.")]
-    if ours:
-        return ours[-1].partition(": ")[2]
-    javas = [line for line in lines if line.startswith(": ")]  # after what was called
-    if javas:
-        return javas[0].removeprefix(": ").partition(": ")[2] or javas[0]
-    return lines[0] if lines else repr(error)

@@ -1,0 +1,106 @@
+"""What ends a job from outside, in one line: a full disk, too little memory, a damaged file."""
+
+from __future__ import annotations
+
+import errno
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError  # what Spark has no exception of its own for
+from pyspark.errors import PySparkException
+
+from reconciler.errors import Finding, FleetError, LakeError
+from reconciler.sandbox.places import state_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_TASK = re.compile(r"while writing rows to (\S+?)\.?(?:\s|$)")
+_HEAP = re.compile(r"OutOfMemoryError|Java heap space|GC overhead limit|SparkOutOfMemory")
+_UNREADABLE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
+_CRASHED = re.compile(r"Python worker exited unexpectedly|Lost task .* Lost executor")
+_ENDED = "Connection refused"
+_GONE = re.compile(
+    rf"{_ENDED}|Answer from Java side is empty|occurred while trying to connect"
+    r"|SparkContext was shut down"  # what a thread without memory ends by
+)
+_OUTER = re.compile(r"TASK_WRITE_FAILED|Job aborted")
+
+
+@contextmanager
+def plain_reasons() -> Iterator[None]:
+    """Say what ends a job in one line instead of a traceback. Errors: LakeError, FleetError."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise explain_spark(_read_text(error)) from error
+    except BrokenPipeError:  # who reads our output has gone
+        raise
+    except ConnectionError as error:
+        raise explain_spark(_ENDED) from error
+    except OSError as error:
+        raise explain_system(error) from error
+
+
+def explain_spark(said: str) -> LakeError | FleetError:
+    """Return what is wrong and the way out, from what Spark says with all its causes."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if ours := [line for line in lines if line.startswith("reconciler.errors.")]:
+        return FleetError(f"Spark gave up: {ours[-1].partition(': ')[2]}")
+    if _FULL.search(said):
+        return _say_full(f" while Spark writes {found[1]}" if (found := _TASK.search(said)) else "")
+    if _HEAP.search(said):
+        way_out = "give it more with --memory 4g, and add --large for millions of partitions"
+        return _fail("fleet-memory", "the heap of Spark is too small for this job", way_out)
+    if _CRASHED.search(said):
+        what = "a process of Spark was ended from outside, as by a system that is out of memory"
+        return _fail("fleet-memory", what, "run the job where there is more memory")
+    if found := _UNREADABLE.search(said):
+        what = f"{found[1]} cannot be read: it is damaged, or was removed meanwhile"
+        return _fail("fleet-file", what, "make the collection again, or restore the file")
+    log = state_directory("fleet") / "spark.log"
+    if _GONE.search(said):
+        what = "the JVM of Spark ended in the middle of the job, as one does that lacks memory"
+        return _fail(
+            "fleet-memory", what, f"give it more with --memory 4g; {log} says why it ended"
+        )
+    return _fail("fleet-spark", f"Spark gave up: {_choose_reason(lines)}", f"{log} has more")
+
+
+def explain_system(error: OSError) -> LakeError:
+    """Return what is wrong and the way out, from what the operating system says."""
+    place = f" while {error.filename} is written" if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _say_full(place)
+    what = f"{error.filename or 'a file of the job'}: {error.strerror or error}"
+    return _fail("fleet-file", what, "let this account read and write there, then repeat")
+
+
+def _read_text(error: Exception) -> str:
+    """Return what an error says; some ask the JVM for it, which may have ended."""
+    try:
+        return str(error)
+    except (Py4JError, OSError):
+        return _ENDED
+
+
+def _say_full(place: str) -> LakeError:
+    what = f"no space is left on a disk{place}, and nothing was published"
+    way_out = "free some, or put the lake (--lake) or Spark's files (SPARK_LOCAL_DIRS) elsewhere"
+    return _fail("fleet-disk-full", what, way_out)
+
+
+def _choose_reason(lines: list[str]) -> str:
+    """Return the line that says what went wrong, not where in Spark it did."""
+    javas = [line for line in lines if line.startswith(": ")]  # after what was called
+    first = (javas or lines or ["it does not say why"])[0]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    if causes and _OUTER.search(first):
+        first = causes[-1].removeprefix("Caused by")
+    return first.removeprefix(": ").partition(": ")[2] or first if first.startswith(": ") else first
+
+
+def _fail(rule: str, what: str, way_out: str) -> LakeError:
+    return LakeError([Finding(rule, what, way_out)])
