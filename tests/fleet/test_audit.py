@@ -48,7 +48,7 @@ def well(name: str, assignment: str = EVEN, **found: Any) -> Any:
 
 STATES = {
     "prod": cluster(
-        well("fine"),
+        well("fine", f"{EVEN} {EVEN}", in_sync=FULL * 2, leaders=LEAD * 2),
         well("offline", leaders=(1, -1, 3)),
         well("unwritable", in_sync=((1,), (2, 3, 1), (3, 1, 2))),
         well("lagging", in_sync=((1, 2), (2, 3, 1), (3, 1, 2))),
@@ -65,7 +65,8 @@ STATES = {
         well("crash_ed"),
         well("stranger"),
         well("ignored-by-all"),
-        well("__internal", internal=True),
+        # Its place is Kafka's own affair, its health is not.
+        well("__internal", "1,2,3 1,3,2 1,2,3", internal=True, in_sync=((1, 2), *FULL[1:])),
         well("tuned", config={"retention.ms": "5"}),
         nodes=ACB,
         defaults={"min.insync.replicas": "2", "retention.ms": "7"},
@@ -107,6 +108,7 @@ EXPECTED = {
     ("prod", "unwritable", "partition-unwritable", 1),
     ("prod", "unwritable", "partition-under-replicated", 1),
     ("prod", "lagging", "partition-under-replicated", 1),
+    ("prod", "__internal", "partition-under-replicated", 1),
     ("prod", "moving", "partition-moving", 1),
     ("prod", "astray", "leader-not-preferred", 1),
     ("prod", "single", "replication-below-policy", 3),
@@ -128,7 +130,7 @@ EXPECTED = {
     ("prod", "crash.ed", "name-collision", 1),
     ("prod", "crash_ed", "name-collision", 1),
     ("prod", "stranger", "topic-unmanaged", 3),
-    ("prod", "fine", "topic-unowned", 3),
+    ("prod", "fine", "topic-unowned", 6),
     ("prod", "tuned", "config-differs-by-cluster", 1),
     ("prod", "tuned", "config-differs-by-owner", 1),
     ("flat", "flat", "rack-unknown", 1),

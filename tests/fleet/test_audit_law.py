@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from shorthand import cluster
 from small_fleets import make_specs, make_state
-from worlds import broker_lists, live_topics
+from worlds import broker_lists, live_topics, rows_on
 
 from reconciler.fleet.audit import audit_fleet
 from reconciler.fleet.audit.expectations import EXPECTATIONS
+from reconciler.model import TopicState
 from reconciler.placement.measure import measure_quality
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def states(draw: st.DrawFn) -> ClusterState:
     """Draw a cluster; some replicas are on a broker that it no longer names."""
     nodes = draw(broker_lists())
     ids = [*sorted(node.id for node in nodes), 98]
-    return cluster(*(draw(live_topics(name, ids)) for name in NAMES), nodes=nodes)
+    offsets = TopicState("__consumer_offsets", "own", draw(rows_on(ids, 1)), internal=True)
+    return cluster(*(draw(live_topics(name, ids)) for name in NAMES), offsets, nodes=nodes)
 
 
 def draw_states(count: int) -> dict[str, ClusterState]:
@@ -76,7 +78,7 @@ def test_an_audit_counts_what_the_measure_counts(spark: SparkSession) -> None:
     found = {(row["cluster"], row["kind"], row["subject"]): read(row) for row in rows}
     expected = {}
     for name, state in drawn.items():
-        each = {topic: [of.assignment] for topic, of in state.topics.items()}
+        each = {topic: [of.assignment] for topic, of in state.user_topics.items()}
         for topic, assignment in each.items():
             expected[name, "topic", topic] = measure(assignment, state.brokers)
         together = chain.from_iterable(each.values())

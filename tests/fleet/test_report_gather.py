@@ -36,9 +36,13 @@ COMMIT = "9f3c2ab0" * 5
 NODES = brokers("a", "b", "c", "a")
 SKEWED = topic("1,2 1,3 1,2 2,3", "shop.orders")
 EVEN = topic("1,2 2,3 3,4 4,1", "shop.clicks")
+OFFSETS = topic("1,2 1,2 1,2", "__consumer_offsets", internal=True)  # counts in nothing below
 STATES = {
     FIRST: {"prod": cluster(EVEN, nodes=NODES), "test": cluster(topic("1", "shop.orders"))},
-    SECOND: {"prod": cluster(SKEWED, EVEN, nodes=NODES), "test": cluster(topic("1", "odd"))},
+    SECOND: {
+        "prod": cluster(SKEWED, EVEN, OFFSETS, nodes=NODES),
+        "test": cluster(topic("1", "odd")),
+    },
 }
 SPECS = {
     "prod": [

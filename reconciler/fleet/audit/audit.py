@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.audit.balance import (
@@ -44,18 +45,20 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     """Audit every cluster of a collection.
 
     In: the state tables by name, `specs`, and what `make_expectations` says. A cluster that was
-    not read is one finding and nothing else. Shuffles: partitions once; all else is small.
+    not read is one finding and nothing else. Internal topics count in health and not in
+    balance. Shuffles: partitions once; all else is small.
     """
     brokers = state["brokers"]
     clusters = describe_clusters(state["readings"], brokers, expectations).persist()
     topics = describe_topics(state, specs, clusters).persist()
-    weighed = weigh_brokers(topics, brokers).persist()
+    counted = topics.where(~F.col("internal"))
+    weighed = weigh_brokers(counted, brokers).persist()
     racks = weigh_racks(weighed, clusters)
-    totals = weigh_clusters(weighed, clusters, topics)
+    totals = weigh_clusters(weighed, clusters, counted)
     found = [
         apply_checks(state["readings"], check_readings()),
         apply_checks(topics, _check_topics()),
-        apply_checks(weighed.withColumnRenamed("broker", "id"), check_brokers()),
+        apply_checks(weigh_brokers(topics, brokers), check_brokers()),
         apply_checks(clusters, check_rack_names()),
         apply_checks(totals, check_clusters()),
         apply_checks(racks, check_racks()),
@@ -63,7 +66,7 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
         find_outliers(topics, clusters),
     ]
     findings = reduce(DataFrame.unionByName, found).select(*tables.FINDINGS.columns)
-    return Audit(findings, join_balance(topics, weighed, racks, totals), topics)
+    return Audit(findings, join_balance(counted, weighed, racks, totals), topics)
 
 
 def _check_topics() -> Iterator[Check]:

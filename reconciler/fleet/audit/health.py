@@ -36,14 +36,14 @@ def check_health() -> Iterator[Check]:
 
 
 def check_brokers() -> Iterator[Check]:
-    """Check brokers. In: `brokers`, with the `replicas` that each holds."""
+    """Check brokers. In: what each `broker` holds, replicas of internal topics among them."""
     yield Check(
         "broker-gone",
         ~F.col("alive") & (F.col("replicas") > 0),
-        say("broker %s is not alive and holds %s replicas", "id", "replicas"),
+        say("broker %s is not alive and holds %s replicas", "broker", "replicas"),
         F.col("replicas"),
         {"replicas": F.col("replicas"), "rack": F.col("rack")},
-        subject="id",
+        subject="broker",
     )
 
 

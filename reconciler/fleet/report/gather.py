@@ -27,7 +27,11 @@ from reconciler.fleet.report.contents import (
     Totals,
 )
 from reconciler.fleet.report.findings import gather_findings
-from reconciler.fleet.report.measures import count_loads, measure_topics
+from reconciler.fleet.report.measures import (
+    count_loads,
+    measure_topics,
+    select_user_partitions,
+)
 from reconciler.fleet.report.words import cut, describe_change
 from reconciler.fleet.sound import read_collection
 
@@ -111,12 +115,16 @@ def _by_cluster(rows: Iterable[Row]) -> Mapping[str, Row]:
 
 def _count_topics(topics: DataFrame) -> DataFrame:
     sums = (F.count("topic").alias("topics"), F.sum("partitions").alias("partitions"))
-    return topics.groupBy("cluster").agg(*sums)
+    return topics.where(~F.col("internal")).groupBy("cluster").agg(*sums)
+
+
+def _pick_partitions(state: Mapping[str, DataFrame]) -> DataFrame:
+    return select_user_partitions(state["partitions"], state["topics"])
 
 
 def _gather_brokers(state: Mapping[str, DataFrame]) -> Mapping[str, Sequence[BrokerLoad]]:
     """Return the brokers of each cluster by rack and id, and what they hold."""
-    loads = count_loads(state["partitions"]).collect()
+    loads = count_loads(_pick_partitions(state)).collect()
     held = {(row["cluster"], row["broker"]): row for row in loads}
     brokers: dict[str, list[BrokerLoad]] = defaultdict(list)
     for row in state["brokers"].collect():
@@ -246,7 +254,7 @@ def _read_changes(lake: Lake, planned: Published | None) -> DataFrame | None:
 
 def _find_worst(state: Mapping[str, DataFrame], changes: DataFrame | None) -> Kept[TopicSkew]:
     """Return the topics that lie least evenly, of those where max − min is above one."""
-    measured = measure_topics(state["partitions"], state["brokers"])
+    measured = measure_topics(_pick_partitions(state), state["brokers"])
     uneven = measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)).persist()
     order = (F.desc("leader_skew"), F.desc("replica_skew"), "cluster", "topic")
     worst = uneven.orderBy(*order).limit(MOST_ROWS).collect()

@@ -1,6 +1,7 @@
 """How the partitions of a fleet lie on its brokers, as DataFrames.
 
 Leaders are preferred leaders: those that a partition has when all is well, and that plans move.
+As in plans, internal topics do not count.
 """
 
 from __future__ import annotations
@@ -11,6 +12,15 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+def select_user_partitions(partitions: DataFrame, topics: DataFrame) -> DataFrame:
+    """Return the partitions of topics that are not internal.
+
+    Shuffles: none. Internal topics are few and are sent along.
+    """
+    internal = topics.where("internal").select("cluster", "topic")
+    return partitions.join(F.broadcast(internal), ["cluster", "topic"], how="left_anti")
 
 
 def count_loads(partitions: DataFrame) -> DataFrame:
