@@ -10,7 +10,7 @@ NODE_TOOLS := gitlab-ci-local@4.61.1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-fleet compare-peers clean
+	bench-read bench-apply bench-placement bench-fleet campaign-lake compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -60,6 +60,9 @@ generate: $(READY)  ## Write what is made from the code: schemas/, docs/rules.md
 
 dangers: $(READY)  ## Act out every danger on real brokers, and write docs/dangers.md.
 	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
+
+campaign-lake: $(READY)  ## Jobs on one lake at once, half of them killed; ROUNDS=30 SEED=1.
+	@PYTHONPATH=tests/fleet $(BIN)/python -m lake_campaign --rounds $(or $(ROUNDS),30) --seed $(or $(SEED),1)
 
 bench-balance: $(READY)  ## Balance after growth: Kafka's placement beside ours.
 	@$(BIN)/python benchmarks/balance.py
