@@ -10,7 +10,7 @@ NODE_TOOLS := gitlab-ci-local@4.61.1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-fleet campaign-lake compare-peers clean
+	bench-read bench-apply bench-placement bench-fleet campaign campaign-lake compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -82,6 +82,10 @@ bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: q
 bench-fleet: $(READY)  ## Simulate, plan and audit fleets of 1, 3 and 7 million partitions.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
+
+campaign: $(READY)  ## Break things while apply works, for MINUTES=n with SEED=s, and judge what it says.
+	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
+		$(if $(LANES),--lanes $(LANES))
 
 compare-peers: $(READY)  ## Ten edits by reconciler and by the other tools that are installed.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))
