@@ -8,6 +8,9 @@ TOOLS := $(abspath $(VENV))/tools
 GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
+# Needed for pipefail: pip's exit code counts, not that of what shows its progress.
+SHELL := /bin/bash
+
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-estate \
 	bench-read bench-apply bench-placement bench-fleet campaign campaign-lake compare-peers clean
@@ -15,16 +18,29 @@ NODE_TOOLS := gitlab-ci-local@4.61.1
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-$(READY): pyproject.toml
-	@echo "setting up $(VENV) …"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+# On a terminal, a line that says what pip is at; elsewhere all that pip says.
+define install
+@echo "setting up $(VENV) with '.[$(1)]' …"
+@$(PYTHON) -m venv $(VENV)
+@set -o pipefail; \
+	PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --progress-bar off --editable '.[$(1)]' \
+	| if [ -t 1 ]; then while IFS= read -r line; do printf '\r\033[K%.70s' "$$line"; done; printf '\r\033[K'; else cat; fi
+@touch $@
+endef
 
-demo: $(READY)  ## Watch specs become topics on a real 6-broker Kafka, then clean up.
+$(READY): pyproject.toml
+	$(call install,dev)
+
+$(VENV)/.with-%: pyproject.toml
+	$(call install,$*)
+
+# What developers have includes every extra; without it, only these extras are installed.
+needs = $(if $(wildcard $(READY)),$(READY),$(1:%=$(VENV)/.with-%))
+
+demo: $(call needs,sandbox)  ## Watch specs become topics on a real 6-broker Kafka, then clean up.
 	@$(BIN)/python docs/demo.py
 
-demo-fleet: $(READY)  ## Watch three real clusters collected, planned and mended, on Spark.
+demo-fleet: $(call needs,sandbox fleet)  ## Watch three real clusters collected, planned and mended, on Spark.
 	@$(BIN)/python docs/demo_fleet.py
 
 test: lint  ## Check the code and run every test that is not slow, on real brokers.
