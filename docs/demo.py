@@ -1,30 +1,29 @@
 """The demonstration: specs become topics on a real Kafka of six brokers in three racks.
 
 `make demo` runs it. It works in a directory of its own, on a sandbox of its own, and leaves
-neither behind, whether it ends or is interrupted.
+neither behind, whether it ends, is interrupted or is killed.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient, NewTopic
+from stage import Stage, open_stage
 
 import reconciler
+from reconciler.sandbox.record import own_sandbox, write_record
+from reconciler.sandbox.request import EngineName
+from reconciler.sandbox.shape import describe_shape, spread_brokers
+from reconciler.sandbox.supervisor import describe_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-ESTATE = Path(__file__).resolve().parents[1] / "topics"
-COMMAND = Path(sys.executable).with_name("reconciler")
+    from reconciler.sandbox import Cluster
 
 HISTORY = (
     NewTopic(
@@ -64,75 +63,46 @@ HISTORY = (
 )
 
 
-class Stage:
-    """The directory, the environment and the screen of one demonstration."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        shutil.copytree(ESTATE, directory / "topics")
-        self.environment = {**os.environ, "XDG_STATE_HOME": str(directory / "state")}
-        if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-            self.environment["FORCE_COLOR"] = "1"
-
-    def say(self, text: str) -> None:
-        """Tell the audience what comes next."""
-        bold = ("\x1b[1m", "\x1b[0m") if "FORCE_COLOR" in self.environment else ("", "")
-        print(f"\n{bold[0]}# {text}{bold[1]}", flush=True)
-
-    def run(self, *words: str, expect: int = 0) -> None:
-        """Run a command as a person would. Errors: SystemExit if it ends otherwise than told."""
-        print(f"$ reconciler {' '.join(words)}", flush=True)
-        code = subprocess.run(
-            [COMMAND, *words], cwd=self.directory, env=self.environment, check=False
-        ).returncode
-        if code != expect:
-            raise SystemExit(f"reconciler {words[0]} exited {code}, not {expect}")
-
-    def admin(self) -> AdminClient:
-        """Return a client of the sandbox, for what happened before reconciler came."""
-        return AdminClient({"bootstrap.servers": self.servers(), "log_level": 0})
-
-    def servers(self) -> str:
-        """Return the sandbox's bootstrap servers."""
-        os.environ["XDG_STATE_HOME"] = self.environment["XDG_STATE_HOME"]
-        from reconciler.sandbox.record import running_sandbox
-
-        record = running_sandbox()
-        if record is None:
-            raise SystemExit("the sandbox has gone")
-        return record.bootstrap_servers
-
-    def count_leaders(self) -> Mapping[int, int]:
-        """Count preferred leaders by broker."""
-        estate = reconciler.load_estate(self.directory / "topics")
-        state = reconciler.read_cluster(estate, "sandbox", bootstrap_servers=self.servers())
-        leaders = Counter(row[0] for topic in state.topics.values() for row in topic.assignment)
-        return {broker.id: leaders[broker.id] for broker in state.brokers}
-
-
 def play(stage: Stage) -> None:
     """Play the demonstration from the first act to the last."""
     stage.say("A real Kafka cluster: six brokers in three racks, on this machine only")
-    stage.run("sandbox", "up", "--brokers", "6", "--racks", "3")
-    stage.say("It has a history: a topic too small, one turned by hand, one in no file, …")
-    admin = stage.admin()  # kept while its answers are awaited
+    shape = spread_brokers(brokers=6, racks=3)
+    cluster = stage.start(shape)
+    write_record(describe_sandbox(cluster, EngineName.EMBEDDED, control=""))
+    print(
+        f"Kafka {cluster.kafka_version} · {describe_shape(shape)}; it goes with this demonstration"
+    )
+    print("`reconciler sandbox up --brokers 6 --racks 3` starts one that stays", flush=True)
+
+    stage.say("It has a history: a topic too small, one changed by hand, one in no file, …")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     for future in admin.create_topics(list(HISTORY)).values():
         future.result()
-    before = stage.count_leaders()
+    before = _count_leaders(stage, cluster)
 
     stage.say("The specs of a shop, checked without any cluster")
     stage.run("validate", "topics")
-    stage.say("What would change? One spec asks for the impossible, so this exits 1")
-    stage.run("plan", "topics", "--cluster", "sandbox", expect=1)
+    stage.say("One spec asks for the impossible, so a plan of it exits 1")
+    stage.run("plan", "topics", "--cluster", "sandbox", "--topic", "shop.prices", expect=1)
 
     stage.say("The plan says the way out: topics/shop.yaml puts 8 partitions back")
     _put_partitions_back(stage.directory / "topics" / "shop.yaml")
+    stage.say("What would change now? apply shows the plan, and does that and nothing else")
     stage.run("apply", "topics", "--cluster", "sandbox", "--auto-approve")
     stage.say("And again: there is nothing left to do")
     stage.run("plan", "topics", "--cluster", "sandbox", "--detailed-exitcode")
 
     stage.say("Preferred leaders on each broker, before and after")
-    _draw(before, stage.count_leaders())
+    _draw(before, _count_leaders(stage, cluster))
+
+
+def _count_leaders(stage: Stage, cluster: Cluster) -> Mapping[int, int]:
+    """Count preferred leaders by broker, as plans do: without Kafka's own topics."""
+    estate = reconciler.load_estate(stage.directory / "topics")
+    servers = cluster.bootstrap_servers
+    state = reconciler.read_cluster(estate, "sandbox", bootstrap_servers=servers)
+    leaders = Counter(row[0] for topic in state.user_topics.values() for row in topic.assignment)
+    return {broker.id: leaders[broker.id] for broker in state.brokers}
 
 
 def _put_partitions_back(file: Path) -> None:
@@ -147,19 +117,11 @@ def _draw(before: Mapping[int, int], after: Mapping[int, int]) -> None:
 
 
 def main() -> None:
-    """Play, and clean up whatever happens."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory(prefix="reconciler-demo-") as directory:
-        stage = Stage(Path(directory))
-        try:
+    """Play, with a state of its own: `sandbox` is this cluster, whatever else is up."""
+    with open_stage() as stage:
+        os.environ["XDG_STATE_HOME"] = str(stage.directory / "state")
+        with own_sandbox():
             play(stage)
-        except KeyboardInterrupt:
-            print("\ninterrupted; cleaning up", file=sys.stderr)
-            raise SystemExit(130) from None
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            stage.say("Cleaning up")
-            stage.run("sandbox", "down")
 
 
 if __name__ == "__main__":

@@ -1,35 +1,27 @@
 """The fleet's demonstration: three real clusters collected, planned, audited, mended and shown.
 
 `make demo-fleet` runs it. It works in a directory of its own, on clusters of its own, and leaves
-neither behind, whether it ends or is interrupted; the page alone is kept, to be looked at.
+neither behind, whether it ends, is interrupted or is killed; only the page is kept.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
+from stage import ROOT, Stage, open_stage
 
 from reconciler.model import Broker
-from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from reconciler.sandbox import Cluster
 
-ROOT = Path(__file__).resolve().parents[1]
-ESTATE, PAGE = ROOT / "topics", ROOT / "build" / "demo-fleet.html"
-COMMAND = Path(sys.executable).with_name("reconciler")
+PAGE = ROOT / "build" / "demo-fleet.html"
 LAKE, PLANS = "lake", "plans"
 
 SHAPES: Mapping[str, tuple[Broker, ...]] = {
@@ -51,56 +43,31 @@ HISTORY = {
 }
 
 
-class Stage:
-    """The directory, the environment and the screen of one demonstration."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        shutil.copytree(ESTATE, directory / "topics")
-        self.environment = {**os.environ}
-        if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-            self.environment["FORCE_COLOR"] = "1"
-
-    def say(self, text: str) -> None:
-        """Tell the audience what comes next."""
-        bold = ("\x1b[1m", "\x1b[0m") if "FORCE_COLOR" in self.environment else ("", "")
-        print(f"\n{bold[0]}# {text}{bold[1]}", flush=True)
-
-    def run(self, *words: str, expect: int | None = 0) -> None:
-        """Run a command as a person would. Errors: SystemExit if it ends otherwise than told.
-
-        None expects a report: 0, or 1 where it has something to say.
-        """
-        print(f"$ reconciler {' '.join(words)}", flush=True)
-        code = subprocess.run(
-            [COMMAND, *words], cwd=self.directory, env=self.environment, check=False
-        ).returncode
-        if code not in ((0, 1) if expect is None else (expect,)):
-            raise SystemExit(f"reconciler {' '.join(words[:2])} exited {code}, not {expect}")
-
-    def name_clusters(self, clusters: Mapping[str, Cluster]) -> None:
-        """Put the clusters in the place of the example's."""
-        file = self.directory / "topics" / "clusters.yaml"
-        document = yaml.safe_load(file.read_text())
-        document["clusters"] = {
-            name: {
-                "cluster_id": cluster.cluster_id,
-                "client": {"bootstrap.servers": cluster.bootstrap_servers},
-            }
-            for name, cluster in clusters.items()
+def name_clusters(estate: Path, clusters: Mapping[str, Cluster]) -> None:
+    """Put the clusters in the place of the example's."""
+    file = estate / "clusters.yaml"
+    document = yaml.safe_load(file.read_text())
+    document["clusters"] = {
+        name: {
+            "cluster_id": cluster.cluster_id,
+            "client": {"bootstrap.servers": cluster.bootstrap_servers},
         }
-        file.write_text(yaml.safe_dump(document, sort_keys=False))
+        for name, cluster in clusters.items()
+    }
+    file.write_text(yaml.safe_dump(document, sort_keys=False))
 
-    def amend_wish(self) -> None:
-        """Let shop.prices, the last topic of its file, have on staging what it has there."""
-        with (self.directory / "topics" / "shop.yaml").open("a") as file:
-            file.write("overrides:\n  staging:\n    partitions: 8\n")
 
-    def keep_page(self, name: str) -> None:
-        """Keep a page that was written, where people find it."""
-        PAGE.parent.mkdir(exist_ok=True)
-        shutil.copyfile(self.directory / name, PAGE)
-        print(f"it is kept as {PAGE.relative_to(ROOT)}", flush=True)
+def amend_wish(estate: Path) -> None:
+    """Let shop.prices, the last topic of its file, have on staging what it has there."""
+    with (estate / "shop.yaml").open("a") as file:
+        file.write("overrides:\n  staging:\n    partitions: 8\n")
+
+
+def keep_page(page: Path) -> None:
+    """Keep a page that was written, where people find it."""
+    PAGE.parent.mkdir(exist_ok=True)
+    shutil.copyfile(page, PAGE)
+    print(f"it is kept as {PAGE.relative_to(ROOT)}", flush=True)
 
 
 def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
@@ -108,7 +75,7 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     stage.say("They have a history: a topic too small, one turned by hand, one in no file, …")
     for name, topics in HISTORY.items():
         _create(clusters[name], topics)
-    stage.name_clusters(clusters)
+    name_clusters(stage.directory / "topics", clusters)
 
     stage.say("Every cluster and every spec, collected into tables")
     stage.run("fleet", "collect", "topics", "--lake", LAKE)
@@ -118,14 +85,14 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     stage.run("fleet", "audit", "topics", "--lake", LAKE, expect=None)
     stage.say("The same on one page, to be opened in a browser")
     stage.run("fleet", "report", "--lake", LAKE, "--out", PAGE.name)
-    stage.keep_page(PAGE.name)
+    keep_page(stage.directory / PAGE.name)
 
     stage.say("The plan of one cluster, read and applied as any other; then that of another")
     stage.run("show", f"{PLANS}/prod-eu.json")
     stage.run("apply", f"{PLANS}/prod-eu.json", "--auto-approve")
     stage.run("apply", f"{PLANS}/prod-us.json", "--auto-approve")
     stage.say("The wish that nobody can grant is amended in its file, and all is planned anew")
-    stage.amend_wish()
+    amend_wish(stage.directory / "topics")
     stage.run("fleet", "plan", "topics", "--live", "--lake", LAKE, "--out", PLANS)
     stage.run("apply", f"{PLANS}/staging.json", "--auto-approve")
     stage.say("Nothing is left to do anywhere, and the lake knows how it came to that")
@@ -140,24 +107,15 @@ def _create(cluster: Cluster, topics: list[NewTopic]) -> None:
 
 
 def main() -> None:
-    """Play, and clean up whatever happens."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory(prefix="reconciler-demo-") as directory, ExitStack() as stack:
-        stage = Stage(Path(directory))
-        try:
-            stage.say("Three real Kafka clusters of unlike brokers and racks, on this machine only")
-            clusters = {}
-            for name, shape in SHAPES.items():
-                clusters[name] = stack.enter_context(start_cluster(shape=shape))
-                racks = ", ".join(sorted({broker.rack or "no rack" for broker in shape}))
-                print(f"  {name:<8} brokers {', '.join(str(b.id) for b in shape)}; {racks}")
-            play(stage, clusters)
-        except KeyboardInterrupt:
-            print("\ninterrupted; cleaning up", file=sys.stderr)
-            raise SystemExit(130) from None
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            stage.say("Cleaning up")
+    """Start the clusters, and play."""
+    with open_stage() as stage:
+        stage.say("Three real Kafka clusters of unlike brokers and racks, on this machine only")
+        clusters = {}
+        for name, shape in SHAPES.items():
+            clusters[name] = stage.start(shape)
+            racks = ", ".join(sorted({broker.rack or "no rack" for broker in shape}))
+            print(f"  {name:<8} brokers {', '.join(str(b.id) for b in shape)}; {racks}", flush=True)
+        play(stage, clusters)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.terminal import print_error
+from reconciler.cli.terminal import print_error, show_cursor
 from reconciler.errors import ReconcilerError, UsageError
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return UsageError.exit_code
     except click.Abort:
+        show_cursor()
         print_error("interrupted")
         return 130
     except ReconcilerError as error:

@@ -83,6 +83,13 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         sys.stderr.flush()
 
 
+def show_cursor() -> None:
+    """Show the cursor: a bar that was interrupted while it started has hidden it for good."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\x1b[?25h")
+        sys.stderr.flush()
+
+
 def _shorten(text: str) -> str:
     """Keep a line that is to be wiped out again from wrapping."""
     return text[: max(screen_width() - 4, 1)]

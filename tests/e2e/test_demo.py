@@ -1,0 +1,126 @@
+"""The demonstrations on a terminal: however they end, nothing is left and the cursor is back."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from terminal import HIDDEN, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Open = Callable[[str], Terminal]
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc"),
+]
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+CTRL_C = b"\x03"
+STARTING = (b"starting Kafka",)
+PLANNING = (b"$ reconciler plan",)
+APPROVED = (b"$ reconciler apply", b"fingerprint", HIDDEN)
+APPLYING = (*APPROVED, b"asking the brokers")
+COLLECTING = (b"$ reconciler fleet collect", b"starting Spark")
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, str]:
+    """Return an environment whose state and temporary files are the test's own."""
+    (tmp_path / "tmp").mkdir()
+    return {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "tmp")}
+
+
+@pytest.fixture
+def open_terminal(places: dict[str, str]) -> Open:
+    return lambda script: Terminal([sys.executable, str(DOCS / script)], places)
+
+
+def list_data(tmp_path: Path) -> list[Path]:
+    """List what brokers store: the log of each broker has a file of this name."""
+    return list(tmp_path.rglob("meta.properties"))
+
+
+def plain(output: bytes) -> str:
+    """Return what was shown without what moves the cursor or colours."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.decode())
+
+
+@pytest.mark.parametrize(
+    ("script", "moment"),
+    [
+        ("demo.py", STARTING),
+        ("demo.py", PLANNING),
+        ("demo.py", APPROVED),
+        ("demo.py", APPLYING),
+        pytest.param("demo_fleet.py", STARTING, marks=pytest.mark.fleet),
+        pytest.param("demo_fleet.py", COLLECTING, marks=pytest.mark.fleet),
+    ],
+)
+def test_ctrl_c_leaves_a_cursor_and_nothing_else(
+    script: str, moment: tuple[bytes, ...], open_terminal: Open, tmp_path: Path
+) -> None:
+    with open_terminal(script) as terminal:
+        terminal.wait_for(*moment)
+        terminal.press(CTRL_C)
+        terminal.wait_for_end()
+        assert terminal.shows_cursor
+        assert b"Traceback" not in terminal.output
+        assert max(map(len, re.split(r"[\r\n]+", plain(terminal.output)))) <= 80
+        if moment is APPLYING:
+            assert b"Applied: " in terminal.output, "apply was not let to report"
+    assert list_data(tmp_path) == []
+
+
+@pytest.mark.parametrize("moment", [STARTING, APPLYING])
+def test_a_terminal_that_is_closed_leaves_nothing(
+    moment: tuple[bytes, ...], open_terminal: Open, tmp_path: Path
+) -> None:
+    with open_terminal("demo.py") as terminal:
+        terminal.wait_for(*moment)
+        terminal.close()
+        terminal.wait_for_end()
+    assert list_data(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "moment"),
+    [
+        ("demo.py", APPLYING),
+        pytest.param("demo_fleet.py", COLLECTING, marks=pytest.mark.fleet),
+    ],
+)
+def test_a_demonstration_that_is_killed_leaves_no_process(
+    script: str, moment: tuple[bytes, ...], open_terminal: Open
+) -> None:
+    with open_terminal(script) as terminal:
+        terminal.wait_for(*moment)
+        (demonstration,) = terminal.processes(script)
+        os.kill(demonstration, signal.SIGKILL)
+        terminal.wait_for_end()
+        assert terminal.shows_cursor
+
+
+def test_the_last_picture_agrees_with_the_plan_which_is_shown_once(
+    places: dict[str, str], tmp_path: Path
+) -> None:
+    played = subprocess.run(
+        [sys.executable, DOCS / "demo.py"],
+        env={**os.environ, **places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (played.returncode, played.stdout.count("+ create  shop.clicks")) == (0, 1)
+    planned = re.findall(r"^cluster: leaders \S+ → (\d+)\.\.(\d+)", played.stdout, re.MULTILINE)
+    drawn = [int(leaders) for leaders in re.findall(r"█ (\d+)$", played.stdout, re.MULTILINE)]
+    assert len(drawn) == 6
+    assert (str(min(drawn)), str(max(drawn))) == planned[-1]
+    assert list_data(tmp_path) == []
