@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from reconciler.sandbox.places import state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
 
     from pyspark.sql import SparkSession
 
@@ -94,11 +97,37 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     log = state_directory("fleet") / "spark.log"
     try:
-        with _logging_to(log):
+        with _logging_to(log), interrupted_later():
             return builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
         said = str(error).splitlines()[0]
         raise FleetError(f"no Spark session on {where}: {said}; {log} has more") from error
+
+
+@contextmanager
+def interrupted_later() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block.
+
+    PySpark that is interrupted removes the file by which the JVM tells where it listens. A JVM
+    that finds it gone neither serves nor ends.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    taken: list[int] = []
+
+    def take(number: int, _frame: FrameType | None) -> None:
+        taken.append(number)
+
+    signal.signal(signal.SIGINT, take)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is take:  # a new context has a handler of its own
+            signal.signal(signal.SIGINT, before)
+        if taken:
+            raise KeyboardInterrupt
 
 
 @contextmanager

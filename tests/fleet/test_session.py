@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+import weakref
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import reconciler
+from reconciler.cli.fleet.options import spark_job
 from reconciler.fleet.runtime import find_archive, use_java
 from reconciler.fleet.session import Engine, _choose_settings, _is_submitted
 
@@ -82,3 +87,56 @@ def test_spark_submit_chooses_where_it_submits_to(monkeypatch: pytest.MonkeyPatc
 
 def test_a_connect_server_brings_its_own_settings() -> None:
     assert _choose_settings(Engine(remote="sc://host"), pytest.fail) == {}
+
+
+@pytest.mark.fleet
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:
+    """PySpark then takes away the file by which the JVM tells where it listens."""
+    with subprocess.Popen([sys.executable, "-c", JOB], stderr=subprocess.DEVNULL) as job:
+        while not (jvm := _find_java_below(job.pid)):
+            assert job.poll() is None, "it ended without a JVM"
+            time.sleep(0.01)
+        job.send_signal(signal.SIGINT)
+        job.wait()
+    deadline = time.monotonic() + 60
+    while _command_of(jvm):
+        assert time.monotonic() < deadline, "the JVM is still there"
+        time.sleep(0.1)
+
+
+def _find_java_below(parent: int) -> int:
+    """Return the JVM that a process has started, or 0."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            status = dict(
+                line.split(":\t", 1)
+                for line in (path / "status").read_text().splitlines()
+                if ":\t" in line
+            )
+            if status["PPid"].strip() == str(parent) and b"java" in _command_of(int(path.name)):
+                return int(path.name)
+    return 0
+
+
+def _command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
+    except OSError:
+        return b""
+
+
+@pytest.mark.fleet
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_python_drops_ends_the_job_at_its_next_step() -> None:
+    """An exception in what is called when a value is let go reaches nobody."""
+
+    class Value: ...
+
+    value = Value()
+    told = weakref.ref(value, lambda _: signal.raise_signal(signal.SIGINT))
+    with spark_job(Engine()) as job:
+        del value
+        assert told() is None, "the interrupt did not come, or was not dropped"
+        with pytest.raises(KeyboardInterrupt):
+            job.announce("the next step")

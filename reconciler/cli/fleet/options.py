@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
@@ -18,6 +19,7 @@ from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import FrameType
 
     from pyspark.sql import SparkSession
 
@@ -76,8 +78,9 @@ def spark_job(engine: Engine) -> Iterator[Job]:
 
     The session is left open: the JVM ends with this process, and `stop` waits a second.
     """
-    with working("starting Spark") as say:
-        session, line = open_session(engine, say), _Line(say)
+    with working("starting Spark") as say, _Interrupts() as interrupts:
+        session, line = open_session(engine, say), _Line(say, interrupts)
+        interrupts.watch()  # PySpark has put a handler of its own in the place of ours
         from reconciler.fleet.progress import watch_tasks
         from reconciler.fleet.trouble import plain_reasons
 
@@ -86,13 +89,51 @@ def spark_job(engine: Engine) -> Iterator[Job]:
             yield Job(session, line.announce)
 
 
+class _Interrupts:
+    """Remembers Ctrl-C. Python drops an interrupt that comes in a callback of its own.
+
+    PySpark has many: what imports leave behind, and every Java object that is let go.
+    """
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._before = signal.getsignal(signal.SIGINT)
+
+    def __enter__(self) -> Self:
+        self.watch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def watch(self) -> None:
+        """Remember what the handler of this moment is called for."""
+        handler = signal.getsignal(signal.SIGINT)
+
+        if not callable(handler):  # it is ignored
+            return
+
+        def take(number: int, frame: FrameType | None) -> None:
+            self._taken = True
+            handler(number, frame)
+
+        signal.signal(signal.SIGINT, take)
+        self.check()
+
+    def check(self) -> None:
+        """Errors: KeyboardInterrupt if one has come, taken or dropped."""
+        if self._taken:
+            raise KeyboardInterrupt
+
+
 class _Line:
     """The line on the screen that says what a job does, and how many of its tasks are done."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self._what = say, "working"
+    def __init__(self, say: Callable[[str], None], interrupts: _Interrupts) -> None:
+        self._say, self._interrupts, self._what = say, interrupts, "working"
 
     def announce(self, what: str) -> None:
+        self._interrupts.check()
         self._what = what
         self._say(what)
 
