@@ -45,7 +45,8 @@ def apply_plan(
     where the audit topic does not take the record.
     """
     from reconciler import apply as stage
-    from reconciler.kafka import KafkaReader, KafkaWriter
+    from reconciler.kafka import KafkaReader
+    from reconciler.kafka.writer import KafkaWriter
     from reconciler.plan import is_deletion, steps_of
 
     record = record or begin_record(plan)

@@ -161,7 +161,7 @@ class _Stage:
 
     def _apply(self, plan: Plan) -> Applied:
         from reconciler import apply as stage
-        from reconciler.kafka import KafkaWriter
+        from reconciler.kafka.writer import KafkaWriter
 
         writer = KafkaWriter(self.connection)
         return stage.apply_plan(plan, self.reader, writer, time, skip_refused=True)

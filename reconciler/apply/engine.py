@@ -13,7 +13,6 @@ from reconciler.apply.deletions import SecondLook, look_again
 from reconciler.apply.preconditions import find_moved, find_other_cluster
 from reconciler.apply.progress import Progress, conclude
 from reconciler.apply.remaining import Remaining
-from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.apply.sight import look, look_everywhere
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
 from reconciler.model import (
@@ -27,6 +26,7 @@ from reconciler.model import (
     OutcomeKind,
 )
 from reconciler.plan import is_deletion, list_refusals, steps_of
+from reconciler.side_by_side import run_side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

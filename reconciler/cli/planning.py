@@ -115,7 +115,7 @@ class Planner:
         )
 
     def _read_all(self) -> Mapping[str, ClusterState | ReconcilerError]:
-        from reconciler.apply.side_by_side import run_side_by_side
+        from reconciler.side_by_side import run_side_by_side
 
         read: dict[str, ClusterState | ReconcilerError] = {}
         with working(f"reading {', '.join(self.clusters)}") as say:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 
-from reconciler.apply.side_by_side import run_side_by_side
 from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.topics import read_metadata, read_topic
+from reconciler.side_by_side import run_side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -16,7 +16,8 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from reconciler.errors import Location
-from reconciler.kafka import Connection, KafkaReader, KafkaWriter, connect
+from reconciler.kafka import Connection, KafkaReader, connect
+from reconciler.kafka.writer import KafkaWriter
 from reconciler.model import AnswerKind, CreateTopic
 from reconciler.spec import ClusterEntry
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from lab import connect_to
 
-from reconciler.apply.side_by_side import GRACE_S
 from reconciler.kafka import KafkaReader
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.sandbox import start_cluster
+from reconciler.side_by_side import GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,9 +22,10 @@ from confluent_kafka.admin import (
 from lab import HERE, wait_for
 
 from reconciler.errors import ClusterError, LockHeldError, Severity
-from reconciler.kafka import KafkaReader, KafkaWriter, connect
+from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.audit import check_audit_topic, write_audit_record
 from reconciler.kafka.lock import GROUP, Holder, hold_lock
+from reconciler.kafka.writer import KafkaWriter
 from reconciler.model import AddPartitions, AlterConfig, AnswerKind, CreateTopic, DeleteTopic
 from reconciler.spec import ClusterEntry
 

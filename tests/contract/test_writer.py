@@ -10,7 +10,8 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import AlterClientQuotasRequest
 from lab import HERE, connect_to, create, wait_for
 
-from reconciler.kafka import KafkaReader, KafkaWriter, connect
+from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.writer import KafkaWriter
 from reconciler.model import AddPartitions, AlterConfig, Answer, AnswerKind, CreateTopic
 from reconciler.spec import ClusterEntry
 

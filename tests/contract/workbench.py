@@ -12,7 +12,8 @@ from shorthand import CATALOGUE
 from reconciler.apply import apply_plan
 from reconciler.diff import diff_topics
 from reconciler.errors import Location
-from reconciler.kafka import KafkaReader, KafkaWriter, connect
+from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.writer import KafkaWriter
 from reconciler.model import Guards
 from reconciler.plan import build_plan
 from reconciler.spec import ClusterEntry

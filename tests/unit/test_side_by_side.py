@@ -7,8 +7,8 @@ from threading import Event, current_thread
 
 import pytest
 
-from reconciler.apply import side_by_side
-from reconciler.apply.side_by_side import run_side_by_side
+from reconciler import side_by_side
+from reconciler.side_by_side import run_side_by_side
 
 
 def test_every_result_is_handed_to_the_caller() -> None:
