@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PYTEST := $(BIN)/pytest -m "not slow and not workflows"
 TOOLS := $(abspath $(VENV))/tools
 GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
 NODE_TOOLS := gitlab-ci-local@4.61.1
@@ -12,7 +13,7 @@ NODE_TOOLS := gitlab-ci-local@4.61.1
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet test lint fmt generate dangers test-slow test-workflows bench-balance bench-estate \
+.PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate dangers test-slow test-workflows bench-balance bench-estate \
 	bench-read bench-apply bench-placement bench-fleet campaign campaign-lake compare-peers clean
 
 help:  ## List the targets.
@@ -43,8 +44,19 @@ demo: $(call needs,sandbox)  ## Watch specs become topics on a real 6-broker Kaf
 demo-fleet: $(call needs,sandbox fleet)  ## Watch three real clusters collected, planned and mended, on Spark.
 	@$(BIN)/python docs/demo_fleet.py
 
-test: lint  ## Check the code and run every test that is not slow, on real brokers.
-	@$(BIN)/pytest -m "not slow and not workflows"
+test: lint test-unit test-laws test-kafka test-fleet  ## Check the code, and run every test that is not slow.
+
+test-unit: $(READY)  ## Run the tests that need neither brokers nor Spark, on every core.
+	@$(PYTEST) --part unit -n auto
+
+test-laws: $(READY)  ## Run the laws that hold for whatever Hypothesis invents, on every core.
+	@$(PYTEST) --part laws -n auto
+
+test-kafka: $(READY)  ## Run the tests on real brokers.
+	@$(PYTEST) --part kafka
+
+test-fleet: $(READY)  ## Run the tests on Spark.
+	@$(PYTEST) --part fleet
 
 test-slow: $(READY)  ## Run the slow tests: faults, and every Kafka release line.
 	@$(BIN)/pytest -m slow
