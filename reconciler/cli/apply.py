@@ -20,6 +20,7 @@ from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.saved import read_plan, refuse_other_specs
 from reconciler.cli.terminal import fold_to_screen, print_error, wants_colour
 from reconciler.errors import AuditError, FindingsError, ReconcilerError, UsageError
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -175,14 +176,15 @@ def _apply(plan: Plan, loaded: Estate, asked: Asked, label: str = "") -> Ending:
 
 def _run(plan: Plan, loaded: Estate, asked: Asked, log: Journal, record: ApplyRecord) -> Ending:
     """Apply a plan that is approved, and decide how that ended, whatever happens."""
-    from reconciler.apply import Ended, Ending, end_run
+    from reconciler.apply import end_run
 
     try:
         _expect(plan, asked.expect)
         if not _has_work(plan, skip_refused=asked.skip_refused):
             return end_run()
-        if not asked.auto_approve and not _approve():
-            return Ending(Ended.NOT_APPROVED)
+        if not asked.auto_approve and (unapproved := _approve(plan)):
+            return unapproved
+        log.show_progress()
         applied = api.apply_plan(
             plan,
             loaded,
@@ -196,8 +198,6 @@ def _run(plan: Plan, loaded: Estate, asked: Asked, log: Journal, record: ApplyRe
     except AuditError as error:
         click.echo(error.record, err=True)
         return end_run(error=error)
-    except click.Abort:  # of the question
-        return end_run(error=KeyboardInterrupt())
     except (ReconcilerError, KeyboardInterrupt) as error:
         return end_run(error=error)
     return end_run(applied)
@@ -225,11 +225,25 @@ def _has_work(plan: Plan, *, skip_refused: bool) -> bool:
     return any(steps_of(topic) for topic in plan.topics)
 
 
-def _approve() -> bool:
-    """Ask the person; where there is none, say how to go on without."""
+def _approve(plan: Plan) -> Ending | None:
+    """Ask the person. Returns how the run ends, unless they say yes.
+
+    What was typed before the question is no answer to it. Errors: UsageError without a terminal.
+    """
+    import termios
+
+    from reconciler.apply import Ended, Ending, end_run
+    from reconciler.plan import steps_of
+
     if not sys.stdin.isatty():
         raise UsageError("nobody is here to approve the plan; pass --auto-approve")
-    return click.confirm("Apply this?", err=True)
+    changes = count(sum(len(steps_of(topic)) for topic in plan.topics), "change")
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    try:
+        approved = click.confirm(f"Apply {changes} to {plan.cluster}?", err=True)
+    except click.Abort:
+        return end_run(error=KeyboardInterrupt())
+    return None if approved else Ending(Ended.NOT_APPROVED)
 
 
 @contextmanager

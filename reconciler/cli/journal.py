@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from reconciler.cli.terminal import print_note
+from reconciler.cli.terminal import print_note, show_cursor
 from reconciler.errors import UsageError
 from reconciler.files import open_to_append
 
@@ -54,8 +54,6 @@ class Journal:
         if self._path is not None:
             self._file = self._exits.enter_context(_open(self._path))
             self._write(self._record.begin())
-        if sys.stderr.isatty():
-            self._bars = self._exits.enter_context(_make_bars())
         return self
 
     def __exit__(
@@ -69,6 +67,15 @@ class Journal:
         if not self._ended:  # by an error that nobody expects
             self.conclude(end_run(error=error))
         self._exits.close()
+
+    def show_progress(self) -> None:
+        """Show how far the run is from now on, where a person is looking.
+
+        Not before the plan is approved: bars hide the cursor, and are drawn over the question.
+        """
+        if sys.stderr.isatty():
+            self._exits.callback(show_cursor)  # an interrupt may cut the start of the bars short
+            self._bars = self._exits.enter_context(_make_bars())
 
     def observe(self, answered: StepAnswered) -> None:
         """Take note of one step's answer."""

@@ -31,7 +31,11 @@ class Terminal:
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], columns: int = 80
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        columns: int = 80,
+        directory: Path | None = None,
     ) -> None:
         self.output = b""
         self._mark = f"TERMINAL_OF_A_TEST={uuid.uuid4()}".encode()
@@ -41,6 +45,7 @@ class Terminal:
         self._shell = subprocess.Popen(
             ["/bin/sh", "-c", 'trap : INT; "$@"; exec cat', "sh", *command],
             env={**os.environ, **environment, "TERM": "xterm-256color", name: value},
+            cwd=directory,
             pass_fds=[slave],
             preexec_fn=lambda: os.login_tty(slave),  # noqa: PLW1509 - nothing runs in between
         )
@@ -69,10 +74,11 @@ class Terminal:
 
     def wait_for(self, *texts: bytes) -> None:
         """Wait until the texts have been shown, one after the other."""
-        start = 0
+        start, deadline = 0, time.monotonic() + PATIENCE_S
         for text in texts:
             while (found := self.output.find(text, start)) < 0:
-                assert self._read(), f"ended without {text!r}; {self._tail}"
+                read = self._read() and time.monotonic() < deadline  # bars are drawn for ever
+                assert read, f"ended without {text!r}; {self._tail}"
             start = found + len(text)
 
     def wait_for_end(self) -> None:

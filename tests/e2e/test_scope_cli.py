@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import socket
 import subprocess
 import sys
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lab import connect_to
 from repository import start_repository
+from terminal import Terminal
 
 from reconciler.cli.app import run
 from reconciler.kafka import KafkaReader
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from reconciler.sandbox import Cluster
 
 COUNTS = "partitions: 2\nreplication_factor: 2"
-TIMEOUT_S = 120
 
 
 @pytest.fixture
@@ -173,17 +171,14 @@ def test_each_cluster_is_approved_by_itself(
     repository: Repository, cluster3: Cluster, topic_prefix: str
 ) -> None:
     """A person says no to the first and yes to the second."""
-    ours, theirs = pty.openpty()
-    program = [sys.executable, "-c", "from reconciler.cli import main; main()", "apply", *BOTH]
-    os.write(ours, b"n\ny\n")
-    done = subprocess.run(
-        program, stdin=theirs, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
-    os.close(ours)
-    os.close(theirs)
-    assert done.returncode == 1
-    assert done.stderr.count("Apply this?") == 2
-    assert done.stdout.splitlines()[-2:] == ["one: not approved", "two: done"]
+    apply = [sys.executable, "-m", "reconciler", "apply", *BOTH]
+    with Terminal(apply, {}, directory=repository.root) as terminal:
+        terminal.wait_for(b"Apply 1 change to one? [y/N]: ")
+        terminal.press(b"n\r")
+        terminal.wait_for(b"Apply 1 change to two? [y/N]: ")
+        terminal.press(b"y\r")
+        terminal.wait_for(b"one: not approved\r\ntwo: done\r\n")
+        terminal.wait_for_end()
     assert live_topics(cluster3, topic_prefix) == {"two"}
 
 

@@ -41,6 +41,7 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
     """Return a journal that a person is looking at."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with Journal(None, RECORD) as journal:
+        journal.show_progress()
         yield journal
 
 
