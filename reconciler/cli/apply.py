@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,13 @@ from reconciler.cli.outcomes import print_ending
 from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.saved import read_plan, refuse_other_specs
 from reconciler.cli.terminal import fold_to_screen, print_error, wants_colour
-from reconciler.errors import AuditError, FindingsError, ReconcilerError, UsageError
+from reconciler.errors import (
+    AuditError,
+    FindingsError,
+    ReconcilerError,
+    RefusedPlanError,
+    UsageError,
+)
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from reconciler.api import ApplyRecord
     from reconciler.apply import Ending
     from reconciler.cli.planning import Planner
+    from reconciler.errors import Finding
     from reconciler.model import Plan
     from reconciler.spec import Estate
 
@@ -177,10 +184,13 @@ def _apply(plan: Plan, loaded: Estate, asked: Asked, label: str = "") -> Ending:
 def _run(plan: Plan, loaded: Estate, asked: Asked, log: Journal, record: ApplyRecord) -> Ending:
     """Apply a plan that is approved, and decide how that ended, whatever happens."""
     from reconciler.apply import end_run
+    from reconciler.plan import count_steps, list_refusals
 
     try:
         _expect(plan, asked.expect)
-        if not _has_work(plan, skip_refused=asked.skip_refused):
+        if refusals := list_refusals(plan, skip_refused=asked.skip_refused):
+            return _refuse(plan, refusals)
+        if not count_steps(plan):
             return end_run()
         if not asked.auto_approve and (unapproved := _approve(plan)):
             return unapproved
@@ -215,29 +225,35 @@ def _expect(plan: Plan, expected: str | None) -> None:
         raise FindingsError([Finding("plan-unexpected", what, way_out)])
 
 
-def _has_work(plan: Plan, *, skip_refused: bool) -> bool:
-    """Tell whether there is something to do. Errors: RefusedPlanError, the plan being shown."""
-    from reconciler.errors import RefusedPlanError
-    from reconciler.plan import list_refusals, steps_of
+def _refuse(plan: Plan, refusals: Sequence[Finding]) -> Ending:
+    """End a run that is refused: say that nothing was done, and how to do the rest of the plan."""
+    from reconciler.apply import end_run
+    from reconciler.plan import count_steps
 
-    if refusals := list_refusals(plan, skip_refused=skip_refused):
-        raise RefusedPlanError(refusals)
-    return any(steps_of(topic) for topic in plan.topics)
+    ending = end_run(error=RefusedPlanError(refusals))
+    others = count_steps(plan)
+    way_out = ""
+    if others and not plan.refusals:
+        which = "other change" if others == 1 else f"other {others:,} changes"
+        way_out = f"; --skip-refused applies the {which}"
+    return replace(ending, error=f"{ending.error}\nnothing was done{way_out}")
 
 
 def _approve(plan: Plan) -> Ending | None:
     """Ask the person. Returns how the run ends, unless they say yes.
 
-    What was typed before the question is no answer to it. Errors: UsageError without a terminal.
+    What was typed before the question is no answer to it.
     """
     import termios
 
     from reconciler.apply import Ended, Ending, end_run
-    from reconciler.plan import steps_of
+    from reconciler.plan import count_steps
 
-    if not sys.stdin.isatty():
-        raise UsageError("nobody is here to approve the plan; pass --auto-approve")
-    changes = count(sum(len(steps_of(topic)) for topic in plan.topics), "change")
+    for name, stream in (("stdin", sys.stdin), ("stderr", sys.stderr)):
+        if not (stream and stream.isatty()):  # a stream that is closed is None
+            error = f"{name} is not a terminal, so nobody can be asked; pass --auto-approve"
+            return Ending(Ended.NOT_APPROVED, error=error)
+    changes = count(count_steps(plan), "change")
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
     try:
         approved = click.confirm(f"Apply {changes} to {plan.cluster}?", err=True)

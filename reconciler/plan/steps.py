@@ -9,7 +9,7 @@ from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopi
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import PlannedTopic, Step
+    from reconciler.model import Plan, PlannedTopic, Step
 
 
 def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
@@ -29,6 +29,11 @@ def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
     if change.set or change.unset:
         steps.append(change)
     return tuple(steps)
+
+
+def count_steps(plan: Plan) -> int:
+    """Count the steps of a plan, as its closing line does by kind."""
+    return sum(len(steps_of(topic)) for topic in plan.topics)
 
 
 def _delete(topic: PlannedTopic) -> tuple[Step, ...]:
