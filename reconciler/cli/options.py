@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from reconciler.errors import SandboxError
 from reconciler.units import SECOND, UnitError, parse_duration
 
 
@@ -16,6 +17,18 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> flo
     try:
         return parse_duration(value) / SECOND
     except UnitError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+def read_release(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return the release of Kafka that an option names, such as 4.1; refuse one that cannot run."""
+    from reconciler.sandbox.jars import find_release
+
+    if value is None:
+        return None
+    try:
+        return find_release(value)
+    except SandboxError as error:
         raise click.BadParameter(str(error), ctx, param) from error
 
 

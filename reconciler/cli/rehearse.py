@@ -47,7 +47,12 @@ INTERRUPTED = 130
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Take the cluster's state from this file instead of the cluster.",
 )
-@click.option("--kafka", metavar="VERSION", help="Which Kafka release; the cluster's own unless.")
+@click.option(
+    "--kafka",
+    metavar="VERSION",
+    callback=options.read_release,
+    help="Which Kafka release the throwaway cluster runs.  [default: the cluster's own]",
+)
 @click.option(
     "--format",
     "form",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli import options
 from reconciler.cli.terminal import paint, print_note, wants_colour
 from reconciler.errors import UsageError
 from reconciler.sandbox import control
@@ -44,10 +45,15 @@ def command() -> None:
 @click.option(
     "--like",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Take broker ids and racks from a snapshot of a cluster.",
 )
-@click.option("--kafka", metavar="VERSION", help=f"One of {', '.join(known_releases())}.")
+@click.option(
+    "--kafka",
+    metavar="VERSION",
+    callback=options.read_release,
+    help=f"One of {', '.join(known_releases())}.",
+)
 @click.option(
     "--engine",
     type=click.Choice([name.value for name in EngineName]),
@@ -89,7 +95,7 @@ def up(
             engine=engine,
             isolate=isolate,
             controllers=controllers,
-            kafka_version=find_release(kafka),
+            kafka_version=kafka or find_release(None),
             image=image,
             progress=progress,
         )
@@ -130,7 +136,9 @@ def start_broker(broker_id: int) -> None:
 def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> tuple[Broker, ...]:
     if like is None:
         count = DEFAULT_BROKERS if brokers is None else brokers
-        return spread_brokers(count, min(3, count) if racks is None else racks)
+        if racks is not None and racks > count:
+            raise UsageError(f"{count} brokers cannot fill {racks} racks")
+        return spread_brokers(count, racks or min(3, count))
     if brokers is not None or racks is not None:
         raise UsageError("--like says how many brokers and racks; leave --brokers and --racks out")
     return read_shape(like)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Location, SnapshotError
+from reconciler.errors import Finding, SnapshotError
 from reconciler.files import write_file
 from reconciler.snapshot.codec import decode_snapshot, encode_snapshot
 
@@ -34,5 +34,5 @@ def write_snapshot(state: ClusterState, path: Path) -> None:
 
 
 def _refuse(path: Path, what: str) -> SnapshotError:
-    finding = Finding("snapshot-file", f"the snapshot {what}", "", Location(str(path), 1))
-    return SnapshotError([finding])
+    """Refuse a file that no line can be named of."""
+    return SnapshotError([Finding("snapshot-file", f"the snapshot {path} {what}")])

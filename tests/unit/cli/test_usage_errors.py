@@ -1,0 +1,48 @@
+"""Similar mistakes on the command line have the same exit code, whatever the verb."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+USAGE = 64
+MISSING = "File 'nowhere.json' does not exist."
+OLD = "the sandbox does not run Kafka '0.9'"
+
+
+@pytest.fixture(autouse=True)
+def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "topics" / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("plan --cluster prod --against nowhere.json", MISSING),
+        ("rehearse --cluster prod --against nowhere.json", MISSING),
+        ("import --cluster prod --against nowhere.json topics", MISSING),
+        ("simulate --against nowhere.json", MISSING),
+        ("sandbox up --like nowhere.json", MISSING),
+        ("sandbox up --brokers 2 --racks 3", "2 brokers cannot fill 3 racks"),
+        ("sandbox up --racks 4", "3 brokers cannot fill 4 racks"),
+        ("sandbox up --kafka 0.9", OLD),
+        ("sandbox up --image kafka:4", "--image is for --engine container"),
+        ("rehearse --cluster prod --kafka 0.9", OLD),
+    ],
+)
+def test_the_exit_code_of_a_usage_error(
+    command: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command.split()) == USAGE
+    err = capsys.readouterr().err
+    assert said in " ".join(err.split())
+    assert ":1:1" not in err
