@@ -93,6 +93,7 @@ def command(
     Several clusters are planned, approved and applied one after the other; what fails on one does
     not stop the others. Exits 0 when everything is as planned, 1 when something was refused or
     failed, 75 when nobody knows whether something is done: run the same command again.
+    SOURCE defaults to topics.
     """
     wanted = Wanted(
         source, clusters, all_clusters, bootstrap_servers, topic, changed_since=changed_since

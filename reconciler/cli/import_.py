@@ -29,7 +29,12 @@ _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH] DIR")
 @click.option("--cluster", metavar="NAME", help="Write specs for what this cluster has.")
 @options.bootstrap_option
-@options.against_option
+@click.option(
+    "--against",
+    metavar="SNAPSHOT",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Write specs for this file instead of the cluster.",
+)
 @click.option("--assignments", is_flag=True, help="Write down where each replica is, too.")
 @options.topic_option
 @click.option(

@@ -48,7 +48,7 @@ changed_since_option = click.option(
     help="Only topics whose files changed since the branch parted from this one.",
 )
 bootstrap_option = click.option(
-    "--bootstrap-servers", metavar="HOST:PORT,…", help="Goes before what clusters.yaml says."
+    "--bootstrap-servers", metavar="HOST:PORT,…", help="Overrides the address in clusters.yaml."
 )
 topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only these topics.")
 client_from_option = click.option(

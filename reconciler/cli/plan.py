@@ -50,7 +50,9 @@ PENDING = 2
     type=click.Path(path_type=Path),
     help="Save the plan; those of several clusters as DIR/NAME.json.",
 )
-@click.option("--explain", multiple=True, metavar="TOPIC", help="Show why it is placed like that.")
+@click.option(
+    "--explain", multiple=True, metavar="TOPIC", help="Show why it is placed like that; repeatable."
+)
 @click.option(
     "--svg",
     metavar="FILE",
@@ -80,6 +82,7 @@ def command(
 
     Exits 0 when that went well, 1 on an error or where something is refused. With --against no
     network is used. Several clusters are read side by side, and one that fails hides no other.
+    ESTATE defaults to topics.
     """
     wanted = Wanted(
         estate,

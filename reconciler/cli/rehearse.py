@@ -51,7 +51,7 @@ INTERRUPTED = 130
     "--kafka",
     metavar="VERSION",
     callback=options.read_release,
-    help="Which Kafka release the throwaway cluster runs.  [default: the cluster's own]",
+    help="Kafka release of the throwaway cluster.  [default: the cluster's own]",
 )
 @click.option(
     "--format",
@@ -76,6 +76,7 @@ def command(
 
     That one has the same broker ids, racks and topics, and is gone afterwards; the cluster itself
     is only read. Exits 0 when everything went as planned, 1 when anything did not.
+    SOURCE defaults to topics.
     """
     if against is not None and bootstrap_servers is not None:
         raise UsageError("--against reads a file; leave --bootstrap-servers out")

@@ -54,7 +54,13 @@ class InOrder(click.Command):
 
 
 def _many(name: str, metavar: str, explained: str, kind: type = str) -> Callable[[F], F]:
-    return click.option(name, multiple=True, metavar=metavar, type=kind, help=explained)
+    return click.option(
+        name,
+        multiple=True,
+        metavar=metavar,
+        type=kind,
+        help=f"{explained.removesuffix('.')}; repeatable.",
+    )
 
 
 def _one(
@@ -88,7 +94,14 @@ def _one(
 @_one("--throws", "N", "How often Kafka's own dice are thrown.  [default: 20]", 10_000, 20)
 @_one("--partitions-from", "A", "Try one topic, the last one, with A partitions …", MOST_PARTITIONS)
 @_one("--to", "B", "… up to B, and show which counts come out even.", MOST_PARTITIONS)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, or for programs.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Compare what strategies of placement would make of a cluster, without one.

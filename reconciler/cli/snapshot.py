@@ -27,7 +27,7 @@ def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path
     """Write brokers, topics, replicas and configs of a cluster into a file.
 
     ESTATE says how the cluster is reached. The file holds no records and no secrets; `plan
-    --against`, `simulate` and `sandbox up --like` read it.
+    --against`, `simulate` and `sandbox up --like` read it. ESTATE defaults to topics.
     """
     loaded = api.load_estate(estate)
     api.find_cluster(loaded, cluster)

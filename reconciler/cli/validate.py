@@ -42,6 +42,7 @@ def command(estate: Path, form: str) -> int:
     """Check every spec of ESTATE, a directory, without a cluster.
 
     Every mistake is shown at once, with its place and the way out. Exits 1 if there is an error.
+    ESTATE defaults to topics.
     """
     from reconciler.spec import load_estate
 

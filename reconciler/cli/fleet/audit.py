@@ -40,10 +40,17 @@ COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cy
     show_default=True,
     help="Show what is at least so severe.",
 )
-@click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only these.")
+@click.option(
+    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
+)
 @click.option("--show", type=click.IntRange(1), default=5, show_default=True, help="Of each rule.")
 @click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, or for programs.",
 )
 @engine_options
 def command(
@@ -60,7 +67,7 @@ def command(
     """Say what is wrong with a collection: health, safety, balance, configs, ownership.
 
     The whole result is kept in the lake, as the tables `findings` and `balance`. Exits 0 where
-    nothing of what is shown is an error, 1 where something is.
+    nothing of what is shown is an error, 1 where something is. ESTATE defaults to topics.
     """
     from reconciler.api import load_estate
     from reconciler.fleet import tables

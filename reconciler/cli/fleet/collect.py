@@ -40,6 +40,7 @@ def command(
     """Read every cluster of ESTATE and its specs, and add both to the lake.
 
     Exits 0 when every cluster was read, 1 when some could not be; what was read is kept.
+    ESTATE defaults to topics.
     """
     when = choose_name(collection, root)
     reading = prepare_reading(estate, asked)

@@ -42,7 +42,9 @@ class Told:
 @click.command()
 @lake_option
 @click.option("--topic", metavar="GLOB", help="Only topics whose names match.")
-@click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only these.")
+@click.option(
+    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
+)
 @click.option("--since", metavar="WHEN", help="Only since then, as 2026-11-21 or 20261121T030000Z.")
 @click.option("--show", type=click.IntRange(1), default=20, show_default=True, help="Of each part.")
 @engine_options

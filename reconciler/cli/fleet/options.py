@@ -46,7 +46,14 @@ def engine_options(function: Callable[..., T]) -> Callable[..., T]:
     @click.option("--remote", metavar="URL", help="A Spark Connect server, as sc://host.")
     @click.option("--memory", metavar="SIZE", help="The heap of this machine's Spark, as 4g.")
     @click.option("--large", is_flag=True, help="Tune for millions of partitions.")
-    @click.option("--lake-format", "form", default="parquet", show_default=True, metavar="NAME")
+    @click.option(
+        "--lake-format",
+        "form",
+        default="parquet",
+        show_default=True,
+        metavar="NAME",
+        help="How Spark stores the tables of the lake.",
+    )
     @wraps(function)
     def wrapped(
         *arguments: Any,

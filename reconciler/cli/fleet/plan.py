@@ -65,7 +65,7 @@ def command(
     """Plan every cluster of a collection, by the same code as `reconciler plan`.
 
     Each file of --out is a plan that `reconciler apply` takes. Exits 0 when that went well, 1
-    where a cluster could not be planned or something is refused.
+    where a cluster could not be planned or something is refused. ESTATE defaults to topics.
     """
     from reconciler.api import load_estate
     from reconciler.fleet.jobs import plan_collection

@@ -30,11 +30,15 @@ T = TypeVar("T")
 
 _OPTIONS = {
     "clusters": click.option(
-        "--cluster", "clusters", multiple=True, metavar="NAME", help="Read only these."
+        "--cluster", "clusters", multiple=True, metavar="NAME", help="Read only these; repeatable."
     ),
     "commit": click.option("--commit", metavar="REF", help="The specs as they are there, in git."),
     "addresses": click.option(
-        "--bootstrap-servers", "addresses", multiple=True, metavar="NAME=HOST:PORT,…"
+        "--bootstrap-servers",
+        "addresses",
+        multiple=True,
+        metavar="NAME=HOST:PORT,…",
+        help="Address of the cluster NAME; overrides clusters.yaml; repeatable.",
     ),
     "ranges": click.option(
         "--ranges", type=click.IntRange(1, 1000), default=1, help="Split each cluster's topics."

@@ -26,10 +26,18 @@ AT_LEAST_ONE = click.IntRange(min=1)
 
 @click.command()
 @lake_option
-@click.option("--clusters", type=AT_LEAST_ONE, default=10, show_default=True)
+@click.option("--clusters", type=AT_LEAST_ONE, default=10, show_default=True, help="How many.")
 @click.option("--topics", type=AT_LEAST_ONE, default=2_000, show_default=True, help="Live ones.")
-@click.option("--partitions", type=AT_LEAST_ONE, default=30_000, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option(
+    "--partitions", type=AT_LEAST_ONE, default=30_000, show_default=True, help="Live ones."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Of the random numbers.",
+)
 @click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")
 @click.option(
     "--estate",

@@ -1,0 +1,70 @@
+"""What `--help` says: defaults of arguments, options that may be repeated, and single wordings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from reconciler.cli.app import group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def list_commands(
+    command: click.Command = group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """List every command that does something, with the words that call it."""
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from list_commands(found, (*path, name))
+
+
+COMMANDS = {" ".join(path): command for path, command in list_commands()}
+
+
+def help_of(words: str) -> str:
+    """Return the help of a command in one line."""
+    return " ".join(COMMANDS[words].get_help(click.Context(COMMANDS[words])).split())
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_an_argument_with_a_default_shows_it(words: str) -> None:
+    for parameter in COMMANDS[words].params:
+        if isinstance(parameter, click.Argument) and isinstance(parameter.default, str):
+            name = parameter.make_metavar(click.Context(COMMANDS[words])).strip("[]")
+            assert f"{name} defaults to {parameter.default}." in help_of(words)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_an_option_that_may_be_repeated_says_so(words: str) -> None:
+    for parameter in COMMANDS[words].params:
+        if isinstance(parameter, click.Option) and parameter.multiple:
+            assert "repeatable" in (parameter.help or ""), parameter.opts
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_option_is_explained(words: str) -> None:
+    for parameter in COMMANDS[words].params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.opts
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("rehearse", "--kafka VERSION Kafka release of the throwaway cluster. [default: the"),
+        ("import", "--against SNAPSHOT Write specs for this file instead of the cluster."),
+        ("fleet collect", "--bootstrap-servers NAME=HOST:PORT,… Address of the cluster NAME;"),
+        ("plan", "--bootstrap-servers HOST:PORT,… Overrides the address in clusters.yaml."),
+    ],
+)
+def test_the_help_of_single_options(words: str, said: str) -> None:
+    assert said in help_of(words)
