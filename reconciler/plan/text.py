@@ -43,6 +43,8 @@ NAME_WIDTH = 34
 DETAIL = " " * 12
 LABEL_WIDTH = 32
 TEXT_WIDTH = 30
+IDLE_NAMED = 20
+"""As many dead or cordoned brokers are named, and the others counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def render_text(plan: Plan, *, colour: bool = False, unmanaged: bool = False) ->
     Returns lines ending in a newline.
     """
     paint = Paint(colour)
-    blocks = [[paint("bold", describe_cluster(plan))]]
+    idle = (paint("yellow", f"{capital(said)}.") for said in describe_idle(plan))
+    blocks = [[paint("bold", describe_cluster(plan)), *idle]]
     if plan.refusals:
         blocks.append(list(_whole(plan.refusals, paint)))
     racks = group_racks(plan.brokers)
@@ -84,6 +87,19 @@ def describe_cluster(plan: Plan) -> str:
     topics = plan.unchanged + sum(bool(steps_of(t) or t.refusals) for t in plan.topics)
     specs = f"{count(topics, 'topic')} from {count(plan.files, 'file')}"
     return " · ".join(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
+
+
+def describe_idle(plan: Plan) -> Iterator[str]:
+    """Say which brokers of the cluster are dead and which are cordoned."""
+    dead = [broker.id for broker in plan.brokers if not broker.alive]
+    cordoned = [broker.id for broker in plan.brokers if broker.alive and broker.cordoned]
+    for kind, ids in (("dead", dead), ("cordoned", cordoned)):
+        beyond = f" and {len(ids) - IDLE_NAMED:,} more" if len(ids) > IDLE_NAMED else ""
+        listed = ", ".join(map(str, ids[:IDLE_NAMED])) + beyond
+        if len(ids) == 1:
+            yield f"broker {listed} is {kind} and takes nothing new"
+        elif ids:
+            yield f"brokers {listed} are {kind} and take nothing new"
 
 
 def _topic(topic: PlannedTopic, racks: Racks, paint: Paint) -> Iterator[str]:

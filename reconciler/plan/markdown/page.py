@@ -20,6 +20,7 @@ from reconciler.plan.text import (
     count_strangers,
     describe_cluster,
     describe_commit,
+    describe_idle,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def _head(plan: Plan) -> str:
         quiet.append(count_strangers(plan))
     about = describe_cluster(plan).removeprefix(f"{plan.cluster} · ")
     lines = [f"{prose(about)} · {' · '.join(quiet)}"]
+    lines += [f"**{capital(said)}.**" for said in describe_idle(plan)]
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")
     title = f"### Kafka plan for {code(plan.cluster)}: {counts}"

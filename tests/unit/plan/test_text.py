@@ -23,6 +23,7 @@ from shorthand import (
 from reconciler.errors import Finding, Severity
 from reconciler.model import Broker, Commit, Level, LevelResult
 from reconciler.plan import fingerprint_plan, render_text
+from reconciler.plan.markdown import render_markdown
 
 if TYPE_CHECKING:
     from reconciler.model import ClusterState, Plan, TopicSpec
@@ -42,6 +43,42 @@ def block(wished: TopicSpec, state: ClusterState) -> list[str]:
 def test_the_headline_tells_the_cluster_and_the_estate() -> None:
     made = plan([spec()], cluster(topic(), nodes=SIX), files=61)
     assert lines(made)[0] == ("prod · cluster-1 · 6 brokers in 3 racks · 1 topic from 61 files")
+
+
+@pytest.mark.parametrize("wished", [[], [spec(partitions=5)], [spec(partitions=1)]])
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ([Broker(1)], []),
+        ([Broker(1), Broker(2, alive=False)], ["Broker 2 is dead and takes nothing new."]),
+        (
+            [Broker(1), Broker(2, cordoned=True), Broker(3, cordoned=True)],
+            ["Brokers 2, 3 are cordoned and take nothing new."],
+        ),
+        (
+            [Broker(1), Broker(2, cordoned=True), Broker(3, alive=False)],
+            [
+                "Broker 3 is dead and takes nothing new.",
+                "Broker 2 is cordoned and takes nothing new.",
+            ],
+        ),
+        (
+            [Broker(number, alive=number < 2) for number in range(1, 26)],
+            [
+                f"Brokers {', '.join(map(str, range(2, 22)))} and 4 more are dead "
+                "and take nothing new."
+            ],
+        ),
+    ],
+)
+def test_every_plan_names_dead_and_cordoned_brokers(
+    nodes: list[Broker], said: list[str], wished: list[TopicSpec]
+) -> None:
+    """Be it one without changes, with a change, or with a refusal."""
+    made = plan(wished, cluster(topic("1 1 1"), nodes=nodes))
+    assert render_text(made).split("\n\n")[0].splitlines()[1:] == said
+    told = [part for part in render_markdown(made).split("\n\n") if "nothing new.**" in part]
+    assert told == [f"**{line}**" for line in said]
 
 
 def test_racks_that_are_not_there_are_not_counted() -> None:
