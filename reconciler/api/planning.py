@@ -11,7 +11,7 @@ from reconciler.api.connections import find_cluster, open_connection, refuse_oth
 from reconciler.api.snapshots import identify_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from reconciler.api.connections import Wishes
     from reconciler.diff import TopicDiff
@@ -129,10 +129,36 @@ def build_plan(
     )
     scope = Scope(topics, changes.ref if changes else None)
     left_out = _note_scope(changes, len(specs), len(every), plan) if changes else ()
-    plan = replace(plan, commit=commit, scope=scope, notes=(*left_out, *plan.notes))
+    files = {spec.location.file for spec in specs}
+    kept = (note for note in plan.notes if _concerns(note, plan, entry, files))
+    plan = replace(plan, commit=commit, scope=scope, notes=(*left_out, *kept))
     plan = replace(plan, notes=(*plan.notes, *_warn_of_strange_cluster(entry, plan)))
     live = _count_governed(entry, state)
     return stage.guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
+
+
+def _concerns(note: Finding, plan: Plan, entry: ClusterEntry, files: Collection[str]) -> bool:
+    """Tell whether a note is about something in a plan. `files` are those of its topics.
+
+    `validate` shows those of an estate, `snapshot` those of a cluster, whatever is planned.
+    """
+    from reconciler.errors import Severity
+    from reconciler.plan import brokers_of, steps_of
+    from reconciler.spec.configs import catalogue
+
+    if note.severity is not Severity.NOTE:
+        return True
+    match note.rule:
+        case "document-kind" | "topic-not-managed":
+            return False  # a document that is no topic of any plan
+        case "cluster-unknown":
+            return note.where is None or note.where.file in files
+        case "kafka-version-newer" | "kafka-version-older":
+            return note.what == catalogue(entry.kafka_version).note
+        case "cluster-rights":  # what else is there matters to placement
+            return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
+        case _:
+            return True
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from reconciler.errors import Severity, escape_unprintable
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.refused import describe_refused_fields
 from reconciler.plan.steps import is_deletion, steps_of
-from reconciler.plan.text import count_changes, count_strangers
+from reconciler.plan.text import count_changes, count_strangers, count_unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -65,8 +65,7 @@ def _annotate_plans(plans: Sequence[Plan]) -> Iterator[Annotation]:
 
 
 def _conclude(plan: Plan) -> str:
-    counts = ", ".join(count_changes(plan)) or "no changes"
-    counts = f"{counts}, {plan.unchanged:,} unchanged"
+    counts = ", ".join([*(count_changes(plan) or ["no changes"]), *count_unchanged(plan)])
     said = " · ".join(filter(None, [counts, count_strangers(plan)]))
     return f"{escape_unprintable(plan.cluster)}: {said}"
 

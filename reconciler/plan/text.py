@@ -226,7 +226,7 @@ def describe_placement(topic: PlannedTopic, racks: Racks) -> str:
     if after is None or topic.after is None:
         return ""
     says = [f"{describe_balance(after)} a broker", *_describe_racks(topic.after, after, racks)]
-    beside = f" (before: {describe_balance(before)})" if before is not None else ""
+    beside = f" (before: {describe_balance(before)})" if before and before != after else ""
     return ", ".join(says) + beside
 
 
@@ -290,6 +290,11 @@ def count_changes(plan: Plan) -> list[str]:
     return [*(f"{number:,} {what}" for what, number in counts.items() if number), *whole]
 
 
+def count_unchanged(plan: Plan) -> list[str]:
+    """Count the topics that are as specified; nothing where there are none."""
+    return [f"{plan.unchanged:,} unchanged"] if plan.unchanged else []
+
+
 def _strangers(plan: Plan) -> Iterator[str]:
     yield f"{count_strangers(plan)}:" if plan.unmanaged else "No live topic is in no file."
     yield from (DETAIL + escape_unprintable(name) for name in plan.unmanaged)
@@ -308,7 +313,7 @@ def _closing(plan: Plan, paint: Paint) -> Iterator[str]:
         yield " · ".join(filter(None, [paint("green", line), unmanaged]))
         yield from (paint("dim", line) for line in describe_commit(plan))
         return
-    yield " · ".join(filter(None, [", ".join([*said, f"{plan.unchanged:,} unchanged"]), unmanaged]))
+    yield " · ".join(filter(None, [", ".join([*said, *count_unchanged(plan)]), unmanaged]))
     yield from describe_outcome(plan)
     yield from (paint("dim", line) for line in describe_commit(plan))
     yield paint("dim", f"fingerprint {fingerprint_plan(plan)}")
@@ -322,8 +327,8 @@ def describe_commit(plan: Plan) -> Iterator[str]:
 
 
 def describe_outcome(plan: Plan) -> Iterator[str]:
-    """Say how even the plan leaves the cluster, and whether anything better exists."""
-    if plan.balance_before and plan.balance_after:
+    """Say how even the plan leaves the cluster, if it moves that, and whether better exists."""
+    if plan.balance_before and plan.balance_after and plan.balance_before != plan.balance_after:
         yield f"cluster: {describe_shift(plan.balance_before, plan.balance_after)}"
     if plan.levels:
         yield f"placement: {_proof(plan.levels)}"

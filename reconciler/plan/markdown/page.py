@@ -18,6 +18,7 @@ from reconciler.plan.text import (
     capital,
     count_changes,
     count_strangers,
+    count_unchanged,
     describe_cluster,
     describe_commit,
     describe_idle,
@@ -59,11 +60,11 @@ def mark_cluster(cluster: str) -> str:
 
 def _head(plan: Plan) -> str:
     counts = ", ".join(count_changes(plan)) or "no changes"
-    quiet = [f"{plan.unchanged:,} unchanged"] if count_changes(plan) else ["all as specified"]
+    quiet = count_unchanged(plan) if count_changes(plan) else ["all as specified"]
     if plan.unmanaged:
         quiet.append(count_strangers(plan))
     about = describe_cluster(plan).removeprefix(f"{plan.cluster} · ")
-    lines = [f"{prose(about)} · {' · '.join(quiet)}"]
+    lines = [" · ".join([prose(about), *quiet])]
     lines += [f"**{capital(said)}.**" for said in describe_idle(plan)]
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import cluster, said, topic
 
 from reconciler.api import build_plan, load_estate
-from reconciler.errors import SpecError
+from reconciler.errors import Finding, Severity, SpecError
 from reconciler.model import Commit, Scope
 from reconciler.spec.changes import Changes
 
@@ -52,6 +53,62 @@ def test_only_what_is_the_estates_business_is_unmanaged(
     estate = load(tmp_path, clusters, shop="topic: shop.orders\npartitions: 1")
     plan = build_plan(estate, "prod", LIVE, topics=glob)
     assert (plan.unmanaged, plan.live_topics) == (unmanaged, 4)
+
+
+STRIMZI = """\
+apiVersion: kafka.strimzi.io/v1
+kind: {kind}
+metadata:
+  name: {name}
+  labels: {{strimzi.io/cluster: {cluster}}}
+  annotations: {{strimzi.io/managed: "{managed}"}}
+spec: {{partitions: 1, replicas: 1}}
+"""
+
+
+def list_noted(estate: Estate, cluster_name: str, glob: str = "*") -> list[str]:
+    """List the rules of a plan's notes."""
+    return [note.rule for note in build_plan(estate, cluster_name, LIVE, topics=glob).notes]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        STRIMZI.format(kind="KafkaUser", name="ana", cluster="prod", managed="true"),
+        STRIMZI.format(kind="KafkaTopic", name="x", cluster="prod", managed="false"),
+    ],
+)
+def test_a_document_that_is_in_no_plan_is_noted_by_none(document: str, tmp_path: Path) -> None:
+    estate = load(tmp_path, "", other=document)
+    assert len(estate.findings) == 1
+    assert list_noted(estate, "prod") == []
+
+
+def test_a_note_on_a_file_is_shown_where_the_file_is_planned(tmp_path: Path) -> None:
+    label = STRIMZI.format(kind="KafkaTopic", name="shop.x", cluster="lost", managed="true")
+    estate = load(tmp_path, "", other=label, pay="topic: pay.captured\npartitions: 1")
+    assert list_noted(estate, "prod") == list_noted(estate, "prod", "shop.*") == ["cluster-unknown"]
+    assert list_noted(estate, "prod", "pay.*") == []
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "noted"), [("99.0", ["kafka-version-newer"]), ("4.1", [])]
+)
+def test_a_note_on_the_version_of_another_cluster_is_not_shown(
+    kafka_version: str, noted: list[str], tmp_path: Path
+) -> None:
+    clusters = f'kafka_version: "99.0"}}, two: {{kafka_version: "{kafka_version}"'
+    estate = load(tmp_path, clusters, a="topic: shop.orders")
+    assert list_noted(estate, "prod") == ["kafka-version-newer"]
+    assert list_noted(estate, "two") == noted
+
+
+def test_hidden_topics_are_noted_where_replicas_are_placed(tmp_path: Path) -> None:
+    note = Finding("cluster-rights", "only some topics are seen", severity=Severity.NOTE)
+    hidden = replace(LIVE, notes=(note,))
+    for partitions, noted in ((1, ()), (2, (note,))):
+        estate = load(tmp_path, "", shop=f"topic: shop.orders\npartitions: {partitions}")
+        assert build_plan(estate, "prod", hidden).notes == noted
 
 
 def test_a_collision_with_a_live_topic_of_others_is_seen(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_github_annotates_summarises_and_sets_outputs(
         "::warning file=topics/a.yaml,line=1,col=8,title=ordering::"
         "grown: keys move to other partitions"
     )
-    assert lines[-1] == "prod: 1 to expand, 0 unchanged"
+    assert lines[-1] == "prod: 1 to expand"
     assert "### Kafka plan for `prod`: 1 to expand" in (directory / "summary.md").read_text()
     outputs = dict(line.split("=") for line in (directory / "output").read_text().splitlines())
     assert (outputs["changes"], outputs["refused"]) == ("1", "0")

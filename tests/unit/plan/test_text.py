@@ -118,7 +118,7 @@ def test_a_deletion(found: dict[str, Any], records: str) -> None:
         "            risk  data-loss                  the topic goes for good, with its "
         "2 partitions and every record in them; acknowledged",
     ]
-    assert "1 to delete, 0 unchanged" in lines(made)
+    assert "1 to delete" in lines(made)
 
 
 def test_strangers_are_named_where_that_is_asked_for() -> None:
@@ -253,6 +253,27 @@ def test_the_closing_counts_sum_up_and_names_the_plan() -> None:
         "placement: the best there is, leaders before replicas, each topic before the cluster",
         f"fingerprint {fingerprint_plan(made)}",
     ]
+
+
+def test_a_balance_that_does_not_change_is_not_told() -> None:
+    nodes = brokers(None, None)
+    config_only = plan([spec(config={"flush.ms": "1"})], cluster(topic("1 2"), nodes=nodes))
+    assert lines(config_only)[-2:] == [
+        "1 to configure",
+        f"fingerprint {fingerprint_plan(config_only)}",
+    ]
+    assert "leaders" not in render_markdown(config_only)
+    assert "unchanged" not in render_markdown(config_only)
+
+
+def test_a_topic_that_lies_as_evenly_as_before_does_not_repeat_it() -> None:
+    wished = spec(assignment=rows("1,2 2,1 1,2"))
+    live = topic("1,2 2,1", in_sync=rows("1,2 2,1"))
+    (placement,) = (line for line in block(wished, cluster(live)) if " placement " in line)
+    assert "(before: " in placement
+    same = plan([spec(partitions=3)], cluster(topic("1 2"), nodes=brokers(None, None)))
+    topics = tuple(replace(t, balance_before=t.balance_after) for t in same.topics)
+    assert "(before: " not in render_text(replace(same, topics=topics))
 
 
 def test_notes_of_the_plan_have_a_block() -> None:
