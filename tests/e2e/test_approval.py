@@ -61,3 +61,15 @@ def test_ctrl_c_at_the_question_ends_with_a_cursor(terminal: Terminal) -> None:
     terminal.wait_for(b"Interrupted. Nothing was changed.", b"interrupted")
     terminal.wait_for_end()
     assert terminal.shows_cursor
+
+
+def test_a_question_that_nobody_would_see_is_not_asked(shell: Shell, topic_prefix: str) -> None:
+    shell.write("a.yaml", f"topic: {topic_prefix}a\npartitions: 1\nreplication_factor: 1\n")
+    apply = [*RECONCILER, "apply", "--cluster", "lab", "--bootstrap-servers", shell.servers]
+    hidden = ["/bin/sh", "-c", '"$@" 2> stderr.txt', "sh", *apply]
+    with Terminal(hidden, {}, directory=shell.directory) as terminal:
+        terminal.wait_for(b"Not approved. Nothing was changed.")
+        terminal.wait_for_end()
+    assert (shell.directory / "stderr.txt").read_text() == (
+        "error: stderr is not a terminal, so nobody can be asked; pass --auto-approve\n"
+    )
