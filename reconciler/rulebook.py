@@ -185,6 +185,7 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("connect-tls-missing", "A listener with TLS is spoken to with TLS."),
     Rule("connect-tls-unwanted", "A listener without TLS is spoken to without."),
     Rule("connect-tls-untrusted", "A broker proves by its certificate that it is the one meant."),
+    Rule("connect-tls-validity", "The certificates of brokers are valid today."),
     Rule("connect-tls-client", "Where brokers ask for a client's certificate, they accept it."),
     Rule("connect-sasl-missing", "A listener with SASL is spoken to with SASL."),
     Rule("connect-sasl-unwanted", "A listener without SASL is spoken to without."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from reconciler.errors import Location
+    from reconciler.kafka.probe import Untimely
     from reconciler.kafka.settings import Settings
 
 _SOURCE = re.compile(r"^(?:\w+://)?(?P<server>[^\s/]+:\d+)/(?P<broker>bootstrap|\d+): ")
@@ -97,6 +99,8 @@ class _Explanation:
         if trouble.code == KafkaError._AUTHENTICATION:
             return self._authentication(server, trouble.text)
         if "certificate verify failed" in trouble.text:
+            if listener is not None and listener.untimely:
+                return self._untimely(server, listener.untimely)
             return self._untrusted(server, misnamed=listener is not None and listener.signed)
         if alert := _TLS_ALERT.search(trouble.text):
             return self._client_certificate(server, alert["alert"].strip())
@@ -183,13 +187,29 @@ class _Explanation:
             way_out = "point ssl.ca.location at the authority that signed it"
         return self._finding("connect-tls-untrusted", what, way_out)
 
+    def _untimely(self, server: str, untimely: Untimely) -> Finding:
+        """Say that a certificate is not valid by the clock of this machine, which may be wrong."""
+        expired, moment_s = untimely.expired, untimely.moment_s
+        if moment_s is None:
+            state = "has expired" if expired else "is not yet valid"
+            what = f"the certificate of an authority that signed that of {server} {state}"
+            whose = "the certificate of that authority"
+        else:
+            moment = f"{datetime.fromtimestamp(moment_s, UTC):%Y-%m-%d %H:%M} UTC"
+            state = f"expired on {moment}" if expired else f"is not valid before {moment}"
+            what = f"the certificate of {server} {state}"
+            whose = "the certificate of the broker"
+        today = f"{datetime.now(UTC):%Y-%m-%d}"
+        way_out = f"renew {whose}, or correct the clock of this machine, which says {today}"
+        return self._finding("connect-tls-validity", what, way_out)
+
     def _client_certificate(self, server: str, alert: str) -> Finding:
         if not (self.settings.get("ssl.certificate.location") or self._has_certificate()):
             what = f"{server} asks for a client certificate, and none is configured"
             way_out = "set ssl.certificate.location and ssl.key.location"
             return self._finding("connect-tls-client", what, way_out)
         what = f"{server} does not accept the client certificate ({alert})"
-        way_out = "take one that an authority the brokers trust has signed"
+        way_out = "take one that is valid today, and signed by an authority that the brokers trust"
         return self._finding("connect-tls-client", what, way_out)
 
     def _has_certificate(self) -> bool:

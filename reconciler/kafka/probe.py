@@ -9,10 +9,12 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,6 +24,11 @@ _ANSWER_BYTES = 1 << 20
 
 _METADATA, _SASL_HANDSHAKE, _API_VERSIONS = 3, 17, 18
 _ILLEGAL_SASL_STATE = 34
+
+# OpenSSL's results of a verification (x509_vfy.h), and the flag that leaves the dates out of it:
+# Python shows the dates of a certificate only where it is verified.
+_NOT_YET_VALID, _EXPIRED = 9, 10
+_WHATEVER_THE_DATE = 0x200000
 
 
 class Reach(StrEnum):
@@ -37,10 +44,23 @@ class Reach(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Untimely:
+    """A certificate that expired, or else is not yet valid.
+
+    `moment_s`: when that was or will be, in seconds since 1970; None where the certificate itself
+    is valid, and that of an authority between it and the trusted ones is not.
+    """
+
+    expired: bool
+    moment_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Listener:
     """What a probe found. `mechanisms`: what SASL offers; None where SASL is not spoken.
 
     `signed`: whether the certificate leads to an authority that is trusted, whatever its name.
+    `untimely`: set where it is not valid today, though it leads there.
     `certificate_wanted`: TLS was cut because no client certificate was shown.
     """
 
@@ -48,15 +68,29 @@ class Listener:
     tls: bool = False
     mechanisms: tuple[str, ...] | None = None
     signed: bool = False
+    untimely: Untimely | None = None
     certificate_wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The authorities that certificates are held against: a file, PEM text, or the machine's."""
+    """The authorities that certificates are held against: a path, PEM text, or the machine's.
 
-    file: str = ""
+    `path`: a file or a directory, as librdkafka takes both; `probe` means the machine's.
+    """
+
+    path: str = ""
     text: str = ""
+
+    def build_context(self) -> ssl.SSLContext:
+        """Build TLS settings that trust these. Errors: OSError where they cannot be read."""
+        path = None if self.path in ("", "probe") else self.path
+        in_directory = path is not None and Path(path).is_dir()
+        return ssl.create_default_context(
+            cafile=None if in_directory else path,
+            capath=path if in_directory else None,
+            cadata=self.text or None,
+        )
 
 
 def probe_all(servers: Iterable[str], trust: Trust) -> Mapping[str, Listener]:
@@ -72,7 +106,7 @@ def probe(server: str, trust: Trust) -> Listener:
     address = (host.strip("[]"), int(port) if port.isdecimal() else 9092)
     try:
         found = _probe_tls(address) or _probe_kafka(_connect(address), tls=False)
-        return replace(found, signed=_is_signed(address, trust)) if found.tls else found
+        return _check_certificate(found, address, trust) if found.tls else found
     except socket.gaierror:
         return Listener(Reach.UNKNOWN_HOST)
     except ConnectionRefusedError:
@@ -109,17 +143,39 @@ def _probe_tls(address: tuple[str, int]) -> Listener | None:
         return Listener(Reach.BROKER, tls=True, certificate_wanted=True)
 
 
-def _is_signed(address: tuple[str, int], trust: Trust) -> bool:
-    """Tell whether the certificate is trusted, whatever is asked for in turn."""
+def _check_certificate(found: Listener, address: tuple[str, int], trust: Trust) -> Listener:
+    """Add whether the certificate is trusted, whatever is asked for in turn, and valid today."""
     try:
-        context = ssl.create_default_context(cafile=trust.file or None, cadata=trust.text or None)
-        context.check_hostname = False
-        with _connect(address) as plain, context.wrap_socket(plain, server_hostname=address[0]):
-            return True
-    except ssl.SSLError as error:
-        return not isinstance(error, ssl.SSLCertVerificationError)
+        _read_certificate(address, trust)
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code not in (_NOT_YET_VALID, _EXPIRED):
+            return found
+        expired = error.verify_code == _EXPIRED
+    except ssl.SSLError:
+        return replace(found, signed=True)
     except OSError:
-        return False
+        return found
+    else:
+        return replace(found, signed=True)
+    try:
+        certificate = _read_certificate(address, trust, _WHATEVER_THE_DATE)
+    except OSError:
+        return found
+    moment_s = ssl.cert_time_to_seconds(str(certificate["notAfter" if expired else "notBefore"]))
+    itself = (moment_s < time.time()) == expired
+    return replace(found, signed=True, untimely=Untimely(expired, moment_s if itself else None))
+
+
+def _read_certificate(address: tuple[str, int], trust: Trust, flags: int = 0) -> Mapping[str, Any]:
+    """Return the certificate that is shown. Errors: SSLError where it is not trusted."""
+    context = trust.build_context()
+    context.check_hostname = False
+    context.verify_flags |= flags
+    with (
+        _connect(address) as plain,
+        context.wrap_socket(plain, server_hostname=address[0]) as encrypted,
+    ):
+        return encrypted.getpeercert() or {}
 
 
 def _read_tls_failure(reason: str) -> Listener | None:

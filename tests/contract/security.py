@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import subprocess
 import threading
 import time
@@ -27,7 +28,29 @@ LISTENERS = {
     "OAUTH": "SASL_PLAINTEXT",
     "OIDC": "SASL_PLAINTEXT",
     "MISNAMED": "SSL",
+    "EXPIRED": "SSL",
+    "EARLY": "SSL",
 }
+# Certificates of the authority that are not valid today: their first and last second, in UTC.
+UNTIMELY = {
+    "expired": ("20200101000000Z", "20200201103000Z"),
+    "early": ("20990101103000Z", "20990201000000Z"),
+}
+# What `openssl ca` needs to be told, which alone signs for other days than those to come.
+AUTHORITY = """
+[ca]
+default_ca = this
+[this]
+certificate = ca.pem
+private_key = ca.key
+database = index
+serial = ca.srl
+new_certs_dir = .
+default_md = sha256
+policy = any
+[any]
+commonName = supplied
+"""
 USERS = ("alice", "planner", "applier", "nobody")
 SCRAM_USERS = [f"SCRAM-SHA-{n}=[name=alice,password=alice-secret]" for n in (256, 512)]
 
@@ -67,8 +90,7 @@ def start_secured(directory: Path) -> Iterator[Secured]:
         jvm_options=[allowed],
     ) as cluster:
         yield Secured(cluster, directory, issuer)
-    issuer.server.shutdown()
-    issuer.server.server_close()
+    issuer.stop()
 
 
 def _run(*command: str, cwd: Path, text: bytes = b"") -> bytes:
@@ -88,15 +110,23 @@ def make_certificates(directory: Path) -> None:
     _sign(directory, "misnamed", "ca", "subjectAltName=DNS:elsewhere.example")
     _sign(directory, "lab-client", "ca", "subjectAltName=DNS:lab-client")
     _sign(directory, "stranger", "other-ca", "subjectAltName=DNS:stranger")
+    (directory / "index").touch()
+    (directory / "authority.cnf").write_text(AUTHORITY)
+    for name in UNTIMELY:
+        _sign(directory, name, "ca", "subjectAltName=DNS:localhost,IP:127.0.0.1")
 
 
 def _sign(directory: Path, name: str, authority: str, extension: str) -> None:
     request = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"]
     _run(*request, "-keyout", f"{name}.key", "-out", f"{name}.csr", cwd=directory)
     (directory / "extension").write_text(extension)
-    signing = ["x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-days", "2"]
-    key = ["-CAkey", f"{authority}.key", "-CAcreateserial", "-extfile", "extension"]
-    _run(*signing, *key, "-out", f"{name}.pem", cwd=directory)
+    if dates := UNTIMELY.get(name):
+        signing = ["ca", "-config", "authority.cnf", "-batch", "-notext"]
+        key = ["-in", f"{name}.csr", "-startdate", dates[0], "-enddate", dates[1]]
+    else:
+        signing = ["x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-days", "2"]
+        key = ["-CAkey", f"{authority}.key", "-CAcreateserial"]
+    _run(*signing, *key, "-extfile", "extension", "-out", f"{name}.pem", cwd=directory)
     parts = (f"{name}.key", f"{name}.pem", f"{authority}.pem")
     store = "".join((directory / part).read_text() for part in parts)
     (directory / f"{name}.store.pem").write_text(store)
@@ -118,6 +148,11 @@ def broker_properties(directory: Path, issuer: TokenIssuer) -> dict[str, str]:
         "listener.name.mtls.ssl.client.auth": "required",
         "listener.name.misnamed.ssl.keystore.type": "PEM",
         "listener.name.misnamed.ssl.keystore.location": str(directory / "misnamed.store.pem"),
+        **{
+            f"listener.name.{name}.ssl.keystore.{key}": value
+            for name in UNTIMELY
+            for key, value in (("type", "PEM"), ("location", str(directory / f"{name}.store.pem")))
+        },
         "listener.name.saslssl.sasl.enabled.mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256,PLAIN",
         "listener.name.saslssl.scram-sha-512.sasl.jaas.config": scram,
         "listener.name.saslssl.scram-sha-256.sasl.jaas.config": scram,
@@ -144,12 +179,13 @@ def broker_properties(directory: Path, issuer: TokenIssuer) -> dict[str, str]:
 
 @dataclass
 class TokenIssuer:
-    """An OpenID provider on loopback: its keys, and tokens for one client."""
+    """An OpenID provider on loopback, with and without TLS: its keys, and tokens for one client."""
 
     directory: Path
     client: str = "oauth-admin"
     secret: str = "oauth-secret"
     server: ThreadingHTTPServer = field(init=False)
+    encrypted: ThreadingHTTPServer = field(init=False)
 
     def __post_init__(self) -> None:
         _run("genrsa", "-out", "issuer.key", "2048", cwd=self.directory)
@@ -171,11 +207,25 @@ class TokenIssuer:
                 """Keep the tests' output clean."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.encrypted = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.directory / "server.pem", self.directory / "server.key")
+        self.encrypted.socket = context.wrap_socket(self.encrypted.socket, server_side=True)
+        for server in (self.server, self.encrypted):
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        for server in (self.server, self.encrypted):
+            server.shutdown()
+            server.server_close()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}"
+
+    @property
+    def encrypted_url(self) -> str:
+        return f"https://127.0.0.1:{self.encrypted.server_port}"
 
     @staticmethod
     def answer(handler: BaseHTTPRequestHandler, status: int, content: object) -> None:

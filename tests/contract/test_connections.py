@@ -169,6 +169,27 @@ class TestWaysToFail:
             "in bootstrap.servers [connect-tls-untrusted]"
         )
 
+    def test_certificate_that_expired(self, secured: Secured) -> None:
+        at = secured.address("EXPIRED")
+        said = fail({**mutual(secured), "bootstrap.servers": at})
+        assert re.sub(r"\d{4}-\d\d-\d\d \[", "TODAY [", said) == (
+            f"the certificate of {at} expired on 2020-02-01 10:30 UTC; renew the certificate of the "
+            "broker, or correct the clock of this machine, which says TODAY [connect-tls-validity]"
+        )
+
+    def test_certificate_that_is_not_yet_valid(self, secured: Secured) -> None:
+        at = secured.address("EARLY")
+        said = fail({**mutual(secured), "bootstrap.servers": at})
+        assert said.startswith(
+            f"the certificate of {at} is not valid before 2099-01-01 10:30 UTC; renew "
+        )
+        assert said.endswith("[connect-tls-validity]")
+
+    def test_expired_certificate_of_a_stranger_is_untrusted(self, secured: Secured) -> None:
+        other = {"ssl.ca.location": secured.file("other-ca.pem")}
+        client = {**mutual(secured), **other, "bootstrap.servers": secured.address("EXPIRED")}
+        assert fail(client).endswith("[connect-tls-untrusted]")
+
     def test_missing_client_certificate(self, secured: Secured) -> None:
         client = mutual(secured)
         del client["ssl.certificate.location"], client["ssl.key.location"]
@@ -183,7 +204,8 @@ class TestWaysToFail:
         said = fail({**mutual(secured), **client})
         assert re.fullmatch(
             rf"{secured.address('MTLS')} does not accept the client certificate \([a-z ]+\); take "
-            r"one that an authority the brokers trust has signed \[connect-tls-client\]",
+            r"one that is valid today, and signed by an authority that the brokers trust "
+            r"\[connect-tls-client\]",
             said,
         )
 
