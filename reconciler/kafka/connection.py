@@ -19,6 +19,7 @@ from reconciler.kafka.errors import (
     refuse_request,
 )
 from reconciler.kafka.probe import Reach, Trust, probe_all
+from reconciler.kafka.refused_settings import explain_refusal
 from reconciler.kafka.settings import resolve_settings
 
 if TYPE_CHECKING:
@@ -177,10 +178,8 @@ class _Opening:
             return self.settings.build_client(self._take)
         except KafkaException as error:
             text = error_of(error).str().removeprefix("Failed to create admin client: ")
-            what = f"the client does not take its settings: {text}"
-            way_out = "correct that property in clusters.yaml"
-            finding = Finding("client-property-value", what, way_out, self.entry.location)
-        raise ClusterError([finding])  # not `from`: the client's error may quote a value
+            findings = explain_refusal(self.settings, text, self.entry.location)
+        raise ClusterError(findings)  # not `from`: the client's error may quote a value
 
     def _take(self, error: KafkaError) -> None:
         self.troubles.append(read_trouble(error))

@@ -173,8 +173,9 @@ class TestWaysToFail:
         at = secured.address("EXPIRED")
         said = fail({**mutual(secured), "bootstrap.servers": at})
         assert re.sub(r"\d{4}-\d\d-\d\d \[", "TODAY [", said) == (
-            f"the certificate of {at} expired on 2020-02-01 10:30 UTC; renew the certificate of the "
-            "broker, or correct the clock of this machine, which says TODAY [connect-tls-validity]"
+            f"the certificate of {at} expired on 2020-02-01 10:30 UTC; renew the certificate of "
+            "the broker, or correct the clock of this machine, which says TODAY "
+            "[connect-tls-validity]"
         )
 
     def test_certificate_that_is_not_yet_valid(self, secured: Secured) -> None:
