@@ -14,8 +14,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.errors import read_answer
-from reconciler.kafka.second_client import UntranslatableError, open_second_client
+from reconciler.kafka.errors import UntranslatableError, read_answer
+from reconciler.kafka.second_client import open_second_client
 from reconciler.model import Answer, AnswerKind
 
 if TYPE_CHECKING:

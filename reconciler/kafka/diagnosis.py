@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SOURCE = re.compile(r"^(?:\w+://)?(?P<server>[^\s/]+:\d+)/(?P<broker>bootstrap|\d+): ")
 _TIMING = re.compile(r" \(after \d+ms in state \w+\)|, \d+ identical error\(s\) suppressed")
 _OFFERED = re.compile(r"supported mechanisms: (?P<names>\S.*)$")
+_CERTIFICATE_OF_ENDPOINT = re.compile("SSL certificate|trust anchors")
 _TLS_ALERT = re.compile(r"alert (?P<alert>[a-z ]+)")
 
 
@@ -153,6 +154,11 @@ class _Explanation:
             endpoint = self.settings.get("sasl.oauthbearer.token.endpoint.url", "the endpoint")
             what = f"no OAuth token comes from {endpoint}: {reason}"
             way_out = "check sasl.oauthbearer.token.endpoint.url, client.id and client.secret"
+            if _CERTIFICATE_OF_ENDPOINT.search(reason):
+                way_out = (
+                    "point https.ca.location at the authority that signed the certificate of the "
+                    "endpoint, or write probe for the authorities of this machine"
+                )
             return self._finding("connect-token", what, way_out)
         if "not valid in current SASL state" in text:
             return self._sasl_unwanted(server)

@@ -63,6 +63,10 @@ _NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 
+class UntranslatableError(Exception):
+    """A setting of librdkafka has no counterpart in the second client; says which."""
+
+
 def error_of(exception: BaseException) -> KafkaError:
     """Return the error that a client's exception carries."""
     if isinstance(exception, KafkaException) and isinstance(exception.args[0], KafkaError):

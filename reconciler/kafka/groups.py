@@ -20,11 +20,10 @@ from confluent_kafka.admin import AclOperation
 
 from reconciler.kafka import lock
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S
-from reconciler.kafka.errors import error_of, may_pass, name_error
+from reconciler.kafka.errors import UntranslatableError, error_of, may_pass, name_error
 from reconciler.kafka.rights import is_denial
 from reconciler.kafka.second_client import (
     UnansweredError,
-    UntranslatableError,
     ask_second_client,
     describe_error,
 )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import ClusterError, Finding, LockHeldError, LockLostError
 from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.rights import missing_on_group
 from reconciler.units import SECOND, format_duration
 
@@ -212,7 +213,8 @@ class _Taking:
 def _open_client(connection: Connection) -> GroupClient:
     """Open a second client, by the same settings, to the brokers that live."""
     from reconciler.kafka.group import GroupClient
-    from reconciler.kafka.second_client import UntranslatableError, translate_settings
+    from reconciler.kafka.second_client import translate_settings
+    from reconciler.kafka.tokens import TokenError
 
     what = f"asking for the brokers of {connection.entry.name}"
     nodes = connection.ask(
@@ -221,9 +223,12 @@ def _open_client(connection: Connection) -> GroupClient:
     try:
         return GroupClient(translate_settings(connection.settings, nodes), GROUP)
     except UntranslatableError as error:
-        reason = str(error)
-        what = f"the lock of {connection.entry.name} is taken by a second client: {reason}"
-    raise ClusterError([Finding("lock-unavailable", what, WITHOUT)])
+        what = f"the lock of {connection.entry.name} is taken by a second client: {error}"
+        raise ClusterError([Finding("lock-unavailable", what, WITHOUT)]) from None
+    except TokenError as error:
+        what = f"the lock of {connection.entry.name} is taken by a second client: {error}"
+        way_out = f"check that the token endpoint answers, then run it again; {WITHOUT}"
+        raise ClusterError([Finding("lock-unavailable", what, way_out)]) from error
 
 
 def _read_holder(metadata: bytes) -> str:

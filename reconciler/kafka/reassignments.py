@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import ClusterError, Finding, Severity
+from reconciler.kafka.errors import UntranslatableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,7 +36,6 @@ def read_reassignments(
 
     from reconciler.kafka.second_client import (
         UnansweredError,
-        UntranslatableError,
         ask_second_client,
         describe_error,
     )

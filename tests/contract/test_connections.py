@@ -13,11 +13,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka.net.sasl.oauth import SaslMechanismOAuth
 from lab import HERE
 
 from reconciler.errors import ClusterError
 from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.reassignments import read_reassignments
+from reconciler.kafka.second_client import translate_settings
 from reconciler.kafka.views import Views
 from reconciler.spec import ClusterEntry
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
+HOLDER = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
 PASSWORD = {"PASSWORD": "alice-secret"}
 
 
@@ -95,6 +99,15 @@ def oidc(secured: Secured) -> dict[str, str]:
     }
 
 
+def oidc_by_https(secured: Secured) -> dict[str, str]:
+    return {
+        **oidc(secured),
+        "sasl.oauthbearer.token.endpoint.url": f"{secured.issuer.encrypted_url}/token",
+        "sasl.oauthbearer.extensions": "organizationId=sales,teamName=orders",
+        "https.ca.location": secured.file("ca.pem"),
+    }
+
+
 WAYS = {
     "SCRAM-SHA-512 over TLS": scram,
     "SCRAM-SHA-256 over TLS": lambda secured: scram(secured, "SCRAM-SHA-256"),
@@ -104,6 +117,7 @@ WAYS = {
     "certificates, inline": inline,
     "unsigned tokens": unsigned,
     "OpenID Connect": oidc,
+    "OpenID Connect by https": oidc_by_https,
 }
 ENVIRONMENT = {**PASSWORD, "HALF": "secret"}
 
@@ -126,6 +140,76 @@ class TestWaysIn:
         entry = ClusterEntry("lab", HERE, client=WAYS[way](secured))
         connection = connect(entry, environment=ENVIRONMENT)
         assert read_reassignments(connection, {"some-topic"}) == ({}, [])
+
+
+def by_assertion(secured: Secured) -> dict[str, str]:
+    """Return settings for the issuer by RFC 7523; the issuer takes any assertion."""
+    assertion = "sasl.oauthbearer.assertion."
+    credentials = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret")
+    kept = {name: text for name, text in oidc(secured).items() if name not in credentials}
+    return kept | {
+        "sasl.oauthbearer.grant.type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        f"{assertion}algorithm": "RS256",
+        f"{assertion}private.key.file": secured.file("ca.key"),
+        f"{assertion}claim.aud": "issuer",
+        f"{assertion}claim.iss": "lab",
+        f"{assertion}claim.sub": "lab",
+    }
+
+
+class TestSecondClient:
+    """The lock is taken by kafka-python, whose settings and tokens are made from librdkafka's."""
+
+    def test_the_lock_is_had_with_a_token_that_came_by_https(self, secured: Secured) -> None:
+        entry = ClusterEntry("lab", HERE, client=oidc_by_https(secured))
+        with (
+            connect(entry, environment=ENVIRONMENT) as connection,
+            hold_lock(connection, HOLDER) as lease,
+        ):
+            lease.check()
+
+    def test_a_way_to_tokens_that_it_does_not_know_is_named(self, secured: Secured) -> None:
+        client = by_assertion(secured)
+        assert read_with(client) == secured.cluster.cluster_id
+        assert self.lose(client) == (
+            "the lock of lab is taken by a second client: sasl.oauthbearer.grant.type "
+            f"{client['sasl.oauthbearer.grant.type']} is not supported there, only "
+            "client_credentials; take none where nobody else applies: --no-lock [lock-unavailable]"
+        )
+
+    def test_a_token_that_it_cannot_have_is_named(
+        self, secured: Secured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = ClusterEntry("lab", HERE, client=oidc(secured))
+        with connect(entry, environment=ENVIRONMENT) as connection:
+            connection.client()
+            monkeypatch.setattr(secured.issuer, "secret", "changed")
+            with pytest.raises(ClusterError) as refused, hold_lock(connection, HOLDER):
+                pass
+        (finding,) = refused.value.findings
+        assert finding.what == (
+            "the lock of lab is taken by a second client: no OAuth token comes from "
+            f"{secured.issuer.url}/token: HTTPError: HTTP Error 401: Unauthorized"
+        )
+
+    def test_extensions_go_along_with_the_token(self, secured: Secured) -> None:
+        entry = ClusterEntry("lab", HERE, client=oidc_by_https(secured))
+        settings = connect(entry, environment=ENVIRONMENT).settings
+        sent = SaslMechanismOAuth(**translate_settings(settings, ())).auth_bytes()
+        token, *extensions = sent.removeprefix(b"n,,\x01auth=Bearer ").split(b"\x01")
+        assert token.count(b".") == 2
+        assert extensions == [b"organizationId=sales", b"teamName=orders", b"", b""]
+
+    def lose(self, client: Mapping[str, str]) -> str:
+        """Return why the lock cannot be had."""
+        entry = ClusterEntry("lab", HERE, client=client)
+        with (
+            connect(entry, environment=ENVIRONMENT) as connection,
+            pytest.raises(ClusterError) as refused,
+            hold_lock(connection, HOLDER),
+        ):
+            pass
+        return str(refused.value)
 
 
 def fail(client: Mapping[str, str], environment: Mapping[str, str] = ENVIRONMENT) -> str:
@@ -259,6 +343,15 @@ class TestWaysToFail:
         nowhere = "http://127.0.0.1:9/token"
         client = {**oidc(secured), "sasl.oauthbearer.token.endpoint.url": nowhere}
         assert fail(client).startswith(f"no OAuth token comes from {nowhere}: Failed to connect")
+
+    def test_token_endpoint_of_a_stranger(self, secured: Secured) -> None:
+        other = {"https.ca.location": secured.file("other-ca.pem")}
+        said = fail({**oidc_by_https(secured), **other})
+        assert said.startswith(f"no OAuth token comes from {secured.issuer.encrypted_url}/token: ")
+        assert said.endswith(
+            "; point https.ca.location at the authority that signed the certificate of the "
+            "endpoint, or write probe for the authorities of this machine [connect-token]"
+        )
 
     def test_nothing_listens(self) -> None:
         assert fail({"bootstrap.servers": "127.0.0.1:9"}) == (
