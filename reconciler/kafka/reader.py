@@ -22,6 +22,7 @@ from reconciler.kafka.rights import (
     check_plan_rights,
     describe_topics,
     find_hidden,
+    find_hidden_configs,
     refuse_missing,
 )
 from reconciler.kafka.second_look import settle_overrides, settle_rows
@@ -151,7 +152,7 @@ class KafkaReader:
         hidden = found.hidden - {_NO_TOPIC}
         if everything and not found.topics and _NO_TOPIC in found.hidden:
             hidden = {"*"}
-        lacking = {"Describe": hidden, "DescribeConfigs": found.configs.denied - hidden}
+        lacking = {"Describe": hidden, "DescribeConfigs": found.configs.denied}
         refuse_missing(self._connection, lacking)
 
     def _add_late(self, found: _Found) -> None:
@@ -207,6 +208,7 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
         raise KafkaException(KafkaError(KafkaError._FAIL, text))
     missing = named - found.topics.keys()
     found.hidden = find_hidden(client, {*missing, _NO_TOPIC})
+    found.configs.denied |= find_hidden_configs(client, found.hidden & missing)
     if unseen := missing - found.hidden:
         elsewhere = read_configs(client, unseen, alive)
         found.late = elsewhere.known_by

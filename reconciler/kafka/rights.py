@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AclOperation, NewTopic
+from confluent_kafka.admin import AclOperation, ConfigResource, NewTopic, ResourceType
 
 from reconciler.errors import ClusterError, Finding
 from reconciler.kafka.connection import REQUEST_S
@@ -32,6 +32,14 @@ _APPLY: Mapping[AclOperation, str] = {
     AclOperation.ALTER: "Alter",
     AclOperation.ALTER_CONFIGS: "AlterConfigs",
 }
+
+# Brokers take a right for another one as well: whoever lacks both is told of the one that suffices.
+_BRINGS: Mapping[str, str] = {
+    "Alter": "Describe",
+    "Delete": "Describe",
+    "AlterConfigs": "DescribeConfigs",
+}
+_FOR_APPLY: Mapping[str, str] = {"Describe": "Alter", "DescribeConfigs": "AlterConfigs"}
 
 
 def describe_topics(
@@ -65,6 +73,19 @@ def find_hidden(client: AdminClient, names: Iterable[str]) -> set[str]:
     """Return the names that the account may not describe, whether they exist or not."""
     found = describe_topics(client, names)
     return {n for n, what in found.items() if isinstance(what, KafkaError) and is_denial(what)}
+
+
+def find_hidden_configs(client: AdminClient, names: Collection[str]) -> set[str]:
+    """Return the names whose configs the account may not describe, whether they exist or not."""
+    hidden = set()
+    for start in range(0, len(names), BATCH):
+        batch = sorted(names)[start : start + BATCH]
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in batch]
+        asked = client.describe_configs(resources, request_timeout=REQUEST_S)
+        for resource, answer in asked.items():
+            if (error := answer.exception()) and is_denial(error_of(error)):
+                hidden.add(resource.name)
+    return hidden
 
 
 def is_denial(error: KafkaError) -> bool:
@@ -114,16 +135,24 @@ def _find_lacking(
     client: AdminClient, names: Collection[str], deleted: Collection[str]
 ) -> dict[str, list[str]]:
     lacking: dict[str, list[str]] = {}
-    absent = []
+    absent, hidden = [], []
     for name, found in describe_topics(client, {*names, *deleted}).items():
         if not isinstance(found, KafkaError):
-            for operation, right in (_DELETE if name in deleted else _APPLY).items():
-                if operation not in (found.authorized_operations or ()):
+            needed = _DELETE if name in deleted else _APPLY
+            held = found.authorized_operations or ()
+            rights = [right for operation, right in needed.items() if operation not in held]
+            brought = {_BRINGS.get(right) for right in rights}
+            for right in rights:
+                if right not in brought:
                     lacking.setdefault(right, []).append(name)
+        elif is_denial(found) and name in deleted:
+            lacking.setdefault("Delete", []).append(name)
         elif is_denial(found):
-            lacking.setdefault("Describe", []).append(name)
+            hidden.append(name)
         elif name not in deleted:
             absent.append(name)
+    lacking.setdefault("Alter", []).extend(hidden)
+    lacking.setdefault("AlterConfigs", []).extend(find_hidden_configs(client, hidden))
     if denied := _find_uncreatable(client, absent):
         lacking["Create"] = denied
     return lacking
@@ -168,4 +197,7 @@ def _missing(connection: Connection, right: str, topics: Collection[str]) -> Fin
     if len(names) > NAMES_SHOWN:
         shown += f" and {len(names) - NAMES_SHOWN} more"
     what = f"the account lacks {right} on {shown} of {connection.entry.name}"
-    return Finding("cluster-rights", what, f"grant it: {grant} --topic {names[0]}")
+    way_out = f"grant it: {grant} --topic {names[0]}"
+    if right in _FOR_APPLY:
+        way_out += f", or for apply {_FOR_APPLY[right]}, which brings {right}"
+    return Finding("cluster-rights", what, way_out)

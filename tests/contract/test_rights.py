@@ -131,6 +131,8 @@ def refusal(grants: Grants, *names: str, for_apply: bool = False) -> list[str]:
 
 
 GRANT = "grant it: kafka-acls --add --allow-principal User:planner --operation"
+OR_ALTER = "or for apply Alter, which brings Describe"
+OR_ALTER_CONFIGS = "or for apply AlterConfigs, which brings DescribeConfigs"
 
 
 class TestPlan:
@@ -148,7 +150,9 @@ class TestPlan:
         missing = topic + "-missing"
         assert refusal(planner, topic, missing) == [
             f"the account lacks Describe on {topic}, {missing} of lab; "
-            f"{GRANT} Describe --topic {topic}"
+            f"{GRANT} Describe --topic {topic}, {OR_ALTER}",
+            f"the account lacks DescribeConfigs on {topic}, {missing} of lab; "
+            f"{GRANT} DescribeConfigs --topic {topic}, {OR_ALTER_CONFIGS}",
         ]
 
     def test_no_rights_are_no_empty_snapshot(self, planner: Grants) -> None:
@@ -160,7 +164,7 @@ class TestPlan:
         wait_for(lambda: "DescribeConfigs" in refusal(planner, topic)[0])
         assert refusal(planner, topic) == [
             f"the account lacks DescribeConfigs on {topic} of lab; "
-            f"{GRANT} DescribeConfigs --topic {topic}"
+            f"{GRANT} DescribeConfigs --topic {topic}, {OR_ALTER_CONFIGS}"
         ]
 
     def test_missing_describe_on_the_cluster_is_named(self, planner: Grants, topic: str) -> None:
@@ -181,10 +185,12 @@ class TestPlan:
 
     def test_many_topics_are_named_in_few_words(self, planner: Grants, topic: str) -> None:
         names = [f"{topic}-{n}" for n in range(9)]
-        (said,) = refusal(planner, *names)
-        assert said.startswith(
-            f"the account lacks Describe on {names[0]}, {names[1]}, {names[2]} and 6 more of lab"
-        )
+        for right, said in zip(
+            ("Describe", "DescribeConfigs"), refusal(planner, *names), strict=True
+        ):
+            assert said.startswith(
+                f"the account lacks {right} on {names[0]}, {names[1]}, {names[2]} and 6 more of lab"
+            )
 
 
 def can_read(grants: Grants, name: str) -> bool:
@@ -192,6 +198,15 @@ def can_read(grants: Grants, name: str) -> bool:
         return read(grants, name) is not None
     except ClusterError:
         return False
+
+
+def refuse_apply(grants: Grants, name: str) -> list[str]:
+    """Check as the apply of a saved plan does, which reads nothing before; return what it says."""
+    try:
+        KafkaReader(grants.connect()).check_rights([name], for_apply=True)
+    except ClusterError as error:
+        return [str(finding).removesuffix(" [cluster-rights]") for finding in error.findings]
+    return []
 
 
 class TestApply:
@@ -221,6 +236,34 @@ class TestApply:
         planner.give({"topic": ALL["topic"] - {right}, "cluster": {"DESCRIBE"}})
         said = [f"the account lacks {name} on {topic} of lab; {GRANT} {name} --topic {topic}"]
         wait_for(lambda: refusal(planner, topic, for_apply=True) == said)
+
+    def test_the_right_that_lacks_is_named_also_where_it_hides_the_topic(
+        self, planner: Grants, topic: str
+    ) -> None:
+        """Without Alter, which brings Describe, brokers do not show the topic."""
+        planner.give({"topic": APPLY["topic"] - {"ALTER"}, "cluster": {"DESCRIBE"}})
+        said = [f"the account lacks Alter on {topic} of lab; {GRANT} Alter --topic {topic}"]
+        wait_for(lambda: refuse_apply(planner, topic) == said)
+        planner.give({"topic": {"ALTER"}, "cluster": set()})
+        wait_for(lambda: refuse_apply(planner, topic) == [])
+
+    def test_an_account_without_rights_hears_of_all_that_it_needs(
+        self, planner: Grants, topic: str
+    ) -> None:
+        planner.give({"topic": set(), "cluster": {"DESCRIBE"}})
+        said = [
+            f"the account lacks {right} on {topic} of lab; {GRANT} {right} --topic {topic}"
+            for right in ("Alter", "AlterConfigs")
+        ]
+        wait_for(lambda: refuse_apply(planner, topic) == said)
+
+    def test_no_right_is_demanded_that_another_one_brings(
+        self, planner: Grants, topic: str
+    ) -> None:
+        planner.give({"topic": {"CREATE", "ALTER"}, "cluster": {"DESCRIBE"}})
+        right = "AlterConfigs"
+        said = [f"the account lacks {right} on {topic} of lab; {GRANT} {right} --topic {topic}"]
+        wait_for(lambda: refuse_apply(planner, topic) == said)
 
     def test_the_right_to_create_is_asked_for_what_is_missing(
         self, planner: Grants, topic: str
@@ -289,7 +332,7 @@ class TestDeletion:
         self, planner: Grants, topic: str
     ) -> None:
         planner.give({"topic": set(), "cluster": {"DESCRIBE"}})
-        with pytest.raises(ClusterError, match=f"lacks Describe on {topic} of lab"):
+        with pytest.raises(ClusterError, match=f"lacks Delete on {topic} of lab"):
             KafkaReader(planner.connect()).check_rights([], for_apply=True, deleted=[topic])
 
     def test_a_group_that_is_hidden_is_no_missing_group(
