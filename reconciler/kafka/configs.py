@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
 
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.errors import DENIED, error_of, leaves_open
+from reconciler.kafka.errors import DENIED, error_of, may_ask_again
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -131,7 +131,7 @@ def _take_batch(
                 found.denied.add(resource.name)
             elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 again.append(resource.name)
-            elif leaves_open(error):
+            elif may_ask_again(error):
                 again.append(resource.name)
                 lost.append(exception)
             else:

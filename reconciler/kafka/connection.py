@@ -14,7 +14,7 @@ from reconciler.kafka.diagnosis import explain, read_trouble
 from reconciler.kafka.errors import (
     error_of,
     keep_interrupts,
-    leaves_open,
+    may_ask_again,
     name_error,
     refuse_request,
 )
@@ -115,7 +115,7 @@ class Connection:
                 try:
                     return question(client)
                 except KafkaException as error:
-                    if not leaves_open(error_of(error)):
+                    if not may_ask_again(error_of(error)):
                         raise refuse_request(error_of(error), what) from error
                     lost = error
                     self.forget(client)

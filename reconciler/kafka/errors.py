@@ -44,6 +44,7 @@ _PASSING = _UNDECIDED | {
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REPLICA_NOT_AVAILABLE,
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
@@ -92,6 +93,11 @@ def may_pass(error: KafkaError) -> bool:
     The client's own time-outs are none: it has asked again by then.
     """
     return error.code() in _PASSING
+
+
+def may_ask_again(error: KafkaError) -> bool:
+    """Say whether a question that changes nothing may get an answer when it is asked again."""
+    return leaves_open(error) or may_pass(error)
 
 
 def read_answer(exception: BaseException | None) -> Answer:

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from kafka.net.sasl.oauth import SaslMechanismOAuth
 from lab import HERE
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from confluent_kafka.admin import AdminClient
     from security import Secured
 
 pytestmark = pytest.mark.cluster
@@ -193,12 +195,13 @@ class TestSecondClient:
         )
 
     def test_extensions_go_along_with_the_token(self, secured: Secured) -> None:
-        entry = ClusterEntry("lab", HERE, client=oidc_by_https(secured))
+        extensions = {"sasl.oauthbearer.extensions": "organizationId=sales,teamName=orders"}
+        entry = ClusterEntry("lab", HERE, client={**oidc(secured), **extensions})
         settings = connect(entry, environment=ENVIRONMENT).settings
         sent = SaslMechanismOAuth(**translate_settings(settings, ())).auth_bytes()
-        token, *extensions = sent.removeprefix(b"n,,\x01auth=Bearer ").split(b"\x01")
+        token, *others = sent.removeprefix(b"n,,\x01auth=Bearer ").split(b"\x01")
         assert token.count(b".") == 2
-        assert extensions == [b"organizationId=sales", b"teamName=orders", b"", b""]
+        assert others == [b"organizationId=sales", b"teamName=orders", b"", b""]
 
     def lose(self, client: Mapping[str, str]) -> str:
         """Return why the lock cannot be had."""
@@ -398,6 +401,26 @@ class TestWaysToFail:
             read_with({"bootstrap.servers": servers})
         rules = [finding.rule for finding in refused.value.findings]
         assert rules == ["connect-host-unknown", "connect-tls-missing"]
+
+
+class TestAskingAgain:
+    @pytest.mark.parametrize(
+        "code", [KafkaError.FENCED_LEADER_EPOCH, KafkaError.KAFKA_STORAGE_ERROR]
+    )
+    def test_an_answer_that_passes_is_asked_for_again(self, secured: Secured, code: int) -> None:
+        """As where a leader moves while a question is under way; the broker is asked for real."""
+        asked = []
+
+        def question(client: AdminClient) -> str:
+            asked.append(client)
+            if len(asked) == 1:
+                raise KafkaException(KafkaError(code))
+            return str(client.describe_cluster(request_timeout=10).result().cluster_id)
+
+        servers = secured.address("PLAINTEXT")
+        with connect(ClusterEntry("lab", HERE), bootstrap_servers=servers) as connection:
+            assert connection.ask(question, "asking") == secured.cluster.cluster_id
+        assert len(asked) == 2
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from reconciler.kafka.errors import leaves_open, name_error, read_answer
+from reconciler.kafka.errors import leaves_open, may_ask_again, may_pass, name_error, read_answer
 from reconciler.model import Answer, AnswerKind
 
 LOST = [
@@ -18,6 +18,19 @@ LOST = [
     KafkaError.NOT_CONTROLLER,
     KafkaError.NETWORK_EXCEPTION,
     KafkaError.BROKER_NOT_AVAILABLE,
+]
+PASSING = [
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
 ]
 REFUSED = [
     KafkaError.TOPIC_ALREADY_EXISTS,
@@ -46,6 +59,18 @@ def test_what_a_quota_holds_back_is_not_done_and_may_be_sent_again() -> None:
 def test_what_the_broker_decided_is_refused(code: int) -> None:
     assert not leaves_open(KafkaError(code))
     assert read_answer(KafkaException(KafkaError(code))).kind is AnswerKind.REFUSED
+
+
+@pytest.mark.parametrize("code", PASSING)
+def test_what_passes_while_leaders_move_is_asked_again(code: int) -> None:
+    error = KafkaError(code)
+    assert may_pass(error)
+    assert may_ask_again(error)
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_what_the_broker_decided_is_not_asked_again(code: int) -> None:
+    assert not may_ask_again(KafkaError(code))
 
 
 def test_no_error_is_acceptance() -> None:
