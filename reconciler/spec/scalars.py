@@ -51,6 +51,11 @@ _FLAGS_OTHERWISE = {
     **dict.fromkeys(("yes", "y", "on", "1", "t", "enabled", "enable"), "true"),
     **dict.fromkeys(("no", "n", "off", "0", "f", "disabled", "disable"), "false"),
 }
+RECORD_FORMAT = "message.format.version"
+"""Its values are versions, and the choices that a broker lists are not all that it takes."""
+_UNRELEASED = "4.0"
+"""Kafka 3.9, the last line with that config, lists versions of 4.0, which was not out yet."""
+
 _CHOICES_OTHERWISE = {"none": "uncompressed", "zstandard": "zstd", "gz": "gzip"}
 
 
@@ -186,9 +191,22 @@ def _spell_flag(key: ConfigKey, text: str) -> str:
 
 
 def _spell_choice(key: ConfigKey, text: str) -> str:
-    if text in key.choices:
+    if text in key.choices or (key.name == RECORD_FORMAT and _names_release(key, text)):
         return text
     raise _refuse_choice(key, (text,))
+
+
+def _names_release(key: ConfigKey, text: str) -> bool:
+    """Tell whether brokers read a text as one of the versions that `choices` lists.
+
+    They list 2.8-IV1 only, and take 2.8 and 2.8.1 as well, for a release that is out. Source:
+    fromVersionString of MetadataVersion, which drops what follows the release.
+    """
+    most = 3 if text.startswith("0.") else 2
+    segments = text.rstrip(".").split(".")
+    name = text if len(segments) <= most else ".".join(segments[:most])
+    releases = {choice.partition("-")[0] for choice in key.choices} - {_UNRELEASED}
+    return name in key.choices or name in releases
 
 
 def _spell_list(key: ConfigKey, text: str) -> str:

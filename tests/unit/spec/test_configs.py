@@ -283,6 +283,10 @@ def test_a_value_longer_than_the_wire_carries_is_refused() -> None:
             "remote.copy.lag.ms is known from Kafka 4.4 on, and not to 4.3",
         ),
         ("3.9", "message.format.version", "3.0-IV1", "3.0-IV1"),
+        ("3.9", "message.format.version", "0.10", "use one from 0.8.0 to 4.0-IV1"),
+        ("3.9", "message.format.version", "3.0.", "use one from 0.8.0 to 4.0-IV1"),
+        ("3.9", "message.format.version", "4.0", "use one from 0.8.0 to 4.0-IV1"),
+        ("3.9", "message.format.version", "2.9", "use one from 0.8.0 to 4.0-IV1"),
         ("3.9", "message.format.version", "9", "use one from 0.8.0 to 4.0-IV1"),
     ],
 )
@@ -291,6 +295,11 @@ def test_each_version_has_its_own_configs(
 ) -> None:
     result = catalogue(version).normalise(key, value, HERE)
     assert result == expected or expected in str(result[0])
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.0", "3.9", "3.9.2", "0.10.2", "0.10.2.1"])
+def test_a_record_format_may_be_the_release_it_came_with(release: str) -> None:
+    assert catalogue("3.9").normalise("message.format.version", release, HERE) == release
 
 
 @pytest.mark.parametrize(
