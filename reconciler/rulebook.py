@@ -67,6 +67,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("cluster-id-form", "A cluster id is text as the cluster itself tells it."),
     Rule("kafka-version-form", "A Kafka version is quoted text, so that 4.10 is not 4.1."),
     Rule("kafka-version-newer", "A newer Kafka is checked by the newest catalogue there is."),
+    Rule("kafka-version-older", "An older Kafka is checked by the oldest catalogue there is."),
     Rule("client-property-unknown", "Client properties carry the names that librdkafka knows."),
     Rule("client-property-runs", "No client property of an estate loads or runs anything."),
     Rule("secret-misplaced", "Secrets stay in what the client authenticates with."),

@@ -48,11 +48,15 @@ _UNMANAGED = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The topic configs of one release line. `note` says so where another one was asked for."""
+    """The topic configs of one release line.
+
+    `note` says so where another one was asked for, and `older`, whether that is an older one.
+    """
 
     line: Line
     keys: Mapping[str, ConfigKey]
     note: str = ""
+    older: bool = False
 
     @property
     def version(self) -> str:
@@ -179,7 +183,7 @@ def catalogue(kafka_version: str | None = None) -> Catalogue:
         note = (
             f"Kafka {spell(wanted)} has no catalogue here: configs are checked as {spell(line)}'s"
         )
-    return Catalogue(line, load_release(line).keys, note)
+    return Catalogue(line, load_release(line).keys, note, wanted < line)
 
 
 def _read_text(key: ConfigKey, value: object) -> str:

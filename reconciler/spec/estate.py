@@ -201,10 +201,9 @@ class _Documents:
             reader = ConfigReader(catalogue(version))
             if reader.catalogue.note and form.kafka_version is not None:
                 where = form.kafka_version.where
+                rule = f"kafka-version-{'older' if reader.catalogue.older else 'newer'}"
                 note = reader.catalogue.note
-                reader.findings.append(
-                    Finding("kafka-version-newer", note, "", where, Severity.NOTE)
-                )
+                reader.findings.append(Finding(rule, note, "", where, Severity.NOTE))
             self._configs[version] = reader
         return self._configs[version]
 
@@ -258,6 +257,11 @@ def _read_clusters(path: Path, documents: _Documents) -> None:
     """Read clusters.yaml into the documents, which are incomplete where it has mistakes."""
     before = len(documents.findings)
     read = _read_file(path, documents.findings)
+    if not read and len(documents.findings) == before:
+        what, way_out = "clusters.yaml is empty", "write version: 1, or take the file out"
+        documents.findings.append(
+            Finding("key-missing", what, way_out, Location(show_path(path), 1))
+        )
     for extra in read[1:]:
         what, way_out = "clusters.yaml holds more than one document", "put everything into one"
         documents.findings.append(Finding("clusters-file", what, way_out, extra.where))

@@ -206,10 +206,13 @@ def test_a_file_that_is_wrong_from_end_to_end_is_not_told_from_end_to_end(
     assert len(refused.value.findings) <= MOST_FINDINGS + 1
 
 
-def test_a_newer_kafka_is_noted(tmp_path: Path) -> None:
-    clusters = 'version: 1\nclusters: {prod: {kafka_version: "99.0"}}'
+@pytest.mark.parametrize(
+    ("version", "rule"), [("99.0", "kafka-version-newer"), ("2.8", "kafka-version-older")]
+)
+def test_a_kafka_without_a_catalogue_is_noted(tmp_path: Path, version: str, rule: str) -> None:
+    clusters = f'version: 1\nclusters: {{prod: {{kafka_version: "{version}"}}}}'
     (note,) = load(tmp_path, "topic: a", clusters).findings
-    assert (note.rule, note.severity) == ("kafka-version-newer", Severity.NOTE)
+    assert (note.rule, note.severity) == (rule, Severity.NOTE)
 
 
 def test_a_cluster_says_how_replicas_are_placed(tmp_path: Path) -> None:
