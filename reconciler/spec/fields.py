@@ -143,6 +143,9 @@ def read_flag(value: Value, name: str) -> bool:
 
 def read_choice(value: Value, name: str, choices: tuple[str, ...]) -> str:
     """Read one of a few words. Errors: FieldError."""
+    if isinstance(value, Text) and value.tag not in {"str", "null"}:
+        what = f"{name} {show(value)} is unknown"  # in quotes it would be as well
+        raise field_error("value-choice", value.where, what, f"write {' or '.join(choices)}")
     text = read_text(value, name)
     if text not in choices:
         way_out = suggest(text, choices) or f"write {' or '.join(choices)}"

@@ -15,7 +15,7 @@ from reconciler.spec.client import read_client
 from reconciler.spec.fields import FieldError, field_error, suggest
 from reconciler.spec.names import NAME_PATTERN, check_length, check_name
 from reconciler.spec.settings import Settings, read_settings
-from reconciler.spec.values import Table, Text, Value, describe, quote
+from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
 from reconciler.units import UnitError, parse_duration
 
 MOST_REPLICAS = 32_767
@@ -100,13 +100,16 @@ def _read_clusters(value: Value) -> tuple[Text, ...]:
 
 
 def _read_risks(value: Value) -> tuple[Text, ...]:
-    risks = fields.read_texts(value, "acknowledge")
-    for risk in risks:
-        if risk not in RISKS:
-            way_out = suggest(risk, RISKS) or f"the risks are {', '.join(RISKS)}"
-            what = f"there is no risk {quote(risk)}"
-            raise field_error("acknowledge-unknown", risk.where, what, way_out)
-    return risks
+    fields.read_each(value if isinstance(value, Sequence) else (), _check_risk)
+    return fields.read_texts(value, "acknowledge")
+
+
+def _check_risk(item: Value) -> None:
+    """Refuse a plain value that is no risk, before it is asked for in quotes."""
+    if isinstance(item, Text) and item.tag != "null" and item.strip() and item not in RISKS:
+        way_out = suggest(item, RISKS) or f"the risks are {', '.join(RISKS)}"
+        what = f"there is no risk {quote(item)}"
+        raise field_error("acknowledge-unknown", item.where, what, way_out)
 
 
 def _read_state(value: Value) -> str:

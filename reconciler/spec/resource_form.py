@@ -39,6 +39,12 @@ SPEC_KEYS: Mapping[str, str] = MappingProxyType(
 )
 """Keys of spec, and what they are called here."""
 
+OURS_ONLY = (
+    *("rack_aware", "gradual", "assignment", "state", "acknowledge"),
+    *("owner", "description", "profile", "clusters", "overrides"),
+)
+"""Keys of our own form that a KafkaTopic has no word for; a test holds them against the model."""
+
 _FLAGS = (*UNMANAGED, DELETED)
 _KINDS = ("KafkaTopic", "KafkaTopicList")
 _GROUPS = ("kafka.strimzi.io", "kafka.jikkou.io")
@@ -144,6 +150,10 @@ def _find_meant(key: str, known: Collection[str]) -> str:
         return "write it below spec:"
     if known is SPEC_KEYS and "." in key:
         return "topic configs stand below config:"
+    if known is SPEC_KEYS and fold(key) == "configmaprefs":
+        return "ConfigMaps are not read: write their configs below configs:"
+    if known in (SPEC_KEYS, _TOPIC_KEYS) and fold(key) in map(fold, OURS_ONLY):
+        return f"to use {key}, write the topic in this estate's own form, which starts with topic:"
     if near := suggest(key, known):
         return near
     if known is _META_KEYS:

@@ -9,6 +9,8 @@ import pytest
 from reconciler.errors import Severity, SpecError
 from reconciler.spec import load_estate
 from reconciler.spec.load import load_text
+from reconciler.spec.resource_form import OURS_ONLY, SPEC_KEYS
+from reconciler.spec.shape import TopicDocument
 from reconciler.spec.values import Sequence, Table
 
 if TYPE_CHECKING:
@@ -222,3 +224,7 @@ def test_no_key_of_any_map_is_dropped(tmp_path: Path, text: str) -> None:
         assert [(f.rule, f.where and f.where.line) for f in refused.value.findings] == [
             ("key-unknown", table.line)
         ]
+
+
+def test_every_key_of_ours_has_a_word_in_a_kafka_topic_or_none() -> None:
+    assert set(OURS_ONLY) == TopicDocument.model_fields.keys() - set(SPEC_KEYS.values())
