@@ -140,10 +140,10 @@ class Catalogue:
         if key in _UNMANAGED:
             what = f"{key} is not managed: it {_UNMANAGED[key]}"
             return Finding("config-not-managed", what, "take it out of the spec", where)
-        if key not in self.keys:
+        if key not in self.keys and not _is_internal(key):
             what, way_out = self._explain_unknown(key)
             return Finding("config-unknown", what, way_out, where)
-        if self.keys[key].internal:
+        if _is_internal(key):
             what = f"{key} is internal to Kafka's own tests: brokers take it and never show it"
             return Finding("config-internal", what, "take it out of the spec", where)
         return None
@@ -167,6 +167,12 @@ class Catalogue:
         plain = key.strip().lower().replace("_", ".").replace("-", ".")
         found = get_close_matches(plain, self.settable, n=1, cutoff=0.7)
         return found[0] if found else None
+
+
+def _is_internal(key: str) -> bool:
+    """Tell whether a config is internal on a line that knows it, so that none is waited for."""
+    known_to = lines_that_know(key)
+    return bool(known_to) and load_release(known_to[-1]).keys[key].internal
 
 
 @cache
