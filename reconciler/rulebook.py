@@ -37,6 +37,7 @@ _FILES: tuple[Rule, ...] = (
     Rule("yaml-merge-key", "Merge keys are no part of YAML 1.2; profiles hold what is shared."),
     Rule("yaml-duplicate-key", "A key stands once in a map, so no value is dropped silently."),
     Rule("yaml-tag", "Values carry no YAML tags of their own."),
+    Rule("document-start", "Each topic of a file is a document of its own, after a line of '---'."),
     Rule("document-form", "A document is a map of the keys that its kind has."),
     Rule("document-kind", "Of other tools, the KafkaTopics of Strimzi and Jikkou are read."),
     Rule("key-unknown", "A key that nobody reads is a mistake, not a comment."),

@@ -17,11 +17,13 @@ from yaml._yaml import CParser
 from yamlcore import CCoreLoader
 
 from reconciler.errors import Finding, Location
-from reconciler.spec.syntax import explain_syntax_error
+from reconciler.spec.syntax import explain_repeated, explain_syntax_error, find_cut
 from reconciler.spec.values import Sequence, Table, Text, Value, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from reconciler.spec.syntax import Repeated
 
 FILE_BYTES = 5_000_000
 DEPTH = 40
@@ -235,7 +237,8 @@ class _Reading:
         table = Table()
         where = self.place(event.start_mark)
         table.file, table.line, table.column = where.file, where.line, where.column
-        repeated: list[tuple[Text, Location]] = []
+        flow = event.flow_style
+        repeated: list[Repeated] = []
         next_event = self._events.get_event
         while type(event := next_event()) is not yaml.MappingEndEvent:
             key = self._compose(event, depth + 1)
@@ -251,20 +254,15 @@ class _Reading:
                     "put what topics share into a profile of clusters.yaml",
                     key.where,
                 )
+            elif flow and (cut := find_cut(table, self.text, event.end_mark.index, value)):
+                self._report("yaml-syntax", *cut, self.place(start))
             elif key in table:
-                repeated.append((key, self.place(start)))
+                repeated.append((key, value, self.place(start)))
             else:
                 table[key] = value
         if repeated:
-            self._report_repeated(table, repeated)
+            self.findings.extend(explain_repeated(table, repeated, top=depth == 0))
         return table
-
-    def _report_repeated(self, table: Table, repeated: list[tuple[Text, Location]]) -> None:
-        first = {str(key): key.line for key, _ in table.entries()}
-        for key, where in repeated:
-            what = f"the key {quote(key)} stands here for the second time"
-            way_out = f"keep one of the two; the first is in line {first[key]}"
-            self._report("yaml-duplicate-key", what, way_out, where)
 
     def _compose_sequence(self, event: Any, depth: int) -> Sequence:
         sequence = Sequence()

@@ -1,16 +1,29 @@
-"""What libyaml says of broken YAML, in words that name the usual cause and the way out."""
+"""What is wrong with YAML, in words that name the usual cause and the way out.
+
+libyaml refuses some of it. The rest is YAML, but not what anybody means: keys that are repeated,
+and values that a comma cuts.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import Finding, Location
-from reconciler.spec.values import quote
+from reconciler.spec.values import Text, Value, quote, show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import yaml
+
+    from reconciler.spec.values import Table
+
+    Repeated = tuple[Text, Value, Location]
+    """A key that is in its map already, the value that it has here, and its place."""
+
+_RESOURCE_KEYS = {"apiVersion", "kind", "metadata", "spec"}
+_NO_COLON = re.compile(r"\s*[,}]")
 
 # What libyaml calls a problem, what it means to the author, and the way out.
 _PROBLEMS = (
@@ -108,3 +121,47 @@ def explain_syntax_error(
 def _starts_line(text: str, index: int) -> bool:
     """Tell whether only blanks stand before a place in its line."""
     return not text[text.rfind("\n", 0, index) + 1 : index].strip()
+
+
+def explain_repeated(table: Table, repeated: Sequence[Repeated], *, top: bool) -> list[Finding]:
+    """Explain the keys of a map that are written again: as keys, or as a document of their own.
+
+    `top`: the map is an entire document, in which another one may start without its '---'.
+    """
+    start = _find_start(table, repeated) if top else None
+    first = {str(key): key.line for key, _ in table.entries()}
+    findings: list[Finding] = []
+    for key, _, where in repeated:
+        if key == start:
+            what = "another topic starts here without '---' above it"
+            way_out = f"write --- on a line of its own above {show(key)}"
+            findings.append(Finding("document-start", what, way_out, where))
+        elif not findings or findings[-1].rule != "document-start":
+            what = f"the key {quote(key)} stands here for the second time"
+            way_out = f"keep one of the two; the first is in line {first[key]}"
+            findings.append(Finding("yaml-duplicate-key", what, way_out, where))
+    return findings
+
+
+def _find_start(table: Table, repeated: Sequence[Repeated]) -> str | None:
+    """Return the repeated key that starts another document, if any does."""
+    if any(key == "topic" and value != table[key] for key, value, _ in repeated):
+        return "topic"
+    resource = [str(key) for key, _, _ in repeated if key in _RESOURCE_KEYS]
+    return resource[0] if len(set(resource)) > 1 else None
+
+
+def find_cut(table: Table, text: str, end: int, value: Value) -> tuple[str, str] | None:
+    """Return what is wrong with a key in braces, and the way out, where a comma cut a value.
+
+    In: the keys above it, and where in `text` the key ends. Shows neither the key nor the value
+    that was cut: both may be parts of a secret.
+    """
+    before = next(reversed(table), "")
+    cut = table.get(before)
+    plain = isinstance(cut, Text) and not cut.quoted and cut.tag != "null"
+    missing = isinstance(value, Text) and value.is_missing
+    if not plain or not missing or not _NO_COLON.match(text, end):
+        return None
+    what = f"in braces, a comma ends the value of {quote(before)}: what follows has no value"
+    return what, "put the entire value in quotes, or write a key and its value after the comma"
