@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
+from reconciler.spec.client_values import check_value
 from reconciler.spec.fields import FieldError, field_error, require_value, suggest
 from reconciler.spec.secrets import MalformedReferenceError, SecretRef, parse_references
 from reconciler.spec.values import Table, Text, Value, describe, quote
@@ -247,7 +248,8 @@ def _check_property(key: Text, value: Value) -> list[Finding]:
         what = f"{key} takes no reference: its value is shown in messages or sent unprotected"
         way_out = "write the value itself; secrets belong into sasl.password and the like"
         return [Finding("secret-misplaced", what, way_out, value.where)]
-    return [*_check_word(key, value), *_check_address(key, value), *_check_debug(key, value)]
+    found = [*_check_word(key, value), *_check_address(key, value), *_check_debug(key, value)]
+    return found or check_value(key, value)
 
 
 def _check_word(key: Text, value: Text) -> Iterator[Finding]:

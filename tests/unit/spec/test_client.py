@@ -7,6 +7,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from reconciler.spec.client import PROPERTIES, REFERENCES, RUNS, SECRETS, read_client
+from reconciler.spec.client_values import CHOICES, CONTEXTS, FLAGS, MECHANISMS, RANGES
 from reconciler.spec.fields import FieldError
 from reconciler.spec.load import load_text
 
@@ -107,3 +108,72 @@ def test_an_address_holds_no_user(address: str) -> None:
 
 def test_a_property_of_the_java_client_is_translated() -> None:
     assert "write ssl.ca.location, a PEM file" in explain("ssl.truststore.location: /ca.jks")
+
+
+def takes(name: str, value: str) -> bool:
+    """Ask librdkafka for a value; the other property keeps it from making a client."""
+    try:
+        AdminClient({name: value, "no.such.property": ""})
+    except KafkaException as error:
+        return '"no.such.property"' in str(error)
+    except ValueError:  # of the Python around it: the value wants another property
+        return True
+    raise AssertionError("a client was made")
+
+
+@pytest.mark.parametrize("name", sorted(RANGES))
+def test_the_range_of_a_number_is_librdkafkas(name: str) -> None:
+    least, most = RANGES[name]
+    for number in (least - 1, least, most, most + 1):
+        assert takes(name, str(number)) == (least <= number <= most)
+    assert read(f"{name}: {most}") == {name: str(most)}
+    assert f"write a whole number from {least} to {most}" in explain(f"{name}: {most + 1}")
+
+
+@pytest.mark.parametrize("name", sorted(CHOICES))
+def test_a_word_is_one_of_librdkafkas(name: str) -> None:
+    for word in (*CHOICES[name], CHOICES[name][0].upper()):
+        assert takes(name, word)
+        assert read(f"{name}: {word}") == {name: word}
+    assert not takes(name, "nonsense")
+    assert "[client-property-value]" in explain(f"{name}: nonsense")
+
+
+@pytest.mark.parametrize("name", sorted(FLAGS))
+def test_a_flag_is_one_of_librdkafkas(name: str) -> None:
+    for word in ("true", "False", "1", "0"):
+        assert takes(name, word)
+        assert read(f"{name}: {word}") == {name: word}
+    assert not takes(name, "yes")
+    assert "write true or false" in explain(f"{name}: yes")
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_context_of_debug_is_one_of_librdkafkas(context: str) -> None:
+    assert takes("debug", f"broker,{context}")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_mechanism_is_read(mechanism: str) -> None:
+    assert read(f"sasl.mechanism: {mechanism}") == {"sasl.mechanism": mechanism}
+
+
+def test_no_property_with_a_reference_has_its_value_checked() -> None:
+    assert not REFERENCES & (FLAGS | RANGES.keys() | CHOICES.keys())
+
+
+@pytest.mark.parametrize(
+    ("text", "way_out"),
+    [
+        ("security.protocol: SASL_TLS", "write PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"),
+        ("socket.timeout.ms: soon", "write a whole number from 10 to 300000"),
+        ("socket.timeout.ms: 10s", "write a whole number from 10 to 300000"),
+        ("sasl.mechanism: SCRAM-SHA512", "did you mean SCRAM-SHA-512?"),
+        ("sasl.mechanisms: plain", "did you mean PLAIN?"),
+        ("debug: brokr", "the contexts are generic, broker, topic"),
+    ],
+)
+def test_what_the_client_does_not_take_is_refused(text: str, way_out: str) -> None:
+    said = explain(text)
+    assert "which the client does not take" in said
+    assert way_out in said

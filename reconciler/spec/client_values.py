@@ -1,0 +1,176 @@
+"""The values that client properties take, as librdkafka documents them; a test asks it for each.
+
+Stricter where librdkafka takes what nobody means: it reads 10s as 10 milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding
+from reconciler.spec.fields import suggest
+from reconciler.spec.values import Text, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FLAGS = frozenset(
+    {
+        "allow.auto.create.topics",
+        "api.version.request",
+        "enable.metrics.push",
+        "enable.sasl.oauthbearer.unsecure.jwt",
+        "enable.ssl.certificate.verification",
+        "log.connection.close",
+        "log.thread.name",
+        "sasl.oauthbearer.assertion.claim.jti.include",
+        "socket.keepalive.enable",
+        "socket.nagle.disable",
+        "topic.metadata.refresh.sparse",
+    }
+)
+
+RANGES: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {
+        "api.version.fallback.ms": (0, 604_800_000),
+        "api.version.request.timeout.ms": (1, 300_000),
+        "broker.address.ttl": (0, 86_400_000),
+        "connections.max.idle.ms": (0, 2_147_483_647),
+        "log_level": (0, 7),
+        "max.in.flight": (1, 1_000_000),
+        "max.in.flight.requests.per.connection": (1, 1_000_000),
+        "message.copy.max.bytes": (0, 1_000_000_000),
+        "message.max.bytes": (1_000, 1_000_000_000),
+        "metadata.max.age.ms": (1, 86_400_000),
+        "metadata.recovery.rebootstrap.trigger.ms": (0, 2_147_483_647),
+        "receive.message.max.bytes": (1_000, 2_147_483_647),
+        "reconnect.backoff.max.ms": (0, 3_600_000),
+        "reconnect.backoff.ms": (0, 3_600_000),
+        "retry.backoff.max.ms": (1, 300_000),
+        "retry.backoff.ms": (1, 300_000),
+        "sasl.kerberos.min.time.before.relogin": (0, 86_400_000),
+        "sasl.oauthbearer.assertion.claim.exp.seconds": (1, 2_147_483_647),
+        "sasl.oauthbearer.assertion.claim.nbf.seconds": (0, 2_147_483_647),
+        "socket.connection.setup.timeout.ms": (1_000, 2_147_483_647),
+        "socket.max.fails": (0, 1_000_000),
+        "socket.receive.buffer.bytes": (0, 100_000_000),
+        "socket.send.buffer.bytes": (0, 100_000_000),
+        "socket.timeout.ms": (10, 300_000),
+        "statistics.interval.ms": (0, 86_400_000),
+        "topic.metadata.propagation.max.ms": (0, 3_600_000),
+        "topic.metadata.refresh.fast.interval.ms": (1, 60_000),
+        "topic.metadata.refresh.interval.ms": (-1, 3_600_000),
+    }
+)
+"""The least and the most of each number. Units: as in the name."""
+
+CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "broker.address.family": (
+            "any",
+            "v4",
+            "v6",
+        ),
+        "client.dns.lookup": (
+            "use_all_dns_ips",
+            "resolve_canonical_bootstrap_servers_only",
+        ),
+        "metadata.recovery.strategy": (
+            "none",
+            "rebootstrap",
+        ),
+        "sasl.oauthbearer.assertion.algorithm": (
+            "RS256",
+            "ES256",
+        ),
+        "sasl.oauthbearer.grant.type": (
+            "client_credentials",
+            "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        ),
+        "sasl.oauthbearer.metadata.authentication.type": (
+            "none",
+            "azure_imds",
+            "aws_iam",
+        ),
+        "sasl.oauthbearer.method": (
+            "default",
+            "oidc",
+        ),
+        "security.protocol": (
+            "plaintext",
+            "ssl",
+            "sasl_plaintext",
+            "sasl_ssl",
+        ),
+        "ssl.endpoint.identification.algorithm": (
+            "none",
+            "https",
+        ),
+    }
+)
+"""Words of which one is written, in capitals or not."""
+
+MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+CONTEXTS = (
+    "generic",
+    "broker",
+    "topic",
+    "metadata",
+    "feature",
+    "queue",
+    "msg",
+    "protocol",
+    "cgrp",
+    "security",
+    "fetch",
+    "interceptor",
+    "plugin",
+    "consumer",
+    "admin",
+    "eos",
+    "mock",
+    "assignor",
+    "conf",
+    "telemetry",
+    "all",
+)
+"""What `debug` takes, several with commas."""
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_FLAG_WORDS = {"true", "false", "t", "f", "1", "0"}
+
+
+def check_value(key: Text, value: Text) -> list[Finding]:
+    """Say what is wrong with the value of a property; nothing where librdkafka takes it."""
+    if key in RANGES:
+        least, most = RANGES[key]
+        right = bool(_WHOLE.fullmatch(value)) and least <= int(value) <= most
+        way_out = f"write a whole number from {least} to {most}"
+    elif key in FLAGS:
+        right, way_out = value.lower() in _FLAG_WORDS, "write true or false"
+    else:
+        right, way_out = _check_word(key, value)
+    if right:
+        return []
+    what = f"{key} is {describe(value)}, which the client does not take"
+    return [Finding("client-property-value", what, way_out, value.where)]
+
+
+def _check_word(key: Text, value: Text) -> tuple[bool, str]:
+    """Tell whether a value is one of the words that a property takes, and what those are."""
+    if key == "debug":
+        wrong = [part for part in value.split(",") if part.lstrip() not in CONTEXTS]
+        return not wrong, f"the contexts are {', '.join(CONTEXTS)}"
+    if key in ("sasl.mechanism", "sasl.mechanisms"):
+        return value in MECHANISMS, suggest(value, MECHANISMS) or _list(MECHANISMS)
+    choices = CHOICES.get(key)
+    if choices is None:
+        return True, ""
+    shown = [word.upper() for word in choices] if key == "security.protocol" else choices
+    return value.lower() in map(str.lower, choices), _list(shown)
+
+
+def _list(words: Sequence[str]) -> str:
+    return f"write {', '.join(words[:-1])} or {words[-1]}"
