@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Location
     from reconciler.spec.catalogue import ConfigKey, Line
+    from reconciler.spec.together import Clash
 
 MAX_VALUE_BYTES = 32_767
 """A longer value reaches the broker as null, or cuts the connection."""
@@ -91,8 +92,15 @@ class Catalogue:
 
         `where` tells where a key was written. Keys that are absent count with their defaults.
         """
+        return [
+            Finding(clash.rule, clash.what, clash.way_out, where(clash.keys[0]))
+            for clash in self.find_clashes(config)
+        ]
+
+    def find_clashes(self, config: Mapping[str, str]) -> list[Clash]:
+        """List the keys of a whole config that contradict each other."""
         whole = {name: key.default or "" for name, key in self.keys.items()} | dict(config)
-        return [*check_lags(whole, where), *check_tiered(whole, self.line, where)]
+        return [*check_lags(whole), *check_tiered(whole, self.line)]
 
     def default(self, key: str) -> str | None:
         """Return what brokers use where neither topic nor broker sets a key; None if unknown."""

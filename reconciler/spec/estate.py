@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from reconciler.model import TopicSpec
 
+MOST_NAMED = 3
+"""As many clusters of one Kafka version are named."""
+
 MOST_FINDINGS = 200
 """As many mistakes of one file's form are shown."""
 
@@ -94,12 +97,20 @@ def load_estate(path: Path) -> Estate:
 
 
 def _check_clusters(documents: _Documents) -> Iterator[Finding]:
-    """Check each cluster, and tell what is wrong on several of them once."""
+    """Check each cluster, and tell what is wrong on several of them once.
+
+    So is what is wrong with an inherited value: the finding names the first topic that has it.
+    """
     told: set[tuple[Location | None, str, str]] = set()
     for cluster in documents.list_checked():
-        findings = documents.resolve(cluster)[1]
-        yield from (finding for finding in findings if _gist(finding) not in told)
-        told.update(map(_gist, findings))
+        fresh: set[tuple[Location | None, str, str]] = set()
+        for finding in documents.resolve(cluster)[1]:
+            gist = _gist(finding)
+            inherited = finding.where is not None and finding.where.file == documents.clusters_file
+            if gist not in told and not (inherited and gist in fresh):
+                yield finding
+            fresh.add(gist)
+        told |= fresh
     yield from documents.check_unused_configs()
 
 
@@ -167,7 +178,7 @@ class _Documents:
                 spec = resolve_topic(topic, layers, cluster, configs)
                 specs.append(spec)
                 if not topic.partial:
-                    findings += [*check_spec(spec, cluster), *configs.check_together(spec)]
+                    findings += [*check_spec(spec, cluster), *configs.check_together(spec, cluster)]
                     findings += governor.check(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += [*configs.findings, *check_cluster_topics(specs, form.ignore, cluster)]
@@ -198,7 +209,7 @@ class _Documents:
         """Return the reader of a cluster's Kafka version, with a note where it is approximate."""
         version = None if form.kafka_version is None else str(form.kafka_version)
         if version not in self._configs:
-            reader = ConfigReader(catalogue(version))
+            reader = ConfigReader(catalogue(version), self._list_running(version))
             if reader.catalogue.note and form.kafka_version is not None:
                 where = form.kafka_version.where
                 rule = f"kafka-version-{'older' if reader.catalogue.older else 'newer'}"
@@ -206,6 +217,13 @@ class _Documents:
                 reader.findings.append(Finding(rule, note, "", where, Severity.NOTE))
             self._configs[version] = reader
         return self._configs[version]
+
+    def _list_running(self, version: str | None) -> list[str]:
+        """Name the first clusters of a Kafka version, as clusters.yaml spells it."""
+        forms = sorted(self.clusters.clusters.items())
+        names = [name for name, form in forms if form.kafka_version == version]
+        more = len(names) - MOST_NAMED
+        return [*names[:MOST_NAMED], f"{more:,} more clusters"] if more > 0 else names or [SANDBOX]
 
     def _list_inherited(self, cluster: str, form: ClusterForm) -> list[Written]:
         """List the layers below a cluster's topics, the farthest first."""

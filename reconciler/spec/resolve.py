@@ -6,21 +6,26 @@ value remembers where it was written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.errors import Finding
 from reconciler.model import TopicSpec
 from reconciler.spec.assignment import list_row_places
+from reconciler.spec.catalogue import LINES, spell
+from reconciler.spec.configs import catalogue as choose_catalogue
+from reconciler.spec.values import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from reconciler.errors import Finding, Location
+    from reconciler.errors import Location
     from reconciler.model import Assignment
     from reconciler.spec.configs import Catalogue
     from reconciler.spec.settings import Settings
     from reconciler.spec.shape import Layer, TopicDocument
+    from reconciler.spec.together import Clash
     from reconciler.spec.values import Table, Text, Value
 
 _COUNTS = ("partitions", "replication_factor")
@@ -79,10 +84,14 @@ def pair_topic(document: TopicDocument, table: Table, *, partial: bool = False) 
 
 
 class ConfigReader:
-    """Normalises the configs of layers for one Kafka version: each layer and each value once."""
+    """Normalises the configs of layers for one Kafka version: each layer and each value once.
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    In: the names of the clusters of that version, for findings that other versions do not have.
+    """
+
+    def __init__(self, catalogue: Catalogue, clusters: Collection[str] = ()) -> None:
         self.catalogue = catalogue
+        self._clusters = clusters
         self.findings: list[Finding] = []
         self._layers: dict[int, tuple[Settings, dict[str, tuple[str | None, Location]]]] = {}
         self._sound: set[frozenset[tuple[str, str]]] = set()
@@ -96,17 +105,40 @@ class ConfigReader:
             self._layers[id(settings)] = known
         return known[1]
 
-    def check_together(self, spec: TopicSpec) -> list[Finding]:
+    def check_together(self, spec: TopicSpec, cluster: str) -> list[Finding]:
         """Check a resolved config as a whole; configs that are equal are checked once."""
         config = frozenset(spec.config.items())
         if spec.absent or config in self._sound:
             return []
-        findings = self.catalogue.check_together(
-            spec.config, lambda key: spec.where(f"config.{key}")
-        )
-        if not findings:
+        clashes = self.catalogue.find_clashes(spec.config)
+        if not clashes:
             self._sound.add(config)
-        return findings
+        return [self._blame(clash, spec, cluster) for clash in clashes]
+
+    def _blame(self, clash: Clash, spec: TopicSpec, cluster: str) -> Finding:
+        """Say who contradicts whom, at what the topic wrote itself where it wrote any of it."""
+        places = {key: spec.fields.get(f"config.{key}") for key in clash.keys}
+        written = [place for place in places.values() if place]
+        own = [place for place in written if place.file == spec.location.file]
+        where = (own or written or [spec.location])[0]
+        version = f"Kafka {self.catalogue.version}"
+        others = [
+            f"{key} is {f'at {place}' if place else f'the default of {version}'}"
+            for key, place in places.items()
+            if place not in (where, *own)
+        ]
+        shown = f" ({', '.join(others)})" if others else ""
+        what = f"the topic {quote(spec.name)} on {cluster}, {version}: {clash.what}{shown}"
+        return Finding(clash.rule, what, clash.way_out, where)
+
+    def _name_version(self, key: str, value: object, findings: list[Finding]) -> Iterator[Finding]:
+        """Name version and clusters in what is wrong with a value that another version takes."""
+        lines = (choose_catalogue(spell(line)) for line in LINES)
+        if any(isinstance(line.normalise(key, value, None), str) for line in lines):
+            names = "".join(f"{name}, " for name in self._clusters)
+            version = f" (checked for {names}Kafka {self.catalogue.version})"
+            findings = [replace(finding, what=finding.what + version) for finding in findings]
+        yield from findings
 
     def _normalise(self, settings: Settings) -> Iterator[tuple[str, tuple[str | None, Location]]]:
         for item in settings.items:
@@ -118,7 +150,7 @@ class ConfigReader:
                 value = item.value if isinstance(item.value, str) else list(item.value)
                 answer = self.catalogue.normalise(item.key, value, item.where)
                 if not isinstance(answer, str):
-                    self.findings.extend(answer)
+                    self.findings.extend(self._name_version(item.key, value, answer))
                     continue
                 normal = self._values[item.key, item.value] = answer
             yield item.key, (normal, item.where)

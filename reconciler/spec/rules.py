@@ -116,14 +116,17 @@ def _check_min_insync(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
         return
     places = [spec.where(f"config.{_MIN_INSYNC}"), spec.where("replication_factor")]
     own = [place for place in places if place.file == spec.location.file]
-    topic = f" of {quote(spec.name)}" if own else ""
+    where = (own or places)[0]
+    named = zip((_MIN_INSYNC, "replication_factor"), places, strict=True)
+    away = [(name, place) for name, place in named if place not in (where, *own)]
+    other = "".join(f" ({name} is at {place})" for name, place in away)
     what = (
-        f"{_MIN_INSYNC} {least} exceeds replication_factor {factor}{topic} on {cluster}: "
-        f"acks=all then guarantees {count(factor, 'replica')}, not {least}, and every such "
-        "write fails while replication grows"
+        f"{_MIN_INSYNC} {least} exceeds replication_factor {factor} of {quote(spec.name)} on "
+        f"{cluster}{other}: acks=all then guarantees {count(factor, 'replica')}, not {least}, "
+        "and every such write fails while replication grows"
     )
     way_out = f"use at most {factor}, or more replicas for a new topic"
-    yield Finding("min-insync-le-replication", what, way_out, (own or places)[0])
+    yield Finding("min-insync-le-replication", what, way_out, where)
 
 
 def check_cluster_topics(
