@@ -218,7 +218,8 @@ class _Opening:
         if told := [trouble.text for trouble in self.troubles if not trouble.tells_nothing]:
             what += f" ({told[-1]})"
         way_out = "check the address, firewalls between here and there, and the brokers"
-        return ClusterError([Finding("connect-timeout", what, way_out, self.entry.location)])
+        where = None if self.settings.overridden else self.entry.location
+        return ClusterError([Finding("connect-timeout", what, way_out, where)])
 
     def _check_id(self, cluster_id: str | None) -> None:
         expected = self.entry.cluster_id

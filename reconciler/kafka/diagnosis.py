@@ -114,7 +114,10 @@ class _Explanation:
         if listener.reach is Reach.BROKER:
             return self._mismatch(server, listener)
         rule, what, way_out = _REACHES[listener.reach]
-        return self._finding(rule, f"{server} {what}", _ADVERTISED if advertised else way_out)
+        where: Location | None = self.where
+        if self.settings.overridden:
+            where, way_out = None, way_out.replace("bootstrap.servers", "--bootstrap-servers")
+        return Finding(rule, f"{server} {what}", _ADVERTISED if advertised else way_out, where)
 
     def _mismatch(self, server: str, listener: Listener) -> Finding | None:
         protocol = self.settings.protocol

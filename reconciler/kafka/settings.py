@@ -32,10 +32,14 @@ def _ignore(_: KafkaError) -> None:
 
 
 class Settings:
-    """Client properties with their secrets. Printing it shows names only."""
+    """Client properties with their secrets. Printing it shows names only.
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    `overridden`: the servers are not those of clusters.yaml, which is not blamed for them.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, overridden: bool = False) -> None:
         self._properties = dict(properties)
+        self.overridden = overridden
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(sorted(self._properties))})"
@@ -68,7 +72,7 @@ class Settings:
     def start_at(self, servers: str) -> Settings:
         """Return the same settings for a client that starts at other brokers."""
         kept = {name: value for name, value in self._properties.items() if name not in _SERVERS}
-        return Settings({**kept, "bootstrap.servers": servers})
+        return Settings({**kept, "bootstrap.servers": servers}, overridden=self.overridden)
 
     def build_client(self, observe: Callable[[KafkaError], None] = _ignore) -> AdminClient:
         """Hand everything in clear to a client; `observe` is told of its troubles when polled.
@@ -107,7 +111,7 @@ def resolve_settings(
             findings += error.findings
     if bootstrap_servers is not None:
         properties["bootstrap.servers"] = bootstrap_servers
-    settings = Settings(properties)
+    settings = Settings(properties, overridden=bootstrap_servers is not None)
     if not settings.servers and not findings:
         findings.append(_no_servers(entry))
     if findings:

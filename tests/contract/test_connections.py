@@ -362,6 +362,19 @@ class TestWaysToFail:
             "the broker runs [connect-refused]"
         )
 
+    def test_an_address_of_the_command_line_is_not_blamed_on_clusters_yaml(self) -> None:
+        entry = ClusterEntry("lab", HERE, client={"bootstrap.servers": "127.0.0.1:10"})
+        for servers, way_out in (
+            ("127.0.0.1:9", "check the port, and that the broker runs"),
+            ("broker.invalid:1", "check the name in --bootstrap-servers, and this machine's DNS"),
+        ):
+            connection = connect(entry, bootstrap_servers=servers)
+            with connection, pytest.raises(ClusterError) as refused:
+                connection.client()
+            (finding,) = refused.value.findings
+            assert (finding.where, finding.way_out) == (None, way_out)
+            assert finding.what.startswith(servers)
+
     def test_no_such_host(self) -> None:
         assert fail({"bootstrap.servers": "broker.invalid:9092"}) == (
             "broker.invalid:9092 cannot be reached: no host has this name; check the name in "
