@@ -18,12 +18,16 @@ from reconciler.spec.catalogue import (
     spell,
 )
 from reconciler.spec.client import PROPERTIES, REFERENCES, SECRETS
+from reconciler.spec.client_values import CHOICES, MECHANISMS, RANGES
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import catalogue
 from reconciler.spec.keys import DEFINED_ELSEWHERE
+from reconciler.spec.scalars import RECORD_FORMAT, limits
 from reconciler.spec.shape import ClustersDocument, TopicDocument
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pydantic import BaseModel
 
     from reconciler.spec.catalogue import ConfigKey
@@ -33,6 +37,9 @@ Schema = dict[str, Any]
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _NULL: Schema = {"type": "null"}
 _REFERENCES = r"^(\$\{(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^}]*)\})+$"
+_DECIMAL = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
+_LEAST_LISTED = -9
+"""Negative numbers from here on are named one by one."""
 _UNITS = {
     Dimension.DURATION: ("(ms|s|m|min|h|d|w)", ["7d", "12h", "30min"]),
     Dimension.SIZE: ("(B|KiB|MiB|GiB|TiB)", ["1GiB", "512MiB"]),
@@ -54,6 +61,8 @@ def _build(model: type[BaseModel], title: str) -> Schema:
     (_, definitions) = models_json_schema([(model, "validation")])
     defs: Schema = {name: _tidy(schema) for name, schema in definitions["$defs"].items()}
     root = defs.pop(model.__name__)
+    if "Override" in defs:
+        defs["Override"]["minProperties"] = 1
     defs |= {"Config": _build_config(), "Client": _build_client()}
     used = _list_used(root, defs)
     return {"$schema": _DRAFT, "title": title, **root, "$defs": {n: defs[n] for n in sorted(used)}}
@@ -137,6 +146,9 @@ def _build_value(key: ConfigKey, dimension: Dimension | None) -> Schema:
     match key.type:
         case ConfigType.BOOLEAN:
             return {"enum": [True, False, "true", "false", None]}
+        case ConfigType.STRING if key.name == RECORD_FORMAT:
+            release = {"type": ["string", "number"], "pattern": r"^[0-9]+\.[0-9]"}
+            return {"anyOf": [{"enum": [*key.choices, None]}, release]}
         case ConfigType.STRING if key.choices:
             return {"enum": [*key.choices, None]}
         case ConfigType.LIST if key.choices:
@@ -145,7 +157,7 @@ def _build_value(key: ConfigKey, dimension: Dimension | None) -> Schema:
             return _build_number(key, dimension)
         case ConfigType.DOUBLE:
             numbers = {"type": "number", "minimum": key.minimum, "maximum": key.maximum}
-            return {"anyOf": [numbers, {"type": "string"}, _NULL]}
+            return {"anyOf": [numbers, {"type": "string", "pattern": _DECIMAL}, _NULL]}
         case _:
             return {"type": ["string", "null"]}
 
@@ -162,17 +174,15 @@ def _build_list(choices: tuple[str, ...]) -> Schema:
 
 
 def _build_number(key: ConfigKey, dimension: Dimension | None) -> Schema:
-    span: Schema = {"type": "integer"}
-    if key.minimum is not None:
-        span["minimum"] = key.minimum
-    if key.maximum is not None:
-        span["maximum"] = key.maximum
-    branches: list[Schema] = [span]
+    least, most = limits(key)
+    branches: list[Schema] = [{"type": "integer", "minimum": least, "maximum": most}]
     if key.also:
         branches.append({"enum": list(key.also)})
     unit, examples = _UNITS.get(dimension, ("", [])) if dimension else ("", [])
     suffix = rf"(\s*{unit})?" if unit else ""
-    branches.append({"type": "string", "pattern": rf"^-?[0-9]+{suffix}$"})
+    below = [*range(least, 0), *key.also] if least >= _LEAST_LISTED else [r"-[0-9]{1,19}"]
+    forms = "|".join([rf"[0-9]{{1,{len(str(most))}}}{suffix}", *map(str, below)])
+    branches.append({"type": "string", "pattern": f"^({forms})$"})
     schema: Schema = {"anyOf": [*branches, _NULL]}
     return {**schema, "examples": examples} if examples else schema
 
@@ -181,11 +191,27 @@ def _build_client() -> Schema:
     open_to_all: Schema = {"type": ["string", "number", "boolean"]}
     plain: Schema = {**open_to_all, "not": {"type": "string", "pattern": r"\$\{"}}
     secret = {"type": "string", "pattern": _REFERENCES}
+    whole = {"type": "string", "pattern": "^-?[0-9]{1,19}$"}
     forms = {name: open_to_all if name in REFERENCES else plain for name in PROPERTIES}
     forms |= dict.fromkeys(SECRETS, secret)
+    forms |= {
+        name: {"anyOf": [{"type": "integer", "minimum": least, "maximum": most}, whole]}
+        for name, (least, most) in RANGES.items()
+    }
+    forms |= {name: _build_words(words) for name, words in CHOICES.items()}
+    forms |= {key: {"enum": list(MECHANISMS)} for key in ("sasl.mechanism", "sasl.mechanisms")}
     return {
         "type": "object",
         "description": "Properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
         "properties": {name: forms[name] for name in sorted(forms)},
         "additionalProperties": False,
+    }
+
+
+def _build_words(words: Iterable[str]) -> Schema:
+    """Return words to choose from, which may be in capitals or not, or a mixture."""
+    spelled = dict.fromkeys(form for word in words for form in (word, word.upper(), word.lower()))
+    either = ("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in w) for w in words)
+    return {
+        "anyOf": [{"enum": [*spelled]}, {"type": "string", "pattern": f"^({'|'.join(either)})$"}]
     }

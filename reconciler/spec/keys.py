@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 
-from reconciler.model import Assignment, Risk
+from reconciler.model import INTERNAL_TOPICS, Assignment, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
@@ -213,22 +213,30 @@ def _read_version(value: Value) -> Text:
 
 
 _POSITIVE = {"type": "integer", "minimum": 1}
-_TEXTS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
+_WORDS = {"type": "string", "minLength": 1, "pattern": r"\S"}
+_TEXTS = {"type": "array", "items": _WORDS, "uniqueItems": True}
 _PATTERNS = {
     "type": "array",
-    "items": {"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS},
+    "items": {**_WORDS, "maxLength": fields.MOST_CHARACTERS},
     "uniqueItems": True,
 }
-_ROW = {
-    "type": "array",
-    "items": {"type": "integer", "minimum": 0},
-    "minItems": 1,
-    "uniqueItems": True,
-}
+_NAME = {"type": "string", "pattern": NAME_PATTERN, "not": {"enum": [".", "..", *INTERNAL_TOPICS]}}
+_BROKER = {"type": "integer", "minimum": 0, "maximum": MOST_BROKER_ID}
+_BROKER_KEY = (
+    "^(0|[1-9][0-9]{0,8}|1[0-9]{9}|20[0-9]{8}|21[0-3][0-9]{7}|214[0-6][0-9]{6}|2147[0-3][0-9]{5}"
+    "|21474[0-7][0-9]{4}|214748[0-2][0-9]{3}|2147483[0-5][0-9]{2}|21474836[0-3][0-9]"
+    "|214748364[0-7])$"
+)
+"""Numbers up to MOST_BROKER_ID, as a key: patterns cannot compare."""
+_ROW = {"type": "array", "items": _BROKER, "minItems": 1, "uniqueItems": True}
 _ROWS = {
     "anyOf": [
-        {"type": "array", "items": _ROW, "minItems": 1},
-        {"type": "object", "patternProperties": {"^(0|[1-9][0-9]*)$": _ROW}, "minProperties": 1},
+        {"type": "array", "items": _ROW, "minItems": 1, "maxItems": MOST_PARTITIONS},
+        {
+            "type": "object",
+            "patternProperties": {"^(0|[1-9][0-9]{0,4})$": _ROW},
+            "minProperties": 1,
+        },
         {"type": "null"},
     ]
 }
@@ -251,11 +259,9 @@ Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSc
 TopicName = Annotated[
     Text,
     PlainValidator(_read_topic),
-    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN, "not": {"enum": [".", ".."]}}),
+    WithJsonSchema(_NAME),
 ]
-Words = Annotated[
-    Text, PlainValidator(_read_text), WithJsonSchema({"type": "string", "minLength": 1})
-]
+Words = Annotated[Text, PlainValidator(_read_text), WithJsonSchema(_WORDS)]
 Flag = Annotated[bool, PlainValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
 Factor = Annotated[
     int,
@@ -287,9 +293,7 @@ State = Annotated[
 BrokerIds = Annotated[
     tuple[int, ...],
     PlainValidator(_read_brokers),
-    WithJsonSchema(
-        {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True}
-    ),
+    WithJsonSchema({"type": "array", "items": _BROKER, "uniqueItems": True}),
 ]
 Strategy = Annotated[
     str,
@@ -303,7 +307,7 @@ Capacity = Annotated[
         {
             "type": "object",
             "patternProperties": {
-                "^(0|[1-9][0-9]*)$": {"type": "integer", "minimum": 1, "maximum": MOST_CAPACITY}
+                _BROKER_KEY: {"type": "integer", "minimum": 1, "maximum": MOST_CAPACITY}
             },
             "additionalProperties": False,
         }
@@ -317,7 +321,7 @@ Key = Annotated[
 Share = Annotated[
     int,
     PlainValidator(_read_share),
-    WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,3}%$"}),
+    WithJsonSchema({"type": "string", "pattern": "^(0?[0-9]{1,2}|100)%$"}),
 ]
 Deletes = Annotated[
     int,
@@ -333,13 +337,11 @@ FormatVersion = Annotated[
     int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})
 ]
 ClusterId = Annotated[
-    Text, PlainValidator(_read_cluster_id), WithJsonSchema({"type": "string", "minLength": 1})
+    Text, PlainValidator(_read_cluster_id), WithJsonSchema({"type": "string", "pattern": r"^\S+$"})
 ]
-AuditTopic = Annotated[
-    Text, PlainValidator(_read_audit_topic), WithJsonSchema({"type": "string", "minLength": 1})
-]
+AuditTopic = Annotated[Text, PlainValidator(_read_audit_topic), WithJsonSchema(_NAME)]
 KafkaVersion = Annotated[
     Text,
     PlainValidator(_read_version),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+\.[0-9]+(\.[0-9]+)?$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$"}),
 ]

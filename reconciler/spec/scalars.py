@@ -103,13 +103,14 @@ def spell_double(number: float) -> str:
 
 def describe_range(key: ConfigKey) -> str:
     """Name the numbers that a config takes: `1 to 9, or -1`."""
-    least, most = _limits(key)
+    least, most = limits(key)
     holds_all = most == _BOUNDS.get(key.type, (0, None))[1]
     span = f"{least} or more" if holds_all else f"{least} to {most}"
     return span + "".join(f", or {number}" for number in key.also)
 
 
-def _limits(key: ConfigKey) -> tuple[int, int]:
+def limits(key: ConfigKey) -> tuple[int, int]:
+    """Return the least and the most that a number may be, by its own range or its type's."""
     least, most = _BOUNDS.get(key.type, (0, 0))
     return (
         least if key.minimum is None else key.minimum,
@@ -118,7 +119,7 @@ def _limits(key: ConfigKey) -> tuple[int, int]:
 
 
 def _check_range(key: ConfigKey, number: float, shown: str) -> None:
-    least, most = _limits(key)
+    least, most = limits(key)
     if least <= number <= most or number in key.also:
         return
     side = f"below {least}" if number < least else f"above {most}"

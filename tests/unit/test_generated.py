@@ -11,6 +11,9 @@ import pytest
 import yaml
 from yamlcore import CCoreLoader
 
+from reconciler.errors import SpecError
+from reconciler.spec import load_estate
+
 ROOT = Path(__file__).parent.parent.parent
 GENERATOR = runpy.run_path(str(ROOT / "schemas" / "generate.py"))
 
@@ -55,3 +58,91 @@ def test_the_topic_schema_underlines_mistakes(
     schema = json.loads((ROOT / "schemas" / "topic.schema.json").read_text())
     (error,) = jsonschema.Draft7Validator(schema).iter_errors(document)
     assert list(error.absolute_path) == where
+
+
+TOO_LARGE = 2**31
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"topic": "__consumer_offsets"},
+        {"description": " "},
+        {"owner": ""},
+        {"clusters": [" "]},
+        {"assignment": [[TOO_LARGE]]},
+        {"assignment": {"0": [TOO_LARGE]}},
+        {"assignment": {"100000": [1]}},
+        {"overrides": {"prod": {}}},
+        {"config": {"retention.ms": -2}},
+        {"config": {"retention.ms": "-2"}},
+        {"config": {"retention.ms": "-1d"}},
+        {"config": {"retention.ms": 2**64}},
+        {"config": {"segment.bytes": TOO_LARGE}},
+        {"config": {"segment.bytes": "-5"}},
+        {"config": {"min.insync.replicas": 0}},
+        {"config": {"min.cleanable.dirty.ratio": 1.5}},
+        {"config": {"min.cleanable.dirty.ratio": "half"}},
+        {"config": {"min.cleanable.dirty.ratio": "-0.5"}},
+    ],
+    ids=str,
+)
+def test_what_the_topic_schema_underlines_validation_refuses(
+    more: dict[str, object], tmp_path: Path
+) -> None:
+    check_refused("topic", {"topic": "orders.events", **more}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"audit_topic": "orders events"},
+        {"audit_topic": "__consumer_offsets"},
+        {"cluster_id": "a b"},
+        {"cluster_id": " "},
+        {"description": " "},
+        {"exclude_brokers": [TOO_LARGE]},
+        {"exclude_brokers": [-1]},
+        {"capacity": {str(TOO_LARGE): 2}},
+        {"capacity": {"1": 0}},
+        {"kafka_version": "4.1000"},
+        {"guards": {"max_changed": "101%"}},
+        {"client": {"security.protocol": "SASL_TLS"}},
+        {"client": {"sasl.mechanism": "plain"}},
+        {"client": {"socket.timeout.ms": "soon"}},
+        {"client": {"socket.timeout.ms": 9}},
+    ],
+    ids=str,
+)
+def test_what_the_clusters_schema_underlines_validation_refuses(
+    more: dict[str, object], tmp_path: Path
+) -> None:
+    check_refused("clusters", {"version": 1, "clusters": {"prod": more}}, tmp_path)
+
+
+def check_refused(name: str, document: dict[str, object], estate: Path) -> None:
+    """Hold a document, alone in an estate, against its schema and against validation."""
+    schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
+    assert not jsonschema.Draft7Validator(schema).is_valid(document)
+    (estate / "clusters.yaml").write_text('{"version": 1, "clusters": {"prod": {}}}')
+    (estate / f"{name}.yaml").write_text(json.dumps(document))
+    with pytest.raises(SpecError):
+        load_estate(estate)
+
+
+def test_schemas_take_what_is_at_the_edge() -> None:
+    most = TOO_LARGE - 1
+    for name, document in (
+        ("topic", {"topic": "a", "assignment": {"99999": [0, most]}, "owner": " a "}),
+        ("topic", {"topic": "a", "config": {"retention.ms": "-1", "local.retention.ms": "-2"}}),
+        ("topic", {"topic": "a", "config": {"segment.bytes": most, "message.format.version": 2.8}}),
+        ("topic", {"topic": "a", "config": {"min.cleanable.dirty.ratio": "1e-1"}}),
+        ("clusters", {"version": 1, "clusters": {"a": {"capacity": {str(most): 1}}}}),
+        ("clusters", {"version": 1, "clusters": {"a": {"exclude_brokers": [0, most]}}}),
+        (
+            "clusters",
+            {"version": 1, "clusters": {"a": {"client": {"security.protocol": "Sasl_SSL"}}}},
+        ),
+    ):
+        schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
+        jsonschema.validate(document, schema, jsonschema.Draft7Validator)
