@@ -164,3 +164,11 @@ def test_records_are_read_as_a_run_writes_them() -> None:
     assert told.ended == "failed"
     assert told.outcomes == {"new": "half done", "old": "not attempted"}
     assert json.dumps(told.end)
+
+
+def test_a_plan_is_rightly_refused_where_a_broker_is_away_that_it_needs() -> None:
+    told = tell({}, "refused", 1, err="error: 3 exceeds the 2 brokers [rf-le-brokers]")
+    away = run_of(told, kind=Kind.BROKER_FROZEN, after=BEFORE, sent=0)
+    assert not found(away)
+    assert "it ended 'refused'" in found(replace(away, kind=Kind.SLOW))
+    assert "it ended 'refused'" in found(replace(away, told=tell({}, "refused", 1)))
