@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -298,6 +299,29 @@ class TestDamage:
         with pytest.raises(LakeError, match=r"is not a complete publication.*lake-publication"):
             lake.list_attempts()
 
+    @pytest.mark.parametrize(
+        "edit",
+        [
+            {"attempt": f"{WHEN}-state-1/../../../kept"},
+            {"attempt": f"{WHEN}-state-*"},
+            {"attempt": f"{WHEN}-state-1' OR '1'='1"},
+            {"attempt": f"{LATER}-state-00000000"},
+            {"what": "plan"},
+            {"rows": {"brokers": {"a": "many"}}},
+        ],
+        ids=str,
+    )
+    def test_a_publication_of_what_no_job_writes_is_named(
+        self, edit: dict[str, Any], lake: Lake
+    ) -> None:
+        """An attempt is the name of directories, which a removal removes."""
+        collect(lake, 1)
+        (file,) = Path(lake.root, "collections").iterdir()
+        file.write_text(json.dumps(json.loads(file.read_text()) | edit))
+        with pytest.raises(LakeError, match=r"is not a complete publication.*lake-publication"):
+            lake.remove(WHEN)
+        assert len(files_of(lake)) > 0
+
 
 @pytest.mark.fleet
 class TestVersions:
@@ -313,6 +337,31 @@ class TestVersions:
             assert said(error).endswith("[lake-version]")
         with pytest.raises(LakeError, match="lake-version"):
             SparkStore(Storage(lake.session, lake.root)).check_layout()
+
+    @pytest.mark.parametrize("verb", ["plan", "audit", "history", "report", "simulate", "remove"])
+    def test_every_job_names_it_and_touches_nothing(
+        self, verb: str, lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "estate").mkdir()
+        columns = "collection string, what string, attempt string, finished_at string"
+        old = lake.session.createDataFrame([(WHEN, "state", f"{WHEN}-state-1", "now")], columns)
+        old.write.parquet(f"{lake.root}/collections")
+        before = sorted(Path(lake.root).rglob("*"))
+        words = {
+            "plan": ["plan", str(tmp_path / "estate")],
+            "audit": ["audit", str(tmp_path / "estate")],
+            "report": ["report", "--out", str(tmp_path / "page.html")],
+            "remove": ["lake", "remove", WHEN],
+        }.get(verb, [verb])
+        assert run(["fleet", *words, "--lake", lake.root]) == 1
+        out, said = capsys.readouterr()
+        assert out == ""
+        assert said == (
+            f"error: {lake.root} was written by an earlier release; this release reads 2; collect"
+            " into a new directory, or read this one with the release that wrote it"
+            " [lake-version]\n"
+        )
+        assert sorted(Path(lake.root).rglob("*")) == before
 
     def test_a_later_layout_is_named(self, lake: Lake) -> None:
         collect(lake, 1)
@@ -390,6 +439,22 @@ class TestCleaning:
         LocalStore(Path(lake.root)).clean(datetime.now(UTC) + 2 * SILENT)
         assert nameless.exists()
 
+    def test_a_lock_that_another_cleaner_removed_is_no_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Between the moment in which we open it and the moment in which it is ours."""
+        lock = tmp_path / "running" / f"{WHEN}-state-00000000"
+        lock.parent.mkdir()
+        lock.write_text(json.dumps({"host": socket.gethostname()}))
+        take = fcntl.flock
+
+        def take_late(handle: int, how: int) -> None:
+            lock.unlink()
+            take(handle, how)
+
+        monkeypatch.setattr(fcntl, "flock", take_late)
+        LocalStore(tmp_path).clean(datetime.now(UTC) + 2 * SILENT)
+
     def test_superseded_attempts_go_after_a_day(self, lake: Lake) -> None:
         """Until then a job that found them may read them."""
         first = collect(lake, 1)
@@ -444,6 +509,43 @@ class TestRemoving:
         kept = collect(lake, 2)
         assert directories(lake) == {f"attempt={kept.id}"}
 
+    def test_it_needs_no_spark_on_this_machine(self, lake: Lake, tmp_path: Path) -> None:
+        collect(lake, 1)
+        shutil.copytree(lake.root, tmp_path / "copy")
+        command = [sys.executable, "-m", "reconciler", "fleet", "lake", "remove", WHEN]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(tables.__file__).parents[2]),
+            "JAVA_HOME": str(tmp_path / "none"),
+            "PATH": "",
+        }
+        for root in (lake.root, f"file:{tmp_path}/copy"):
+            done = subprocess.run(
+                [*command, "--lake", root],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            said = f"removed {WHEN} from {root}: 1 attempt (state)\n"
+            assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+            assert not list(Path(root.removeprefix("file:")).glob("*/*"))
+
+    def test_its_help_says_what_goes(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["fleet", "lake", "remove", "-h"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "Remove COLLECTION, as 20261121T030000Z, and the plans, audits and history" in said
+        assert "An attempt that a job is still writing stays." in said
+
+    def test_where_there_is_no_lake_there_is_no_collection(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        nowhere = str(tmp_path / "nowhere")
+        assert run(["fleet", "lake", "remove", WHEN, "--lake", nowhere]) == 1
+        said = capsys.readouterr().err
+        assert f"{nowhere} holds no collection {WHEN}; there is none at all [lake-coll" in said
+        assert not Path(nowhere).exists()
+
     def test_an_unknown_one_is_told_the_known_ones(
         self, lake: Lake, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -481,6 +583,15 @@ class TestElsewhere:
         assert [attempt.collection for attempt in here.list_attempts()] == [LATER]
         here.remove(LATER)
         assert away.list_attempts() == here.list_attempts() == ()
+
+    def test_what_is_withdrawn_while_it_is_listed_is_left_out(self, away: Lake) -> None:
+        collect(away, 1)
+        collect(away, 2, when=LATER)
+        (part,) = Path(away.root).glob(f"collections/{LATER}-*.json/part-*.json")
+        part.unlink()
+        part.symlink_to(part.with_name("gone"))  # listed, and not there when it is read
+        found = LocalStore(Path(away.root)).list_published()
+        assert [one.collection for one in found] == [WHEN]
 
     def test_a_collection_is_removed_without_directories(self, away: Lake) -> None:
         collect(away, 1)

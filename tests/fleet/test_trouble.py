@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.fleet
 
 WHEN, LATER = "20261121T030000Z", "20261122T030000Z"
+FLEET_MD = Path(__file__).parents[2] / "docs" / "fleet.md"
 SIZE = ["--clusters", "6", "--topics", "300", "--partitions", "3000"]
 
 
@@ -288,6 +289,20 @@ def test_a_heap_that_is_too_small_is_told_in_words() -> None:
     last = done.stderr.splitlines()[-1]
     assert "; give it more with --memory 4g" in last
     assert last.endswith("[fleet-memory]")
+
+
+def test_the_documented_query_counts_the_latest_collection(fleet: Path, copy: Path) -> None:
+    """Next to an earlier collection, its plans, and one that was made again."""
+    size = ["--clusters", "4", "--topics", "200", "--partitions", "1234"]
+    lake = ["--lake", str(copy / "lake"), "--collection", LATER]
+    for words in (SIZE, size):
+        assert run(["fleet", "simulate", *lake, *words]) == 0
+    sql = FLEET_MD.read_text().partition("```sql\n")[2].partition("```")[0]
+    for place, partitions, clusters in ((fleet, 3000, 6), (copy, 1234, 4)):
+        with duckdb.connect() as connection:
+            asked = sql.replace("'lake/", f"'{place}/lake/")
+            found = dict(connection.execute(asked).fetchall())
+        assert (sum(found.values()), len(found)) == (partitions, clusters)
 
 
 def test_published_rows_say_what_is_there(fleet: Path) -> None:

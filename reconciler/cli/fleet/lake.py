@@ -25,8 +25,8 @@ def command() -> None:
 def remove(collection: str, root: str, form: str, engine: Engine) -> int:
     """Remove COLLECTION, as 20261121T030000Z, and the plans, audits and history made of it.
 
-    It cannot be read any more from the first moment on, and its files go after that. Attempts
-    that a job still writes stay. Spark is started only for a lake that is not on this machine.
+    First no job can read it any more, then its files go. An attempt that a job is still writing
+    stays. Spark is started only for a lake that is not on this machine.
     """
     from pathlib import Path
 

@@ -23,6 +23,7 @@ SKEW = timedelta(minutes=5)
 """By so much may the clocks of two machines differ."""
 
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_ID = re.compile(r"[0-9TZ]+-[a-z]+-[0-9a-f]{8}")
 _DIRTY = "-dirty"
 
 
@@ -116,10 +117,15 @@ def read_publication(fields: Mapping[str, Any], place: str) -> Published:
     if isinstance(version, int) and version != VERSION:
         raise LakeError([find_version(place, f"has layout version {version}")])
     try:
-        rows = {table: dict(of) for table, of in fields["rows"].items()}
+        rows = {
+            table: {cluster: int(count) for cluster, count in of.items()}
+            for table, of in fields["rows"].items()
+        }
         named = (_read_text(fields[name]) for name in ("collection", "what", "attempt"))
         collection, what, attempt = named
         read_time(collection)
+        if not _ID.fullmatch(attempt) or not attempt.startswith(f"{collection}-{what}-"):
+            raise ValueError  # noqa: TRY301  # it names directories, which a removal removes
         finished_at, clusters = _read_text(fields["finished_at"]), int(fields["clusters"])
         commit, version = fields.get("commit"), int(fields["version"])
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -57,7 +57,7 @@ def try_lock(path: Path, now: datetime) -> Iterator[bool]:
             handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
             held.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            silent_s = now.timestamp() - os.fstat(handle).st_mtime
+            silent_s = now.timestamp() - path.stat().st_mtime  # another cleaner may have removed it
         except OSError:  # held, or not there, or this file system has no locks
             is_dead = False
         else:

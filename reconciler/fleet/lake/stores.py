@@ -114,14 +114,14 @@ class LocalStore:
     def list_published(self, what: str = "*") -> list[Published]:
         found = []
         for path in sorted((self.path / PUBLISHED).glob(f"*-{what}-*.json")):
-            if path.is_dir():  # as Spark writes it; no line is left of one that was withdrawn
-                parts = sorted(path.glob("part-*.json"))
-                texts = [line for part in parts for line in part.read_text().splitlines()]
-            else:
-                try:
+            try:
+                if path.is_dir():  # as Spark writes it; no line is left of one that was withdrawn
+                    parts = sorted(path.glob("part-*.json"))
+                    texts = [line for part in parts for line in part.read_text().splitlines()]
+                else:
                     texts = [path.read_text()]
-                except FileNotFoundError:  # withdrawn by another job in this moment
-                    continue
+            except FileNotFoundError:  # withdrawn by another job in this moment
+                continue
             found += [decode_publication(text, str(path)) for text in texts]
         return found
 
