@@ -71,6 +71,10 @@ def put_back(world: World, found: Finding, number: str, min_insync: str | None) 
         world.set(MIN_INSYNC, int(min_insync))
 
 
+_JUDGED = rf"^(?:{NAME}: |the topic '{NAME}' on .*?: )?([a-z]+(?:\.[a-z]+)+) "
+"""The config that a finding is about, with the topic before it or not."""
+
+
 def use_limit(world: World, found: Finding, limit: str, along: str | None) -> None:
     """Write a limit where the rule looks: a count, or the config that the finding begins with."""
     keys = dict.fromkeys(("rf-le-brokers", "policy-replication"), "replication_factor")
@@ -79,7 +83,8 @@ def use_limit(world: World, found: Finding, limit: str, along: str | None) -> No
     if found.rule in keys:
         world.spec[keys[found.rule]] = value
     else:
-        world.set(found.what.removeprefix(f"{NAME}: ").split()[0], value)
+        (key,) = re.findall(_JUDGED, found.what)
+        world.set(key, value)
     if along == ", and as many replicas":
         world.spec["replication_factor"] = value
     elif along:
