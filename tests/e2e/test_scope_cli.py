@@ -140,9 +140,9 @@ def test_each_form_of_several_plans(
     marks = [line for line in capsys.readouterr().out.splitlines() if line.startswith("<!--")]
     assert marks == [f"<!-- reconciler:plan cluster={name} -->" for name in ("one", "two")]
     assert run(["plan", *BOTH, "--format", "github"]) == 0
-    assert [line[:17] for line in capsys.readouterr().out.splitlines()] == [
-        "one: 1 to create,",
-        "two: 1 to create,",
+    assert [line[:16] for line in capsys.readouterr().out.splitlines()] == [
+        "one: 1 to create",
+        "two: 1 to create",
     ]
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
     assert outputs["changes"] == "2"
