@@ -10,6 +10,7 @@ import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,9 @@ import reconciler
 from reconciler.cli.fleet.options import spark_job
 from reconciler.fleet.runtime import find_archive, use_java
 from reconciler.fleet.session import Engine, _choose_settings, _is_submitted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 JOB = """
 from reconciler.fleet.session import Engine, open_session
@@ -90,6 +94,7 @@ def test_a_connect_server_brings_its_own_settings() -> None:
 
 
 @pytest.mark.fleet
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:
     """PySpark then takes away the file by which the JVM tells where it listens."""
@@ -126,7 +131,16 @@ def _command_of(pid: int) -> bytes:
         return b""
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Take Ctrl-C as a command does, whatever an earlier test has left it at."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.fleet
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_that_python_drops_ends_the_job_at_its_next_step() -> None:
     """An exception in what is called when a value is let go reaches nobody."""
