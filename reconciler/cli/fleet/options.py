@@ -97,9 +97,9 @@ def spark_job(engine: Engine) -> Iterator[Job]:
 
 
 class _Interrupts:
-    """Remembers Ctrl-C. Python drops an interrupt that comes in a callback of its own.
+    """Remembers Ctrl-C: one in some hundred had no effect while Spark started.
 
-    PySpark has many: what imports leave behind, and every Java object that is let go.
+    Python drops an exception in what it calls when a value is let go, for example.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,6 @@ class _Interrupts:
     def watch(self) -> None:
         """Remember what the handler of this moment is called for."""
         handler = signal.getsignal(signal.SIGINT)
-
         if not callable(handler):  # it is ignored
             return
 
