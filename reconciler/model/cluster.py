@@ -1,0 +1,172 @@
+"""Clusters and topics: their specs, and their state as read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.errors import Finding, Location
+
+Replicas = tuple[int, ...]
+"""The broker ids of one partition, preferred leader first."""
+
+Assignment = tuple[Replicas, ...]
+"""Row p holds the replicas of partition p."""
+
+SHORT = 10
+"""Digits of a commit in text output; GitHub shows the same number."""
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
+INTERNAL_TOPICS: Mapping[str, str] = MappingProxyType(
+    {
+        "__consumer_offsets": "holds the offsets of consumer groups",
+        "__transaction_state": "holds the state of transactions",
+        "__share_group_state": "holds the state of share groups",
+        "__cluster_metadata": "is the log of the controllers",
+        "__remote_log_metadata": "holds the index of tiered storage",
+    }
+)
+"""Kafka's internal topics, with the purpose of each. Metadata flags only some of them."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Broker:
+    """A broker of a cluster. `cordoned`: all its log directories are cordoned (KIP-1066)."""
+
+    id: int
+    rack: str | None = None
+    alive: bool = True
+    cordoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """The desired topic on one cluster, after defaults, profile and overrides are applied.
+
+    A field that is None is not managed. Config values are spelled as the broker spells them (units
+    resolved, lists joined by commas). `fields` holds the file and line of each value, by a dotted
+    path ("partitions", "config.retention.ms", "assignment.3"); inherited values point into
+    clusters.yaml. `gradual` is the largest factor by which one plan may divide a retention, 0 for
+    no limit.
+    """
+
+    name: str
+    location: Location
+    partitions: int | None = None
+    replication_factor: int | None = None
+    config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    assignment: Assignment | None = None
+    rack_aware: bool = True
+    gradual: int = 0
+    absent: bool = False
+    acknowledge: frozenset[str] = frozenset()
+    owner: str | None = None
+    description: str | None = None
+    profile: str | None = None
+    fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def where(self, path: str) -> Location:
+        """Return the location of `path`, or of its nearest written ancestor, or of the topic."""
+        while path:
+            if path in self.fields:
+                return self.fields[path]
+            path = path.rpartition(".")[0]
+        return self.location
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """The actual topic on one cluster.
+
+    `config` holds overrides only (source DYNAMIC_TOPIC_CONFIG); a value of None is an override of a
+    key that the brokers do not know: they do not return its value. `assignment` holds the target
+    replicas of each partition: during a reassignment it excludes the replicas to be removed, which
+    metadata still lists. `in_sync` holds the in-sync replicas, `leaders` the current leader (-1 for
+    none), `size_bytes` and `rate_bytes_per_s` a number, each per partition; each is empty if
+    unknown. `disputed` holds the overrides on which the brokers disagree, with the value from each
+    broker, None for not set; `config` omits these overrides.
+    """
+
+    name: str
+    topic_id: str | None
+    assignment: Assignment
+    config: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    in_sync: Assignment = ()
+    reassigning: frozenset[int] = frozenset()
+    internal: bool = False
+    size_bytes: tuple[int, ...] = ()
+    rate_bytes_per_s: tuple[int, ...] = ()
+    leaders: tuple[int, ...] = ()
+    disputed: Mapping[str, Mapping[int, str | None]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+
+    @property
+    def replication_factors(self) -> frozenset[int]:
+        """Every replication factor among the partitions: normally one."""
+        return frozenset(map(len, self.assignment))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUsage:
+    """The usage of a topic, as far as a cluster shows it. Only read for topics to be deleted.
+
+    `groups` names the active consumer groups that hold committed offsets on it or read it. `ends`
+    holds the end offset of each partition. `records` is the number of offsets between the start and
+    end offsets. `emptied` is true if a partition had records and has none left. `newest_ms` is the
+    latest timestamp of a record, None if there are no records. `unseen` is the reason why the usage
+    is not known: then the topic counts as used. Units: milliseconds since 1970.
+    """
+
+    seen_at_ms: int
+    groups: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
+    records: int = 0
+    emptied: bool = False
+    newest_ms: int | None = None
+    unseen: str = ""
+    way_out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The state of a cluster at the time of reading: brokers by id, topics by name.
+
+    `usage` covers only the topics that are to be deleted. `config_defaults` holds the effective
+    value of each config key on topics without an override; a key on which the brokers disagree is
+    omitted. `broker_settings` holds the broker flags that limit topics, "false" if any broker has
+    the flag off; empty if unknown. `notes` lists what could not be read from the cluster, and the
+    consequence for a plan.
+    """
+
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    topics: Mapping[str, TopicState]
+    config_defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    broker_settings: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    notes: tuple[Finding, ...] = ()
+    kafka_version: str | None = None
+    usage: Mapping[str, TopicUsage] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def user_topics(self) -> Mapping[str, TopicState]:
+        """The topics that are not internal to Kafka. Only these count in balance and placement."""
+        return {name: topic for name, topic in self.topics.items() if not topic.internal}
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """The limits on what a single plan may change on a cluster.
+
+    `max_changed_percent` is a share of the live topics, None for no limit; `unused_for_ms` is the
+    minimum time without writes before a topic may be deleted.
+    """
+
+    max_changed_percent: int | None = None
+    max_deletes: int = 0
+    unused_for_ms: int = 7 * 86_400_000

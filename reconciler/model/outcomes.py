@@ -1,0 +1,59 @@
+"""Outcomes: the brokers' answers to a step, and the result for each topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reconciler.errors import hide_secrets
+
+
+class AnswerKind(StrEnum):
+    """The kind of a broker's answer to one item of a request.
+
+    NOT_DONE: it was not carried out, and may be sent again. LOST: it is unknown whether it was, or
+    will be, carried out.
+    """
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    NOT_DONE = "not done"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A broker's answer for one topic."""
+
+    kind: AnswerKind
+    error: str = ""
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", hide_secrets(self.text))
+
+
+class OutcomeKind(StrEnum):
+    """The result of apply for one topic of a plan.
+
+    HALF_DONE and FAILED: the missing part was not done and will not be done. UNKNOWN: a request got
+    no answer, and its effect is not visible; the brokers may still carry it out.
+    """
+
+    DONE = "done"
+    ALREADY_DONE = "already done"
+    HALF_DONE = "half done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    NOT_ATTEMPTED = "not attempted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of one topic's steps, and what is missing, if anything."""
+
+    topic: str
+    kind: OutcomeKind
+    text: str = ""
+    rule: str = ""

@@ -1,0 +1,195 @@
+"""Plans: each topic before and after, its risks, its refusals, and the balance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Location  # noqa: TC001  # pydantic resolves RefusedField here
+from reconciler.model.cluster import Replicas
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.errors import Finding
+    from reconciler.model.cluster import Assignment, Broker
+
+
+class Risk(StrEnum):
+    """A possible cost of a change. A spec acknowledges it by this name."""
+
+    NONE = "none"
+    ORDERING = "ordering"
+    TRAFFIC = "traffic"
+    DURABILITY = "durability"
+    DATA_LOSS = "data-loss"
+
+
+@dataclass(frozen=True, slots=True)
+class RiskNote:
+    """A risk of one change, its consequence as text, and whether the spec accepts it."""
+
+    risk: Risk
+    consequence: str
+    acknowledged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    """One topic before or after a plan: its identity, replicas and managed overrides."""
+
+    topic_id: str | None
+    assignment: Assignment
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The usage on which a deletion depends: the topic was unused, and must still be unused.
+
+    `ends`, `records` and `newest_ms` are those of TopicUsage; a write increases an end offset.
+    """
+
+    unused_for_ms: int
+    ends: tuple[int, ...]
+    records: int = 0
+    newest_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The minimum and maximum count of something per eligible broker."""
+
+    least: int
+    most: int
+
+    @property
+    def skew(self) -> int:
+        """The maximum minus the minimum."""
+        return self.most - self.least
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Leaders and replicas over the eligible brokers, of one topic or of an entire cluster."""
+
+    leaders: Spread
+    replicas: Spread
+
+
+class Level(StrEnum):
+    """The levels of the objective, most important first. Each is a sum of squares."""
+
+    TOPIC_LEADERS = "leaders of the topics"
+    TOPIC_REPLICAS = "replicas of the topics"
+    CLUSTER_LEADERS = "leaders of the cluster"
+    CLUSTER_REPLICAS = "replicas of the cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class LevelResult:
+    """The result of one level: its sum of squares, and the lower bound given the levels above.
+
+    `bound` equals `reached` if `reached` is proven optimal; otherwise the optimum is between them.
+    `skew` is max − min; for the levels of topics, that of the most uneven topic.
+    """
+
+    level: Level
+    reached: int
+    bound: int
+    skew: int
+
+    @property
+    def proven(self) -> bool:
+        """Return whether the result is proven optimal."""
+        return self.reached == self.bound
+
+
+FieldValue = int | str | Replicas
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedField:
+    """One field of a refused change, for display only: no step is derived from it.
+
+    `path` is dotted as in `TopicSpec.fields`, or `state` for a deletion. `before` and `after` are
+    None if the field is not set; `where` is the line that requests the change.
+    """
+
+    path: str
+    before: FieldValue | None
+    after: FieldValue | None
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """One topic of a plan: its images `before` and `after`, its risks, and its refusals.
+
+    `before` is None for a topic that does not exist. `after` is None for a topic to be deleted;
+    `deletion` then holds its usage. If `refusals` is not empty, nothing is done and `after` equals
+    `before`: a topic is refused entirely. `refused_change` lists every field of a change that is
+    refused, alone or with the entire plan.
+    """
+
+    name: str
+    location: Location
+    before: TopicImage | None
+    after: TopicImage | None
+    risks: tuple[RiskNote, ...] = ()
+    refusals: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    balance_before: Balance | None = None
+    balance_after: Balance | None = None
+    deletion: Deletion | None = None
+    refused_change: tuple[RefusedField, ...] = ()
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The git commit of the specs. `dirty`: files of the estate differed from it."""
+
+    sha: str
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The topics of an estate that a plan covers: by default, all of them.
+
+    `topics` is a glob of names. `changed_since` is a branch: only topics of files that changed
+    since it are planned.
+    """
+
+    topics: str = "*"
+    changed_since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All changes to make on one cluster. Apply makes these and no others.
+
+    `topics` holds changes, refusals and notes by name; `unchanged` counts topics without a change,
+    with or without a note. If `refusals` is not empty, the entire plan is refused: no part of it is
+    applied, even if some topics are skipped. `excluded` lists brokers that get no new replicas, as
+    the estate requires.
+    """
+
+    cluster: str
+    cluster_id: str | None
+    brokers: tuple[Broker, ...]
+    topics: tuple[PlannedTopic, ...]
+    unchanged: int = 0
+    files: int = 0
+    live_topics: int = 0
+    unmanaged: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()
+    balance_before: Balance | None = None
+    balance_after: Balance | None = None
+    levels: tuple[LevelResult, ...] = ()
+    excluded: tuple[int, ...] = ()
+    commit: Commit | None = None
+    scope: Scope = field(default_factory=Scope)

@@ -1,0 +1,146 @@
+"""Steps of a plan: one class for each kind of change, derived from a topic's images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model.cluster import Assignment
+    from reconciler.model.plan import Plan, PlannedTopic
+
+
+class Verb(StrEnum):
+    """What a step does to its topic. Every text, file, record and table uses the same word.
+
+    In the order in which a run executes them.
+    """
+
+    CREATE = "create"
+    EXPAND = "expand"
+    CONFIGURE = "configure"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """Create a topic with every replica placed."""
+
+    verb: ClassVar[Verb] = Verb.CREATE
+    topic: str
+    assignment: Assignment
+    config: Mapping[str, str]
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic that is to be created."""
+        if topic.before is not None or topic.after is None:
+            return None
+        return cls(topic.name, topic.after.assignment, topic.after.config)
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds."""
+        return self.assignment
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandTopic:
+    """Append partitions; `added[0]` becomes partition number `first`."""
+
+    verb: ClassVar[Verb] = Verb.EXPAND
+    topic: str
+    first: int
+    added: Assignment
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic that is to have more partitions."""
+        if topic.before is None or topic.after is None:
+            return None
+        first = len(topic.before.assignment)
+        added = topic.after.assignment[first:]
+        return cls(topic.name, first, added) if added else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds."""
+        return self.added
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureTopic:
+    """Set and unset overrides of a topic, in one request."""
+
+    verb: ClassVar[Verb] = Verb.CONFIGURE
+    topic: str
+    set: Mapping[str, str]
+    unset: frozenset[str]
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic whose overrides are to differ."""
+        if topic.before is None or topic.after is None:
+            return None
+        before, after = topic.before.config, topic.after.config
+        wanted = {key: value for key, value in sorted(after.items()) if before.get(key) != value}
+        unwanted = frozenset(before.keys() - after.keys())
+        return cls(topic.name, wanted, unwanted) if wanted or unwanted else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds: none."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """Delete the topic with this id. A later topic of the same name has another id."""
+
+    verb: ClassVar[Verb] = Verb.DELETE
+    topic: str
+    topic_id: str
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic that is to be deleted: its id is known, and it was unused."""
+        if topic.before is None or topic.after is not None or topic.deletion is None:
+            return None
+        return cls(topic.name, topic.before.topic_id) if topic.before.topic_id else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds: none."""
+        return ()
+
+
+Step = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
+
+STEPS: tuple[type[Step], ...] = (CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
+"""Every kind, in the order in which the steps of one topic are done."""
+
+
+def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
+    """Return the steps from `before` to `after`, in order of execution; none if refused."""
+    if topic.refusals:
+        return ()
+    derived = (kind.derive(topic) for kind in STEPS)
+    return tuple(step for step in derived if step is not None)
+
+
+def count_steps(plan: Plan) -> int:
+    """Count the steps of a plan by verb, as its summary line shows them."""
+    return sum(len(steps_of(topic)) for topic in plan.topics)
+
+
+def is_deletion(topic: PlannedTopic) -> bool:
+    """Return whether a topic is to be deleted."""
+    return any(step.verb is Verb.DELETE for step in steps_of(topic))
+
+
+def brokers_of(step: Step) -> frozenset[int]:
+    """Return the brokers that a step puts replicas on."""
+    return frozenset(broker for row in step.placed for broker in row)
