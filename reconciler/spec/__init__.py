@@ -1,11 +1,91 @@
-"""Stage 1: YAML text becomes TopicSpecs, or every reason why it cannot, all at once.
+"""Stage 1: from YAML text to TopicSpecs, or to all errors at once.
 
-Belongs here: reading files with their lines and columns, their form, names, configs, inheritance
-and the rules across fields. Forbidden here: any cluster, network, clock or environment variable.
+Belongs here: reading texts with their lines and columns, their form, names, configs, inheritance
+and the rules across fields. Forbidden here: any file, cluster, network, clock or environment
+variable. `estate` shows the entire pipeline; start there.
 """
 
-from reconciler.spec.clusters import SANDBOX, ClusterEntry
-from reconciler.spec.estate import Estate, load_estate
-from reconciler.spec.governor import Governor
+from typing import TYPE_CHECKING
 
-__all__ = ["SANDBOX", "ClusterEntry", "Estate", "Governor", "load_estate"]
+from reconciler.spec.catalogue import every_key, parse_version, spell_line
+from reconciler.spec.client import (
+    SECRET_PROPERTIES,
+    MalformedReferenceError,
+    SecretKind,
+    SecretRef,
+    parse_references,
+)
+from reconciler.spec.clusters import SANDBOX, ClusterEntry, load_clusters
+from reconciler.spec.config_docs import Dimension
+from reconciler.spec.configs import LAGS, TIERED, Catalogue, choose_catalogue
+from reconciler.spec.documents import Changes, WrittenTopic, name_topics
+from reconciler.spec.estate import Estate, parse_estate
+from reconciler.spec.names import check_name, find_collisions
+from reconciler.spec.resource_form import (
+    CLUSTER_LABEL,
+    DELETED,
+    LISTS,
+    SPEC_KEYS,
+    UNMANAGED,
+    refuse_kind,
+)
+from reconciler.spec.rules import PolicyEngine
+from reconciler.spec.scalars import split_list
+from reconciler.spec.syntax import FILE_BYTES, load_text
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
+
+if TYPE_CHECKING:
+    from reconciler.spec.json_schema import build_clusters_schema, build_topic_schema
+
+__all__ = [
+    "CLUSTER_LABEL",
+    "DELETED",
+    "FILE_BYTES",
+    "LAGS",
+    "LISTS",
+    "SANDBOX",
+    "SECRET_PROPERTIES",
+    "SPEC_KEYS",
+    "TIERED",
+    "UNMANAGED",
+    "Catalogue",
+    "Changes",
+    "ClusterEntry",
+    "Dimension",
+    "Estate",
+    "MalformedReferenceError",
+    "PolicyEngine",
+    "SecretKind",
+    "SecretRef",
+    "WrittenTopic",
+    "YamlList",
+    "YamlMap",
+    "YamlText",
+    "YamlValue",
+    "build_clusters_schema",
+    "build_topic_schema",
+    "check_name",
+    "choose_catalogue",
+    "describe_yaml",
+    "every_key",
+    "find_collisions",
+    "load_clusters",
+    "load_text",
+    "name_topics",
+    "parse_estate",
+    "parse_references",
+    "parse_version",
+    "quote",
+    "refuse_kind",
+    "spell_line",
+    "split_list",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import on demand what only `reconciler schema` needs: the import is slow."""
+    if name not in ("build_clusters_schema", "build_topic_schema"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from reconciler.spec import json_schema
+
+    return getattr(json_schema, name)

@@ -1,6 +1,6 @@
-"""Manual assignments: rows of broker ids, read and held against every rule of Kafka's own.
+"""Manual assignments: rows of broker ids, read and checked by all of Kafka's rules.
 
-Two forms mean the same: a list, whose row p is partition p, and a map from partition to row.
+There are two equivalent forms: a list, whose row p is partition p, and a map from partition to row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
 from reconciler.spec.fields import FieldError, field_error, read_count, require_value
-from reconciler.spec.values import Sequence, Table, Text, Value, describe
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ MOST_PARTITIONS = 100_000
 _KAFKA_FORM = re.compile(r"[0-9]{1,10}([:,][0-9]{1,10})*")
 
 
-def read_assignment(value: Value) -> Assignment:
-    """Read a manual assignment. Errors: FieldError, with every finding there is."""
+def read_assignment(value: YamlValue) -> Assignment:
+    """Read a manual assignment. Errors: FieldError, with every finding."""
     require_value(value, "assignment")
-    if isinstance(value, Text):
+    if isinstance(value, YamlText):
         raise _refuse_text(value)
-    if isinstance(value, Sequence):
+    if isinstance(value, YamlList):
         _refuse_flat(value)
         rows = dict(enumerate(value))
         findings: list[Finding] = []
@@ -54,16 +54,16 @@ def read_assignment(value: Value) -> Assignment:
     return tuple(read[partition] for partition in sorted(read))
 
 
-def list_row_places(value: Value) -> Mapping[int, Location]:
-    """Tell where the row of each partition is written. In: a value that read_assignment takes."""
-    if isinstance(value, Sequence):
+def list_row_places(value: YamlValue) -> Mapping[int, Location]:
+    """Return where the row of each partition is written. In: a value that read_assignment takes."""
+    if isinstance(value, YamlList):
         return {partition: row.where for partition, row in enumerate(value)}
-    return {int(key): key.where for key, _ in value.entries()} if isinstance(value, Table) else {}
+    return {int(key): key.where for key, _ in value.entries()} if isinstance(value, YamlMap) else {}
 
 
-def _refuse_text(value: Text) -> FieldError:
-    """Refuse text, and translate it where it is in the form of kafka-topics."""
-    what = f"assignment is {describe(value)}, not a list of rows"
+def _refuse_text(value: YamlText) -> FieldError:
+    """Refuse text, and translate it if it is in the form of kafka-topics."""
+    what = f"assignment is {describe_yaml(value)}, not a list of rows"
     way_out = "write one row of broker ids for each partition: [[1, 2], [2, 3]]"
     if _KAFKA_FORM.fullmatch(value) and len(value) < 200:
         rows = (row.replace(":", ", ") for row in value.split(","))
@@ -71,9 +71,9 @@ def _refuse_text(value: Text) -> FieldError:
     return field_error("assignment-form", value.where, what, way_out)
 
 
-def _refuse_flat(value: Sequence) -> None:
-    """Refuse broker ids without rows around them. Errors: FieldError."""
-    if value and all(isinstance(item, Text) and item.tag == "int" for item in value):
+def _refuse_flat(value: YamlList) -> None:
+    """Refuse a flat list of broker ids. Errors: FieldError."""
+    if value and all(isinstance(item, YamlText) and item.tag == "int" for item in value):
         one_row = f"[[{', '.join(value[:9])}]] for one partition"
         rows = f"[{', '.join(f'[{item}]' for item in value[:9])}] for {len(value)}"
         way_out = f"write {one_row}, {rows}" if len(value) < 10 else "write lists in the list"
@@ -81,9 +81,9 @@ def _refuse_flat(value: Sequence) -> None:
         raise field_error("assignment-form", value.where, what, way_out)
 
 
-def _read_partitions(table: Table) -> tuple[dict[int, Value], list[Finding]]:
+def _read_partitions(table: YamlMap) -> tuple[dict[int, YamlValue], list[Finding]]:
     """Read the keys of the map form: 0, 1, 2 … without a gap."""
-    rows: dict[int, Value] = {}
+    rows: dict[int, YamlValue] = {}
     findings: list[Finding] = []
     for key, row in table.entries():
         try:
@@ -101,13 +101,13 @@ def _read_partitions(table: Table) -> tuple[dict[int, Value], list[Finding]]:
     return rows, findings
 
 
-def _read_row(partition: int, row: Value, findings: list[Finding]) -> Replicas:
-    """Read one row; what is wrong with it goes to `findings`."""
+def _read_row(partition: int, row: YamlValue, findings: list[Finding]) -> Replicas:
+    """Read one row; errors go to `findings`."""
     name = f"row of partition {partition}"
-    if isinstance(row, Text) and row.tag == "null":
+    if isinstance(row, YamlText) and row.tag == "null":
         findings.append(_refuse_empty(name, row))
         return ()
-    if not isinstance(row, Sequence):
+    if not isinstance(row, YamlList):
         findings.append(_refuse_row(name, row))
         return ()
     if not row:
@@ -126,21 +126,21 @@ def _read_row(partition: int, row: Value, findings: list[Finding]) -> Replicas:
     return tuple(brokers)
 
 
-def _refuse_empty(name: str, row: Value) -> Finding:
+def _refuse_empty(name: str, row: YamlValue) -> Finding:
     way_out = "name at least one broker, the preferred leader first"
     return Finding("assignment-row-empty", f"{name} is empty", way_out, row.where)
 
 
-def _refuse_row(name: str, row: Value) -> Finding:
-    shown = describe(row)
+def _refuse_row(name: str, row: YamlValue) -> Finding:
+    shown = describe_yaml(row)
     way_out = "write a list of broker ids such as [1, 2]"
-    if isinstance(row, Text) and _KAFKA_FORM.fullmatch(row):
+    if isinstance(row, YamlText) and _KAFKA_FORM.fullmatch(row):
         way_out = f"write [{re.sub('[:,]', ', ', row)}]"
     return Finding("assignment-form", f"{name} is {shown}, not a list", way_out, row.where)
 
 
-def _compare_lengths(read: Mapping[int, Replicas], rows: Mapping[int, Value]) -> list[Finding]:
-    """Hold every row against the length that most rows have."""
+def _compare_lengths(read: Mapping[int, Replicas], rows: Mapping[int, YamlValue]) -> list[Finding]:
+    """Compare the length of every row with the most common length."""
     lengths = Counter(len(brokers) for brokers in read.values() if brokers)
     if len(lengths) < 2:
         return []

@@ -1,6 +1,6 @@
 """The topic configs of each Kafka release line: names, types, ranges and defaults, as data.
 
-The files under catalogues/ come from real brokers; `python -m reconciler.sandbox.catalogue`
+The files under catalogues/ come from real brokers; `python schemas/catalogue.py`
 writes them, and a test compares them with a running broker.
 """
 
@@ -26,7 +26,7 @@ LINES: tuple[Line, ...] = ((3, 9), (4, 0), (4, 1), (4, 2), (4, 3), (4, 4))
 
 
 class ConfigType(StrEnum):
-    """The types of Kafka's ConfigDef that topic configs have."""
+    """The types of topic configs, from Kafka's ConfigDef."""
 
     BOOLEAN = "BOOLEAN"
     DOUBLE = "DOUBLE"
@@ -38,11 +38,11 @@ class ConfigType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """A topic config of one release: what the broker's own ConfigDef says of it.
+    """A topic config of one release, from the broker's ConfigDef.
 
-    `minimum` and `maximum` are inclusive; `also` holds single numbers outside of them that pass.
+    `minimum` and `maximum` are inclusive; `also` holds allowed numbers outside this range.
     `choices` are the only values, or the only items of a LIST. `synonyms` are the broker configs
-    that it falls back to. `internal`: the broker takes it and never reports it.
+    that it falls back to. `internal`: the broker accepts it and never reports it.
     """
 
     name: str
@@ -65,15 +65,17 @@ class Release:
 
 
 def parse_version(kafka_version: str) -> Line:
-    """Read `4.1` or `4.1.2`. Errors: ValueError, with what to write."""
+    """Read `4.1` or `4.1.2`. Errors: ValueError, with the correct form."""
     match = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]{1,3})?", kafka_version)
     if match is None:
-        raise ValueError(f"'{kafka_version}' is not a Kafka version such as {spell(LINES[-1])}")
+        raise ValueError(
+            f"'{kafka_version}' is not a Kafka version such as {spell_line(LINES[-1])}"
+        )
     return int(match[1]), int(match[2])
 
 
-def spell(line: Line) -> str:
-    """Write a release line as people say it: 4.1."""
+def spell_line(line: Line) -> str:
+    """Format a release line: 4.1."""
     return f"{line[0]}.{line[1]}"
 
 
@@ -85,7 +87,7 @@ def choose_line(wanted: Line) -> Line:
 @cache
 def load_release(line: Line) -> Release:
     """Read the catalogue of a release line. Errors: FileNotFoundError for a line without one."""
-    text = (files("reconciler.spec") / "catalogues" / f"{spell(line)}.json").read_text("utf-8")
+    text = (files("reconciler.spec") / "catalogues" / f"{spell_line(line)}.json").read_text("utf-8")
     return decode_release(json.loads(text))
 
 

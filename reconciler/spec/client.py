@@ -1,25 +1,90 @@
 """Client properties of a cluster: librdkafka's names, and secrets by reference only.
 
-Whoever can write a line of the estate, in a pull request for example, must not run anything with
-it, and must not move a secret to where it is shown.
+A change of the estate, for example in a pull request, must not run any command, and must not move a
+secret to a place where it is shown.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
 from reconciler.spec.client_values import check_value
 from reconciler.spec.fields import FieldError, field_error, require_value, suggest
-from reconciler.spec.secrets import MalformedReferenceError, SecretRef, parse_references
-from reconciler.spec.values import Table, Text, Value, describe, quote
+from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# What an administrator's client can use. A test holds every name against librdkafka itself.
+
+_OPENED = re.compile(r"\$\{([^}]*)(\}?)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class SecretKind(StrEnum):
+    """Where a secret is kept."""
+
+    ENV = "env"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """Names the environment variable, or the absolute path of the file, that holds a secret."""
+
+    kind: SecretKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"${{{self.kind}:{self.name}}}"
+
+
+class MalformedReferenceError(ValueError):
+    """A `${…}` that is not a reference. The message shows the syntax, never the content."""
+
+    def __init__(self, way_out: str) -> None:
+        self.way_out = way_out
+        super().__init__(way_out)
+
+
+def parse_references(text: str) -> tuple[str | SecretRef, ...]:
+    """Split a client property into literal parts and references, in order.
+
+    Returns: no empty parts, so one reference alone comes back as a tuple of one.
+    Errors: MalformedReferenceError at the first `${` that starts no reference.
+    """
+    parts: list[str | SecretRef] = []
+    end = 0
+    for opened in _OPENED.finditer(text):
+        parts.extend(filter(None, [text[end : opened.start()]]))
+        if not opened.group(2):
+            raise MalformedReferenceError("close it with a brace: ${env:NAME}")
+        parts.append(_parse_reference(opened.group(1)))
+        end = opened.end()
+    parts.extend(filter(None, [text[end:]]))
+    return tuple(parts)
+
+
+def _parse_reference(inner: str) -> SecretRef:
+    kind, colon, name = inner.partition(":")
+    if kind == SecretKind.ENV and colon:
+        if not _VARIABLE.fullmatch(name):
+            raise MalformedReferenceError(
+                "name a variable of letters, digits and underscores: ${env:NAME}"
+            )
+        return SecretRef(SecretKind.ENV, name)
+    if kind == SecretKind.FILE and colon:
+        if not name.startswith("/"):
+            raise MalformedReferenceError("write the path from the root: ${file:/absolute/path}")
+        return SecretRef(SecretKind.FILE, name)
+    raise MalformedReferenceError("write ${env:NAME} or ${file:/absolute/path}")
+
+
+# The properties that an admin client can use. A test checks every name with librdkafka.
 PROPERTIES = frozenset(
     [
         "allow.auto.create.topics",
@@ -119,7 +184,7 @@ PROPERTIES = frozenset(
     ]
 )
 
-SECRETS = frozenset(
+SECRET_PROPERTIES = frozenset(
     {
         "sasl.password",
         "ssl.key.password",
@@ -132,9 +197,9 @@ SECRETS = frozenset(
     }
 )
 
-# Where a reference may be: in what the client authenticates with. The value of any other property
-# is shown in messages, or sent to other machines before they have proven who they are.
-REFERENCES = SECRETS | {
+# Properties that may hold a reference: those for authentication. The value of any other property is
+# shown in messages, or sent to other machines before they have proven who they are.
+REFERENCES = SECRET_PROPERTIES | {
     "https.ca.location",
     "https.ca.pem",
     "sasl.oauthbearer.assertion.claim.aud",
@@ -169,7 +234,7 @@ RUNS = MappingProxyType(
     }
 )
 
-# librdkafka puts these into the command of kinit and hands that to a shell, as they are.
+# librdkafka puts these into the kinit command and passes it to a shell, unescaped.
 _IN_A_SHELL = frozenset({"sasl.kerberos.keytab", "sasl.kerberos.principal"})
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9._/][A-Za-z0-9._/@:+=-]*")
 
@@ -178,7 +243,7 @@ _ADDRESSES = frozenset(
 )
 _WITH_A_USER = re.compile(r"(?:^|,)\s*(?:\w+://)?[^/?#,]*@")
 
-# Properties of the Java client, and what says the same to librdkafka.
+# Properties of the Java client, and their equivalents in librdkafka.
 _JAVA = MappingProxyType(
     {
         "sasl.jaas.config": "write sasl.username and sasl.password",
@@ -200,11 +265,11 @@ _JAVA = MappingProxyType(
 )
 
 
-def read_client(value: Value) -> Mapping[str, str]:
+def read_client(value: YamlValue) -> Mapping[str, str]:
     """Read client properties, references unresolved. Errors: FieldError, with every finding."""
     require_value(value, "client")
-    if not isinstance(value, Table):
-        what = f"client is {describe(value)}, not a map"
+    if not isinstance(value, YamlMap):
+        what = f"client is {describe_yaml(value)}, not a map"
         way_out = "write properties below it, one a line: bootstrap.servers: host:9092"
         raise field_error("value-form", value.where, what, way_out)
     findings = [finding for key, item in value.entries() for finding in _check_property(key, item)]
@@ -213,17 +278,17 @@ def read_client(value: Value) -> Mapping[str, str]:
     return MappingProxyType({str(key): str(item) for key, item in value.items()})
 
 
-def _check_property(key: Text, value: Value) -> list[Finding]:
+def _check_property(key: YamlText, value: YamlValue) -> list[Finding]:
     """Check one property. No finding ever shows the value of a secret."""
     if key in RUNS:
         what = f"{key} would load or run something, which a file of the estate must not"
         return [Finding("client-property-runs", what, RUNS[key], key.where)]
     if key not in PROPERTIES:
         return [_refuse_unknown(key)]
-    if not isinstance(value, Text):
-        what = f"{key} is {describe(value)}, not one value"
+    if not isinstance(value, YamlText):
+        what = f"{key} is {describe_yaml(value)}, not one value"
         way_out = "write one value, its parts with commas"
-        if key in SECRETS:
+        if key in SECRET_PROPERTIES:
             way_out = "write ${env:NAME} or ${file:/absolute/path}"
         return [Finding("value-form", what, way_out, value.where)]
     if value.tag == "null" or value == "":
@@ -237,7 +302,7 @@ def _check_property(key: Text, value: Value) -> list[Finding]:
     except MalformedReferenceError as error:
         what = f"the reference in {key} is malformed"
         return [Finding("secret-reference", what, error.way_out, value.where)]
-    if key in SECRETS and any(isinstance(part, str) for part in parts):
+    if key in SECRET_PROPERTIES and any(isinstance(part, str) for part in parts):
         what = f"{key} is written out (not shown here)"
         way_out = (
             "keep it in an environment variable or a file, write ${env:NAME} or "
@@ -252,14 +317,14 @@ def _check_property(key: Text, value: Value) -> list[Finding]:
     return found or check_value(key, value)
 
 
-def _check_word(key: Text, value: Text) -> Iterator[Finding]:
+def _check_word(key: YamlText, value: YamlText) -> Iterator[Finding]:
     if key in _IN_A_SHELL and not _PLAIN_WORD.fullmatch(value):
         what = f"{key} becomes part of a shell command, and {quote(value)} is more than a word"
         way_out = "use letters, digits and . _ / @ : + = - only"
         yield Finding("client-property-runs", what, way_out, value.where)
 
 
-def _check_debug(key: Text, value: Text) -> Iterator[Finding]:
+def _check_debug(key: YamlText, value: YamlText) -> Iterator[Finding]:
     contexts = {part.strip() for part in value.lower().split(",")}
     if key == "debug" and contexts & {"all", "conf"}:
         what = f"{key}: {value} prints client properties as they are, to standard error"
@@ -267,17 +332,17 @@ def _check_debug(key: Text, value: Text) -> Iterator[Finding]:
         yield Finding("secret-misplaced", what, way_out, value.where)
 
 
-def _check_address(key: Text, value: Text) -> Iterator[Finding]:
+def _check_address(key: YamlText, value: YamlText) -> Iterator[Finding]:
     if key in _ADDRESSES and _WITH_A_USER.search(value):
         what = f"{key} holds a user or a password (not shown here)"
         way_out = "write the address without it, and change it: others may have read it here"
         yield Finding("secret-literal", what, way_out, value.where)
 
 
-def _refuse_unknown(key: Text) -> Finding:
+def _refuse_unknown(key: YamlText) -> Finding:
     if key in _JAVA:
         what = f"{quote(key)} is a property of the Java client"
         return Finding("client-property-unknown", what, _JAVA[key], key.where)
     what = f"librdkafka knows no client property {quote(key)}"
-    way_out = suggest(key, PROPERTIES) or "take it out"
+    way_out = suggest(key, PROPERTIES) or "remove it"
     return Finding("client-property-unknown", what, way_out, key.where)

@@ -1,6 +1,6 @@
-"""The values that client properties take, as librdkafka documents them; a test asks it for each.
+"""The values of client properties, as librdkafka documents them; a test checks each with it.
 
-Stricter where librdkafka takes what nobody means: it reads 10s as 10 milliseconds.
+It is stricter for values that cannot be intended: librdkafka reads 10s as 10 milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
 from reconciler.spec.fields import suggest
-from reconciler.spec.values import Text, describe
+from reconciler.spec.values import YamlText, describe_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ RANGES: Mapping[str, tuple[int, int]] = MappingProxyType(
         "topic.metadata.refresh.interval.ms": (-1, 3_600_000),
     }
 )
-"""The least and the most of each number. Units: as in the name."""
+"""The minimum and maximum of each number. Units: as in the name."""
 
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -110,7 +110,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""Words of which one is written, in capitals or not."""
+"""Properties with one word as value, case-insensitive."""
 
 MECHANISMS = ("GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CONTEXTS = (
@@ -136,14 +136,14 @@ CONTEXTS = (
     "telemetry",
     "all",
 )
-"""What `debug` takes, several with commas."""
+"""The values of `debug`, separated by commas."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FLAG_WORDS = {"true", "false", "t", "f", "1", "0"}
 
 
-def check_value(key: Text, value: Text) -> list[Finding]:
-    """Say what is wrong with the value of a property; nothing where librdkafka takes it."""
+def check_value(key: YamlText, value: YamlText) -> list[Finding]:
+    """Return the error in the value of a property; empty if librdkafka accepts it."""
     if key in RANGES:
         least, most = RANGES[key]
         right = bool(_WHOLE.fullmatch(value)) and least <= int(value) <= most
@@ -154,12 +154,12 @@ def check_value(key: Text, value: Text) -> list[Finding]:
         right, way_out = _check_word(key, value)
     if right:
         return []
-    what = f"{key} is {describe(value)}, which the client does not take"
+    what = f"{key} is {describe_yaml(value)}, which the client does not take"
     return [Finding("client-property-value", what, way_out, value.where)]
 
 
-def _check_word(key: Text, value: Text) -> tuple[bool, str]:
-    """Tell whether a value is one of the words that a property takes, and what those are."""
+def _check_word(key: YamlText, value: YamlText) -> tuple[bool, str]:
+    """Return whether a value is one of the words of a property, and these words."""
     if key == "debug":
         wrong = [part for part in value.split(",") if part.lstrip() not in CONTEXTS]
         return not wrong, f"the contexts are {', '.join(CONTEXTS)}"

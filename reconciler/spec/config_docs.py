@@ -1,4 +1,4 @@
-"""What each topic config is for, in one line, and what it measures: for schemas and editors."""
+"""A one-line description and the dimension of each topic config, for schemas and editors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Dimension(StrEnum):
-    """What a config measures: durations are in milliseconds and sizes in bytes, with units."""
+    """The dimension of a config: durations in milliseconds, sizes in bytes, with units."""
 
     DURATION = "duration"
     SIZE = "size"
@@ -57,7 +57,7 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
             _D.REPLICAS,
             "Replicas whose fetching is throttled while partitions move.",
         ),
-        "index.interval.bytes": (_D.SIZE, "How many bytes of log lie between two index entries."),
+        "index.interval.bytes": (_D.SIZE, "How many bytes of log are between two index entries."),
         "leader.replication.throttled.replicas": (
             _D.REPLICAS,
             "Replicas whose serving is throttled while partitions move.",
@@ -86,15 +86,15 @@ DOCS: Mapping[str, tuple[Dimension, str]] = MappingProxyType(
         "message.format.version": (_D.CHOICE, "The record format; ignored since Kafka 3.0."),
         "message.timestamp.after.max.ms": (
             _D.DURATION,
-            "How far a record's timestamp may lie ahead of the broker's clock.",
+            "How far a record's timestamp may be ahead of the broker's clock.",
         ),
         "message.timestamp.before.max.ms": (
             _D.DURATION,
-            "How far a record's timestamp may lie behind the broker's clock.",
+            "How far a record's timestamp may be behind the broker's clock.",
         ),
         "message.timestamp.difference.max.ms": (
             _D.DURATION,
-            "How far a record's timestamp may lie from the broker's clock, either way.",
+            "How far a record's timestamp may differ from the broker's clock, either way.",
         ),
         "message.timestamp.type": (
             _D.CHOICE,

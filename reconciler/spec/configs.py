@@ -1,7 +1,7 @@
-"""Topic configs as one Kafka version takes them: each value checked and spelled as by its broker.
+"""Topic configs of one Kafka version: each value is checked and normalised as its broker does.
 
-A value that passes here passes the broker; what the broker would refuse is a finding, with the
-way out. Stricter than the broker where that protects: see `docs/rules.md`.
+The broker accepts every value that passes here; a value that it would refuse is a finding, with the
+way out. It is stricter than the broker for safety: see `docs/rules.md`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,127 @@ from reconciler.spec.catalogue import (
     lines_that_know,
     load_release,
     parse_version,
-    spell,
+    spell_line,
 )
 from reconciler.spec.config_docs import DOCS, Dimension
 from reconciler.spec.scalars import RefusedValueError, spell_value, split_list
-from reconciler.spec.together import check_lags, check_tiered
 from reconciler.spec.values import quote
+from reconciler.units import describe_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.errors import Location
     from reconciler.spec.catalogue import ConfigKey, Line
-    from reconciler.spec.together import Clash
+
+
+_SWITCH = "remote.storage.enable"
+
+LAGS = frozenset({"min.compaction.lag.ms", "max.compaction.lag.ms"})
+"""The configs that are checked together on every topic."""
+
+TIERED = frozenset(
+    {
+        "cleanup.policy",
+        "retention.ms",
+        "retention.bytes",
+        "local.retention.ms",
+        "local.retention.bytes",
+        "remote.log.copy.disable",
+    }
+)
+"""The further configs that are checked together on a tiered topic."""
+
+NO_LIMIT = -1
+FOLLOWS_RETENTION = -2
+_EMPTY_POLICY_REFUSED: Line = (4, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Configs that contradict each other: the rule, the message, the way out, and the keys.
+
+    The finding is at the first key if it is unknown where the keys were written.
+    """
+
+    rule: str
+    what: str
+    way_out: str
+    keys: tuple[str, ...]
+
+
+def check_lags(config: Mapping[str, str]) -> list[Clash]:
+    """Check that min.compaction.lag.ms does not exceed max.compaction.lag.ms."""
+    shortest, longest = "min.compaction.lag.ms", "max.compaction.lag.ms"
+    if int(config[shortest]) <= int(config[longest]):
+        return []
+    what = f"{_show(config, shortest)} exceeds {_show(config, longest)}"
+    way_out = "lower the first or raise the second"
+    return [Clash("config-lag-pair", what, way_out, (shortest, longest))]
+
+
+def check_tiered(config: Mapping[str, str], line: Line) -> list[Clash]:
+    """Check the rules of tiered storage; without remote.storage.enable none of them applies.
+
+    `config` holds a value for every key of the line. Only the brokers know whether tiered storage
+    is enabled.
+    """
+    if config[_SWITCH] != "true":
+        return []
+    findings = _check_policy(config, line)
+    for unit in ("bytes", "ms"):
+        findings += _check_local_retention(config, unit)
+        findings += _check_copy_lag(config, unit)
+        findings += _check_copy_disabled(config, unit)
+    return findings
+
+
+def _show(config: Mapping[str, str], key: str) -> str:
+    return f"{key} {describe_value(key, config[key])}"
+
+
+def _check_policy(config: Mapping[str, str], line: Line) -> list[Clash]:
+    policy = set(split_list(config["cleanup.policy"]))
+    if "compact" not in policy and (policy or line != _EMPTY_POLICY_REFUSED):
+        return []
+    shown = config["cleanup.policy"] or "empty"
+    what = f"remote.storage.enable needs cleanup.policy delete, which is {shown}"
+    way_out = "set cleanup.policy to delete, or remote.storage.enable to false"
+    return [Clash("tiered-needs-delete", what, way_out, ("cleanup.policy", _SWITCH))]
+
+
+def _check_local_retention(config: Mapping[str, str], unit: str) -> list[Clash]:
+    whole, local = f"retention.{unit}", f"local.retention.{unit}"
+    limit, kept = int(config[whole]), int(config[local])
+    if limit <= NO_LIMIT or kept == FOLLOWS_RETENTION or NO_LIMIT < kept <= limit:
+        return []
+    what = f"{_show(config, local)} keeps more than {_show(config, whole)}"
+    way_out = f"use {FOLLOWS_RETENTION}, which follows {whole}, or 0 to {limit}"
+    return [Clash("tiered-local-retention", what, way_out, (local, whole, _SWITCH))]
+
+
+def _check_copy_lag(config: Mapping[str, str], unit: str) -> list[Clash]:
+    lag = f"remote.copy.lag.{unit}"
+    if lag not in config:
+        return []
+    local = f"local.retention.{unit}"
+    source = f"retention.{unit}" if int(config[local]) == FOLLOWS_RETENTION else local
+    if int(config[source]) < 0 or int(config[lag]) <= int(config[source]):
+        return []
+    what = f"{_show(config, lag)} exceeds {_show(config, source)}, so records go uncopied"
+    return [Clash("tiered-copy-lag", what, f"use at most {config[source]}", (lag, source, _SWITCH))]
+
+
+def _check_copy_disabled(config: Mapping[str, str], unit: str) -> list[Clash]:
+    whole, local = f"retention.{unit}", f"local.retention.{unit}"
+    follows = int(config[local]) in {FOLLOWS_RETENTION, int(config[whole])}
+    if config["remote.log.copy.disable"] != "true" or follows:
+        return []
+    what = f"remote.log.copy.disable is true and {_show(config, local)} is not {whole}"
+    way_out = f"use {FOLLOWS_RETENTION} or {config[whole]}: nothing is copied any more"
+    keys = (local, "remote.log.copy.disable", whole, _SWITCH)
+    return [Clash("tiered-copy-disabled", what, way_out, keys)]
+
 
 MAX_VALUE_BYTES = 32_767
 """A longer value reaches the broker as null, or cuts the connection."""
@@ -51,7 +159,7 @@ _UNMANAGED = MappingProxyType(
 class Catalogue:
     """The topic configs of one release line.
 
-    `note` says so where another one was asked for, and `older`, whether that is an older one.
+    `note` is set if another version was requested; `older` is true if this one is older.
     """
 
     line: Line
@@ -61,18 +169,18 @@ class Catalogue:
 
     @property
     def version(self) -> str:
-        """The release line as people write it: 4.1."""
-        return spell(self.line)
+        """The release line, such as 4.1."""
+        return spell_line(self.line)
 
     @property
     def settable(self) -> tuple[str, ...]:
-        """The configs that a spec can set, sorted: neither internal nor left to other tools."""
+        """The configs that a spec can set, sorted: not internal, and not set by other tools."""
         return tuple(
             sorted(n for n, k in self.keys.items() if not k.internal and n not in _UNMANAGED)
         )
 
     def normalise(self, key: str, value: object, where: Location | None) -> str | list[Finding]:
-        """Spell a value as the broker would report it, or say everything that is wrong with it.
+        """Normalise a value as the broker would report it, or return every error in it.
 
         `value` is a YAML scalar, as text or as Python has it, or a list of them for a LIST.
         """
@@ -88,9 +196,9 @@ class Catalogue:
     def check_together(
         self, config: Mapping[str, str], where: Callable[[str], Location | None]
     ) -> list[Finding]:
-        """Check a topic's whole config, already normalised, for keys that contradict each other.
+        """Check a topic's entire config, already normalised, for keys that contradict each other.
 
-        `where` tells where a key was written. Keys that are absent count with their defaults.
+        `where` says where a key was written. Keys that are absent count with their defaults.
         """
         return [
             Finding(clash.rule, clash.what, clash.way_out, where(clash.keys[0]))
@@ -98,20 +206,20 @@ class Catalogue:
         ]
 
     def find_clashes(self, config: Mapping[str, str]) -> list[Clash]:
-        """List the keys of a whole config that contradict each other."""
+        """List the keys of an entire config that contradict each other."""
         whole = {name: key.default or "" for name, key in self.keys.items()} | dict(config)
         return [*check_lags(whole), *check_tiered(whole, self.line)]
 
     def default(self, key: str) -> str | None:
-        """Return what brokers use where neither topic nor broker sets a key; None if unknown."""
+        """Return the value that applies if neither topic nor broker sets a key; None if unknown."""
         return self.keys[key].default if key in self.keys else None
 
     def is_list(self, key: str) -> bool:
-        """Tell whether a key holds a list, whose order means nothing."""
+        """Return whether a key holds a list. The order of a list has no meaning."""
         return key in self.keys and self.keys[key].type is ConfigType.LIST
 
     def same(self, key: str, a: str | None, b: str | None) -> bool:
-        """Tell whether two values mean the same: lists as sets, doubles as numbers."""
+        """Return whether two values mean the same: lists as sets, doubles as numbers."""
         if a == b or a is None or b is None or key not in self.keys:
             return a == b
         match self.keys[key].type:
@@ -123,7 +231,7 @@ class Catalogue:
                 return False
 
     def interpret(self, key: str, text: str) -> int | float | bool | str | list[str]:
-        """Return what a value is: a number, a flag, a list; or text, such as what is no number."""
+        """Return a value as number, flag or list; otherwise as text."""
         match self.keys[key].type if key in self.keys else ConfigType.STRING:
             case ConfigType.INT | ConfigType.LONG | ConfigType.DOUBLE as kind:
                 with suppress(ValueError):
@@ -137,36 +245,40 @@ class Catalogue:
         return text
 
     def dimension(self, key: str) -> Dimension | None:
-        """Return what a key measures; None for one that has no description yet."""
+        """Return the dimension of a key; None if it has no description yet."""
         return DOCS[key][0] if key in DOCS else None
 
     def describe(self, key: str) -> str:
-        """Say in one line what a key is for; nothing for one that has no description yet."""
+        """Return the one-line description of a key; empty if there is none yet."""
         return DOCS[key][1] if key in DOCS else ""
 
     def _refuse_key(self, key: str, where: Location | None) -> Finding | None:
         if key in _UNMANAGED:
             what = f"{key} is not managed: it {_UNMANAGED[key]}"
-            return Finding("config-not-managed", what, "take it out of the spec", where)
+            return Finding("config-not-managed", what, "remove it from the spec", where)
         if key not in self.keys and not _is_internal(key):
             what, way_out = self._explain_unknown(key)
             return Finding("config-unknown", what, way_out, where)
         if _is_internal(key):
             what = f"{key} is internal to Kafka's own tests: brokers take it and never show it"
-            return Finding("config-internal", what, "take it out of the spec", where)
+            return Finding("config-internal", what, "remove it from the spec", where)
         return None
 
     def _explain_unknown(self, key: str) -> tuple[str, str]:
         known_to = lines_that_know(key)
         if known_to and known_to[0] > self.line:
-            what = f"{key} is known from Kafka {spell(known_to[0])} on, and not to {self.version}"
-            return what, "take it out of the spec until the cluster runs that"
+            what = (
+                f"{key} is known from Kafka {spell_line(known_to[0])} on, and not to {self.version}"
+            )
+            return what, "remove it from the spec until the cluster runs that"
         if known_to:
-            what = f"{key} is known up to Kafka {spell(known_to[-1])}, and not to {self.version}"
-            return what, "take it out of the spec"
+            what = (
+                f"{key} is known up to Kafka {spell_line(known_to[-1])}, and not to {self.version}"
+            )
+            return what, "remove it from the spec"
         what = f"Kafka {self.version} has no topic config {quote(key)}"
         meant = self._find_meant(key)
-        return what, f"did you mean {meant}?" if meant else "take it out of the spec"
+        return what, f"did you mean {meant}?" if meant else "remove it from the spec"
 
     def _find_meant(self, key: str) -> str | None:
         for name in self.settable:
@@ -178,13 +290,13 @@ class Catalogue:
 
 
 def _is_internal(key: str) -> bool:
-    """Tell whether a config is internal on a line that knows it, so that none is waited for."""
+    """Return whether a config is internal on a line that knows it."""
     known_to = lines_that_know(key)
     return bool(known_to) and load_release(known_to[-1]).keys[key].internal
 
 
 @cache
-def catalogue(kafka_version: str | None = None) -> Catalogue:
+def choose_catalogue(kafka_version: str | None = None) -> Catalogue:
     """Return the catalogue for a Kafka version such as `4.1` or `4.1.2`; the newest for None.
 
     A version without a catalogue gets the nearest older one, or the oldest, and a note.
@@ -194,9 +306,8 @@ def catalogue(kafka_version: str | None = None) -> Catalogue:
     line = choose_line(wanted)
     note = ""
     if wanted != line:
-        note = (
-            f"Kafka {spell(wanted)} has no catalogue here: configs are checked as {spell(line)}'s"
-        )
+        note = f"Kafka {spell_line(wanted)} has no catalogue here: "
+        note += f"configs are checked as {spell_line(line)}'s"
     return Catalogue(line, load_release(line).keys, note, wanted < line)
 
 
@@ -227,7 +338,7 @@ def _read_scalar(key: ConfigKey, value: object) -> str:
     match value:
         case None:
             what = f"{key.name} has no value, and Kafka takes none for one"
-            raise RefusedValueError("config-null", what, "write a value, or take the key out")
+            raise RefusedValueError("config-null", what, "write a value, or remove the key")
         case bool():
             return "true" if value else "false"
         case str() | int() | float():

@@ -1,7 +1,7 @@
-"""KafkaTopic documents of Strimzi and Jikkou, read as they stand.
+"""KafkaTopic documents of Strimzi and Jikkou, read without conversion.
 
-Each becomes a topic document of ours, with every value still at its own place; from there on it
-is checked like any other.
+Each becomes a topic document of this format, and every value keeps its location; it is then checked
+like any other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
-from reconciler.spec.fields import FieldError, fold, read_each, read_text
+from reconciler.spec.fields import FieldError, fold_spelling, read_each, read_text
+from reconciler.spec.forms import TopicDocument
 from reconciler.spec.resource_form import (
     CLUSTER_LABEL,
     DELETED,
@@ -20,40 +21,39 @@ from reconciler.spec.resource_form import (
     check_topic,
     refuse_kind,
 )
-from reconciler.spec.shape import TopicDocument
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    Read = tuple[Table | None, list[Finding]]
+    Read = tuple[YamlMap | None, list[Finding]]
 
 # Kinds of Kubernetes have these keys at the top, too: a kubeconfig has clusters.
 _SHARED = {"clusters", "description", "owner", "state"}
-_OURS = {fold(key) for key in TopicDocument.model_fields.keys() - _SHARED}
+_OURS = {fold_spelling(key) for key in TopicDocument.model_fields.keys() - _SHARED}
 
 
-def is_resource(document: Table) -> bool:
-    """Tell whether a document has the form of Kubernetes.
+def is_resource(document: YamlMap) -> bool:
+    """Return whether a document has the form of Kubernetes.
 
     A topic in our own form with a stray kind does not: there, the kind is an unknown key.
     """
     if "apiVersion" not in document and "kind" not in document:
         return False
-    return "metadata" in document or not any(fold(key) in _OURS for key in document)
+    return "metadata" in document or not any(fold_spelling(key) in _OURS for key in document)
 
 
 def read_resource(
-    document: Value, clusters: Collection[str], default: str | None = None
+    document: YamlValue, clusters: Collection[str], default: str | None = None
 ) -> Iterator[Read]:
     """Yield each topic of a resource as a document of ours, and the findings about it.
 
-    The topic is None where its name is not known. In: `clusters`, the names the estate has;
+    The topic is None if its name is not known. In: `clusters`, the names the estate has;
     `default`, the kind of an item of a list that names none.
     """
-    if not isinstance(document, Table):
-        what = f"an item of the list is {describe(document)}, not a map"
-        way_out = "write its keys after the dash, or take it out"
+    if not isinstance(document, YamlMap):
+        what = f"an item of the list is {describe_yaml(document)}, not a map"
+        way_out = "write its keys after the dash, or remove it"
         yield None, [Finding("document-form", what, way_out, document.where)]
         return
     written = [(key, document[key]) for key in ("kind", "apiVersion") if key in document]
@@ -68,17 +68,17 @@ def read_resource(
     elif kind in LISTS:
         yield None, [*check_list(document, str(kind))]
         items = document.get("items")
-        for item in items if isinstance(items, Sequence) else ():
+        for item in items if isinstance(items, YamlList) else ():
             yield from read_resource(item, clusters, "KafkaTopic" if kind != "List" else None)
     else:
         yield _read_topic(document, clusters)
 
 
-def _read_topic(document: Table, clusters: Collection[str]) -> Read:
+def _read_topic(document: YamlMap, clusters: Collection[str]) -> Read:
     """Return the same topic in the keys of this format; values keep their places."""
     metadata, spec = _find_map(document, "metadata"), _find_map(document, "spec")
     name, annotations = metadata.get("name"), _find_map(metadata, "annotations")
-    if not isinstance(name, Text):
+    if not isinstance(name, YamlText):
         return None, check_topic(document)
     for marker, value in UNMANAGED.items():
         if str(annotations.get(marker, "")).lower() == value:
@@ -97,7 +97,9 @@ def _read_topic(document: Table, clusters: Collection[str]) -> Read:
     return topic, findings
 
 
-def _put(topic: Table, name: str, key: Text, value: Value, findings: list[Finding]) -> None:
+def _put(
+    topic: YamlMap, name: str, key: YamlText, value: YamlValue, findings: list[Finding]
+) -> None:
     """Store a value under our name for its key; two keys that mean the same are a finding."""
     if name in topic and name != "topic":
         what = f"{quote(key)} says again what another key says"
@@ -109,11 +111,11 @@ def _put(topic: Table, name: str, key: Text, value: Value, findings: list[Findin
 
 
 def _restrict(
-    topic: Table, metadata: Table, clusters: Collection[str], findings: list[Finding]
+    topic: YamlMap, metadata: YamlMap, clusters: Collection[str], findings: list[Finding]
 ) -> None:
     """Let the label of a cluster that the estate has restrict the topic to it."""
     label = _find_map(metadata, "labels").get(CLUSTER_LABEL)
-    if not isinstance(label, Text):
+    if not isinstance(label, YamlText):
         return
     if label not in clusters:
         what = f"{CLUSTER_LABEL} names {quote(label)}, no cluster of this estate"
@@ -122,26 +124,26 @@ def _restrict(
             Finding("cluster-unknown", what, way_out, label.where, severity=Severity.NOTE)
         )
         return
-    names = Sequence([label])
+    names = YamlList([label])
     names.file, names.line, names.column = label.file, label.line, label.column
     topic[_rename("clusters", label)] = names
 
 
-def _rename(name: str, at: Text) -> Text:
+def _rename(name: str, at: YamlText) -> YamlText:
     """Return another word at the place of `at`."""
-    text = Text(name)
+    text = YamlText(name)
     text.file, text.line, text.column = at.file, at.line, at.column
     text.quoted, text.tag = True, "str"
     return text
 
 
-def _find_map(table: Table, key: str) -> Table:
-    """Return the map below a key; an empty one where there is none."""
+def _find_map(table: YamlMap, key: str) -> YamlMap:
+    """Return the map below a key; an empty one if there is none."""
     found = table.get(key)
-    return found if isinstance(found, Table) else _new_table(table)
+    return found if isinstance(found, YamlMap) else _new_table(table)
 
 
-def _new_table(at: Table) -> Table:
-    table = Table()
+def _new_table(at: YamlMap) -> YamlMap:
+    table = YamlMap()
     table.file, table.line, table.column = at.file, at.line, at.column
     return table

@@ -8,16 +8,26 @@ with the one way to write it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from reconciler.errors import Finding
-from reconciler.spec.values import Sequence, Text, Value, describe, quote, show
+from reconciler.errors import Finding, Location
+from reconciler.spec.values import (
+    YamlList,
+    YamlMap,
+    YamlText,
+    YamlValue,
+    describe_yaml,
+    quote,
+    show,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from reconciler.errors import Location
+
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -26,7 +36,7 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _GROUPED = re.compile(r"[0-9]{1,3}(?:[_, ' ][0-9]{3})+")
 _LEADING_ZERO = re.compile(r"[-+]?0+[0-9]+")
 MOST_CHARACTERS = 2_000
-"""A longer expression or pattern is a program, and not for an estate."""
+"""The length limit of an expression or pattern: a longer one is a program."""
 
 _REQUIRED = {"topic", "version", "kind", "apiVersion"}
 _YES = {"yes", "on", "y", "true", "1"}
@@ -34,7 +44,7 @@ _NO = {"no", "off", "n", "false", "0"}
 
 
 class FieldError(ValueError):
-    """Findings about one field. A ValueError, so that pydantic hands it through."""
+    """Findings about one field. It is a ValueError, so that pydantic passes it through."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
@@ -46,20 +56,20 @@ def field_error(rule: str, where: Location, what: str, way_out: str) -> FieldErr
     return FieldError([Finding(rule, what, way_out, where)])
 
 
-def require_value(value: Value, name: str) -> None:
-    """Refuse `key:` with nothing behind it. Errors: FieldError."""
-    if isinstance(value, Text) and value.tag == "null":
+def require_value(value: YamlValue, name: str) -> None:
+    """Refuse `key:` without a value. Errors: FieldError."""
+    if isinstance(value, YamlText) and value.tag == "null":
         stands = "no value" if value.is_missing else f"the value {value}"
         way_out = "write one" if name in _REQUIRED else "write one, or leave the key out"
         raise field_error("value-missing", value.where, f"{name} has {stands}", way_out)
 
 
-def read_count(value: Value, name: str, least: int, most: int) -> int:
+def read_count(value: YamlValue, name: str, least: int, most: int) -> int:
     """Read a plain decimal whole number of a range. Errors: FieldError."""
     require_value(value, name)
     example = max(least, 3)
-    if not isinstance(value, Text):
-        what = f"{name} is {describe(value)}, not a number"
+    if not isinstance(value, YamlText):
+        what = f"{name} is {describe_yaml(value)}, not a number"
         raise field_error("value-form", value.where, what, f"write {name}: {example}")
     if value.tag != "int" or not _DECIMAL.fullmatch(value):
         raise field_error("value-count", value.where, *_teach_count(value, name, example))
@@ -71,8 +81,8 @@ def read_count(value: Value, name: str, least: int, most: int) -> int:
     return number
 
 
-def _teach_count(value: Text, name: str, example: int) -> tuple[str, str]:
-    """Say what is odd about a number, and how it is written."""
+def _teach_count(value: YamlText, name: str, example: int) -> tuple[str, str]:
+    """Return the problem with the spelling of a number, and the correct form."""
     shown = quote(value)
     if _DECIMAL.fullmatch(value):
         return f"{name} {shown} is quoted, which makes it text", f"write {value} without quotes"
@@ -100,7 +110,7 @@ def _read_octal(value: str) -> int | None:
 
 
 def _round_float(value: str, example: int) -> str:
-    """Return the way out for a float: the number it equals, where it equals one."""
+    """Return the way out for a float: the number it equals, if it equals one."""
     try:
         number = float(value)
     except ValueError:
@@ -109,11 +119,11 @@ def _round_float(value: str, example: int) -> str:
     return f"write {int(number)}" if whole else f"write a whole number such as {example}"
 
 
-def read_text(value: Value, name: str, *, empty: bool = False) -> Text:
-    """Read text, which may be empty only where told. Errors: FieldError."""
+def read_text(value: YamlValue, name: str, *, empty: bool = False) -> YamlText:
+    """Read text, which may be empty only with `empty`. Errors: FieldError."""
     require_value(value, name)
-    if not isinstance(value, Text):
-        what = f"{name} is {describe(value)}, not text"
+    if not isinstance(value, YamlText):
+        what = f"{name} is {describe_yaml(value)}, not text"
         raise field_error("value-form", value.where, what, f"write {name}: some text")
     if value.tag != "str":
         kind = "a flag" if value.tag == "bool" else "a number"
@@ -125,25 +135,27 @@ def read_text(value: Value, name: str, *, empty: bool = False) -> Text:
     return value
 
 
-def read_flag(value: Value, name: str) -> bool:
+def read_flag(value: YamlValue, name: str) -> bool:
     """Read true or false. Errors: FieldError."""
     require_value(value, name)
-    if isinstance(value, Text) and value.tag == "bool":
+    if isinstance(value, YamlText) and value.tag == "bool":
         return value.lower() == "true"
-    where, shown = value.where, describe(value)
-    if isinstance(value, Text) and value.lower() in _YES | _NO:
+    where, shown = value.where, describe_yaml(value)
+    if isinstance(value, YamlText) and value.lower() in _YES | _NO:
         word = "true" if value.lower() in _YES else "false"
         if value.quoted:
             what, way_out = f"{name} {shown} is quoted, which makes it text", "without quotes"
             raise field_error("value-flag", where, what, f"write {word} {way_out}")
-        what = f"{name} {shown} is no flag in YAML 1.2"
+        what = f"{name} {shown} is not a boolean in YAML 1.2"
         raise field_error("value-flag", where, what, f"write {word}")
-    raise field_error("value-flag", where, f"{name} {shown} is no flag", "write true or false")
+    raise field_error(
+        "value-flag", where, f"{name} {shown} is not a boolean", "write true or false"
+    )
 
 
-def read_choice(value: Value, name: str, choices: tuple[str, ...]) -> str:
+def read_choice(value: YamlValue, name: str, choices: tuple[str, ...]) -> str:
     """Read one of a few words. Errors: FieldError."""
-    if isinstance(value, Text) and value.tag not in {"str", "null"}:
+    if isinstance(value, YamlText) and value.tag not in {"str", "null"}:
         what = f"{name} {show(value)} is unknown"  # in quotes it would be as well
         raise field_error("value-choice", value.where, what, f"write {' or '.join(choices)}")
     text = read_text(value, name)
@@ -153,21 +165,21 @@ def read_choice(value: Value, name: str, choices: tuple[str, ...]) -> str:
     return str(text)
 
 
-def read_texts(value: Value, name: str) -> tuple[Text, ...]:
+def read_texts(value: YamlValue, name: str) -> tuple[YamlText, ...]:
     """Read a list of distinct texts. Errors: FieldError, with a finding for every bad item."""
     require_value(value, name)
-    if isinstance(value, Text):
-        what = f"{name} is {describe(value)}, not a list"
+    if isinstance(value, YamlText):
+        what = f"{name} is {describe_yaml(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [{show(value)}]")
-    if not isinstance(value, Sequence):
-        what = f"{name} is {describe(value)}, not a list"
+    if not isinstance(value, YamlList):
+        what = f"{name} is {describe_yaml(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [one, two]")
     read = read_each(value, lambda item: read_text(item, f"{name}: item"))
     _refuse_repeats(read, name)
     return tuple(read)
 
 
-def read_short_text(value: Value, name: str) -> Text:
+def read_short_text(value: YamlValue, name: str) -> YamlText:
     """Read text that something is matched against or computed from. Errors: FieldError."""
     text = read_text(value, name)
     if len(text) > MOST_CHARACTERS:
@@ -176,20 +188,20 @@ def read_short_text(value: Value, name: str) -> Text:
     return text
 
 
-def read_patterns(value: Value, name: str) -> tuple[Text, ...]:
+def read_patterns(value: YamlValue, name: str) -> tuple[YamlText, ...]:
     """Read a list of names and patterns of names. Errors: FieldError, for every bad item."""
     texts = read_texts(value, name)
     return tuple(read_each(texts, lambda item: read_short_text(item, f"{name}: item")))
 
 
-def read_counts(value: Value, name: str, least: int, most: int) -> tuple[int, ...]:
+def read_counts(value: YamlValue, name: str, least: int, most: int) -> tuple[int, ...]:
     """Read a list of distinct numbers. Errors: FieldError, with a finding for every bad item."""
     require_value(value, name)
-    if not isinstance(value, Sequence):
-        what = f"{name} is {describe(value)}, not a list"
+    if not isinstance(value, YamlList):
+        what = f"{name} is {describe_yaml(value)}, not a list"
         raise field_error("value-form", value.where, what, f"write {name}: [1, 2]")
     read = read_each(value, lambda item: read_count(item, f"{name}: item", least, most))
-    _refuse_repeats([item for item in value if isinstance(item, Text)], name)
+    _refuse_repeats([item for item in value if isinstance(item, YamlText)], name)
     return tuple(read)
 
 
@@ -207,7 +219,7 @@ def read_each(items: Iterable[S], read: Callable[[S], T]) -> list[T]:
     return done
 
 
-def _refuse_repeats(items: Iterable[Text], name: str) -> None:
+def _refuse_repeats(items: Iterable[YamlText], name: str) -> None:
     seen: set[str] = set()
     findings = []
     for item in items:
@@ -220,7 +232,7 @@ def _refuse_repeats(items: Iterable[Text], name: str) -> None:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return the way out that names the nearest known word, or "" where none is near."""
+    """Return the way out that names the nearest known word, or "" if none is near."""
     return _suggest(word[:100], tuple(known))
 
 
@@ -228,13 +240,74 @@ def suggest(word: str, known: Iterable[str]) -> str:
 def _suggest(word: str, candidates: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
-    by_folded = {fold(name): name for name in candidates}
-    if fold(word) in by_folded:
-        return f"did you mean {by_folded[fold(word)]}?"
+    by_folded = {fold_spelling(name): name for name in candidates}
+    if fold_spelling(word) in by_folded:
+        return f"did you mean {by_folded[fold_spelling(word)]}?"
     near = get_close_matches(word, candidates, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else ""
 
 
-def fold(word: str) -> str:
-    """Fold the spellings that people mix up: case, blanks, dots, dashes and underscores."""
+def fold_spelling(word: str) -> str:
+    """Normalise spellings that people mix up: case, blanks, dots, dashes and underscores."""
     return re.sub(r"[-_. ]", "", word).lower()
+
+
+MOST_KEYS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenConfigItem:
+    """One config key and its raw value: text, a list of texts, or None for null."""
+
+    key: str
+    value: str | tuple[str, ...] | None
+    key_where: Location
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenConfig:
+    """The config of one layer, in the order of the file."""
+
+    items: tuple[WrittenConfigItem, ...] = ()
+
+
+def read_settings(value: YamlValue) -> WrittenConfig:
+    """Read a config map. Errors: FieldError, with every finding."""
+    require_value(value, "config")
+    if not isinstance(value, YamlMap):
+        what = f"config is {describe_yaml(value)}, not a map"
+        way_out = "write keys below it, one a line, without dashes: retention.ms: 7d"
+        raise field_error("value-form", value.where, what, way_out)
+    if len(value) > MOST_KEYS:
+        what = f"config has {len(value):,} keys, and Kafka knows a few dozen"
+        raise field_error("value-form", value.where, what, "keep those that the topic needs")
+    findings: list[Finding] = []
+    items = tuple(_read_setting(key, item, findings) for key, item in value.entries())
+    if findings:
+        raise FieldError(findings)
+    return WrittenConfig(items)
+
+
+def _read_setting(key: YamlText, value: YamlValue, findings: list[Finding]) -> WrittenConfigItem:
+    """Read one key; errors go to `findings`."""
+    raw: str | tuple[str, ...] | None = None
+    if isinstance(value, YamlMap):
+        inner = next(iter(value), "…")
+        what = f"{quote(key)} is a map, and no config takes one"
+        way_out = f"write dotted keys, each on a line: {show(key)}.{show(inner)}: …"
+        findings.append(Finding("value-form", what, way_out, value.where))
+    elif isinstance(value, YamlList):
+        if all(isinstance(item, YamlText) and item.tag != "null" for item in value):
+            raw = tuple(str(item) for item in value)
+        else:
+            what = f"the list of {quote(key)} holds more than plain values"
+            way_out = "write plain values: [compact, delete]"
+            findings.append(Finding("value-form", what, way_out, value.where))
+    elif value.is_missing:
+        what = f"{quote(key)} has no value"
+        way_out = "write one, write null to remove an inherited value, or leave the key out"
+        findings.append(Finding("value-missing", what, way_out, value.where))
+    elif not value.is_null:
+        raw = str(value)
+    return WrittenConfigItem(str(key), raw, key.where, value.where)

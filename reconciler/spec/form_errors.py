@@ -1,4 +1,4 @@
-"""What pydantic finds in a document, told as findings at the exact place, in our words."""
+"""What pydantic finds in a document, reported as findings at the exact place, in our words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from reconciler.errors import Finding
-from reconciler.spec.fields import FieldError, fold, suggest
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
+from reconciler.spec.fields import FieldError, fold_spelling, suggest
+from reconciler.spec.values import (
+    YamlList,
+    YamlMap,
+    YamlText,
+    YamlValue,
+    describe_yaml,
+    quote,
+    show,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,9 +25,9 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 
 MOST_PROBLEMS = 100
-"""A document with more mistakes than that is no specification; the rest would teach nothing."""
+"""The limit of errors in one document: with more, it is probably not a specification."""
 
-# What people write, and what this format calls it.
+# Common names of keys, and their names in this format.
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "name": "topic",
@@ -48,11 +56,11 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check_form(model: type[M], document: Table) -> tuple[M | None, list[Finding]]:
+def check_form(model: type[M], document: YamlMap) -> tuple[M | None, list[Finding]]:
     """Return the document as a model, and every finding about its form.
 
-    Where there are findings, the values they are about are left out of the model, and of the
-    document; None where no model is left.
+    If there are findings, the values they are about are left out of the model, and of the
+    document; None if no model is left.
     """
     try:
         return model.model_validate(document), []
@@ -71,14 +79,14 @@ def check_form(model: type[M], document: Table) -> tuple[M | None, list[Finding]
         return None, findings
 
 
-def _leave_out(document: Table, path: tuple[int | str, ...]) -> None:
+def _leave_out(document: YamlMap, path: tuple[int | str, ...]) -> None:
     parent = _walk(document, path[:-1])
-    if isinstance(parent, Table):
+    if isinstance(parent, YamlMap):
         parent.pop(str(path[-1]), None)
 
 
-def _translate(model: type[BaseModel], document: Table, problem: Any) -> list[Finding]:
-    """Tell one of pydantic's errors. Everything a reader of ours raised comes through as it is."""
+def _translate(model: type[BaseModel], document: YamlMap, problem: Any) -> list[Finding]:
+    """Report one of pydantic's errors. What our own readers raised is kept as it is."""
     path = tuple(problem["loc"])
     reason = problem.get("ctx", {}).get("error")
     if isinstance(reason, FieldError):
@@ -90,13 +98,13 @@ def _translate(model: type[BaseModel], document: Table, problem: Any) -> list[Fi
     return [_refuse_form(_walk(document, path), path)]
 
 
-def _walk(document: Table, path: tuple[int | str, ...]) -> Any:
+def _walk(document: YamlMap, path: tuple[int | str, ...]) -> Any:
     """Follow a path into the document, as far as it goes."""
     value: Any = document
     for step in path:
-        if isinstance(value, Table) and step in value:
+        if isinstance(value, YamlMap) and step in value:
             value = value[str(step)]
-        elif isinstance(value, Sequence) and isinstance(step, int):
+        elif isinstance(value, YamlList) and isinstance(step, int):
             value = value[step]
         else:
             break
@@ -104,7 +112,7 @@ def _walk(document: Table, path: tuple[int | str, ...]) -> Any:
 
 
 def _refuse_unknown(
-    model: type[BaseModel], document: Table, path: tuple[int | str, ...]
+    model: type[BaseModel], document: YamlMap, path: tuple[int | str, ...]
 ) -> Finding:
     parent = _walk(document, path[:-1])
     key = parent.key(str(path[-1]))
@@ -114,16 +122,16 @@ def _refuse_unknown(
     return Finding("key-unknown", f"unknown key {quote(key)}{below}", way_out, key.where)
 
 
-def _find_meant(key: Text, known: tuple[str, ...]) -> str:
+def _find_meant(key: YamlText, known: tuple[str, ...]) -> str:
     """Return the way out for an unknown key."""
     if key in ("apiVersion", "kind") and "topic" in known:
-        return "take it out, or write the topic as a KafkaTopic, with metadata and spec"
+        return "remove it, or write the topic as a KafkaTopic, with metadata and spec"
     if "." in key and "config" in known:
-        return "topic configs stand below config:"
+        return "topic configs belong below config:"
     if "." in key and "client" in known:
-        return "properties of the client stand below client:"
-    other = _OTHER_NAMES.get(fold(key))
-    if other in known and fold(key) != fold(other):
+        return "properties of the client belong below client:"
+    other = _OTHER_NAMES.get(fold_spelling(key))
+    if other in known and fold_spelling(key) != fold_spelling(other):
         return f"did you mean {other}?"
     if near := suggest(key, known):
         return near
@@ -149,9 +157,9 @@ def _value_type(annotation: Any) -> Any:
     return get_args(annotation)[1]
 
 
-def _ask_for(document: Table, path: tuple[int | str, ...]) -> list[Finding]:
-    """Ask for a missing key, unless it stands there by another name and is found as unknown."""
-    parent: Table = _walk(document, path[:-1])
+def _ask_for(document: YamlMap, path: tuple[int | str, ...]) -> list[Finding]:
+    """Ask for a missing key, unless it is there by another name and is reported as unknown."""
+    parent: YamlMap = _walk(document, path[:-1])
     key = str(path[-1])
     examples = {
         "topic": "topic: orders.events",
@@ -160,18 +168,18 @@ def _ask_for(document: Table, path: tuple[int | str, ...]) -> list[Finding]:
         "check": "check: spec.partitions <= 48",
         "message": "message: and what people are to do about it",
     }
-    if any(_OTHER_NAMES.get(fold(written)) == key for written in parent):
+    if any(_OTHER_NAMES.get(fold_spelling(written)) == key for written in parent):
         return []
     way_out = f"write {examples[key]}"
     return [Finding("key-missing", f"the key {key} is missing", way_out, parent.where)]
 
 
-def _refuse_form(value: Value, path: tuple[int | str, ...]) -> Finding:
+def _refuse_form(value: YamlValue, path: tuple[int | str, ...]) -> Finding:
     name = _spell_path(path)
-    if isinstance(value, Text) and value.tag == "null":
+    if isinstance(value, YamlText) and value.tag == "null":
         none = ", {} for none," if path[0] == "clusters" else ","
         what, way_out = f"{name} has no value", f"write keys below it{none} or leave it out"
         return Finding("value-missing", what, way_out, value.where)
-    what = f"{name} is {describe(value)}, not a map"
-    dashes = ", without dashes" if isinstance(value, Sequence) else ""
+    what = f"{name} is {describe_yaml(value)}, not a map"
+    dashes = ", without dashes" if isinstance(value, YamlList) else ""
     return Finding("value-form", what, f"write 'key: value' lines below it{dashes}", value.where)

@@ -15,15 +15,15 @@ from reconciler.spec.catalogue import (
     ConfigType,
     every_key,
     lines_that_know,
-    spell,
+    spell_line,
 )
-from reconciler.spec.client import PROPERTIES, REFERENCES, SECRETS
+from reconciler.spec.client import PROPERTIES, REFERENCES, SECRET_PROPERTIES
 from reconciler.spec.client_values import CHOICES, MECHANISMS, RANGES
 from reconciler.spec.config_docs import Dimension
-from reconciler.spec.configs import catalogue
+from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.forms import ClustersDocument, TopicDocument
 from reconciler.spec.keys import DEFINED_ELSEWHERE
 from reconciler.spec.scalars import RECORD_FORMAT, limits
-from reconciler.spec.shape import ClustersDocument, TopicDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +82,7 @@ def _list_used(schema: Any, defs: Schema) -> set[str]:
 
 
 def _tidy(schema: Any) -> Any:
-    """Take away what pydantic adds for itself: titles, empty defaults, null for 'left out'."""
+    """Remove what pydantic adds for itself: titles, empty defaults, null for 'left out'."""
     if isinstance(schema, list):
         return [_tidy(item) for item in schema]
     if not isinstance(schema, dict):
@@ -97,7 +97,7 @@ def _tidy(schema: Any) -> Any:
         written = next(branch for branch in branches if branch != _NULL)
         schema = {**written, **{key: value for key, value in schema.items() if key != "anyOf"}}
     if "$ref" in schema and len(schema) > 1:
-        # A draft-07 reader ignores whatever stands beside $ref.
+        # A draft-07 reader ignores whatever is next to $ref.
         schema = {"allOf": [{"$ref": schema["$ref"]}]} | {
             key: value for key, value in schema.items() if key != "$ref"
         }
@@ -110,11 +110,11 @@ def _tidy(schema: Any) -> Any:
 
 
 def _build_config() -> Schema:
-    newest = catalogue(None)
+    newest = choose_catalogue(None)
     keys = {name: key for name, key in every_key().items() if _can_be_set(name)}
     return {
         "type": "object",
-        "description": "Topic configs. null takes an inherited key away.",
+        "description": "Topic configs. null removes an inherited key.",
         "properties": {
             name: {"description": _describe(key), **_build_value(key, newest.dimension(name))}
             for name, key in keys.items()
@@ -124,25 +124,25 @@ def _build_config() -> Schema:
 
 
 def _can_be_set(name: str) -> bool:
-    """Tell whether any release line lets a spec set a config."""
-    return any(name in catalogue(spell(line)).settable for line in LINES)
+    """Return whether any release line lets a spec set a config."""
+    return any(name in choose_catalogue(spell_line(line)).settable for line in LINES)
 
 
 def _describe(key: ConfigKey) -> str:
-    """Say what a config is for, its default, and which releases know it."""
-    said = [catalogue(None).describe(key.name)]
+    """Return the description of a config, its default, and the releases that know it."""
+    said = [choose_catalogue(None).describe(key.name)]
     if key.default is not None:
         said.append(f"Default: {key.default or 'empty'}.")
     known = lines_that_know(key.name)
     if known[0] > LINES[0]:
-        said.append(f"From Kafka {spell(known[0])} on.")
+        said.append(f"From Kafka {spell_line(known[0])} on.")
     if known[-1] < LINES[-1]:
-        said.append(f"Up to Kafka {spell(known[-1])}.")
+        said.append(f"Up to Kafka {spell_line(known[-1])}.")
     return " ".join(filter(None, said))
 
 
 def _build_value(key: ConfigKey, dimension: Dimension | None) -> Schema:
-    """Return what a config may be: plain, or quoted, or null."""
+    """Return the schema of a config value: plain, quoted, or null."""
     match key.type:
         case ConfigType.BOOLEAN:
             return {"enum": [True, False, "true", "false", None]}
@@ -193,7 +193,7 @@ def _build_client() -> Schema:
     secret = {"type": "string", "pattern": _REFERENCES}
     whole = {"type": "string", "pattern": "^-?[0-9]{1,19}$"}
     forms = {name: open_to_all if name in REFERENCES else plain for name in PROPERTIES}
-    forms |= dict.fromkeys(SECRETS, secret)
+    forms |= dict.fromkeys(SECRET_PROPERTIES, secret)
     forms |= {
         name: {"anyOf": [{"type": "integer", "minimum": least, "maximum": most}, whole]}
         for name, (least, most) in RANGES.items()
@@ -209,7 +209,7 @@ def _build_client() -> Schema:
 
 
 def _build_words(words: Iterable[str]) -> Schema:
-    """Return words to choose from, which may be in capitals or not, or a mixture."""
+    """Return the schema of a choice of words, case-insensitive."""
     spelled = dict.fromkeys(form for word in words for form in (word, word.upper(), word.lower()))
     either = ("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in w) for w in words)
     return {

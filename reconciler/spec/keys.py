@@ -1,4 +1,4 @@
-"""The value of each key: who reads it, and what a JSON Schema says of it."""
+"""The value of each key: its reader, and its JSON Schema."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from reconciler.model import INTERNAL_TOPICS, Assignment, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
-from reconciler.spec.fields import FieldError, field_error, suggest
+from reconciler.spec.fields import FieldError, WrittenConfig, field_error, read_settings, suggest
 from reconciler.spec.names import NAME_PATTERN, check_length, check_name
-from reconciler.spec.settings import Settings, read_settings
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 from reconciler.units import UnitError, parse_duration
 
 MOST_REPLICAS = 32_767
@@ -33,57 +32,57 @@ def _name(info: ValidationInfo) -> str:
     return info.field_name or "the value"
 
 
-def _read_partitions(value: Value, info: ValidationInfo) -> int | None:
+def _read_partitions(value: YamlValue, info: ValidationInfo) -> int | None:
     return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_PARTITIONS)
 
 
-def _read_replication(value: Value, info: ValidationInfo) -> int | None:
-    if isinstance(value, Text) and value == "-1" and not value.quoted:
+def _read_replication(value: YamlValue, info: ValidationInfo) -> int | None:
+    if isinstance(value, YamlText) and value == "-1" and not value.quoted:
         what = f"{_name(info)} -1 leaves the number to the broker"
         raise field_error("value-range", value.where, what, "write it, or leave the key out")
     return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_REPLICAS)
 
 
-def _read_assignment(value: Value) -> Assignment | None:
+def _read_assignment(value: YamlValue) -> Assignment | None:
     return None if _is_null(value) else read_assignment(value)
 
 
-def _is_null(value: Value) -> bool:
-    """Tell whether an inherited value is taken away here."""
-    return isinstance(value, Text) and value.is_null
+def _is_null(value: YamlValue) -> bool:
+    """Return whether an inherited value is removed here."""
+    return isinstance(value, YamlText) and value.is_null
 
 
-def _read_text(value: Value, info: ValidationInfo) -> Text:
+def _read_text(value: YamlValue, info: ValidationInfo) -> YamlText:
     return fields.read_text(value, _name(info))
 
 
-def _read_topic(value: Value) -> Text:
+def _read_topic(value: YamlValue) -> YamlText:
     name = fields.read_text(value, "topic", empty=True)
     if findings := check_length(name, name.where):
-        raise FieldError(findings)  # here, so that no pattern is held against megabytes
+        raise FieldError(findings)  # here, so that no pattern is matched against megabytes
     return name
 
 
-def _read_flag(value: Value, info: ValidationInfo) -> bool:
+def _read_flag(value: YamlValue, info: ValidationInfo) -> bool:
     return fields.read_flag(value, _name(info))
 
 
-def _read_factor(value: Value, info: ValidationInfo) -> int:
-    """Read what one step may divide by: true is 2, false is 0 and means no steps."""
-    if isinstance(value, Text) and value.tag in {"int", "float"}:
+def _read_factor(value: YamlValue, info: ValidationInfo) -> int:
+    """Read the largest divisor of one step: true is 2, false is 0 and means no steps."""
+    if isinstance(value, YamlText) and value.tag in {"int", "float"}:
         return fields.read_count(value, _name(info), 2, MOST_FACTOR)
     return 2 if fields.read_flag(value, _name(info)) else 0
 
 
-def _read_texts(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
+def _read_texts(value: YamlValue, info: ValidationInfo) -> tuple[YamlText, ...]:
     return fields.read_texts(value, _name(info))
 
 
-def _read_patterns(value: Value, info: ValidationInfo) -> tuple[Text, ...]:
+def _read_patterns(value: YamlValue, info: ValidationInfo) -> tuple[YamlText, ...]:
     return fields.read_patterns(value, _name(info))
 
 
-def _read_owned(value: Value) -> tuple[Text, ...]:
+def _read_owned(value: YamlValue) -> tuple[YamlText, ...]:
     patterns = fields.read_patterns(value, "owns")
     if not patterns:
         way_out = "write a name or a pattern, or leave the key out for all topics"
@@ -91,7 +90,7 @@ def _read_owned(value: Value) -> tuple[Text, ...]:
     return patterns
 
 
-def _read_clusters(value: Value) -> tuple[Text, ...]:
+def _read_clusters(value: YamlValue) -> tuple[YamlText, ...]:
     names = fields.read_texts(value, "clusters")
     if not names:
         way_out = "name one, or leave the key out for every cluster"
@@ -99,36 +98,36 @@ def _read_clusters(value: Value) -> tuple[Text, ...]:
     return names
 
 
-def _read_risks(value: Value) -> tuple[Text, ...]:
-    fields.read_each(value if isinstance(value, Sequence) else (), _check_risk)
+def _read_risks(value: YamlValue) -> tuple[YamlText, ...]:
+    fields.read_each(value if isinstance(value, YamlList) else (), _check_risk)
     return fields.read_texts(value, "acknowledge")
 
 
-def _check_risk(item: Value) -> None:
-    """Refuse a plain value that is no risk, before it is asked for in quotes."""
-    if isinstance(item, Text) and item.tag != "null" and item.strip() and item not in RISKS:
+def _check_risk(item: YamlValue) -> None:
+    """Refuse a plain value that is not a risk, before the check for quotes."""
+    if isinstance(item, YamlText) and item.tag != "null" and item.strip() and item not in RISKS:
         way_out = suggest(item, RISKS) or f"the risks are {', '.join(RISKS)}"
         what = f"there is no risk {quote(item)}"
         raise field_error("acknowledge-unknown", item.where, what, way_out)
 
 
-def _read_state(value: Value) -> str:
+def _read_state(value: YamlValue) -> str:
     return fields.read_choice(value, "state", ("present", "absent"))
 
 
-def _read_brokers(value: Value, info: ValidationInfo) -> tuple[int, ...]:
+def _read_brokers(value: YamlValue, info: ValidationInfo) -> tuple[int, ...]:
     return fields.read_counts(value, _name(info), 0, MOST_BROKER_ID)
 
 
-def _read_strategy(value: Value) -> str:
+def _read_strategy(value: YamlValue) -> str:
     return fields.read_choice(value, "strategy", PLACEMENTS)
 
 
-def _read_capacity(value: Value) -> Mapping[int, int]:
-    """Read how much each broker can bear, by id."""
+def _read_capacity(value: YamlValue) -> Mapping[int, int]:
+    """Read the capacity of each broker, by id."""
     fields.require_value(value, "capacity")
-    if not isinstance(value, Table):
-        what = f"capacity is {describe(value)}, not a map of broker ids"
+    if not isinstance(value, YamlMap):
+        what = f"capacity is {describe_yaml(value)}, not a map of broker ids"
         raise field_error("value-form", value.where, what, "write capacity: {7: 2}")
     read = fields.read_count
     name = "capacity of a broker"
@@ -138,25 +137,25 @@ def _read_capacity(value: Value) -> Mapping[int, int]:
     }
 
 
-def _read_share(value: Value, info: ValidationInfo) -> int:
+def _read_share(value: YamlValue, info: ValidationInfo) -> int:
     """Read a share, written as `30%`. Returns percent."""
     name = _name(info)
     fields.require_value(value, name)
-    found = _PERCENT.fullmatch(value) if isinstance(value, Text) else None
+    found = _PERCENT.fullmatch(value) if isinstance(value, YamlText) else None
     if found is None or int(found[1]) > 100:
-        what = f"{name} is {describe(value)}, not a share"
+        what = f"{name} is {describe_yaml(value)}, not a share"
         raise field_error("value-form", value.where, what, f"write {name}: 30%")
     return int(found[1])
 
 
-def _read_deletes(value: Value, info: ValidationInfo) -> int:
+def _read_deletes(value: YamlValue, info: ValidationInfo) -> int:
     return fields.read_count(value, _name(info), 0, MOST_DELETES)
 
 
-def _read_duration(value: Value, info: ValidationInfo) -> int:
+def _read_duration(value: YamlValue, info: ValidationInfo) -> int:
     """Read a duration, written as `7d`. Returns milliseconds."""
     name = _name(info)
-    if isinstance(value, Text) and value.tag == "int":
+    if isinstance(value, YamlText) and value.tag == "int":
         what = f"{name} {quote(value)} has no unit"
         raise field_error("config-unit", value.where, what, f"write one, as in {value}d")
     text = fields.read_text(value, name)
@@ -168,7 +167,7 @@ def _read_duration(value: Value, info: ValidationInfo) -> int:
         ) from error
 
 
-def _read_format(value: Value) -> int:
+def _read_format(value: YamlValue) -> int:
     version = fields.read_count(value, "version", 1, 1_000)
     if version != 1:
         what = f"version {version} is of a newer reconciler than this one"
@@ -176,38 +175,38 @@ def _read_format(value: Value) -> int:
     return version
 
 
-def _read_key(value: Value) -> str:
+def _read_key(value: YamlValue) -> str:
     """Read the name of a cluster or a profile, which is a key."""
-    if isinstance(value, Text) and not re.fullmatch(KEY_PATTERN, value):
+    if isinstance(value, YamlText) and not re.fullmatch(KEY_PATTERN, value):
         what = f"the name {quote(value)} is more than letters, digits, '.', '_' and '-'"
         raise field_error("key-form", value.where, what, "choose another name")
     return str(value)
 
 
-def _read_cluster_id(value: Value) -> Text:
+def _read_cluster_id(value: YamlValue) -> YamlText:
     text = fields.read_text(value, "cluster_id")
     if not text.isprintable() or any(character.isspace() for character in text):
-        what = f"cluster_id {quote(text)} is no cluster id"
-        way_out = "write what the cluster tells of itself, such as 5L6g3nShT-eMCtK--X86sw"
+        what = f"cluster_id {quote(text)} is not a cluster id"
+        way_out = "write the id that the cluster reports, such as 5L6g3nShT-eMCtK--X86sw"
         raise field_error("cluster-id-form", text.where, what, way_out)
     return text
 
 
-def _read_audit_topic(value: Value) -> Text:
+def _read_audit_topic(value: YamlValue) -> YamlText:
     name = fields.read_text(value, "audit_topic")
     if findings := check_name(name, name.where):
         raise FieldError(findings)
     return name
 
 
-def _read_version(value: Value) -> Text:
+def _read_version(value: YamlValue) -> YamlText:
     fields.require_value(value, "kafka_version")
-    if isinstance(value, Text) and _VERSION.fullmatch(value):
+    if isinstance(value, YamlText) and _VERSION.fullmatch(value):
         if value.tag == "str":
             return value
         what = f"kafka_version {value} without quotes is a number, which makes 4.10 and 4.1 one"
         raise field_error("kafka-version-form", value.where, what, f'write "{value}"')
-    shown = describe(value)
+    shown = describe_yaml(value)
     what = f"kafka_version is {shown}, not a version"
     raise field_error("kafka-version-form", value.where, what, 'write one such as "4.1"')
 
@@ -240,7 +239,7 @@ _ROWS = {
         {"type": "null"},
     ]
 }
-# Filled in by json_schema, from what is known beside the models.
+# Filled in by json_schema, from what is known besides the models.
 DEFINED_ELSEWHERE = "defined-elsewhere"
 _CONFIG: dict[str, Any] = {DEFINED_ELSEWHERE: "Config"}
 _CLIENT: dict[str, Any] = {DEFINED_ELSEWHERE: "Client"}
@@ -257,11 +256,11 @@ Replication = Annotated[
 ]
 Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSchema(_ROWS)]
 TopicName = Annotated[
-    Text,
+    YamlText,
     PlainValidator(_read_topic),
     WithJsonSchema(_NAME),
 ]
-Words = Annotated[Text, PlainValidator(_read_text), WithJsonSchema(_WORDS)]
+Words = Annotated[YamlText, PlainValidator(_read_text), WithJsonSchema(_WORDS)]
 Flag = Annotated[bool, PlainValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
 Factor = Annotated[
     int,
@@ -270,16 +269,18 @@ Factor = Annotated[
         {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 2, "maximum": MOST_FACTOR}]}
     ),
 ]
-WordList = Annotated[tuple[Text, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
-Patterns = Annotated[tuple[Text, ...], PlainValidator(_read_patterns), WithJsonSchema(_PATTERNS)]
+WordList = Annotated[tuple[YamlText, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
+Patterns = Annotated[
+    tuple[YamlText, ...], PlainValidator(_read_patterns), WithJsonSchema(_PATTERNS)
+]
 Owned = Annotated[
-    tuple[Text, ...], PlainValidator(_read_owned), WithJsonSchema({**_PATTERNS, "minItems": 1})
+    tuple[YamlText, ...], PlainValidator(_read_owned), WithJsonSchema({**_PATTERNS, "minItems": 1})
 ]
 ClusterNames = Annotated[
-    tuple[Text, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})
+    tuple[YamlText, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})
 ]
 Risks = Annotated[
-    tuple[Text, ...],
+    tuple[YamlText, ...],
     PlainValidator(_read_risks),
     WithJsonSchema(
         {"type": "array", "items": {"type": "string", "enum": list(RISKS)}, "uniqueItems": True}
@@ -313,7 +314,7 @@ Capacity = Annotated[
         }
     ),
 ]
-ConfigMap = Annotated[Settings, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
+ConfigMap = Annotated[WrittenConfig, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
 ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
 Key = Annotated[
     str, PlainValidator(_read_key), WithJsonSchema({"type": "string", "pattern": KEY_PATTERN})
@@ -337,11 +338,13 @@ FormatVersion = Annotated[
     int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})
 ]
 ClusterId = Annotated[
-    Text, PlainValidator(_read_cluster_id), WithJsonSchema({"type": "string", "pattern": r"^\S+$"})
+    YamlText,
+    PlainValidator(_read_cluster_id),
+    WithJsonSchema({"type": "string", "pattern": r"^\S+$"}),
 ]
-AuditTopic = Annotated[Text, PlainValidator(_read_audit_topic), WithJsonSchema(_NAME)]
+AuditTopic = Annotated[YamlText, PlainValidator(_read_audit_topic), WithJsonSchema(_NAME)]
 KafkaVersion = Annotated[
-    Text,
+    YamlText,
     PlainValidator(_read_version),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$"}),
 ]

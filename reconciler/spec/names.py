@@ -1,4 +1,4 @@
-"""What a topic may be called: the broker's own rules, and names that would collide."""
+"""Valid topic names: the broker's rules, and collisions of names."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MAX_LENGTH = 249
 255 bytes. Source: org.apache.kafka.common.internals.Topic."""
 
 NAME_PATTERN = r"^[a-zA-Z0-9._-]{1,249}$"
-"""What a JSON Schema can say of a name; `.` and `..` are refused beside it."""
+"""The part of the rules that a JSON Schema can express; `.` and `..` are refused as well."""
 
 
 def check_name(name: str, where: Location | None) -> list[Finding]:
-    """Say everything that is wrong with a topic's name; nothing for a good one."""
+    """Return every error in a topic's name; nothing for a good one."""
     if name == "":
         return [Finding("name-empty", "the topic has no name", "give it one", where)]
     if name in {".", ".."}:
@@ -32,14 +32,14 @@ def check_name(name: str, where: Location | None) -> list[Finding]:
         return [Finding("name-dots", what, "choose another name", where)]
     if name in INTERNAL_TOPICS:
         what = f"'{name}' {INTERNAL_TOPICS[name]}; Kafka creates and configures it by itself"
-        return [Finding("name-internal", what, "take it out of the specs", where)]
+        return [Finding("name-internal", what, "remove it from the specs", where)]
     return [*check_length(name, where), *_check_characters(name, where)]
 
 
 def find_collisions(names: Iterable[str]) -> list[tuple[str, ...]]:
     """Group the names that become equal once '.' turns into '_', as they do in metric names.
 
-    Groups of two and more, sorted. Kafka refuses such a topic only beside one that exists: two in
+    Groups of two and more, sorted. Kafka refuses such a topic only if the other exists: two in
     one request are both created.
     """
     groups: defaultdict[str, set[str]] = defaultdict(set)
@@ -49,7 +49,7 @@ def find_collisions(names: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 def check_length(name: str, where: Location | None) -> list[Finding]:
-    """Say that a name is too long; nothing for one that is not."""
+    """Return an error if a name is too long; otherwise nothing."""
     length = len(name.encode("utf-16-le", "surrogatepass")) // 2  # Java counts UTF-16 units
     if length <= MAX_LENGTH:
         return []

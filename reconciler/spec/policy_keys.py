@@ -1,4 +1,4 @@
-"""The values of a policy's keys: who reads each, and what a JSON Schema says of it."""
+"""The values of a policy's keys: their readers, and their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -19,10 +19,18 @@ from reconciler.policy import (
 )
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
-from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell
-from reconciler.spec.configs import Catalogue, catalogue
+from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell_line
+from reconciler.spec.configs import Catalogue, choose_catalogue
 from reconciler.spec.fields import FieldError, field_error, suggest
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote, show
+from reconciler.spec.values import (
+    YamlList,
+    YamlMap,
+    YamlText,
+    YamlValue,
+    describe_yaml,
+    quote,
+    show,
+)
 
 SPARED = (
     "policy-name",
@@ -45,29 +53,29 @@ def _name(info: ValidationInfo) -> str:
     return info.field_name or "the value"
 
 
-def _read_requirement(value: Value, info: ValidationInfo) -> bool:
+def _read_requirement(value: YamlValue, info: ValidationInfo) -> bool:
     return fields.read_choice(value, _name(info), ("required", "optional")) == "required"
 
 
-def _read_severity(value: Value) -> Severity:
+def _read_severity(value: YamlValue) -> Severity:
     return Severity(fields.read_choice(value, "severity", tuple(map(str, Severity))))
 
 
-def _read_subject(value: Value) -> Subject:
+def _read_subject(value: YamlValue) -> Subject:
     return Subject(fields.read_choice(value, "on", tuple(map(str, Subject))))
 
 
-def _read_expression(value: Value, info: ValidationInfo) -> Text:
+def _read_expression(value: YamlValue, info: ValidationInfo) -> YamlText:
     return fields.read_short_text(value, _name(info))
 
 
-def _read_pattern(value: Value) -> Text:
+def _read_pattern(value: YamlValue) -> YamlText:
     text = fields.read_short_text(value, "pattern")
     try:
         compile_pattern(str(text))
     except PatternError as error:
-        rule, what = "policy-pattern", f"is no regular expression: {error.what}"
-        way_out = "mend it; a dot that stands for itself is written \\."
+        rule, what = "policy-pattern", f"is not a regular expression: {error.what}"
+        way_out = "fix it; a literal dot is written \\."
         if error.uses:
             rule, what = "policy-pattern-linear", f"uses {error.uses}, which RE2 does not have"
             way_out = (
@@ -78,20 +86,20 @@ def _read_pattern(value: Value) -> Text:
     return text
 
 
-def _read_count_bounds(value: Value, info: ValidationInfo) -> Bounds:
+def _read_count_bounds(value: YamlValue, info: ValidationInfo) -> Bounds:
     return _read_bounds(value, _name(info), _read_count_limit)
 
 
-def _read_count_limit(value: Value, name: str) -> Limit:
+def _read_count_limit(value: YamlValue, name: str) -> Limit:
     count = fields.read_count(value, name, 1, MOST_PARTITIONS)
     return Limit(count, str(count))
 
 
-def _read_bounds(value: Value, name: str, read: Callable[[Value, str], Limit]) -> Bounds:
+def _read_bounds(value: YamlValue, name: str, read: Callable[[YamlValue, str], Limit]) -> Bounds:
     """Read `{min: …, max: …}`, either of which may be left out."""
     fields.require_value(value, name)
-    if not isinstance(value, Table):
-        what = f"{name} is {describe(value)}, not a range"
+    if not isinstance(value, YamlMap):
+        what = f"{name} is {describe_yaml(value)}, not a range"
         raise field_error("value-form", value.where, what, f"write {name}: {{max: {_show(value)}}}")
     for key, _ in value.entries():
         if key not in ("min", "max"):
@@ -102,49 +110,49 @@ def _read_bounds(value: Value, name: str, read: Callable[[Value, str], Limit]) -
     least, most = limits.get("min"), limits.get("max")
     if least and most and least.number > most.number:
         what = f"{name}: min {least.shown} exceeds max {most.shown}, so that nothing is allowed"
-        raise field_error("policy-range", value.where, what, "exchange them, or mend one")
+        raise field_error("policy-range", value.where, what, "swap them, or correct one")
     return Bounds(least, most)
 
 
-def _show(value: Value) -> str:
-    return show(value) if isinstance(value, Text) else "…"
+def _show(value: YamlValue) -> str:
+    return show(value) if isinstance(value, YamlText) else "…"
 
 
-def _read_ranges(value: Value) -> Mapping[str, Bounds]:
+def _read_ranges(value: YamlValue) -> Mapping[str, Bounds]:
     return _read_by_key(value, "ranges", "retention.ms: {max: 30d}", _read_range)
 
 
-def _read_range(key: Text, value: Value) -> Bounds:
+def _read_range(key: YamlText, value: YamlValue) -> Bounds:
     known = every_key().get(key)
     if known is not None and known.type not in _NUMBERS:
-        what = f"{key} is no number, so it has no range"
+        what = f"{key} is not a number, so it has no range"
         raise field_error("policy-range", key.where, what, f"name its values: values: {{{key}: …}}")
 
-    def read(item: Value, name: str) -> Limit:
+    def read(item: YamlValue, name: str) -> Limit:
         fields.require_value(item, name)
         normal = _normalise(key, item)
-        return Limit(read_limit(key, normal), describe(item).strip("'"))
+        return Limit(read_limit(key, normal), describe_yaml(item).strip("'"))
 
     return _read_bounds(value, str(key), read)
 
 
-def _read_values(value: Value) -> Mapping[str, tuple[str, ...]]:
+def _read_values(value: YamlValue) -> Mapping[str, tuple[str, ...]]:
     return _read_by_key(value, "values", "compression.type: [zstd, lz4]", _read_allowed)
 
 
-def _read_allowed(key: Text, value: Value) -> tuple[str, ...]:
+def _read_allowed(key: YamlText, value: YamlValue) -> tuple[str, ...]:
     fields.require_value(value, str(key))
-    if not isinstance(value, Sequence):
-        what = f"{key} is {describe(value)}, not a list of values"
+    if not isinstance(value, YamlList):
+        what = f"{key} is {describe_yaml(value)}, not a list of values"
         raise field_error("value-form", value.where, what, f"write {key}: [{_show(value)}]")
-    items: list[Value] = value
+    items: list[YamlValue] = value
     return tuple(fields.read_each(items, lambda item: _normalise(key, item)))
 
 
-def _normalise(key: Text, value: Value) -> str:
+def _normalise(key: YamlText, value: YamlValue) -> str:
     """Spell a value of a config as its brokers do. Errors: FieldError."""
-    if not isinstance(value, Text):
-        what = f"a value of {key} is {describe(value)}"
+    if not isinstance(value, YamlText):
+        what = f"a value of {key} is {describe_yaml(value)}"
         raise field_error("value-form", value.where, what, "write plain values")
     normal = _catalogue_of(key).normalise(key, str(value), value.where)
     if not isinstance(normal, str):
@@ -153,28 +161,28 @@ def _normalise(key: Text, value: Value) -> str:
 
 
 def _catalogue_of(key: str) -> Catalogue:
-    """Return the newest catalogue that knows a key, so that older clusters can be spoken of."""
+    """Return the newest catalogue that knows a key, so that a policy can cover older clusters."""
     known = lines_that_know(key)
-    return catalogue(spell(known[-1]) if known else None)
+    return choose_catalogue(spell_line(known[-1]) if known else None)
 
 
 def _read_by_key(
-    value: Value, name: str, example: str, read: Callable[[Text, Value], V]
+    value: YamlValue, name: str, example: str, read: Callable[[YamlText, YamlValue], V]
 ) -> Mapping[str, V]:
     fields.require_value(value, name)
-    if not isinstance(value, Table):
-        what = f"{name} is {describe(value)}, not a map of configs"
+    if not isinstance(value, YamlMap):
+        what = f"{name} is {describe_yaml(value)}, not a map of configs"
         raise field_error("value-form", value.where, what, f"write {name}: {{{example}}}")
     items = fields.read_each(value.entries(), lambda entry: (str(entry[0]), read(*entry)))
     return dict(items)
 
 
-def _read_config_patterns(value: Value, info: ValidationInfo) -> tuple[str, ...]:
+def _read_config_patterns(value: YamlValue, info: ValidationInfo) -> tuple[str, ...]:
     patterns = fields.read_patterns(value, _name(info))
     return tuple(fields.read_each(patterns, _check_config_pattern))
 
 
-def _check_config_pattern(pattern: Text) -> str:
+def _check_config_pattern(pattern: YamlText) -> str:
     known = every_key()
     if not any(fnmatchcase(key, pattern) for key in known):
         what = f"no topic config is called {quote(pattern)}"
@@ -183,11 +191,11 @@ def _check_config_pattern(pattern: Text) -> str:
     return str(pattern)
 
 
-def _read_exemptions(value: Value) -> Mapping[str, tuple[str, ...]]:
+def _read_exemptions(value: YamlValue) -> Mapping[str, tuple[str, ...]]:
     return _read_by_key(value, "exempt", "policy-name: [legacy.*]", _read_exemption)
 
 
-def _read_exemption(rule: Text, value: Value) -> tuple[str, ...]:
+def _read_exemption(rule: YamlText, value: YamlValue) -> tuple[str, ...]:
     if rule not in SPARED:
         way_out = suggest(rule, SPARED) or f"the rules here are {', '.join(SPARED)}"
         what = f"no topic can be exempt from {quote(rule)}"
@@ -218,7 +226,7 @@ Requirement = Annotated[
     WithJsonSchema({"type": "string", "enum": ["required", "optional"]}),
 ]
 Pattern = Annotated[
-    Text,
+    YamlText,
     PlainValidator(_read_pattern),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
 ]
@@ -250,7 +258,7 @@ Exemptions = Annotated[
     ),
 ]
 ExpressionText = Annotated[
-    Text,
+    YamlText,
     PlainValidator(_read_expression),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
 ]

@@ -1,86 +1,159 @@
-"""Inheritance: defaults, cluster defaults, profile, topic and override become one TopicSpec.
+"""From documents to specs: a topic and its layers become one TopicSpec per cluster.
 
-Later layers win. `config` merges key by key; null takes an inherited value away. Every resolved
-value remembers where it was written.
+The layers are defaults, cluster defaults, profile, topic and override; later ones win. `config`
+merges key by key; null removes an inherited value. Every resolved value keeps the location where it
+was written.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Finding
 from reconciler.model import TopicSpec
 from reconciler.spec.assignment import list_row_places
-from reconciler.spec.catalogue import LINES, spell
-from reconciler.spec.configs import catalogue as choose_catalogue
-from reconciler.spec.values import quote
+from reconciler.spec.catalogue import LINES, spell_line
+from reconciler.spec.clusters import SANDBOX
+from reconciler.spec.configs import choose_catalogue
+from reconciler.spec.documents import Written, WrittenTopic
+from reconciler.spec.forms import ClusterForm, TopicDocument
+from reconciler.spec.rules import PolicyEngine, check_cluster_topics, check_owned, check_spec
+from reconciler.spec.values import YamlMap, YamlText, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Location
     from reconciler.model import Assignment
-    from reconciler.spec.configs import Catalogue
-    from reconciler.spec.settings import Settings
-    from reconciler.spec.shape import Layer, TopicDocument
-    from reconciler.spec.together import Clash
-    from reconciler.spec.values import Table, Text, Value
+    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.configs import Catalogue, Clash
+    from reconciler.spec.documents import Documents
+    from reconciler.spec.fields import WrittenConfig
+
+MOST_NAMED = 3
+"""The number of clusters of one Kafka version to name."""
 
 _COUNTS = ("partitions", "replication_factor")
 _FLAT = (*_COUNTS, "rack_aware", "gradual", "state", "acknowledge", "assignment")
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """One layer of values: its model, and the map it was read from."""
+class Resolved(NamedTuple):
+    """The topics of one cluster, sorted by name, and their findings."""
 
-    model: Layer
-    table: Table
-
-    def where(self, key: str) -> Location:
-        """Where a key of this layer has its value."""
-        value: Value = self.table[key]
-        return value.where
+    specs: tuple[TopicSpec, ...]
+    findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTopic:
-    """A topic document, with a layer for each of its overrides.
+class Resolver:
+    """Resolves the topics of an estate on one cluster after another.
 
-    `clusters` are those it belongs on, None for every one. `partial`: values whose form was wrong
-    are left out, so nothing can be said of the whole.
+    What clusters share is read once: profiles, and the configs of each Kafka version.
     """
 
-    document: TopicDocument
-    layer: Written
-    overrides: Mapping[str, Written]
-    clusters: frozenset[str] | None = None
-    partial: bool = False
+    def __init__(self, documents: Documents, entries: Mapping[str, ClusterEntry]) -> None:
+        self._topics = documents.topics
+        self._clusters = documents.clusters.document
+        self._table = documents.clusters.table
+        self._entries = entries
+        self._profiles = {
+            name: Written(model, self._table["profiles"][name])
+            for name, model in self._clusters.profiles.items()
+        }
+        self._readers: dict[str | None, ConfigReader] = {}
 
-    @property
-    def name(self) -> str:
-        """The topic's name."""
-        return str(self.document.topic)
+    def resolve(self, cluster: str) -> Resolved:
+        """Resolve the topics of a cluster, and check them by its Kafka version."""
+        form = self._clusters.clusters.get(cluster, ClusterForm())
+        inherited = self._list_inherited(cluster, form)
+        configs = self._choose_reader(form)
+        engine = PolicyEngine(self._entries[cluster], configs.catalogue)
+        specs, findings = [], list(engine.findings)
+        read = [*inherited, *self._profiles.values()]
+        for topic in self._topics:
+            if not topic.targets(cluster):
+                continue
+            layers = [*inherited, *self._list_own(topic, cluster)]
+            spec = resolve_topic(topic, layers, configs)
+            specs.append(spec)
+            read += layers[len(inherited) :]
+            if not topic.partial:
+                findings += [*check_spec(spec, cluster), *configs.check_together(spec, cluster)]
+                findings += engine.check(spec)
+        specs.sort(key=lambda spec: spec.name)
+        findings += configs.check(read)
+        findings += check_cluster_topics(specs, form.ignore, cluster)
+        findings += check_owned(specs, form.owns or self._clusters.owns, cluster)
+        return Resolved(tuple(specs), tuple(findings))
 
-    @property
-    def where(self) -> Location:
-        """Where its name is written."""
-        return self.document.topic.where
+    def check_unused(self, checked: Collection[str]) -> list[Finding]:
+        """Check the configs that none of the checked clusters has, by the newest catalogue."""
+        unused = []
+        for topic in self._topics:
+            if not any(topic.targets(cluster) for cluster in checked):
+                unused.append(topic.layer)
+            for cluster, override in topic.overrides.items():
+                if cluster not in checked or not topic.targets(cluster):
+                    unused.append(override)
+        return ConfigReader(choose_catalogue(None)).check(unused)
 
-    def targets(self, cluster: str) -> bool:
-        """Tell whether the topic belongs on a cluster."""
-        return self.clusters is None or cluster in self.clusters
+    def list_layers(self, cluster: str, profile: str | None) -> list[Written]:
+        """List the layers below a topic: defaults, its cluster's defaults, its profile."""
+        form = self._clusters.clusters.get(cluster, ClusterForm())
+        own = [self._profiles[profile]] if profile in self._profiles else []
+        return [*self._list_inherited(cluster, form), *own]
+
+    def resolve_base(self, topic: WrittenTopic, cluster: str, release: Catalogue) -> TopicSpec:
+        """Resolve a topic without its override, by the configs of any Kafka version."""
+        profile = topic.document.profile
+        layers = self.list_layers(cluster, None if profile is None else str(profile))
+        return resolve_topic(topic, [*layers, topic.layer], ConfigReader(release))
+
+    def resolve_empty(self, cluster: str, profile: str | None, release: Catalogue) -> TopicSpec:
+        """Resolve a topic without values of its own."""
+        name = YamlText("any")
+        name.file, name.line, name.column, name.tag, name.quoted = "", 1, 1, "str", False
+        document = TopicDocument.model_construct(_fields_set={"topic"}, topic=name)
+        empty = WrittenTopic(document, Written(document, YamlMap()), {})
+        return resolve_topic(empty, self.list_layers(cluster, profile), ConfigReader(release))
+
+    def _list_inherited(self, cluster: str, form: ClusterForm) -> list[Written]:
+        """List the layers below all topics of a cluster, the farthest first."""
+        layers = []
+        if "defaults" in self._table:
+            layers.append(Written(self._clusters.defaults, self._table["defaults"]))
+        if "defaults" in form.model_fields_set:
+            layers.append(Written(form.defaults, self._table["clusters"][cluster]["defaults"]))
+        return layers
+
+    def _list_own(self, topic: WrittenTopic, cluster: str) -> list[Written]:
+        """List the layers that a topic has beyond what all topics of a cluster inherit."""
+        profile = self._profiles.get(str(topic.document.profile))
+        override = topic.overrides.get(cluster)
+        return [layer for layer in (profile, topic.layer, override) if layer is not None]
+
+    def _choose_reader(self, form: ClusterForm) -> ConfigReader:
+        """Return the reader of a cluster's Kafka version."""
+        version = None if form.kafka_version is None else str(form.kafka_version)
+        if version not in self._readers:
+            running = self._list_running(version)
+            self._readers[version] = ConfigReader(choose_catalogue(version), running)
+        return self._readers[version]
+
+    def _list_running(self, version: str | None) -> list[str]:
+        """Name the first clusters of a Kafka version, as clusters.yaml spells it."""
+        forms = sorted(self._clusters.clusters.items())
+        names = [name for name, form in forms if form.kafka_version == version]
+        more = len(names) - MOST_NAMED
+        return [*names[:MOST_NAMED], f"{more:,} more clusters"] if more > 0 else names or [SANDBOX]
 
 
-def pair_topic(document: TopicDocument, table: Table, *, partial: bool = False) -> WrittenTopic:
-    """Pair a topic's models with the maps they were read from."""
-    overrides = {
-        name: Written(model, table["overrides"][name]) for name, model in document.overrides.items()
-    }
-    clusters = None if document.clusters is None else frozenset(document.clusters)
-    return WrittenTopic(document, Written(document, table), overrides, clusters, partial)
+class _Configs(NamedTuple):
+    """The normalised configs of one layer, and the errors in the others."""
+
+    values: Mapping[str, tuple[str | None, Location]]
+    findings: tuple[Finding, ...]
 
 
 class ConfigReader:
@@ -92,21 +165,25 @@ class ConfigReader:
     def __init__(self, catalogue: Catalogue, clusters: Collection[str] = ()) -> None:
         self.catalogue = catalogue
         self._clusters = clusters
-        self.findings: list[Finding] = []
-        self._layers: dict[int, tuple[Settings, dict[str, tuple[str | None, Location]]]] = {}
+        self._layers: dict[int, tuple[WrittenConfig, _Configs]] = {}
         self._sound: set[frozenset[tuple[str, str]]] = set()
         self._values: dict[tuple[str, str | tuple[str, ...]], str] = {}
 
-    def read(self, settings: Settings) -> Mapping[str, tuple[str | None, Location]]:
-        """Return the normalised values of a layer; what is wrong goes to `findings`."""
+    def read(self, settings: WrittenConfig) -> _Configs:
+        """Return the normalised configs of a layer, and the errors in the others."""
         known = self._layers.get(id(settings))
         if known is None:
-            known = (settings, dict(self._normalise(settings)))
+            known = (settings, self._normalise(settings))  # kept, so that its id stays its own
             self._layers[id(settings)] = known
         return known[1]
 
+    def check(self, layers: Iterable[Written]) -> list[Finding]:
+        """Return the errors in the configs of layers, once per layer."""
+        every = {id(layer): layer for layer in layers}.values()
+        return [finding for layer in every for finding in self.read(layer.model.config).findings]
+
     def check_together(self, spec: TopicSpec, cluster: str) -> list[Finding]:
-        """Check a resolved config as a whole; configs that are equal are checked once."""
+        """Check all of a resolved config; configs that are equal are checked once."""
         config = frozenset(spec.config.items())
         if spec.absent or config in self._sound:
             return []
@@ -116,7 +193,7 @@ class ConfigReader:
         return [self._blame(clash, spec, cluster) for clash in clashes]
 
     def _blame(self, clash: Clash, spec: TopicSpec, cluster: str) -> Finding:
-        """Say who contradicts whom, at what the topic wrote itself where it wrote any of it."""
+        """Return the contradictions, located at the topic's own value if it has one."""
         places = {key: spec.fields.get(f"config.{key}") for key in clash.keys}
         written = [place for place in places.values() if place]
         own = [place for place in written if place.file == spec.location.file]
@@ -131,34 +208,36 @@ class ConfigReader:
         what = f"the topic {quote(spec.name)} on {cluster}, {version}: {clash.what}{shown}"
         return Finding(clash.rule, what, clash.way_out, where)
 
+    def _normalise(self, settings: WrittenConfig) -> _Configs:
+        configs: dict[str, tuple[str | None, Location]] = {}
+        findings: list[Finding] = []
+        for item in settings.items:
+            normal = None
+            if item.value is not None:
+                normal = self._values.get((item.key, item.value))
+                if normal is None:
+                    value = item.value if isinstance(item.value, str) else list(item.value)
+                    answer = self.catalogue.normalise(item.key, value, item.where)
+                    if not isinstance(answer, str):
+                        findings += self._name_version(item.key, value, answer)
+                        continue
+                    normal = self._values[item.key, item.value] = answer
+            configs[item.key] = (normal, item.where)
+        return _Configs(configs, tuple(findings))
+
     def _name_version(self, key: str, value: object, findings: list[Finding]) -> Iterator[Finding]:
-        """Name version and clusters in what is wrong with a value that another version takes."""
-        lines = (choose_catalogue(spell(line)) for line in LINES)
+        """Add version and clusters to an error in a value that another version accepts."""
+        lines = (choose_catalogue(spell_line(line)) for line in LINES)
         if any(isinstance(line.normalise(key, value, None), str) for line in lines):
             names = "".join(f"{name}, " for name in self._clusters)
             version = f" (checked for {names}Kafka {self.catalogue.version})"
             findings = [replace(finding, what=finding.what + version) for finding in findings]
         yield from findings
 
-    def _normalise(self, settings: Settings) -> Iterator[tuple[str, tuple[str | None, Location]]]:
-        for item in settings.items:
-            if item.value is None:
-                yield item.key, (None, item.where)
-                continue
-            normal = self._values.get((item.key, item.value))
-            if normal is None:
-                value = item.value if isinstance(item.value, str) else list(item.value)
-                answer = self.catalogue.normalise(item.key, value, item.where)
-                if not isinstance(answer, str):
-                    self.findings.extend(self._name_version(item.key, value, answer))
-                    continue
-                normal = self._values[item.key, item.value] = answer
-            yield item.key, (normal, item.where)
-
 
 @dataclass(slots=True)
 class _Draft:
-    """A topic while layers are laid over each other; `depth` tells which layer wrote a field."""
+    """A topic during the merge of its layers; `depth` is the layer that wrote a field."""
 
     partitions: int | None = None
     replication_factor: int | None = None
@@ -171,17 +250,17 @@ class _Draft:
     sources: dict[str, tuple[int, Written]] = field(default_factory=dict)
 
     def lay(self, depth: int, layer: Written, configs: ConfigReader) -> None:
-        """Lay one more layer over what is there."""
+        """Merge one more layer."""
         written = layer.model.model_fields_set
         for key in _FLAT:
             if key in written:
                 setattr(self, key, getattr(layer.model, key))
                 self.sources[key] = (depth, layer)
         if "config" in written:
-            self.config.update(configs.read(layer.model.config))
+            self.config.update(configs.read(layer.model.config).values)
 
     def derive_counts(self) -> None:
-        """Let rows stand for the counts of layers below them: only counts beside them can clash."""
+        """Let rows replace the counts of lower layers: only counts of the same layer can clash."""
         if self.assignment is None:
             return
         depth, _ = self.sources["assignment"]
@@ -192,7 +271,7 @@ class _Draft:
                 self.sources.pop(key, None)
 
     def places(self) -> dict[str, Location]:
-        """Tell where each value was written, and each null that takes an inherited one away."""
+        """Return where each value was written, and each null that takes an inherited one away."""
         places = {key: layer.where(key) for key, (_, layer) in self.sources.items()}
         if self.assignment is not None:
             for key in _COUNTS:
@@ -206,12 +285,9 @@ class _Draft:
 
 
 def resolve_topic(
-    topic: WrittenTopic, inherited: Sequence[Written], cluster: str, configs: ConfigReader
+    topic: WrittenTopic, layers: Sequence[Written], configs: ConfigReader
 ) -> TopicSpec:
-    """Merge all layers of a topic for one cluster. In: inherited layers, the farthest first."""
-    layers = [*inherited, topic.layer]
-    if cluster in topic.overrides:
-        layers.append(topic.overrides[cluster])
+    """Merge the layers of a topic, its own among them. In: the farthest first."""
     draft = _Draft()
     for depth, layer in enumerate(layers):
         draft.lay(depth, layer, configs)
@@ -236,5 +312,5 @@ def resolve_topic(
     )
 
 
-def _plain(text: Text | None) -> str | None:
+def _plain(text: YamlText | None) -> str | None:
     return None if text is None else str(text)

@@ -1,6 +1,6 @@
-"""What KafkaTopic documents may hold: the keys that are read, and Kubernetes' own.
+"""The keys of KafkaTopic documents: those that are read, and those of Kubernetes.
 
-Whatever else stands there is a finding. So is what looks like such a document and is none.
+Any other key is a finding. So is what looks like such a document and is not one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
-from reconciler.spec.fields import fold, suggest
-from reconciler.spec.values import Sequence, Table, Text, Value, describe, quote
+from reconciler.spec.fields import fold_spelling, suggest
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -43,7 +43,7 @@ OURS_ONLY = (
     *("rack_aware", "gradual", "assignment", "state", "acknowledge"),
     *("owner", "description", "profile", "clusters", "overrides"),
 )
-"""Keys of our own form that a KafkaTopic has no word for; a test holds them against the model."""
+"""Keys of our format without an equivalent in a KafkaTopic; a test compares them with the model."""
 
 _FLAGS = (*UNMANAGED, DELETED)
 _KINDS = ("KafkaTopic", "KafkaTopicList")
@@ -61,20 +61,20 @@ _META_KEYS = (
 )
 
 
-def refuse_kind(document: Table, kind: str | None, version: str | None) -> Finding | None:
-    """Return why a document is not read, or None where it is.
+def refuse_kind(document: YamlMap, kind: str | None, version: str | None) -> Finding | None:
+    """Return why a document is not read, or None if it is.
 
     In: its kind and apiVersion. An item of a list may leave its version to the list.
     """
     if kind is None:
-        way_out = "write kind: KafkaTopic, or move what is no topic out of the estate"
+        way_out = "write kind: KafkaTopic, or move everything else out of the estate"
         return Finding("key-missing", "the key kind is missing", way_out, document.where)
     group = (version or _GROUPS[0]).partition("/")[0]
     ours = f".{group}".endswith((".strimzi.io", ".jikkou.io"))
     if kind == "List" or (ours and kind in _KINDS):
         return None
-    kinds = {fold(name): name for name in _KINDS}
-    meant = get_close_matches(fold(kind), kinds, n=1, cutoff=_NEAR)
+    kinds = {fold_spelling(name): name for name in _KINDS}
+    meant = get_close_matches(fold_spelling(kind), kinds, n=1, cutoff=_NEAR)
     if ours and meant:
         what, way_out = f"there is no kind {quote(kind)}", f"did you mean {kinds[meant[0]]}?"
         return Finding("document-kind", what, way_out, document["kind"].where)
@@ -90,34 +90,34 @@ def refuse_kind(document: Table, kind: str | None, version: str | None) -> Findi
         what = f"the {kind} of {quote(version)} is not read, and what it describes not managed"
         way_out = "write it in the form of Strimzi, of Jikkou or of this estate"
         return Finding("document-kind", what, way_out, document.where, Severity.WARNING)
-    what = f"a {quote(kind)} of {quote(version)} is no Kafka topic, and is passed over"
+    what = f"a {quote(kind)} of {quote(version)} is not a Kafka topic, and is skipped"
     return Finding("document-kind", what, "", document.where, Severity.NOTE)
 
 
-def check_list(document: Table, kind: str) -> Iterator[Finding]:
-    """Say everything that is wrong with a list, apart from its items."""
+def check_list(document: YamlMap, kind: str) -> Iterator[Finding]:
+    """Return every error in a list, apart from its items."""
     metadata = document.get("metadata")
     yield from _refuse_unknown(document, _LIST_KEYS, f"in a {kind}")
     yield from _check_metadata(metadata)
     yield from _refuse_for_all(metadata, kind)
-    if not isinstance(document.get("items"), Sequence):
+    if not isinstance(document.get("items"), YamlList):
         what, way_out = f"a {kind} holds a list of items", "write its topics below items:"
         yield Finding("document-form", what, way_out, document.where)
 
 
-def _refuse_for_all(metadata: Value | None, kind: str) -> Iterator[Finding]:
-    """Refuse labels and annotations of a list that mean something on a topic only."""
-    if not isinstance(metadata, Table):
+def _refuse_for_all(metadata: YamlValue | None, kind: str) -> Iterator[Finding]:
+    """Refuse labels and annotations of a list that only have a meaning on a topic."""
+    if not isinstance(metadata, YamlMap):
         return
     for words in (metadata.get("labels"), metadata.get("annotations")):
-        for key, _ in words.entries() if isinstance(words, Table) else ():
+        for key, _ in words.entries() if isinstance(words, YamlMap) else ():
             if key == CLUSTER_LABEL or key in _FLAGS:
-                what, way_out = f"{key} of a whole {kind} is not read", "write it on each item"
+                what, way_out = f"{key} of a {kind} is not read", "write it on each item"
                 yield Finding("key-unknown", what, way_out, key.where)
 
 
-def check_topic(document: Table) -> list[Finding]:
-    """Say everything that is wrong with the form of a KafkaTopic; its values are checked later."""
+def check_topic(document: YamlMap) -> list[Finding]:
+    """Return every error in the form of a KafkaTopic; its values are checked later."""
     metadata, spec = document.get("metadata"), document.get("spec")
     findings = [
         *_refuse_unknown(document, _TOPIC_KEYS, "in a KafkaTopic"),
@@ -125,7 +125,7 @@ def check_topic(document: Table) -> list[Finding]:
         *_check_spec(spec),
     ]
     asked = {finding.way_out for finding in findings}
-    named = isinstance(metadata, Table) and isinstance(metadata.get("name"), Text)
+    named = isinstance(metadata, YamlMap) and isinstance(metadata.get("name"), YamlText)
     if not named and not asked & {_mean("metadata"), _mean("name")}:
         what, way_out = "a KafkaTopic has no metadata.name", "write metadata: {name: orders.events}"
         findings.append(Finding("key-missing", what, way_out, document.where))
@@ -135,7 +135,7 @@ def check_topic(document: Table) -> list[Finding]:
     return findings
 
 
-def _refuse_unknown(table: Table, known: Collection[str], place: str) -> Iterator[Finding]:
+def _refuse_unknown(table: YamlMap, known: Collection[str], place: str) -> Iterator[Finding]:
     for key, _ in table.entries():
         if key not in known:
             what = f"unknown key {quote(key)} {place}"
@@ -143,60 +143,60 @@ def _refuse_unknown(table: Table, known: Collection[str], place: str) -> Iterato
 
 
 def _find_meant(key: str, known: Collection[str]) -> str:
-    """Return the way out for a key that is unknown beside the `known` ones."""
+    """Return the way out for a key that is not among the `known` ones."""
     if known is _TOPIC_KEYS and key == "topic":
         return "the name of the topic is metadata.name, or topicName below spec:"
     if known is _TOPIC_KEYS and key in SPEC_KEYS:
         return "write it below spec:"
     if known is SPEC_KEYS and "." in key:
-        return "topic configs stand below config:"
-    if known is SPEC_KEYS and fold(key) == "configmaprefs":
+        return "topic configs belong below config:"
+    if known is SPEC_KEYS and fold_spelling(key) == "configmaprefs":
         return "ConfigMaps are not read: write their configs below configs:"
-    if known in (SPEC_KEYS, _TOPIC_KEYS) and fold(key) in map(fold, OURS_ONLY):
+    if known in (SPEC_KEYS, _TOPIC_KEYS) and fold_spelling(key) in map(fold_spelling, OURS_ONLY):
         return f"to use {key}, write the topic in this estate's own form, which starts with topic:"
     if near := suggest(key, known):
         return near
     if known is _META_KEYS:
-        return "words of your own stand below labels: or annotations:"
+        return "keys of your own belong below labels: or annotations:"
     return f"the keys here are {', '.join(sorted(known))}"
 
 
 def _mean(key: str) -> str:
-    """Return the way out where a key is misspelt, which is then not missing as well."""
+    """Return the way out if a key is misspelt, which is then not missing as well."""
     return f"did you mean {key}?"
 
 
-def _check_metadata(metadata: Value | None) -> Iterator[Finding]:
+def _check_metadata(metadata: YamlValue | None) -> Iterator[Finding]:
     if metadata is None or _is_null(metadata):
         return
-    if not isinstance(metadata, Table):
+    if not isinstance(metadata, YamlMap):
         yield _refuse_form("metadata", metadata)
         return
     yield from _refuse_unknown(metadata, _META_KEYS, "in metadata")
     for name in ("labels", "annotations"):
         words = metadata.get(name)
-        if isinstance(words, Table):
+        if isinstance(words, YamlMap):
             yield from _check_words(name, words)
         elif words is not None and not _is_null(words):
             yield _refuse_form(f"metadata.{name}", words)
 
 
-def _check_words(name: str, words: Table) -> Iterator[Finding]:
+def _check_words(name: str, words: YamlMap) -> Iterator[Finding]:
     """Check labels or annotations: their keys are free, their values are text."""
     for key, value in words.entries():
-        if not isinstance(value, Text):
-            what = f"{quote(key)} in {name} is {describe(value)}, not text"
+        if not isinstance(value, YamlText):
+            what = f"{quote(key)} in {name} is {describe_yaml(value)}, not text"
             yield Finding("value-form", what, "write one text", value.where)
         elif key in _FLAGS and value.lower() not in ("true", "false"):
-            what = f"{key} is {describe(value)}, which is no flag"
+            what = f"{key} is {describe_yaml(value)}, which is not a boolean"
             yield Finding("value-flag", what, 'write "true" or "false"', value.where)
         elif key == CLUSTER_LABEL and _is_null(value):
-            what, way_out = f"{key} has no value", "write the name of a cluster, or take it out"
+            what, way_out = f"{key} has no value", "write the name of a cluster, or remove it"
             yield Finding("value-missing", what, way_out, value.where)
 
 
-def _check_spec(spec: Value | None) -> Iterator[Finding]:
-    if isinstance(spec, Table):
+def _check_spec(spec: YamlValue | None) -> Iterator[Finding]:
+    if isinstance(spec, YamlMap):
         yield from _refuse_unknown(spec, SPEC_KEYS, "in the spec of a KafkaTopic")
     elif spec is not None and _is_null(spec):
         what, way_out = "spec has no value", "write keys below it, or spec: {} to inherit all"
@@ -205,10 +205,10 @@ def _check_spec(spec: Value | None) -> Iterator[Finding]:
         yield _refuse_form("spec", spec)
 
 
-def _refuse_form(name: str, value: Value) -> Finding:
-    what = f"{name} is {describe(value)}, not a map"
+def _refuse_form(name: str, value: YamlValue) -> Finding:
+    what = f"{name} is {describe_yaml(value)}, not a map"
     return Finding("value-form", what, "write 'key: value' lines below it", value.where)
 
 
-def _is_null(value: Value) -> bool:
-    return isinstance(value, Text) and value.tag == "null"
+def _is_null(value: YamlValue) -> bool:
+    return isinstance(value, YamlText) and value.tag == "null"

@@ -1,13 +1,15 @@
-"""Rules across fields and across topics: what each value alone cannot tell."""
+"""Rules across fields and across topics."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Severity
+from reconciler.policy import Judge, PolicyCluster, check_limits
 from reconciler.spec import names
 from reconciler.spec.fields import suggest
+from reconciler.spec.names import check_name
 from reconciler.spec.values import quote
 from reconciler.units import count
 
@@ -16,17 +18,20 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Location
     from reconciler.model import TopicSpec
-    from reconciler.spec.resolve import WrittenTopic
-    from reconciler.spec.values import Text
+    from reconciler.spec.clusters import ClusterEntry
+    from reconciler.spec.configs import Catalogue
+    from reconciler.spec.documents import WrittenTopic
+    from reconciler.spec.values import YamlText
+
 
 PATTERNS_SHOWN = 5
 _MIN_INSYNC = "min.insync.replicas"
 
 
-def check_topics(
+def check_written_topics(
     topics: Sequence[WrittenTopic], clusters: Collection[str], profiles: Collection[str]
 ) -> Iterator[Finding]:
-    """Check names, and that every cluster and profile a topic names is there."""
+    """Check names, and that every named cluster and profile exists."""
     yield from _find_duplicates(topics)
     for topic in topics:
         yield from names.check_name(topic.name, topic.where)
@@ -49,7 +54,7 @@ def _find_duplicates(topics: Iterable[WrittenTopic]) -> Iterator[Finding]:
         first.setdefault(topic.name, topic.where)
 
 
-def _refuse_profile(profile: Text, profiles: Collection[str]) -> Finding:
+def _refuse_profile(profile: YamlText, profiles: Collection[str]) -> Finding:
     if profiles:
         way_out = suggest(profile, profiles) or f"the profiles are {_join(profiles)}"
     else:
@@ -76,11 +81,11 @@ def _check_overrides(topic: WrittenTopic, clusters: Collection[str]) -> Iterator
             yield refuse_cluster(name, clusters, where)
         elif not topic.targets(name):
             what = f"the override for {quote(name)} changes nothing: the topic does not go there"
-            way_out = f"add {name} to clusters, or take the override out"
+            way_out = f"add {name} to clusters, or remove the override"
             yield Finding("override-untargeted", what, way_out, where)
         elif not override.model.model_fields_set and not topic.partial:
             what = f"the override for {quote(name)} is empty"
-            yield Finding("value-missing", what, "write what differs, or take it out", where)
+            yield Finding("value-missing", what, "write what differs, or remove it", where)
 
 
 def check_spec(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
@@ -92,7 +97,7 @@ def check_spec(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
 
 
 def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
-    """Hold counts written beside an assignment, or above it, against its rows."""
+    """Compare counts written next to an assignment, or above it, with its rows."""
     if spec.assignment is None:
         return
     rows, replicas = len(spec.assignment), len(spec.assignment[0])
@@ -110,7 +115,8 @@ def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
 
 
 def _check_min_insync(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
-    """Kafka takes such a topic, and counts at most as many replicas as there are (KAFKA-21110)."""
+    """Check min.insync.replicas: Kafka accepts a larger value, but counts at most all replicas
+    (KAFKA-21110)."""
     factor, least = spec.replication_factor, spec.config.get(_MIN_INSYNC)
     if factor is None or least is None or int(least) <= factor:
         return
@@ -150,12 +156,12 @@ def check_cluster_topics(
                     f"the topic {quote(spec.name)} is ignored on {cluster} "
                     f"by the pattern {quote(pattern)}"
                 )
-                way_out = "take the topic out, or the pattern in clusters.yaml"
+                way_out = "remove the topic, or the pattern in clusters.yaml"
                 yield Finding("topic-ignored", what, way_out, spec.location)
 
 
 def check_owned(specs: Iterable[TopicSpec], owns: Sequence[str], cluster: str) -> Iterator[Finding]:
-    """Check that each topic of a cluster is the estate's own; it owns all where it names none."""
+    """Check that the estate owns each topic of a cluster; it owns all if `owns` is not set."""
     for spec in specs if owns else ():
         if not any(fnmatchcase(spec.name, pattern) for pattern in owns):
             what = (
@@ -174,3 +180,46 @@ def _list_some(patterns: Sequence[str]) -> str:
 
 def _join(words: Collection[str]) -> str:
     return ", ".join(sorted(words))
+
+
+class PolicyEngine:
+    """Checks the specs of a cluster by its policy. `judge` evaluates the team's own rules."""
+
+    def __init__(self, entry: ClusterEntry, catalogue: Catalogue) -> None:
+        self._entry = entry
+        self._catalogue = catalogue
+        rules = [rule for _, rule in sorted(entry.policy.rules.items())]
+        cluster = PolicyCluster(entry.name, entry.kafka_version)
+        self.judge = Judge(rules, cluster, catalogue.interpret)
+        self.findings = tuple(self.judge.findings)
+
+    def check(self, spec: TopicSpec) -> Iterator[Finding]:
+        """Return every violation of the policy in a resolved spec."""
+        yield from check_limits(spec, self._entry.policy, self._entry.name)
+        yield from self.judge.judge_spec(spec)
+        yield from self._check_offered(spec)
+
+    def allows(self, spec: TopicSpec) -> bool:
+        """Return whether validation accepts a spec, such as the result of a way out."""
+        findings = [
+            *check_name(spec.name, None),
+            *check_spec(spec, self._entry.name),
+            *self._catalogue.check_together(spec.config, spec.where),
+            *self.check(spec),
+        ]
+        errors = any(finding.severity is Severity.ERROR for finding in findings)
+        return self._entry.manages(spec.name) and not errors
+
+    def _check_offered(self, spec: TopicSpec) -> Iterator[Finding]:
+        offered = self._entry.known_configs
+        if offered is None or spec.absent:
+            return
+        for key in sorted(spec.config.keys() - offered):
+            name, where = self._entry.name, spec.where(f"config.{key}")
+            what = f"{key} is not among the known_configs of {name}, whose service refuses others"
+            away = f"{{config: {{{key}: null}}}}"
+            if where.file == spec.location.file:
+                below = f"overrides: {{{name}: {away}}}"
+            else:
+                below = f"clusters: {{{name}: {{defaults: {away}}}}}"
+            yield Finding("config-not-offered", what, f"remove it, or write {below}", where)

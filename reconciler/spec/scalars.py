@@ -1,8 +1,8 @@
 """How a broker reads one config value, and how it prints it afterwards.
 
-Follows ConfigDef.parseType and convertToString: blanks around a value go, booleans end in lower
-case, lists lose the blanks around their commas, doubles look as Java prints them. Stricter than
-the broker where a spelling can be read two ways: see `_SPELLED_OTHERWISE`.
+Follows ConfigDef.parseType and convertToString: blanks around a value are removed, booleans end in
+lower case, lists lose the blanks around their commas, doubles look as Java prints them. It is
+stricter than the broker if a spelling is ambiguous: see `_SPELLED_OTHERWISE`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.spec.catalogue import ConfigKey
 
 TRIMMED = "".join(map(chr, range(0x21)))
-"""What String.trim() takes off both ends: everything up to the blank."""
+"""The characters that String.trim() removes from both ends: everything up to the blank."""
 
 _BOUNDS = {
     ConfigType.INT: (-(1 << 31), (1 << 31) - 1),
@@ -36,7 +36,7 @@ _AROUND_COMMAS = " \t\n\x0b\f\r"
 _DIGITS_AT_MOST = 20
 
 # Numbers that are not plainly written. Brokers take the first two forms; YAML, shells and people
-# disagree on what 012 is, so none of them stands.
+# disagree on what 012 is, so all of them are refused.
 _SPELLED_OTHERWISE: tuple[tuple[re.Pattern[str], Callable[[str], Fraction | int]], ...] = (
     (re.compile(r"\+[0-9]{1,20}"), int),
     (re.compile(r"-?0[0-9]{1,20}"), int),
@@ -60,7 +60,7 @@ _CHOICES_OTHERWISE = {"none": "uncompressed", "zstandard": "zstd", "gz": "gzip"}
 
 
 class RefusedValueError(ValueError):
-    """A value that the broker refuses, or that can be read two ways: rule, what, way out."""
+    """A value that the broker refuses or that is ambiguous: rule, message, way out."""
 
     def __init__(self, rule: str, what: str, way_out: str) -> None:
         self.rule = rule
@@ -110,7 +110,7 @@ def describe_range(key: ConfigKey) -> str:
 
 
 def limits(key: ConfigKey) -> tuple[int, int]:
-    """Return the least and the most that a number may be, by its own range or its type's."""
+    """Return the minimum and maximum of a number, by its own range or its type's."""
     least, most = _BOUNDS.get(key.type, (0, 0))
     return (
         least if key.minimum is None else key.minimum,
@@ -198,7 +198,7 @@ def _spell_choice(key: ConfigKey, text: str) -> str:
 
 
 def _names_release(key: ConfigKey, text: str) -> bool:
-    """Tell whether brokers read a text as one of the versions that `choices` lists.
+    """Return whether brokers read a text as one of the versions that `choices` lists.
 
     They list 2.8-IV1 only, and take 2.8 and 2.8.1 as well, for a release that is out. Source:
     fromVersionString of MetadataVersion, which drops what follows the release.

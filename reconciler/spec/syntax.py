@@ -1,167 +1,300 @@
-"""What is wrong with YAML, in words that name the usual cause and the way out.
+"""From YAML text to values with locations: the content of a file, and its syntax errors.
 
-libyaml refuses some of it. The rest is YAML, but not what anybody means: keys that are repeated,
-and values that a comma cuts.
+YAML 1.2 core, by libyaml's event stream. Depth, size and alias growth are capped while the events
+come in, so a hostile file costs no more than its own length.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import yaml
+from yaml._yaml import CParser
+from yamlcore import CCoreLoader
+
 from reconciler.errors import Finding, Location
-from reconciler.spec.values import Text, Value, quote, show
+from reconciler.spec.syntax_errors import explain_repeated, explain_syntax_error, find_cut
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
-    import yaml
+    from reconciler.spec.syntax_errors import Repeated
 
-    from reconciler.spec.values import Table
+FILE_BYTES = 5_000_000
+DEPTH = 40
+ALIASED_VALUES = 10_000
 
-    Repeated = tuple[Text, Value, Location]
-    """A key that is in its map already, the value that it has here, and its place."""
-
-_RESOURCE_KEYS = {"apiVersion", "kind", "metadata", "spec"}
-_NO_COLON = re.compile(r"\s*[,}]")
-
-# What libyaml calls a problem, what it means to the author, and the way out.
-_PROBLEMS = (
-    (
-        "mapping values are not allowed",
-        "a ':' stands where no key can be",
-        "quote a value that holds ': ', or check the indentation of this line and the one above",
-    ),
-    (
-        "could not find expected ':'",
-        "a key without ': ' behind it",
-        "write key: value, with a blank after the colon",
-    ),
-    (
-        "did not find expected key",
-        "the indentation fits no line above",
-        "line it up with the keys it belongs to, and close every quote and bracket above",
-    ),
-    (
-        "did not find expected '-' indicator",
-        "a line of a list does not start with '- '",
-        "line it up with the other items",
-    ),
-    (
-        "block sequence entries are not allowed",
-        "a '- ' stands where no list can start",
-        "put the list on lines of its own below the key",
-    ),
-    (
-        "did not find expected ',' or",
-        "a bracket or brace is not closed",
-        "put commas between its items, and close it",
-    ),
-    (
-        "did not find expected node content",
-        "a value is missing, or a bracket or brace is not closed",
-        "write the value, or close it",
-    ),
-    (
-        "incompatible YAML document",
-        "the %YAML directive asks for another version of YAML",
-        "take the line out",
-    ),
-    (
-        "unexpected end of stream",
-        "a quote is opened and never closed",
-        "close it on the same line",
-    ),
-    ("unexpected document indicator", "a quote is opened and never closed", "close it"),
-    (
-        "unknown escape character",
-        "a backslash in double quotes starts no escape that YAML knows",
-        "use single quotes, or write the backslash twice",
-    ),
-    (
-        "cannot start any token",
-        "{character} cannot start a value",
-        "put the value in quotes",
-    ),
-    (
-        "expected alphabetic or numeric character",
-        "'*' and '&' start aliases and anchors",
-        "put the value in quotes",
-    ),
-    ("undefined tag handle", "the tag has no meaning here", "leave it out"),
-    (
-        "did not find expected <document start>",
-        "text stands behind the end of a document",
-        "start every document with '---' on a line of its own",
-    ),
-)
+_ODD_LINE_ENDS = "\r\x85\u2028\u2029"
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")} | {"!"}
 
 
-def explain_syntax_error(
-    error: yaml.MarkedYAMLError, text: str, place: Callable[[Any], Location]
-) -> Finding:
-    """Turn an error of libyaml into a finding at the place where the author has to look."""
-    problem = str(error.problem)
-    opened = "expected ',' or" in problem or "quoted scalar" in str(error.context)
-    mark: Any = error.context_mark if opened and error.context_mark else error.problem_mark
-    character = text[mark.index : mark.index + 1]
-    where = place(mark)
-    if character == "\t":
-        what, way_out = "a tab stands where YAML takes only blanks", "indent with blanks"
-        return Finding("yaml-tab", what, way_out, where)
-    if "did not find expected key" in problem and not _starts_line(text, mark.index):
-        what, way_out = "text stands behind a value that has ended", "quote the whole value"
-        return Finding("yaml-syntax", what, way_out, where)
-    for said, what, way_out in _PROBLEMS:
-        if said in problem:
-            return Finding("yaml-syntax", what.format(character=quote(character)), way_out, where)
-    return Finding("yaml-syntax", f"this is not YAML: {problem}", "", where)
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """The documents of one file, empty ones left out, and what is wrong with it."""
+
+    file: str
+    documents: tuple[YamlValue, ...]
+    findings: tuple[Finding, ...] = ()
 
 
-def _starts_line(text: str, index: int) -> bool:
-    """Tell whether only blanks stand before a place in its line."""
-    return not text[text.rfind("\n", 0, index) + 1 : index].strip()
+class _UnreadableError(Exception):
+    """Ends the reading of one file; carries the finding with the reason."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
 
 
-def explain_repeated(table: Table, repeated: Sequence[Repeated], *, top: bool) -> list[Finding]:
-    """Explain the keys of a map that are written again: as keys, or as a document of their own.
-
-    `top`: the map is an entire document, in which another one may start without its '---'.
-    """
-    start = _find_start(table, repeated) if top else None
-    first = {str(key): key.line for key, _ in table.entries()}
-    findings: list[Finding] = []
-    for key, _, where in repeated:
-        if key == start:
-            what = "another topic starts here without '---' above it"
-            way_out = f"write --- on a line of its own above {show(key)}"
-            findings.append(Finding("document-start", what, way_out, where))
-        elif not findings or findings[-1].rule != "document-start":
-            what = f"the key {quote(key)} stands here for the second time"
-            way_out = f"keep one of the two; the first is in line {first[key]}"
-            findings.append(Finding("yaml-duplicate-key", what, way_out, where))
-    return findings
-
-
-def _find_start(table: Table, repeated: Sequence[Repeated]) -> str | None:
-    """Return the repeated key that starts another document, if any does."""
-    if any(key == "topic" and value != table[key] for key, value, _ in repeated):
-        return "topic"
-    resource = [str(key) for key, _, _ in repeated if key in _RESOURCE_KEYS]
-    return resource[0] if len(set(resource)) > 1 else None
+def load_text(content: bytes, file: str) -> LoadedFile:
+    """Read the YAML documents of a file. Errors: none, they come back as findings."""
+    try:
+        text = _decode(content, file)
+    except _UnreadableError as error:
+        return LoadedFile(file, (), (error.finding,))
+    reading = _Reading(text, file)
+    documents: list[YamlValue] = []
+    try:
+        documents.extend(reading.read_documents())
+    except _UnreadableError as error:
+        reading.findings.append(error.finding)
+    except yaml.reader.ReaderError:
+        index = next(i for i, character in enumerate(text) if not _is_allowed(character))
+        reading.findings.append(_refuse_character(text, index, file))
+    except yaml.MarkedYAMLError as error:
+        reading.findings.append(explain_syntax_error(error, text, reading.place))
+    if odd := reading.find_odd_line_end():
+        return LoadedFile(file, (), (odd,))
+    return LoadedFile(file, tuple(documents), tuple(reading.findings))
 
 
-def find_cut(table: Table, text: str, end: int, value: Value) -> tuple[str, str] | None:
-    """Return what is wrong with a key in braces, and the way out, where a comma cut a value.
+def _decode(content: bytes, file: str) -> str:
+    if len(content) > FILE_BYTES:
+        raise _UnreadableError(
+            Finding(
+                "file-size",
+                f"the file is larger than {FILE_BYTES:,} bytes",
+                "spread its topics over several files",
+                Location(file, 1),
+            )
+        )
+    if content.startswith(_WIDE_MARKS):
+        raise _UnreadableError(_encoding(file, Location(file, 1), "the file is UTF-16 or UTF-32"))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        where = Location(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        what = f"byte 0x{content[error.start]:02x} is not UTF-8"
+        raise _UnreadableError(_encoding(file, where, what)) from None
+    if "\ufeff" in text:
+        raise _UnreadableError(_refuse_character(text, text.index("\ufeff"), file))
+    return text
 
-    In: the keys above it, and where in `text` the key ends. Shows neither the key nor the value
-    that was cut: both may be parts of a secret.
-    """
-    before = next(reversed(table), "")
-    cut = table.get(before)
-    plain = isinstance(cut, Text) and not cut.quoted and cut.tag != "null"
-    missing = isinstance(value, Text) and value.is_missing
-    if not plain or not missing or not _NO_COLON.match(text, end):
+
+def _refuse_character(text: str, index: int, file: str) -> Finding:
+    before = text[:index]
+    return Finding(
+        "file-encoding",
+        f"the character U+{ord(text[index]):04X} is not allowed in YAML",
+        "remove it, or write it as an escape inside double quotes",
+        Location(file, before.count("\n") + 1, len(before) - before.rfind("\n")),
+    )
+
+
+def _is_allowed(character: str) -> bool:
+    """Return whether libyaml takes a character: all but controls and non-characters."""
+    return character in "\t\n\r\x85" or not (
+        character < " " or "\x7f" <= character < "\xa0" or character in "\ufffe\uffff"
+    )
+
+
+def _find_odd_line_ends(text: str) -> list[int]:
+    """List the places of line ends that YAML counts and git does not. Rare, so cheap if none."""
+    if text.count("\r") == text.count("\r\n") and not any(c in text for c in _ODD_LINE_ENDS[1:]):
+        return []
+    return [
+        index
+        for index, character in enumerate(text)
+        if character in _ODD_LINE_ENDS and not text.startswith("\r\n", index)
+    ]
+
+
+def _encoding(file: str, where: Location, what: str) -> Finding:
+    way_out = f"save {file.rpartition('/')[2]} as UTF-8"
+    return Finding("file-encoding", what, way_out, where)
+
+
+@lru_cache(maxsize=10_000)
+def _resolve_plain(text: str) -> str:
+    """Return the type that YAML 1.2 core gives a plain scalar."""
+    for tag, pattern in CCoreLoader.yaml_implicit_resolvers.get(text[:1], ()):
+        if pattern.match(text):
+            return str(tag.rpartition(":")[2])
+    return "str"
+
+
+class _Reading:
+    """One pass over one file: the event stream, and what was found on the way."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.findings: list[Finding] = []
+        self._events = CParser(text)
+        self._anchors: dict[str, tuple[YamlValue, int]] = {}
+        self._values = 0
+        self._aliased = 0
+        self._quoted: list[tuple[int, int]] = []
+        self._odd = _find_odd_line_ends(text)
+        self._starts: list[int] = []
+        if self._odd:
+            self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def read_documents(self) -> Iterator[YamlValue]:
+        """Yield every document that is not empty."""
+        while True:
+            event = self._events.get_event()
+            if type(event) is yaml.StreamEndEvent:
+                return
+            if type(event) is not yaml.DocumentStartEvent:
+                continue
+            self._anchors, self._aliased = {}, 0
+            document = self._compose(self._events.get_event(), 0)
+            if not (isinstance(document, YamlText) and document.tag == "null"):
+                yield document
+
+    def place(self, mark: Any) -> Location:
+        """Turn a mark into the line and column that git and editors count."""
+        if not self._odd:
+            return Location(self.file, mark.line + 1, mark.column + 1)
+        line = bisect_right(self._starts, mark.index)
+        return Location(self.file, line, mark.index - self._starts[line - 1] + 1)
+
+    def find_odd_line_end(self) -> Finding | None:
+        """Find the first line end outside quotes that git does not count as one."""
+        starts = [start for start, _ in self._quoted]
+        for index in self._odd:
+            before = bisect_right(starts, index) - 1
+            if before >= 0 and index < self._quoted[before][1]:
+                continue
+            line = bisect_right(self._starts, index)
+            return Finding(
+                "yaml-line-ends",
+                f"the character U+{ord(self.text[index]):04X} ends a line for YAML, not for git",
+                "end lines with a plain line feed, or write it as an escape in double quotes",
+                Location(self.file, line, index - self._starts[line - 1] + 1),
+            )
         return None
-    what = f"in braces, a comma ends the value of {quote(before)}: what follows has no value"
-    return what, "put the entire value in quotes, or write a key and its value after the comma"
+
+    def _compose(self, event: Any, depth: int) -> YamlValue:
+        self._values += 1
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            return self._compose_text(event)
+        if kind is yaml.AliasEvent:
+            return self._follow_alias(event)
+        if depth >= DEPTH:
+            what = f"values are nested deeper than {DEPTH} levels"
+            raise self._stop("yaml-depth", what, "take the brackets or maps apart", event)
+        self._check_tag(event)
+        before = self._values
+        value: YamlValue
+        if kind is yaml.MappingStartEvent:
+            value = self._compose_table(event, depth)
+        else:
+            value = self._compose_sequence(event, depth)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, self._values - before + 1)
+        return value
+
+    def _compose_text(self, event: Any) -> YamlText:
+        text = YamlText(event.value)
+        mark = event.start_mark
+        text.file = self.file
+        if self._odd:
+            where = self.place(mark)
+            text.line, text.column = where.line, where.column
+            if event.style in ("'", '"'):
+                self._quoted.append((mark.index, event.end_mark.index))
+        else:
+            text.line, text.column = mark.line + 1, mark.column + 1
+        text.quoted = bool(event.style)
+        text.tag = "str"
+        if event.implicit[0]:
+            text.tag = _resolve_plain(event.value)
+        elif event.tag:
+            self._check_tag(event)
+        if event.anchor:
+            self._anchors[event.anchor] = (text, 1)
+        return text
+
+    def _compose_table(self, event: Any, depth: int) -> YamlMap:
+        table = YamlMap()
+        where = self.place(event.start_mark)
+        table.file, table.line, table.column = where.file, where.line, where.column
+        flow = event.flow_style
+        repeated: list[Repeated] = []
+        next_event = self._events.get_event
+        while type(event := next_event()) is not yaml.MappingEndEvent:
+            key = self._compose(event, depth + 1)
+            start = event.start_mark
+            value = self._compose(next_event(), depth + 1)
+            if not isinstance(key, YamlText):
+                what = "a key is a list or a map"
+                self._report("yaml-key", what, "keys are plain words", self.place(start))
+            elif key == "<<" and not key.quoted:
+                self._report(
+                    "yaml-merge-key",
+                    "'<<' merges nothing in YAML 1.2",
+                    "put what topics share into a profile of clusters.yaml",
+                    key.where,
+                )
+            elif flow and (cut := find_cut(table, self.text, event.end_mark.index, value)):
+                self._report("yaml-syntax", *cut, self.place(start))
+            elif key in table:
+                repeated.append((key, value, self.place(start)))
+            else:
+                table[key] = value
+        if repeated:
+            self.findings.extend(explain_repeated(table, repeated, top=depth == 0))
+        return table
+
+    def _compose_sequence(self, event: Any, depth: int) -> YamlList:
+        sequence = YamlList()
+        where = self.place(event.start_mark)
+        sequence.file, sequence.line, sequence.column = where.file, where.line, where.column
+        next_event = self._events.get_event
+        while type(event := next_event()) is not yaml.SequenceEndEvent:
+            sequence.append(self._compose(event, depth + 1))
+        return sequence
+
+    def _follow_alias(self, event: Any) -> YamlValue:
+        value, size = self._anchors.get(event.anchor, (None, 0))
+        if value is None:
+            what = f"*{event.anchor} names no anchor that is complete above it in this document"
+            raise self._stop("yaml-alias", what, f"write &{event.anchor} first", event)
+        self._aliased += size
+        self._values += size
+        if self._aliased > ALIASED_VALUES:
+            what = f"aliases blow the document up by more than {ALIASED_VALUES:,} values"
+            way_out = "put what topics share into a profile of clusters.yaml"
+            raise self._stop("yaml-alias", what, way_out, event)
+        return value
+
+    def _check_tag(self, event: Any) -> None:
+        if event.tag and event.tag not in _CORE_TAGS:
+            shown = event.tag.replace("tag:yaml.org,2002:", "!!")
+            what = f"the tag {quote(shown)} has no meaning here"
+            way_out = "leave the tag out, and quote the value if it must be text"
+            self._report("yaml-tag", what, way_out, self.place(event.start_mark))
+
+    def _report(self, rule: str, what: str, way_out: str, where: Location) -> None:
+        self.findings.append(Finding(rule, what, way_out, where))
+
+    def _stop(self, rule: str, what: str, way_out: str, event: Any) -> _UnreadableError:
+        return _UnreadableError(Finding(rule, what, way_out, self.place(event.start_mark)))

@@ -1,7 +1,7 @@
-"""YAML values that know where they were written: text, maps and lists, each with its place.
+"""YAML values with their locations: text, maps and lists.
 
 Scalars stay text here, whatever YAML takes them for: the reader of a field decides, and can quote
-what stands in the file. `tag` keeps YAML's own opinion (`int`, `bool`, `null`, …; `str` where the
+what is in the file. `tag` keeps YAML's own opinion (`int`, `bool`, `null`, …; `str` if the
 text is quoted or a block).
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 60
 
 
-class Text(str):
-    """A scalar as it stands in the file, and its place."""
+class YamlText(str):
+    """A scalar as it is in the file, and its place."""
 
     __slots__ = ("column", "file", "line", "quoted", "tag")
 
@@ -30,22 +30,22 @@ class Text(str):
 
     @property
     def where(self) -> Location:
-        """Where the text starts."""
+        """If the text starts."""
         return Location(self.file, self.line, self.column)
 
     @property
     def is_null(self) -> bool:
-        """Whether `null` or `~` stands there."""
+        """Whether it is `null` or `~`."""
         return self.tag == "null" and self != ""
 
     @property
     def is_missing(self) -> bool:
-        """Whether nothing stands behind the key."""
+        """Whether nothing follows the key."""
         return self.tag == "null" and self == ""
 
 
-class Table(dict[str, Any]):
-    """A YAML map: every key is a Text, every value a Text, Table or Sequence."""
+class YamlMap(dict[str, Any]):
+    """A YAML map: every key is a YamlText, every value a YamlText, YamlMap or YamlList."""
 
     __slots__ = ("column", "file", "line")
 
@@ -58,7 +58,7 @@ class Table(dict[str, Any]):
         """Where the map starts: its first key, or its brace."""
         return Location(self.file, self.line, self.column)
 
-    def key(self, name: str) -> Text:
+    def key(self, name: str) -> YamlText:
         """Return the key `name` as it was written. Errors: KeyError."""
         for key, _ in self.entries():
             if key == name:
@@ -66,15 +66,15 @@ class Table(dict[str, Any]):
         raise KeyError(name)
 
     def places(self) -> dict[str, Location]:
-        """Tell where each key is written."""
+        """Return where each key is written."""
         return {str(key): key.where for key, _ in self.entries()}
 
-    def entries(self) -> Iterator[tuple[Text, Value]]:
+    def entries(self) -> Iterator[tuple[YamlText, YamlValue]]:
         """Yield keys and values in the order of the file."""
         return iter(self.items())  # type: ignore[arg-type]
 
 
-class Sequence(list[Any]):
+class YamlList(list[Any]):
     """A YAML list."""
 
     __slots__ = ("column", "file", "line")
@@ -89,26 +89,27 @@ class Sequence(list[Any]):
         return Location(self.file, self.line, self.column)
 
 
-Value = Text | Table | Sequence
+YamlValue = YamlText | YamlMap | YamlList
 
 
 def quote(text: str) -> str:
-    """Show text in a message: one line, nothing a terminal would act on, and not too long."""
+    """Format text for a message: one line, no control characters, limited length."""
     return f"'{show(text)}'"
 
 
 def show(text: str) -> str:
-    """Show text like `quote`, without the quotes: for what a message tells people to write."""
+    """Format text like `quote`, without the quotes: for text that a message asks people to
+    write."""
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
     return escape_unprintable(text)
 
 
-def describe(value: Value) -> str:
-    """Name a value in a message: what stands there, or its form where that is long."""
-    if isinstance(value, Table):
+def describe_yaml(value: YamlValue) -> str:
+    """Name a value in a message: its text, or its form if that is long."""
+    if isinstance(value, YamlMap):
         return "a map"
-    if isinstance(value, Sequence):
+    if isinstance(value, YamlList):
         return "a list"
     if value.is_missing:
         return "nothing"

@@ -1,0 +1,247 @@
+"""From texts to documents: the files of an estate as `forms`, with the location of each value.
+
+A topic document may be written in our own form or as a KafkaTopic. An error in one document hides
+no finding of another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reconciler.errors import Finding, Location, Severity, escape_unprintable, show_path
+from reconciler.model import SHORT
+from reconciler.spec.clusters import SANDBOX
+from reconciler.spec.custom_resources import is_resource, read_resource
+from reconciler.spec.form_errors import check_form
+from reconciler.spec.forms import ClustersDocument, TopicDocument
+from reconciler.spec.syntax import load_text
+from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from reconciler.spec.forms import Layer
+
+MOST_FINDINGS = 200
+"""The number of form errors shown per file."""
+
+_CLUSTERS = {"clusters.yaml", "clusters.yml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One layer of values: its model and its source map."""
+
+    model: Layer
+    table: YamlMap
+
+    def where(self, key: str) -> Location:
+        """The location of the value of a key."""
+        value: YamlValue = self.table[key]
+        return value.where
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTopic:
+    """A topic document, with a layer for each of its overrides.
+
+    `clusters` are its clusters, None for every cluster. `partial`: values whose form was wrong are
+    left out, so checks across its values are skipped.
+    """
+
+    document: TopicDocument
+    layer: Written
+    overrides: Mapping[str, Written]
+    clusters: frozenset[str] | None = None
+    partial: bool = False
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return str(self.document.topic)
+
+    @property
+    def where(self) -> Location:
+        """The location of its name."""
+        return self.document.topic.where
+
+    def targets(self, cluster: str) -> bool:
+        """Return whether the topic belongs on a cluster."""
+        return self.clusters is None or cluster in self.clusters
+
+
+@dataclass(frozen=True, slots=True)
+class ClustersFile:
+    """clusters.yaml: its form, and the map it was read from; both empty if there is none.
+
+    `readable` is false if it has errors, so that no topic gets findings because of them.
+    """
+
+    file: str
+    document: ClustersDocument = field(
+        default_factory=lambda: ClustersDocument.model_construct(version=1)
+    )
+    table: YamlMap = field(default_factory=YamlMap)
+    readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The documents of an estate by kind, and every error in their form."""
+
+    clusters: ClustersFile
+    topics: tuple[WrittenTopic, ...]
+    findings: tuple[Finding, ...]
+
+
+def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents:
+    """Read every file of an estate by its path in it; `root` is how places spell the estate.
+
+    A finding instead of a text says why that file could not be read.
+    """
+    paths = sorted(files, key=lambda path: path.split("/"))
+    named = [path for path in paths if path.rpartition("/")[2].lower() in _CLUSTERS]
+    chosen = next((path for path in named if "/" not in path), None)
+    findings = [found for found in files.values() if isinstance(found, Finding)]
+    findings += [
+        _refuse_clusters(show_path(root, path), show_path(root, chosen or ""), chosen, root)
+        for path in named
+        if path != chosen and not isinstance(files[path], Finding)
+    ]
+    clusters = ClustersFile(show_path(root, chosen or "clusters.yaml"), readable=True)
+    if chosen is not None:
+        clusters, found = _read_clusters(files[chosen], clusters.file)
+        findings += found
+    names = {*clusters.document.clusters, SANDBOX}
+    topics: list[WrittenTopic] = []
+    for path in paths:
+        content = files[path]
+        if isinstance(content, bytes) and path not in named:
+            written, found = _read_topics(content, show_path(root, path), names)
+            topics += written
+            findings += found
+    return Documents(clusters, tuple(topics), tuple(findings))
+
+
+def _refuse_clusters(shown: str, chosen_shown: str, chosen: str | None, root: str) -> Finding:
+    if chosen is None:
+        what = "clusters.yaml is not at the top of the estate"
+        way_out = f"move it to {show_path(root, 'clusters.yaml')}"
+    else:
+        what = "this is a second clusters.yaml"
+        way_out = f"move what it says into {chosen_shown}"
+    return Finding("clusters-file", what, way_out, Location(shown, 1))
+
+
+def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, list[Finding]]:
+    """Read clusters.yaml, which is not readable if it has any error."""
+    if isinstance(content, Finding):  # already among the findings
+        return ClustersFile(file, readable=False), []
+    loaded = load_text(content, file)
+    findings = list(loaded.findings)
+    if not loaded.documents and not findings:
+        what, way_out = "clusters.yaml is empty", "write version: 1, or remove the file"
+        findings.append(Finding("key-missing", what, way_out, Location(file, 1)))
+    for extra in loaded.documents[1:]:
+        what, way_out = "clusters.yaml holds more than one document", "put everything into one"
+        findings.append(Finding("clusters-file", what, way_out, extra.where))
+    first = loaded.documents[0] if loaded.documents else YamlMap()
+    if not isinstance(first, YamlMap):
+        findings.append(_refuse_document(first, "version: 1"))
+    elif loaded.documents:
+        document, found = check_form(ClustersDocument, first)
+        findings += found
+        if document is not None:
+            return ClustersFile(file, document, first, readable=not findings), findings
+    return ClustersFile(file, readable=not findings), findings
+
+
+def _read_topics(
+    content: bytes, file: str, clusters: Collection[str]
+) -> tuple[list[WrittenTopic], list[Finding]]:
+    """Read the topics of a file; the number of findings per file is limited."""
+    loaded = load_text(content, file)
+    topics: list[WrittenTopic] = []
+    findings = list(loaded.findings)
+    for document in loaded.documents:
+        for topic, found in _read_document(document, clusters):
+            findings += found
+            if topic is not None:
+                topics.append(topic)
+    more = len(findings) - MOST_FINDINGS
+    if more > 0:
+        what, way_out = f"{more:,} more mistakes of this file are not shown", "fix these first"
+        last = Finding("document-form", what, way_out, findings[MOST_FINDINGS - 1].where)
+        findings = [*findings[:MOST_FINDINGS], last]
+    return topics, findings
+
+
+def _read_document(
+    value: YamlValue, clusters: Collection[str]
+) -> Iterator[tuple[WrittenTopic | None, list[Finding]]]:
+    """Yield the topics of one document, in whichever form it is written."""
+    if not isinstance(value, YamlMap):
+        yield None, [_refuse_document(value, "topic: orders.events")]
+        return
+    tables = read_resource(value, clusters) if is_resource(value) else [(value, [])]
+    for table, translated in tables:
+        if table is None:
+            yield None, translated
+            continue
+        document, found = check_form(TopicDocument, table)
+        findings = [*translated, *found]
+        if document is None:
+            yield None, findings
+        else:
+            partial = any(finding.severity is Severity.ERROR for finding in findings)
+            yield _pair_topic(document, table, partial=partial), findings
+
+
+def _pair_topic(document: TopicDocument, table: YamlMap, *, partial: bool) -> WrittenTopic:
+    """Pair a topic's models with the maps they were read from."""
+    overrides = {
+        name: Written(model, table["overrides"][name]) for name, model in document.overrides.items()
+    }
+    clusters = None if document.clusters is None else frozenset(document.clusters)
+    return WrittenTopic(document, Written(document, table), overrides, clusters, partial)
+
+
+def _refuse_document(value: YamlValue, example: str) -> Finding:
+    what = f"the document is {describe_yaml(value)}, not a map"
+    way_out = f"write keys, one a line, without dashes in front: {example}"
+    return Finding("document-form", what, way_out, value.where)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed in an estate since it parted from `ref`, at the commit `base`.
+
+    `files` are spelled as in locations; `everything` is true if clusters.yaml changed, on which
+    every topic depends. `left` names topics that were in changed files and are unmanaged now.
+    """
+
+    ref: str
+    base: str
+    files: frozenset[str] = frozenset()
+    everything: bool = False
+    left: frozenset[str] = frozenset()
+
+    @property
+    def since(self) -> str:
+        """Return the base of the comparison, for messages."""
+        return f"{escape_unprintable(self.ref)} ({self.base[:SHORT]})"
+
+    def touch(self, file: str) -> bool:
+        """Return whether a topic that is written in a file may have changed."""
+        return self.everything or file in self.files
+
+
+def name_topics(content: bytes) -> Iterator[str]:
+    """Name the topics of an old version of a file; its findings are ignored."""
+    for document in load_text(content, "").documents:
+        if isinstance(document, YamlMap):
+            read = read_resource(document, ()) if is_resource(document) else [(document, [])]
+            yield from (
+                str(t["topic"]) for t, _ in read if t and isinstance(t.get("topic"), YamlText)
+            )

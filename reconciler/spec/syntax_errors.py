@@ -1,0 +1,167 @@
+"""Explanations of YAML errors, with the usual cause and the way out.
+
+libyaml refuses some of it. The rest is YAML, but never intended: keys that are repeated, and values
+that a comma cuts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from reconciler.errors import Finding, Location
+from reconciler.spec.values import YamlText, YamlValue, quote, show
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import yaml
+
+    from reconciler.spec.values import YamlMap
+
+    Repeated = tuple[YamlText, YamlValue, Location]
+    """A key that is in its map already, the value that it has here, and its place."""
+
+_RESOURCE_KEYS = {"apiVersion", "kind", "metadata", "spec"}
+_NO_COLON = re.compile(r"\s*[,}]")
+
+# What libyaml calls a problem, what it means to the author, and the way out.
+_PROBLEMS = (
+    (
+        "mapping values are not allowed",
+        "a ':' where no key can be",
+        "quote a value that holds ': ', or check the indentation of this line and the one above",
+    ),
+    (
+        "could not find expected ':'",
+        "a key without ': ' behind it",
+        "write key: value, with a space after the colon",
+    ),
+    (
+        "did not find expected key",
+        "the indentation fits no line above",
+        "line it up with the keys it belongs to, and close every quote and bracket above",
+    ),
+    (
+        "did not find expected '-' indicator",
+        "a line of a list does not start with '- '",
+        "line it up with the other items",
+    ),
+    (
+        "block sequence entries are not allowed",
+        "a '- ' where no list can start",
+        "put the list on lines of its own below the key",
+    ),
+    (
+        "did not find expected ',' or",
+        "a bracket or brace is not closed",
+        "put commas between its items, and close it",
+    ),
+    (
+        "did not find expected node content",
+        "a value is missing, or a bracket or brace is not closed",
+        "write the value, or close it",
+    ),
+    (
+        "incompatible YAML document",
+        "the %YAML directive asks for another version of YAML",
+        "remove the line",
+    ),
+    (
+        "unexpected end of stream",
+        "a quote is opened and never closed",
+        "close it on the same line",
+    ),
+    ("unexpected document indicator", "a quote is opened and never closed", "close it"),
+    (
+        "unknown escape character",
+        "a backslash in double quotes starts no escape that YAML knows",
+        "use single quotes, or write the backslash twice",
+    ),
+    (
+        "cannot start any token",
+        "{character} cannot start a value",
+        "put the value in quotes",
+    ),
+    (
+        "expected alphabetic or numeric character",
+        "'*' and '&' start aliases and anchors",
+        "put the value in quotes",
+    ),
+    ("undefined tag handle", "the tag has no meaning here", "leave it out"),
+    (
+        "did not find expected <document start>",
+        "there is text after the end of a document",
+        "start every document with '---' on a line of its own",
+    ),
+)
+
+
+def explain_syntax_error(
+    error: yaml.MarkedYAMLError, text: str, place: Callable[[Any], Location]
+) -> Finding:
+    """Turn an error of libyaml into a finding at the place where the author has to look."""
+    problem = str(error.problem)
+    opened = "expected ',' or" in problem or "quoted scalar" in str(error.context)
+    mark: Any = error.context_mark if opened and error.context_mark else error.problem_mark
+    character = text[mark.index : mark.index + 1]
+    where = place(mark)
+    if character == "\t":
+        what, way_out = "a tab where YAML allows only spaces", "indent with spaces"
+        return Finding("yaml-tab", what, way_out, where)
+    if "did not find expected key" in problem and not _starts_line(text, mark.index):
+        what, way_out = "there is text after the end of a value", "quote the entire value"
+        return Finding("yaml-syntax", what, way_out, where)
+    for said, what, way_out in _PROBLEMS:
+        if said in problem:
+            return Finding("yaml-syntax", what.format(character=quote(character)), way_out, where)
+    return Finding("yaml-syntax", f"this is not YAML: {problem}", "", where)
+
+
+def _starts_line(text: str, index: int) -> bool:
+    """Return whether only spaces are before a place in its line."""
+    return not text[text.rfind("\n", 0, index) + 1 : index].strip()
+
+
+def explain_repeated(table: YamlMap, repeated: Sequence[Repeated], *, top: bool) -> list[Finding]:
+    """Explain the keys of a map that are written again: as keys, or as a document of their own.
+
+    `top`: the map is an entire document, in which another one may start without its '---'.
+    """
+    start = _find_start(table, repeated) if top else None
+    first = {str(key): key.line for key, _ in table.entries()}
+    findings: list[Finding] = []
+    for key, _, where in repeated:
+        if key == start:
+            what = "another topic starts here without '---' above it"
+            way_out = f"write --- on a line of its own above {show(key)}"
+            findings.append(Finding("document-start", what, way_out, where))
+        elif not findings or findings[-1].rule != "document-start":
+            what = f"the key {quote(key)} appears here for the second time"
+            way_out = f"keep one of the two; the first is in line {first[key]}"
+            findings.append(Finding("yaml-duplicate-key", what, way_out, where))
+    return findings
+
+
+def _find_start(table: YamlMap, repeated: Sequence[Repeated]) -> str | None:
+    """Return the repeated key that starts another document, if any does."""
+    if any(key == "topic" and value != table[key] for key, value, _ in repeated):
+        return "topic"
+    resource = [str(key) for key, _, _ in repeated if key in _RESOURCE_KEYS]
+    return resource[0] if len(set(resource)) > 1 else None
+
+
+def find_cut(table: YamlMap, text: str, end: int, value: YamlValue) -> tuple[str, str] | None:
+    """Return the error at a key in braces, and the way out, if a comma cut a value.
+
+    In: the keys above it, and where in `text` the key ends. Shows neither the key nor the value
+    that was cut: both may be parts of a secret.
+    """
+    before = next(reversed(table), "")
+    cut = table.get(before)
+    plain = isinstance(cut, YamlText) and not cut.quoted and cut.tag != "null"
+    missing = isinstance(value, YamlText) and value.is_missing
+    if not plain or not missing or not _NO_COLON.match(text, end):
+        return None
+    what = f"in braces, a comma ends the value of {quote(before)}: what follows has no value"
+    return what, "put the entire value in quotes, or write a key and its value after the comma"
