@@ -1,11 +1,11 @@
-"""The only code that talks to Kafka: a reader, a writer, a lock, and why a connection fails.
+"""The only code that talks to Kafka: a reader, a writer, a lock, and connection diagnosis.
 
-Belongs here: client configuration, requests, and the translation of client errors. Forbidden
-here: deciding what should change. `reconciler.kafka.writer` is imported by what applies alone.
+Belongs here: client configuration, requests, and the translation of client errors. Forbidden here:
+deciding what should change. `reconciler.kafka.writer` is imported only by code that applies.
 """
 
 from reconciler.kafka.connection import Connection, connect
-from reconciler.kafka.cordon import cordon_brokers
+from reconciler.kafka.lock import Holder, Waiting, hold_lock
 from reconciler.kafka.reader import KafkaReader
 
-__all__ = ["Connection", "KafkaReader", "connect", "cordon_brokers"]
+__all__ = ["Connection", "Holder", "KafkaReader", "Waiting", "connect", "hold_lock"]

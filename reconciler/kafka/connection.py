@@ -1,4 +1,4 @@
-"""A connection to one cluster: open, or a reason why not; opened anew where it is lost."""
+"""A connection to one cluster: open, or the reason why not. It is reopened if it is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError, Finding
-from reconciler.kafka.diagnosis import explain, read_trouble
+from reconciler.kafka.diagnosis import explain, explain_refusal, read_trouble
 from reconciler.kafka.errors import (
     error_of,
     keep_interrupts,
@@ -19,7 +19,6 @@ from reconciler.kafka.errors import (
     refuse_request,
 )
 from reconciler.kafka.probe import Reach, Trust, probe_all
-from reconciler.kafka.refused_settings import explain_refusal
 from reconciler.kafka.settings import resolve_settings
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from reconciler.kafka.diagnosis import Trouble
     from reconciler.kafka.probe import Listener
-    from reconciler.kafka.settings import Settings
+    from reconciler.kafka.settings import ClientSettings
     from reconciler.spec import ClusterEntry
 
 T = TypeVar("T")
@@ -49,18 +48,18 @@ def connect(
     bootstrap_servers: str | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Connection:
-    """Prepare a connection to a cluster of the estate; the first question opens it.
+    """Prepare a connection to a cluster of the estate; the first request opens it.
 
-    `bootstrap_servers` goes before what clusters.yaml says. Secrets are resolved here and nowhere
+    `bootstrap_servers` overrides clusters.yaml. Secrets are resolved here and nowhere
     else. Errors: ClusterError naming each reference that cannot be resolved.
     """
     return Connection(entry, resolve_settings(entry, bootstrap_servers, environment))
 
 
 class Connection:
-    """One cluster and how it is reached. Safe to share between threads; printing it is harmless."""
+    """One cluster and its connection. Safe to share between threads; printing shows no secret."""
 
-    def __init__(self, entry: ClusterEntry, settings: Settings) -> None:
+    def __init__(self, entry: ClusterEntry, settings: ClientSettings) -> None:
         self.entry = entry
         self.settings = settings
         self._client: AdminClient | None = None
@@ -77,7 +76,7 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Let the client go; a further question opens another."""
+        """Close the client; the next request opens another."""
         with self._lock:
             self._client = None
 
@@ -91,17 +90,17 @@ class Connection:
             return self._client
 
     def forget(self, client: AdminClient) -> None:
-        """Give up a client that lost its brokers: it may not find others, a fresh one does."""
+        """Discard a client that lost its brokers: it may not find others, but a new client does."""
         with self._lock:
             if self._client is client:
                 self._client = None
 
     @keep_interrupts()
     def ask(self, question: Callable[[AdminClient], T], what: str) -> T:
-        """Ask a question that changes nothing, again with a fresh client where the answer is lost.
+        """Send a read-only request, and retry with a new client if the answer is lost.
 
-        `what` names the question for the error. Errors: ClusterError where no answer comes, or
-        one that waiting does not mend.
+        `what` names the question for the error. Errors: ClusterError if no answer comes, or a
+        permanent error.
         """
         lost: Exception | None = None
         for pause in (*PAUSES_S, None):
@@ -129,12 +128,12 @@ class Connection:
         error = error_of(lost or KafkaException(KafkaError(KafkaError._TIMED_OUT)))
         tries = len(PAUSES_S) + 1
         text = f"{what}: no answer in {tries} tries ({name_error(error)}: {error.str()})"
-        way_out = "check that the brokers are well, then run it again"
+        way_out = "check that the brokers are healthy, then run it again"
         return ClusterError([Finding("connect-lost", text, way_out)])
 
 
-def open_client(settings: Settings, entry: ClusterEntry) -> AdminClient:
-    """Return a client that has had one answer, from the cluster that is expected.
+def open_client(settings: ClientSettings, entry: ClusterEntry) -> AdminClient:
+    """Return a client that received one answer from the expected cluster.
 
     Errors: ClusterError with every reason that can be found out, most within a second.
     """
@@ -148,9 +147,9 @@ def open_client(settings: Settings, entry: ClusterEntry) -> AdminClient:
 
 
 class _Opening:
-    """The first request of a client, and what goes wrong meanwhile."""
+    """The first request of a client, and the errors until it is answered."""
 
-    def __init__(self, settings: Settings, entry: ClusterEntry) -> None:
+    def __init__(self, settings: ClientSettings, entry: ClusterEntry) -> None:
         self.settings = settings
         self.entry = entry
         self.troubles: list[Trouble] = []
@@ -185,11 +184,11 @@ class _Opening:
         self.troubles.append(read_trouble(error))
 
     def _is_hopeless(self) -> bool:
-        """Every server is down, or what all of them need cannot be had."""
+        """Return whether every server is down or lacks something that is unavailable."""
         return any(t.tells_nothing or not t.server for t in self.troubles)
 
     def _give_up(self) -> None:
-        """Raise what explains the failure; return where nothing does."""
+        """Raise an error that explains the failure; return if there is no explanation."""
         told = [trouble for trouble in self.troubles if not trouble.tells_nothing]
         if self.probed is None:
             self.probed = self._probe(trouble.server for trouble in told if trouble.server)
@@ -202,7 +201,7 @@ class _Opening:
         return probe_all((*further, *self.settings.servers), trust)
 
     def _look_around(self) -> None:
-        """Probe the servers of a client that hears nothing; start again where some are well."""
+        """Probe the servers of a client without answers; retry if some are healthy."""
         self.probed = self._probe(())
         well = [s for s, found in self.probed.items() if found.reach is Reach.BROKER]
         if not well:

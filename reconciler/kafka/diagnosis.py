@@ -1,10 +1,15 @@
-"""Why a connection fails, as findings: from what the client reports and what a probe finds."""
+"""Why a connection fails, as findings: from the client's errors, and from a probe.
+
+If the client refuses its settings, a finding names the property and the file, instead of
+OpenSSL's words.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError
@@ -13,11 +18,11 @@ from reconciler.errors import Finding
 from reconciler.kafka.probe import Listener, Reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.errors import Location
     from reconciler.kafka.probe import Untimely
-    from reconciler.kafka.settings import Settings
+    from reconciler.kafka.settings import ClientSettings
 
 _SOURCE = re.compile(r"^(?:\w+://)?(?P<server>[^\s/]+:\d+)/(?P<broker>bootstrap|\d+): ")
 _TIMING = re.compile(r" \(after \d+ms in state \w+\)|, \d+ identical error\(s\) suppressed")
@@ -28,9 +33,9 @@ _TLS_ALERT = re.compile(r"alert (?P<alert>[a-z ]+)")
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What the client reports of one server: an error code of its own, and a text.
+    """An error that the client reports for one server: librdkafka's code and a text.
 
-    `broker` is the id of a broker whose address the cluster told; None for a bootstrap server.
+    `broker` is the id of a broker from the cluster's metadata; None for a bootstrap server.
     """
 
     code: int
@@ -40,7 +45,7 @@ class Trouble:
 
     @property
     def tells_nothing(self) -> bool:
-        """Say whether it is only the sum of other troubles."""
+        """Return whether the trouble only summarizes other troubles."""
         return self.code == KafkaError._ALL_BROKERS_DOWN
 
 
@@ -55,12 +60,12 @@ def read_trouble(error: KafkaError) -> Trouble:
 
 
 def explain(
-    settings: Settings,
+    settings: ClientSettings,
     troubles: Iterable[Trouble],
     listeners: Mapping[str, Listener],
     where: Location,
 ) -> list[Finding]:
-    """Say why no connection comes about, one finding for each reason; none where nobody knows."""
+    """Return why the connection fails, one finding per reason; none if no reason is known."""
     told: dict[str, Trouble] = {}
     for trouble in troubles:
         told.setdefault(trouble.server, trouble)
@@ -89,13 +94,13 @@ def _say_server(trouble: Trouble) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Explanation:
-    """The words, given the settings that were used."""
+    """Explanations of failures, given the settings in use."""
 
-    settings: Settings
+    settings: ClientSettings
     where: Location
 
     def of_trouble(self, trouble: Trouble, listener: Listener | None) -> Finding | None:
-        """Explain by the client's own text where that says enough."""
+        """Explain by the client's own text if that is specific enough."""
         server = _say_server(trouble)
         if trouble.code == KafkaError._AUTHENTICATION:
             return self._authentication(server, trouble.text)
@@ -110,7 +115,7 @@ class _Explanation:
     def of_listener(
         self, server: str, listener: Listener, *, advertised: bool = False
     ) -> Finding | None:
-        """Explain by what listens there; None where that fits the settings."""
+        """Explain by the probe of the listener; None if the listener fits the settings."""
         if listener.reach is Reach.BROKER:
             return self._mismatch(server, listener)
         rule, what, way_out = _REACHES[listener.reach]
@@ -197,7 +202,7 @@ class _Explanation:
         return self._finding("connect-tls-untrusted", what, way_out)
 
     def _untimely(self, server: str, untimely: Untimely) -> Finding:
-        """Say that a certificate is not valid by the clock of this machine, which may be wrong."""
+        """Explain that a certificate is not valid now by this machine's clock."""
         expired, moment_s = untimely.expired, untimely.moment_s
         if moment_s is None:
             state = "has expired" if expired else "is not yet valid"
@@ -250,7 +255,7 @@ _REACHES: Mapping[Reach, tuple[str, str, str]] = {
     Reach.SILENT: (
         "connect-timeout",
         "does not answer",
-        "check the address, firewalls between here and there, and that the broker is well",
+        "check the address, firewalls between here and there, and that the broker is healthy",
     ),
     Reach.FOREIGN: (
         "connect-not-kafka",
@@ -263,3 +268,120 @@ _REACHES: Mapping[Reach, tuple[str, str, str]] = {
         "take the port that the broker's listeners name for clients",
     ),
 }
+
+
+RULE = "client-property-value"
+
+_CORRECT = "correct that property in clusters.yaml"
+_FILES = (
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.keystore.location",
+    "ssl.crl.location",
+    "https.ca.location",
+)
+_ALSO_DIRECTORIES = ("ssl.ca.location", "https.ca.location")
+
+# The expected content of a property.
+_CONTENTS = {
+    "ssl.ca": "certificate in PEM format",
+    "ssl.certificate": "certificate in PEM format",
+    "ssl.key": "private key in PEM format",
+    "ssl.keystore": "PKCS#12 key store",
+    "ssl.crl": "revocation list in PEM format",
+    "https.ca": "certificate in PEM format",
+}
+_PROPERTY = re.compile(r"\b(?P<name>(?P<kind>ssl\.\w+|https\.ca)\.(?:location|pem))\b")
+_UNREADABLE = re.compile(
+    "PEM lib|PEM routines|DECODER routines|asn1 encoding|no certificate or crl found"
+)
+_PROTECTED = re.compile("BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED")
+
+
+def explain_refusal(settings: ClientSettings, text: str, where: Location) -> list[Finding]:
+    """Return why the client refuses its settings, given its own message.
+
+    A finding shows no values, except paths of files.
+    """
+    if findings := [Finding(RULE, *said, where) for said in _find_missing(settings)]:
+        return findings
+    said = (
+        _explain_mechanism(settings, text)
+        or _explain_password(settings, text)
+        or _explain_content(settings, text)
+        or (f"the client does not take its settings: {text}", _CORRECT)
+    )
+    return [Finding(RULE, *said, where)]
+
+
+def _find_missing(settings: ClientSettings) -> Iterator[tuple[str, str]]:
+    """Find the files that cannot be read."""
+    for name in _FILES:
+        path = settings.get(name)
+        if not path or path == "probe" or (name in _ALSO_DIRECTORIES and Path(path).is_dir()):
+            continue
+        try:
+            Path(path).open("rb").close()
+        except OSError as error:
+            what = f"{name} is {path}: {error.strerror}"
+            yield what, "correct the path, or put the file there, readable for this run"
+
+
+def _explain_mechanism(settings: ClientSettings, text: str) -> tuple[str, str] | None:
+    """Explain a missing mechanism: the client's wheels are built without the Kerberos library."""
+    if "No provider for SASL mechanism GSSAPI" not in text:
+        return None
+    if not (settings.get("sasl.mechanism") or settings.get("sasl.mechanisms")):
+        what = f"security.protocol is {settings.protocol}, and sasl.mechanism is not set"
+        return what, "set sasl.mechanism, such as SCRAM-SHA-512"
+    what = (
+        "sasl.mechanism GSSAPI (Kerberos) is not available: the wheels of confluent-kafka are "
+        "built without it"
+    )
+    way_out = (
+        "build confluent-kafka against a librdkafka with GSSAPI (pip install --no-binary "
+        "confluent-kafka confluent-kafka), or take another mechanism"
+    )
+    return what, way_out
+
+
+def _explain_password(settings: ClientSettings, text: str) -> tuple[str, str] | None:
+    """Explain keys and key stores with a wrong or missing password."""
+    found = _PROPERTY.search(text)
+    name = found["name"] if found else ""
+    place = _say_place(settings, name)
+    if name.startswith("ssl.keystore") and "mac verify failure" in text:
+        what = f"ssl.keystore.password does not open {place}"
+        return what, "check what ssl.keystore.password refers to"
+    if not name.startswith("ssl.key."):
+        return None
+    if "key values mismatch" in text:
+        what = f"{place} holds another key than that of the client certificate"
+        return what, "take the key and the certificate that were made together"
+    if not _PROTECTED.search(_read(settings, name)):
+        return None
+    if settings.get("ssl.key.password"):
+        return f"ssl.key.password does not open {place}", "check what ssl.key.password refers to"
+    what = f"{place} is protected by a password, and ssl.key.password is not set"
+    return what, "set ssl.key.password to ${env:NAME} or ${file:/absolute/path}"
+
+
+def _explain_content(settings: ClientSettings, text: str) -> tuple[str, str] | None:
+    """Explain files and texts with the wrong content."""
+    found = _PROPERTY.search(text)
+    if found is None or found["kind"] not in _CONTENTS or not _UNREADABLE.search(text):
+        return None
+    what = f"{_say_place(settings, found['name'])} holds no {_CONTENTS[found['kind']]}"
+    return what, "check its content"
+
+
+def _say_place(settings: ClientSettings, name: str) -> str:
+    """Name a property, and its file if it names one; any other value may be secret."""
+    return f"{name} {settings.get(name)}" if name.endswith(".location") else name
+
+
+def _read(settings: ClientSettings, name: str) -> str:
+    if not name.endswith(".location"):
+        return settings.get(name)
+    return Path(settings.get(name)).read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""What the client's errors mean: whether a request may have been done, and Kafka's own names."""
+"""The client's errors: whether a request may have taken effect, and their names in Kafka."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from reconciler.model import Answer, AnswerKind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# What says nothing about whether a request was done. Codes below zero are the client's own, among
-# them UNKNOWN_SERVER_ERROR (-1), which a broker sends for what it did not foresee.
+# Errors that do not show whether a request took effect. Codes below zero are the client's own,
+# except UNKNOWN_SERVER_ERROR (-1), which a broker sends for an unexpected error.
 _UNDECIDED = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -27,7 +27,7 @@ _UNDECIDED = frozenset(
     }
 )
 
-# Client errors that are about the request itself: nothing was sent.
+# Client errors about the request itself: nothing was sent.
 _NEVER_SENT = frozenset({KafkaError._INVALID_ARG, KafkaError._UNSUPPORTED_FEATURE})
 
 DENIED = frozenset(
@@ -38,7 +38,7 @@ DENIED = frozenset(
     }
 )
 
-# What a broker answers while the cluster moves leaders or coordinators, or loads what they hold.
+# Answers of a broker while leaders or coordinators move, or load their data.
 _PASSING = _UNDECIDED | {
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -82,26 +82,26 @@ def name_error(error: KafkaError) -> str:
 
 
 def leaves_open(error: KafkaError) -> bool:
-    """Say whether a request with this error may be sent again: nothing is decided by it."""
+    """Return whether a request may be sent again after this error."""
     code = error.code()
     return code in _UNDECIDED or (code < 0 and code not in _NEVER_SENT)
 
 
 def may_pass(error: KafkaError) -> bool:
-    """Tell whether a broker may answer the same question otherwise a few seconds later.
+    """Return whether the same request may succeed a few seconds later.
 
-    The client's own time-outs are none: it has asked again by then.
+    The client's own time-outs are not such errors: the client has already retried.
     """
     return error.code() in _PASSING
 
 
 def may_ask_again(error: KafkaError) -> bool:
-    """Say whether a question that changes nothing may get an answer when it is asked again."""
+    """Return whether a read request may get an answer when it is retried."""
     return leaves_open(error) or may_pass(error)
 
 
 def read_answer(exception: BaseException | None) -> Answer:
-    """Translate what became of one item of a request. None: the broker accepted it."""
+    """Translate the result of one item of a request. None: the broker accepted it."""
     if exception is None:
         return Answer(AnswerKind.ACCEPTED)
     error = error_of(exception)
@@ -109,13 +109,13 @@ def read_answer(exception: BaseException | None) -> Answer:
 
 
 def _judge(error: KafkaError) -> AnswerKind:
-    if error.code() == KafkaError.THROTTLING_QUOTA_EXCEEDED:  # answered before anything is done
+    if error.code() == KafkaError.THROTTLING_QUOTA_EXCEEDED:  # answered before anything is changed
         return AnswerKind.NOT_DONE
     return AnswerKind.LOST if leaves_open(error) else AnswerKind.REFUSED
 
 
 def refuse_request(error: KafkaError, what: str) -> ClusterError:
-    """Say that the brokers answered a reading request with an error that waiting does not mend."""
+    """Return the error for a read request that the brokers refused permanently."""
     text = f"{what}: {name_error(error)}: {error.str()}"
     way_out = "the brokers' logs say more"
     return ClusterError([Finding("cluster-answer", text, way_out)])
@@ -123,7 +123,7 @@ def refuse_request(error: KafkaError, what: str) -> ClusterError:
 
 @contextmanager
 def keep_interrupts() -> Iterator[None]:
-    """Raise an interrupt as such that arrives while the client's C code runs.
+    """Re-raise an interrupt that arrives while the client's C code runs.
 
     That code calls Python, such as each future's methods, where signals are taken. It returns a
     result all the same, and Python then raises a SystemError whose cause is the interrupt.

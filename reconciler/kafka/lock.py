@@ -1,9 +1,9 @@
 """The lock of a cluster: one apply at a time, for as long as its holder lives.
 
-The lock is the only seat of a consumer group, so it needs no topic, and goes when its holder does:
-at once when the holder leaves, after the session when the holder is killed or frozen. Kafka has no
-way to refuse the requests of a former holder, so each run asks before every request that changes
-something; what is on its way by then cannot be called back.
+The lock is the only member of a consumer group, so it needs no topic. It is released when its
+holder leaves, or when the session of a killed or frozen holder ends. Kafka cannot refuse the
+requests of a former holder, so each run checks the lock before every request that changes
+something; a request already sent cannot be revoked.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ if TYPE_CHECKING:
     from kafka.errors import KafkaError
 
     from reconciler.kafka.connection import Connection
-    from reconciler.kafka.group import GroupClient, Seat
-    from reconciler.kafka.membership import Membership
+    from reconciler.kafka.group import GroupClient, Member, Membership
     from reconciler.ports import Lease
 
 GROUP = "reconciler-apply"
 KIND = "reconciler"
-SESSION_MS = 10_000  # within what brokers take by default: 6 s to 30 min
+SESSION_MS = 10_000  # within the default limits of brokers: 6 s to 30 min
 
 POLL_S = 0.5
-FORMING_S = 4.0  # by then a new group shows who is in it, unless a broker's delay was raised
+FORMING_S = 4.0  # by then a new group shows its members, unless a broker's delay was raised
 
 NOT_SHOWN = "a client that does not show"
-WITHOUT = "take none where nobody else applies: --no-lock"
+WITHOUT = "pass --no-lock where nobody else applies"
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock, as it tells others. `since` is a time in ISO 8601."""
+    """The holder of a lock, as shown to others. `since` is a time in ISO 8601."""
 
     user: str
     host: str
@@ -75,9 +74,9 @@ def hold_lock(
     patience_s: float = 0.0,
     observe: Callable[[Waiting], None] = lambda _: None,
 ) -> Iterator[Lease]:
-    """Hold the lock of a cluster for a while, waiting for it up to `patience_s`.
+    """Hold the lock of a cluster in a block; wait for it up to `patience_s`.
 
-    Errors: LockHeldError that names the holder; ClusterError where it cannot be had at all.
+    Errors: LockHeldError that names the holder; ClusterError if there can be no lock.
     Cost: 0.2 s, most of it the import and the connections of the second client.
     """
     client = _open_client(connection)
@@ -100,11 +99,11 @@ class ClusterLock:
 
     def check(self) -> None:
         """Ask the cluster. Cost: a heartbeat, 1 to 3 ms."""
-        from reconciler.kafka.membership import UnseatedError
+        from reconciler.kafka.group import MembershipLostError
 
         try:
             self.membership.check()
-        except UnseatedError as error:
+        except MembershipLostError as error:
             what = f"the lock of {self.cluster} is lost: {error}"
             way_out = "see what another apply did meanwhile, then plan again"
             raise LockLostError([Finding("lock-lost", what, way_out)]) from error
@@ -112,7 +111,7 @@ class ClusterLock:
 
 @dataclass(frozen=True, slots=True)
 class _Taking:
-    """One try to get a lock, and whom it meets."""
+    """One attempt to take a lock, and the holder it finds."""
 
     connection: Connection
     client: GroupClient
@@ -124,7 +123,7 @@ class _Taking:
         return self.connection.entry.name
 
     def take(self, patience_s: float) -> ClusterLock:
-        """Ask until the lock is had, or patience ends."""
+        """Retry until the lock is taken, or the time is up."""
         from kafka.errors import KafkaError
 
         started = time.monotonic()
@@ -142,34 +141,34 @@ class _Taking:
         return lock
 
     def _ask(self) -> ClusterLock | None:
-        from reconciler.kafka.membership import PATIENCE_S, RETRY_S, VOID, Membership
+        from reconciler.kafka.group import PATIENCE_S, RETRY_S, VOID, Membership
 
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            membership = Membership(self.client, self._make_seat())
+            membership = Membership(self.client, self._make_member())
             try:
                 return ClusterLock(self.cluster, membership) if membership.take() else None
             except VOID:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(RETRY_S)
-            except BaseException:  # an interrupt, say, of which the coordinator would not know
+            except BaseException:  # such as an interrupt: the coordinator would not notice
                 membership.leave()
                 raise
 
-    def _make_seat(self) -> Seat:
-        from reconciler.kafka.group import Seat
+    def _make_member(self) -> Member:
+        from reconciler.kafka.group import Member
 
         told = json.dumps(asdict(self.holder)).encode()
-        return Seat(GROUP, KIND, uuid.uuid4().hex, told, SESSION_MS)
+        return Member(GROUP, KIND, uuid.uuid4().hex, told, SESSION_MS)
 
     def _find_holder(self) -> str:
-        """Say who holds the lock, "" where nobody does any more.
+        """Return the holder of the lock, "" if there is none any more.
 
-        A group that forms does not show yet what its member tells, and a coordinator that moves
-        shows no group.
+        A group that is forming does not show its member's metadata yet, and a coordinator that
+        moves shows no group.
         """
-        from reconciler.kafka.membership import PASSING
+        from reconciler.kafka.group import PASSING
 
         deadline = time.monotonic() + FORMING_S
         found = NOT_SHOWN
@@ -193,7 +192,7 @@ class _Taking:
         waited = f" after {format_duration(round(patience_s * SECOND))}" if patience_s else ""
         what = f"{self.cluster} is still locked{waited}" if waited else f"{self.cluster} is locked"
         way_out = (
-            "wait for it with --lock-timeout 10m; the lock of a run that died goes by itself "
+            "wait for it with --lock-timeout 10m; the lock of a run that died expires "
             f"within {format_duration(SESSION_MS)}"
         )
         return LockHeldError([Finding("lock-held", f"{what} by {found}", way_out)])
@@ -203,18 +202,17 @@ class _Taking:
 
         if isinstance(error, GroupAuthorizationFailedError):
             return ClusterError([missing_on_group(self.connection, "Read", GROUP, WITHOUT)])
-        from reconciler.kafka.membership import name_kafka_error
+        from reconciler.kafka.group import name_kafka_error
 
         what = f"the lock of {self.cluster} cannot be taken: {name_kafka_error(error)}"
-        way_out = f"see that the brokers with __consumer_offsets are well; {WITHOUT}"
+        way_out = f"check that the brokers with __consumer_offsets are healthy; {WITHOUT}"
         return ClusterError([Finding("lock-unavailable", what, way_out)])
 
 
 def _open_client(connection: Connection) -> GroupClient:
-    """Open a second client, by the same settings, to the brokers that live."""
+    """Open a second client with the same settings to the live brokers."""
     from reconciler.kafka.group import GroupClient
-    from reconciler.kafka.second_client import translate_settings
-    from reconciler.kafka.tokens import TokenError
+    from reconciler.kafka.second_client import TokenError, translate_settings
 
     what = f"asking for the brokers of {connection.entry.name}"
     nodes = connection.ask(
@@ -232,7 +230,7 @@ def _open_client(connection: Connection) -> GroupClient:
 
 
 def _read_holder(metadata: bytes) -> str:
-    """Read what a holder tells; "" where that is nothing of ours."""
+    """Read a holder's metadata; "" if it is not in our format."""
     try:
         told: Any = json.loads(metadata)
         return str(Holder(**told))

@@ -1,7 +1,7 @@
 """What listens at an address: TLS or not, SASL or not, a broker, a controller, or no Kafka at all.
 
 Two small requests of the Kafka protocol on a bare socket (SaslHandshake v1, ApiVersions v0), for
-the failures that a client reports as nothing but 'down'. Nothing secret is sent.
+the failures that a client reports only as 'down'. No secret is sent.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _METADATA, _SASL_HANDSHAKE, _API_VERSIONS = 3, 17, 18
 _ILLEGAL_SASL_STATE = 34
 
 # OpenSSL's results of a verification (x509_vfy.h), and the flag that leaves the dates out of it:
-# Python shows the dates of a certificate only where it is verified.
+# Python shows the dates of a certificate only if it is verified.
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _WHATEVER_THE_DATE = 0x200000
 
 
 class Reach(StrEnum):
-    """How far one gets with an address."""
+    """How far a connection to an address gets."""
 
     UNKNOWN_HOST = "no such host"
     REFUSED = "refused"
@@ -45,9 +45,9 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Untimely:
-    """A certificate that expired, or else is not yet valid.
+    """A certificate that has expired or is not yet valid.
 
-    `moment_s`: when that was or will be, in seconds since 1970; None where the certificate itself
+    `moment_s`: when that was or will be, in seconds since 1970; None if the certificate itself
     is valid, and that of an authority between it and the trusted ones is not.
     """
 
@@ -57,10 +57,10 @@ class Untimely:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What a probe found. `mechanisms`: what SASL offers; None where SASL is not spoken.
+    """What a probe found. `mechanisms`: what SASL offers; None if SASL is not spoken.
 
     `signed`: whether the certificate leads to an authority that is trusted, whatever its name.
-    `untimely`: set where it is not valid today, though it leads there.
+    `untimely`: set if it is not valid today, though it leads there.
     `certificate_wanted`: TLS was cut because no client certificate was shown.
     """
 
@@ -74,7 +74,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The authorities that certificates are held against: a path, PEM text, or the machine's.
+    """The trusted certificate authorities: a path, PEM text, or the machine's.
 
     `path`: a file or a directory, as librdkafka takes both; `probe` means the machine's.
     """
@@ -83,7 +83,7 @@ class Trust:
     text: str = ""
 
     def build_context(self) -> ssl.SSLContext:
-        """Build TLS settings that trust these. Errors: OSError where they cannot be read."""
+        """Build TLS settings that trust these. Errors: OSError if they cannot be read."""
         path = None if self.path in ("", "probe") else self.path
         in_directory = path is not None and Path(path).is_dir()
         return ssl.create_default_context(
@@ -94,14 +94,14 @@ class Trust:
 
 
 def probe_all(servers: Iterable[str], trust: Trust) -> Mapping[str, Listener]:
-    """Probe addresses side by side. Cost: a few TIMEOUT_S, however many they are."""
+    """Probe addresses in parallel. Cost: a few TIMEOUT_S, for any number of addresses."""
     names = list(dict.fromkeys(servers))
     with ThreadPoolExecutor(max(1, min(len(names), 16))) as pool:
         return dict(zip(names, pool.map(lambda name: probe(name, trust), names), strict=True))
 
 
 def probe(server: str, trust: Trust) -> Listener:
-    """Find out what listens at host:port. Errors: none, they are what is found out."""
+    """Find out what listens at host:port. Errors: none, they are part of the result."""
     host, _, port = server.rpartition("://")[2].rpartition(":")
     address = (host.strip("[]"), int(port) if port.isdecimal() else 9092)
     try:
@@ -124,10 +124,10 @@ def _connect(address: tuple[str, int]) -> socket.socket:
 
 
 def _probe_tls(address: tuple[str, int]) -> Listener | None:
-    """Try TLS, whatever the certificate; None where the other side just hangs up, as brokers do."""
+    """Try TLS with any certificate; None if the other side closes the connection, as brokers do."""
     context = ssl.create_default_context()
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # it is only asked whether TLS is spoken
+    context.verify_mode = ssl.CERT_NONE  # this only tests whether the listener uses TLS
     plain = _connect(address)
     try:
         encrypted = context.wrap_socket(plain, server_hostname=address[0])
@@ -167,7 +167,7 @@ def _check_certificate(found: Listener, address: tuple[str, int], trust: Trust) 
 
 
 def _read_certificate(address: tuple[str, int], trust: Trust, flags: int = 0) -> Mapping[str, Any]:
-    """Return the certificate that is shown. Errors: SSLError where it is not trusted."""
+    """Return the certificate that is shown. Errors: SSLError if it is not trusted."""
     context = trust.build_context()
     context.check_hostname = False
     context.verify_flags |= flags
@@ -185,7 +185,7 @@ def _read_tls_failure(reason: str) -> Listener | None:
 
 
 def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
-    """Ask for the requests that are known, and for the mechanisms of SASL."""
+    """Ask for the supported requests and the SASL mechanisms."""
     with connection:
         connection.settimeout(TIMEOUT_S)
         versions = _ask(connection, _API_VERSIONS, 0, b"")
@@ -200,7 +200,7 @@ def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
 
 
 def _ask(connection: socket.socket, key: int, version: int, body: bytes) -> bytes | None:
-    """Send one request and return its answer's body; None for what is not Kafka's answer."""
+    """Send one request and return the answer's body; None if it is not an answer of Kafka."""
     correlation = 4711
     header = struct.pack(">hhih", key, version, correlation, -1)
     connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
@@ -215,7 +215,7 @@ def _ask(connection: socket.socket, key: int, version: int, body: bytes) -> byte
 
 
 def _receive(connection: socket.socket, length: int) -> bytes | None:
-    """Return exactly `length` bytes, or None where the other side closes before."""
+    """Return exactly `length` bytes, or None if the other side closes before."""
     received = b""
     while len(received) < length:
         part = connection.recv(length - len(received))

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import Finding, Severity
-from reconciler.kafka.broker_configs import (
+from reconciler.kafka.configs import (
+    TopicConfigs,
     complete_defaults,
     find_cordoned,
     find_settings,
     read_broker_configs,
+    read_configs,
 )
-from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.rights import (
     check_apply_rights,
@@ -26,9 +27,8 @@ from reconciler.kafka.rights import (
     refuse_missing,
 )
 from reconciler.kafka.second_look import settle_overrides, settle_rows
-from reconciler.kafka.topics import is_behind, is_uneven, read_metadata, read_topic
 from reconciler.kafka.usage import read_usage
-from reconciler.kafka.views import Views
+from reconciler.kafka.views import Views, is_behind, is_uneven, read_metadata, read_topic
 from reconciler.model import Broker, ClusterState
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from reconciler.kafka.connection import Connection
     from reconciler.model import TopicState, TopicUsage
 
-_NO_TOPIC = "reconciler.visibility-check"  # hidden exactly where some topics may be
+_NO_TOPIC = "reconciler.visibility-check"  # hidden if and only if some topics may be
 
 
 class KafkaReader:
-    """Reads one cluster through its connection; implements ClusterReader.
+    """A reader of one cluster through its connection; implements ClusterReader.
 
     `most_views` bounds how many brokers are asked for their own views; None asks all of them.
     """
@@ -57,12 +57,12 @@ class KafkaReader:
     def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
         """Read brokers, topics and overrides.
 
-        Overrides are read for the topics of `config_of` only, None for all. A topic of
-        `config_of` that one broker does not show is asked of others before it counts as missing.
-        Topic ids are left out: see `read_topic_ids`.
+        Overrides are read for the topics of `config_of` only, None for all. If one broker does not
+        show a topic of `config_of`, others are asked before it counts as missing. It omits topic
+        ids: see `read_topic_ids`.
         Errors: ClusterError with the reason and the way out, missing rights among them.
-        Cost: 4 requests, one a broker, and one for every 100 topics with configs; 0.2 ms of CPU
-        for each topic with configs, 0.02 ms for each without.
+        Cost: 4 requests, one a broker, and one for every 100 topics with configs; 0.2 ms of CPU for
+        each topic with configs, 0.02 ms for each without.
         """
         what = f"reading {self._connection.entry.name}"
         found = self._connection.ask(lambda client: _read(client, config_of), what)
@@ -89,12 +89,12 @@ class KafkaReader:
     def confirm(
         self, state: ClusterState, rows_of: Collection[str], config_of: Collection[str]
     ) -> ClusterState:
-        """Read once more what the difference to a spec rests on, in the state that was read last.
+        """Read the facts behind a difference to a spec again, in the state that was read last.
 
-        `rows_of`: topics with more replicas than wished, which may be on the move; `config_of`:
-        topics with overrides that are to be changed. Errors: as `read_cluster`.
-        Cost: nothing where both are empty; else one request for every 100 topics with configs, and
-        0.7 s for rows.
+        `rows_of`: topics with more replicas than specified, possibly under reassignment;
+        `config_of`: topics with overrides that are to be changed. Errors: as `read_cluster`.
+        Cost: nothing if both are empty; else one request for every 100 topics with configs, and 0.7
+        s for rows.
         """
         alive = [broker.id for broker in state.brokers if broker.alive]
         moved, notes = settle_rows(self._connection, self._views, state.topics, rows_of, rows_of)
@@ -110,14 +110,14 @@ class KafkaReader:
     ) -> Mapping[int, Mapping[str, TopicState]]:
         """Ask every living broker for its own view of some topics.
 
-        A topic that a broker does not show is left out of its view; a broker that does not answer
-        is left out altogether. Cost: one metadata request a broker, and one for every 100 topics
-        of `with_config`.
+        A topic that a broker does not show is omitted from its view; a broker that does not answer
+        is omitted. Cost: one metadata request per broker, and one for every 100 topics of
+        `with_config`.
         """
         return self._views.read(names, with_config)
 
     def read_topic_ids(self, names: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of topics that exist. Cost: 0.1 ms a topic of 4 partitions."""
+        """Return the ids of topics that exist. Cost: 0.1 ms per topic of 4 partitions."""
         if not names:
             return {}
         what = f"asking for topic ids of {self._connection.entry.name}"
@@ -129,7 +129,7 @@ class KafkaReader:
         }
 
     def read_usage(self, names: Collection[str]) -> Mapping[str, TopicUsage]:
-        """Find out who uses topics that are to be deleted; a topic that is gone is left out.
+        """Read the usage of topics that are to be deleted; a deleted topic is omitted.
 
         Cost: 0.3 s, four requests a broker, and one or two for every active consumer group.
         """
@@ -138,7 +138,7 @@ class KafkaReader:
     def check_rights(
         self, names: Collection[str], *, for_apply: bool, deleted: Collection[str] = ()
     ) -> None:
-        """Refuse by name what the account may not do.
+        """Refuse if rights of the account are missing, and name them.
 
         A plan's rights on topics are checked by the reading itself; apply's are asked for here,
         on the topics that it would create or change, and on those of `deleted`.
@@ -148,7 +148,7 @@ class KafkaReader:
             check_apply_rights(self._connection, names, deleted)
 
     def _refuse_blindness(self, found: _Found, *, everything: bool) -> None:
-        """Refuse where a topic that was asked for may be there, unseen."""
+        """Refuse if a requested topic may exist but be hidden."""
         hidden = found.hidden - {_NO_TOPIC}
         if everything and not found.topics and _NO_TOPIC in found.hidden:
             hidden = {"*"}
@@ -156,7 +156,7 @@ class KafkaReader:
         refuse_missing(self._connection, lacking)
 
     def _add_late(self, found: _Found) -> None:
-        """Add the topics that the first broker did not show, as one that knows them shows them."""
+        """Add the topics that the first broker did not show, from a broker that knows them."""
         by_broker: dict[int, list[str]] = {}
         for name, broker in found.late.items():
             by_broker.setdefault(broker, []).append(name)
@@ -171,9 +171,9 @@ class KafkaReader:
 
 @dataclass(slots=True)
 class _Found:
-    """What one reading brought.
+    """The result of one reading.
 
-    `late`: a broker that knows the topic, for each topic that was asked for and not shown.
+    `late`: a broker that knows the topic, for each topic that was requested and not shown.
     """
 
     cluster_id: str | None
@@ -188,7 +188,7 @@ class _Found:
 
 
 def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
-    """Ask everything once. Errors: KafkaException where an answer is lost."""
+    """Ask everything once. Errors: KafkaException if an answer is lost."""
     described = client.describe_cluster(request_timeout=REQUEST_S)
     shown = read_metadata(client).topics
     cluster = described.result()
@@ -219,13 +219,13 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
 
 
 def _choose_topics(found: _Found, named: set[str]) -> set[str]:
-    """Choose the topics to ask for configs: where no named one exists, any, for the defaults."""
+    """Choose the topics to ask for configs: if no named one exists, any, for the defaults."""
     wanted = named & found.topics.keys()
     return wanted or ({min(found.topics)} if named and found.topics else set())
 
 
 def _list_brokers(found: _Found, topics: Iterable[TopicState]) -> tuple[Broker, ...]:
-    """List brokers by id: those that live, and those that only replica lists still name."""
+    """List brokers by id: the live ones, and those that appear only in replica lists."""
     alive = {
         node.id: Broker(node.id, node.rack or None, cordoned=node.id in found.cordoned)
         for node in found.nodes

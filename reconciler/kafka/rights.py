@@ -1,7 +1,7 @@
-"""The rights of the account: what a run may not do is said before it starts, by name.
+"""The rights of the account: missing rights are reported by name before a run starts.
 
-Brokers hide topics instead of refusing them: without Describe a topic is not in the metadata, and
-a plan would create it. So whatever is missing there is asked for by name.
+Brokers hide topics instead of refusing them: without Describe a topic is not in the metadata, and a
+plan would create it. So topics that are missing there are requested by name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _APPLY: Mapping[AclOperation, str] = {
     AclOperation.ALTER_CONFIGS: "AlterConfigs",
 }
 
-# Brokers take a right for another one as well: whoever lacks both is told of the one that suffices.
+# For brokers, one right may include another: if both are missing, the sufficient one is reported.
 _BRINGS: Mapping[str, str] = {
     "Alter": "Describe",
     "Delete": "Describe",
@@ -47,7 +47,7 @@ def describe_topics(
 ) -> dict[str, TopicDescription | KafkaError]:
     """Ask for topics by name, with the account's rights on them; an error stands for its topic.
 
-    Errors: KafkaException where no answer comes. Cost: 0.06 ms for each topic that is missing,
+    Errors: KafkaException if no answer comes. Cost: 0.06 ms for each topic that is missing,
     0.02 ms for each partition of one that is there.
     """
     wanted = sorted(names)
@@ -89,12 +89,12 @@ def find_hidden_configs(client: AdminClient, names: Collection[str]) -> set[str]
 
 
 def is_denial(error: KafkaError) -> bool:
-    """Tell whether a broker refuses for want of a right."""
+    """Return whether a broker refuses because a right is missing."""
     return error.code() in DENIED
 
 
 def check_plan_rights(connection: Connection) -> None:
-    """Refuse where reassignments would stay unseen; the reading itself refuses the rest."""
+    """Refuse if reassignments are hidden; the reading itself refuses other missing rights."""
     what = f"asking for rights on {connection.entry.name}"
     answer = connection.ask(
         lambda client: client.describe_cluster(
@@ -115,7 +115,7 @@ _DELETE: Mapping[AclOperation, str] = {
 def check_apply_rights(
     connection: Connection, names: Collection[str], deleted: Collection[str] = ()
 ) -> None:
-    """Refuse where apply lacks a right on a topic that it would create or change, or delete.
+    """Refuse if apply lacks a right on a topic that it would create or change, or delete.
 
     Errors: ClusterError, one finding for each right that is missing.
     """
@@ -171,12 +171,12 @@ def _find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
 
 
 def missing_on_topic(connection: Connection, right: str, topic: str) -> Finding:
-    """Say that a right on one topic lacks, and how it is granted."""
+    """Return the finding for a missing right on one topic, with the way to grant it."""
     return _missing(connection, right, [topic])
 
 
 def missing_on_group(connection: Connection, right: str, group: str, otherwise: str) -> Finding:
-    """Say that a right on a consumer group lacks, and what else can be done."""
+    """Return the finding for a missing right on a consumer group, with the way out."""
     what = f"the account lacks {right} on the group {group} of {connection.entry.name}"
     way_out = f"grant it: {_grant(connection, right)} --group {group}; or {otherwise}"
     return Finding("cluster-rights", what, way_out)

@@ -1,46 +1,51 @@
-"""kafka-python, for what librdkafka cannot do, or crashes on: its settings, and how it is asked.
-
-It takes other names for the same security settings, and Python's own TLS.
+"""kafka-python, for requests that librdkafka lacks or crashes on: its settings and retries. It uses
+other names for the same security settings, and Python's own TLS. It fetches its own OAuth tokens,
+since librdkafka does not expose the tokens that it fetches.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 import ssl
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
 from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.probe import Trust
-from reconciler.kafka.tokens import make_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from confluent_kafka import Node
 
     from reconciler.kafka.connection import Connection
-    from reconciler.kafka.settings import Settings
+    from reconciler.kafka.settings import ClientSettings
 
 T = TypeVar("T")
 
 TIMEOUT_MS = 10_000
 
 
-class UnansweredError(Exception):
-    """No answer comes, though asked for several times; says why, without secrets."""
+class NoAnswerError(Exception):
+    """No answer came after several tries. The message has the reason, without secrets."""
 
 
 def ask_second_client(connection: Connection, question: Callable[[Any], T]) -> T:
-    """Ask a question that changes nothing, again with a fresh client where waiting may help.
+    """Send a read-only request, and retry with a new client if the error may be temporary.
 
-    A fresh client, since this one keeps what it knows of brokers and coordinators. Where it hears
-    nothing at all, once is enough.
-    Errors: UntranslatableError; UnansweredError; a KafkaError of kafka-python for an answer that
-    waiting does not change; ClusterError where the cluster does not answer at all.
+    The client is new because the old one caches brokers and coordinators. If no broker answers at
+    all, there is no retry.
+    Errors: UntranslatableError; NoAnswerError; a KafkaError of kafka-python for an answer that
+    waiting does not change; ClusterError if the cluster does not answer at all.
     """
     from kafka.errors import KafkaTimeoutError, RetriableError, UnknownBrokerIdError
 
@@ -60,13 +65,13 @@ def ask_second_client(connection: Connection, question: Callable[[Any], T]) -> T
             reason = describe_error(error)
         if pause is not None:
             time.sleep(pause)
-    raise UnansweredError(reason)
+    raise NoAnswerError(reason)
 
 
 def describe_error(error: Exception) -> str:
-    """Name what a broker answered as the Kafka protocol does; what else went wrong in words.
+    """Name a broker's error as the Kafka protocol does; describe any other error.
 
-    The client's own text repeats the whole answer, which may list thousands of groups.
+    The client's own text repeats the entire answer, which may list thousands of groups.
     """
     from kafka.errors import BrokerResponseError
 
@@ -76,12 +81,11 @@ def describe_error(error: Exception) -> str:
 
 
 @contextmanager
-def open_second_client(settings: Settings, nodes: Sequence[Node]) -> Iterator[Any]:
-    """Open kafka-python's admin client, and close it in the end.
+def open_second_client(settings: ClientSettings, nodes: Sequence[Node]) -> Iterator[Any]:
+    """Open kafka-python's admin client, and close it at the end.
 
     Errors: UntranslatableError for settings that only librdkafka takes, TokenError, KafkaError and
-    OSError where no connection comes about. Cost: 0.2 s, most of it the import and the first
-    connection.
+    OSError if the connection fails. Cost: 0.2 s, most of it the import and the first connection.
     """
     properties = translate_settings(settings, nodes)
     from kafka.admin import KafkaAdminClient
@@ -94,11 +98,11 @@ def open_second_client(settings: Settings, nodes: Sequence[Node]) -> Iterator[An
         client.close()
 
 
-def translate_settings(settings: Settings, nodes: Sequence[Node]) -> dict[str, Any]:
-    """Translate what a connection needs; it starts at the brokers that are known to live.
+def translate_settings(settings: ClientSettings, nodes: Sequence[Node]) -> dict[str, Any]:
+    """Translate the settings of a connection; it starts at the brokers that are known to be alive.
 
-    Errors: UntranslatableError for what only librdkafka can do; TokenError where no OAuth token can
-    be had.
+    Errors: UntranslatableError for settings that only librdkafka supports; TokenError if there is
+    no OAuth token.
     """
     protocol = settings.protocol
     properties: dict[str, Any] = {
@@ -115,13 +119,13 @@ def translate_settings(settings: Settings, nodes: Sequence[Node]) -> dict[str, A
     return properties
 
 
-def _translate_sasl(settings: Settings) -> dict[str, Any]:
+def _translate_sasl(settings: ClientSettings) -> dict[str, Any]:
     mechanism = settings.mechanism
     if mechanism == "OAUTHBEARER":
         provider = make_provider(settings)
         return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": provider}
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
-        raise UntranslatableError(f"sasl.mechanism {mechanism} is not spoken there")
+        raise UntranslatableError(f"sasl.mechanism {mechanism} is not supported there")
     return {
         "sasl_mechanism": mechanism,
         "sasl_plain_username": settings.get("sasl.username"),
@@ -129,7 +133,7 @@ def _translate_sasl(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _build_context(settings: Settings) -> ssl.SSLContext:
+def _build_context(settings: ClientSettings) -> ssl.SSLContext:
     """Build Python's TLS settings from librdkafka's."""
     if settings.get("ssl.keystore.location"):
         raise UntranslatableError("ssl.keystore.location is not read there, PEM files are")
@@ -147,7 +151,7 @@ def _build_context(settings: Settings) -> ssl.SSLContext:
     return context
 
 
-def _load_certificate(context: ssl.SSLContext, settings: Settings) -> None:
+def _load_certificate(context: ssl.SSLContext, settings: ClientSettings) -> None:
     """Load the client's certificate; Python reads it from files only."""
     password = settings.get("ssl.key.password") or None
     if certificate := settings.get("ssl.certificate.location"):
@@ -157,3 +161,133 @@ def _load_certificate(context: ssl.SSLContext, settings: Settings) -> None:
             file.write(settings.get("ssl.key.pem") + "\n" + certificate)
             file.flush()
             context.load_cert_chain(file.name, None, password)
+
+
+TIMEOUT_S = 10.0
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+
+# librdkafka's other ways to get a token, and the one value that is supported here as well.
+_SUPPORTED = MappingProxyType(
+    {
+        "sasl.oauthbearer.grant.type": "client_credentials",
+        "sasl.oauthbearer.metadata.authentication.type": "none",
+    }
+)
+
+
+class TokenError(OSError):
+    """No OAuth token is available. The message has the source and the reason, without secrets."""
+
+
+def make_provider(settings: ClientSettings) -> Any:
+    """Make kafka-python's token provider, with its first token.
+
+    kafka-python tries for half a minute to connect without one, and then reports that it timed out.
+    Errors: UntranslatableError naming the property that only librdkafka takes; TokenError.
+    """
+    from kafka.net.sasl.oauth import AbstractTokenProvider
+
+    _refuse_untranslatable(settings)
+
+    class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+        """A provider that fetches a token each time a connection asks for one."""
+
+        def __init__(self) -> None:
+            self._first: str | None = fetch_token(settings)
+
+        def token(self) -> str:
+            """Return a token."""
+            first, self._first = self._first, None
+            return first or fetch_token(settings)
+
+        def extensions(self) -> dict[str, str]:
+            """Return the extensions that are sent with the token."""
+            return read_extensions(settings)
+
+    return TokenProvider()
+
+
+def fetch_token(settings: ClientSettings) -> str:
+    """Fetch an OAuth token as librdkafka would. Errors: TokenError."""
+    if not _is_oidc(settings):
+        return _sign_nothing(settings.get("sasl.oauthbearer.config"))
+    try:
+        return _fetch_by_credentials(settings)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        endpoint = settings.get(ENDPOINT)
+        reason = f"{type(error).__name__}: {error}"
+        raise TokenError(f"no OAuth token comes from {endpoint}: {reason}") from error
+
+
+def read_extensions(settings: ClientSettings) -> dict[str, str]:
+    """Read the extensions of the token (RFC 7628 section 3.1), such as an identity pool."""
+    if _is_oidc(settings):
+        return _read_pairs(settings.get("sasl.oauthbearer.extensions").split(","))
+    fields = _read_pairs(settings.get("sasl.oauthbearer.config").split())
+    prefix = "extension_"
+    return {n.removeprefix(prefix): text for n, text in fields.items() if n.startswith(prefix)}
+
+
+def _is_oidc(settings: ClientSettings) -> bool:
+    return settings.get("sasl.oauthbearer.method") == "oidc"
+
+
+def _refuse_untranslatable(settings: ClientSettings) -> None:
+    """Refuse token settings that only librdkafka supports. Errors: UntranslatableError."""
+    if not _is_oidc(settings):
+        if settings.get("enable.sasl.oauthbearer.unsecure.jwt") == "true":
+            return
+        raise UntranslatableError("OAUTHBEARER works there with sasl.oauthbearer.method oidc only")
+    for name, supported in _SUPPORTED.items():
+        value = settings.get(name, supported)
+        if value != supported:
+            raise UntranslatableError(f"{name} {value} is not supported there, only {supported}")
+
+
+def _read_pairs(parts: Iterable[str]) -> dict[str, str]:
+    pairs = (part.partition("=") for part in parts if "=" in part)
+    return {name.strip(): text.strip() for name, _, text in pairs}
+
+
+def _fetch_by_credentials(settings: ClientSettings) -> str:
+    """Ask the endpoint by the client credentials grant (RFC 6749 section 4.4)."""
+    prefix = "sasl.oauthbearer.client."
+    name = settings.get(prefix + "id") or settings.get(prefix + "credentials.client.id")
+    secret = settings.get(prefix + "secret") or settings.get(prefix + "credentials.client.secret")
+    form = {"grant_type": "client_credentials"}
+    if scope := settings.get("sasl.oauthbearer.scope"):
+        form["scope"] = scope
+    endpoint = settings.get(ENDPOINT)
+    if not endpoint.startswith(("https://", "http://")):
+        raise ValueError("this is not a web address")
+    credentials = base64.b64encode(f"{name}:{secret}".encode()).decode()
+    request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
+        endpoint,
+        data=urllib.parse.urlencode(form).encode(),
+        headers={"Authorization": f"Basic {credentials}"},
+    )
+    trust = Trust(settings.get("https.ca.location"), settings.get("https.ca.pem"))
+    context = trust.build_context()
+    with urllib.request.urlopen(  # noqa: S310
+        request, timeout=TIMEOUT_S, context=context
+    ) as answer:
+        return str(json.load(answer)["access_token"])
+
+
+def _sign_nothing(config: str) -> str:
+    """Make the unsigned token of development clusters (RFC 7515 appendix A.5)."""
+    fields = _read_pairs(config.split())
+    now = int(time.time())
+    lifetime = int(fields.get("lifeSeconds", "3600"))
+    claims = {
+        fields.get("principalClaimName", "sub"): fields.get("principal", ""),
+        "iat": now,
+        "exp": now + lifetime,
+    }
+    if scope := fields.get("scope"):
+        claims[fields.get("scopeClaimName", "scope")] = scope.split(",")
+    parts = ({"alg": "none"}, claims)
+    encoded = (base64.urlsafe_b64encode(json.dumps(p).encode()).rstrip(b"=") for p in parts)
+    return ".".join((*(part.decode() for part in encoded), ""))

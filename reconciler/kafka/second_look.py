@@ -1,8 +1,8 @@
-"""A second look at what a plan would rest on: rows that may be on the move, and overrides.
+"""A second read of the facts behind a plan: rows that may be under reassignment, and overrides.
 
 For moments after a move has ended, a broker still shows old and new replicas together. A broker
 that was restarted may show configs of a deleted topic of the same name until they are set anew
-(seen on Kafka 3.9 to 4.4). So neither counts on the word of one broker.
+(seen on Kafka 3.9 to 4.4). So one broker's answer is not enough for either.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.diff import managed_overrides
+from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import read_configs
-from reconciler.kafka.reassignments import read_reassignments
-from reconciler.kafka.topics import is_uneven
+from reconciler.kafka.errors import UntranslatableError
+from reconciler.kafka.views import is_uneven
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from reconciler.errors import Finding
     from reconciler.kafka.connection import Connection
     from reconciler.kafka.views import Views
     from reconciler.model import Replicas, TopicState
 
-Topics = dict[str, "TopicState"]
+TopicStates = dict[str, "TopicState"]
 
 _LAG_S = (0.5, 1.0, 3.0)  # for brokers to learn what the controller has done
 
@@ -36,12 +36,12 @@ def settle_rows(
     topics: Mapping[str, TopicState],
     doubtful: Collection[str],
     odd: Iterable[str],
-) -> tuple[Topics, list[Finding]]:
-    """Give topics the rows that they are heading for.
+) -> tuple[TopicStates, list[Finding]]:
+    """Set the target rows of topics.
 
-    `doubtful`: topics that may be on the move; `odd`: those of them whose rows look like old and
-    new replicas together. Where no reassignment explains these, all brokers are asked.
-    Returns: the topics that differ from those handed in; a warning where nobody could be asked.
+    `doubtful`: topics that may be under reassignment; `odd`: those whose rows look like old and new
+    replicas together. If no reassignment explains these, all brokers are asked.
+    Returns: the topics that differ from those handed in; a warning if no one could be asked.
     """
     moving, notes = read_reassignments(connection, doubtful)
     settled = {name: _follow(topics[name], moving[name]) for name in moving if name in topics}
@@ -61,11 +61,11 @@ def settle_overrides(
     topics: Mapping[str, TopicState],
     told_by: Mapping[str, int],
     brokers: Sequence[int],
-) -> Topics:
+) -> TopicStates:
     """Keep the overrides that a second broker shows as well.
 
-    `told_by`: the broker that told each topic's configs; `brokers`: those that live. The only
-    broker of a cluster is believed. Returns: the topics that differ from those handed in.
+    `told_by`: the broker that returned each topic's configs; `brokers`: the live ones. If a cluster
+    has one broker, its answer counts. Returns: the topics that differ from those handed in.
     """
     doubted = [
         name
@@ -83,7 +83,7 @@ def settle_overrides(
 def _find_denied(
     connection: Connection, topics: Mapping[str, TopicState], others: Sequence[int]
 ) -> list[str]:
-    """Return the topics of which the next broker shows other overrides."""
+    """Return the topics for which the next broker shows other overrides."""
     if not topics or not others:
         return []
     what = f"reading {connection.entry.name} a second time"
@@ -103,7 +103,7 @@ def _ask_all(
     *,
     with_config: bool = False,
 ) -> dict[str, Mapping[int, TopicState]]:
-    """Ask all brokers of topics until they agree, or ought to. Returns what each shows of each."""
+    """Ask all brokers about topics until they agree or time is up. Returns each broker's view."""
     shown: dict[str, Mapping[int, TopicState]] = {}
     waiting = list(names)
     for pause in _LAG_S:
@@ -117,7 +117,7 @@ def _ask_all(
 
 
 def _agree(topic: TopicState, shown: Mapping[int, TopicState]) -> TopicState:
-    """Give a topic the overrides that all brokers show, and say who shows what of the others."""
+    """Keep the overrides that all brokers show, and note each broker's value of the others."""
     told = {broker: managed_overrides(seen) for broker, seen in shown.items()}
     keys = {key for overrides in told.values() for key in overrides}
     said = {key: {b: overrides.get(key) for b, overrides in told.items()} for key in sorted(keys)}
@@ -134,6 +134,64 @@ def _list_overrides(topic: TopicState) -> tuple[tuple[str, str], ...]:
 
 
 def _follow(topic: TopicState, targets: Mapping[int, Replicas]) -> TopicState:
-    """Give a topic the rows that its partitions under reassignment are heading for."""
+    """Set the target rows of a topic's partitions under reassignment."""
     rows = tuple(targets.get(number, row) for number, row in enumerate(topic.assignment))
     return replace(topic, assignment=rows, reassigning=frozenset(targets))
+
+
+TIMEOUT_MS = 10_000
+
+Moving = dict[str, dict[int, "Replicas"]]
+
+
+def read_reassignments(
+    connection: Connection, doubtful: Collection[str]
+) -> tuple[Moving, list[Finding]]:
+    """Return the target replicas of every partition under reassignment, by topic and partition.
+
+    `doubtful`: the topics possibly under reassignment; without any, nothing is asked.
+    Returns: also a warning, if no one could be asked. Errors: ClusterError for a lack of rights.
+    Cost: 0.2 s, most of it the import and the first connection.
+    """
+    if not doubtful:
+        return {}, []
+    from kafka.errors import ClusterAuthorizationFailedError, KafkaError
+
+    from reconciler.kafka.second_client import (
+        NoAnswerError,
+        ask_second_client,
+        describe_error,
+    )
+
+    try:
+        listed = ask_second_client(connection, _list_all)
+    except ClusterAuthorizationFailedError:
+        what = f"replicas of {_name(doubtful)} may be on the move, and the account may not see that"
+        way_out = "grant it Describe on the cluster"
+        raise ClusterError([Finding("cluster-rights", what, way_out)]) from None
+    except (UntranslatableError, NoAnswerError) as error:
+        return {}, [_warn(str(error), doubtful)]
+    except KafkaError as error:
+        return {}, [_warn(describe_error(error), doubtful)]
+    moving: Moving = {}
+    for (topic, partition), lists in listed.items():
+        leaving = set(lists["removing_replicas"])
+        target = tuple(broker for broker in lists["replicas"] if broker not in leaving)
+        moving.setdefault(topic, {})[partition] = target
+    return moving, []
+
+
+def _list_all(client: Any) -> Mapping[tuple[str, int], Mapping[str, list[int]]]:
+    listed: Mapping[tuple[str, int], Mapping[str, list[int]]]
+    listed = client.list_partition_reassignments(timeout_ms=TIMEOUT_MS)
+    return listed
+
+
+def _name(topics: Collection[str]) -> str:
+    return min(topics) + (f" and {len(topics) - 1} more" if len(topics) > 1 else "")
+
+
+def _warn(reason: str, doubtful: Collection[str]) -> Finding:
+    what = f"replicas of {_name(doubtful)} may be on the move, and that cannot be seen: {reason}"
+    way_out = "see that none is under way before applying: kafka-reassign-partitions --list"
+    return Finding("reassignments-unseen", what, way_out, severity=Severity.WARNING)

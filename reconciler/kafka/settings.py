@@ -9,8 +9,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, keep_secret
-from reconciler.spec.client import SECRETS
-from reconciler.spec.secrets import MalformedReferenceError, SecretKind, parse_references
+from reconciler.spec import SECRET_PROPERTIES, MalformedReferenceError, SecretKind, parse_references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
     from reconciler.errors import Location
-    from reconciler.spec import ClusterEntry
-    from reconciler.spec.secrets import SecretRef
+    from reconciler.spec import ClusterEntry, SecretRef
 
 # Quiet, because findings say what matters; `debug` with `log_level` in clusters.yaml wins.
 _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}
@@ -28,13 +26,13 @@ _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 
 
 def _ignore(_: KafkaError) -> None:
-    """Take no notice: what matters comes back with the answer."""
+    """Ignore the event: the answer has everything that matters."""
 
 
-class Settings:
+class ClientSettings:
     """Client properties with their secrets. Printing it shows names only.
 
-    `overridden`: the servers are not those of clusters.yaml, which is not blamed for them.
+    `overridden`: the servers are not those of clusters.yaml, so no finding refers to it.
     """
 
     def __init__(self, properties: Mapping[str, str], *, overridden: bool = False) -> None:
@@ -42,7 +40,7 @@ class Settings:
         self.overridden = overridden
 
     def __repr__(self) -> str:
-        return f"Settings({', '.join(sorted(self._properties))})"
+        return f"ClientSettings({', '.join(sorted(self._properties))})"
 
     __str__ = __repr__
 
@@ -62,20 +60,20 @@ class Settings:
 
     @property
     def mechanism(self) -> str:
-        """The SASL mechanism; librdkafka's default where none is written."""
+        """The SASL mechanism; librdkafka's default if none is written."""
         return self.get("sasl.mechanisms") or self.get("sasl.mechanism", "GSSAPI")
 
     def get(self, name: str, default: str = "") -> str:
-        """Return one property as the client gets it, secrets and all."""
+        """Return one property as the client gets it, including secrets."""
         return self._properties.get(name, default)
 
-    def start_at(self, servers: str) -> Settings:
+    def start_at(self, servers: str) -> ClientSettings:
         """Return the same settings for a client that starts at other brokers."""
         kept = {name: value for name, value in self._properties.items() if name not in _SERVERS}
-        return Settings({**kept, "bootstrap.servers": servers}, overridden=self.overridden)
+        return ClientSettings({**kept, "bootstrap.servers": servers}, overridden=self.overridden)
 
     def build_client(self, observe: Callable[[KafkaError], None] = _ignore) -> AdminClient:
-        """Hand everything in clear to a client; `observe` is told of its troubles when polled.
+        """Pass all properties in clear text to a client; polling calls `observe` with its errors.
 
         Errors: KafkaException for properties that the client does not take.
         """
@@ -83,7 +81,7 @@ class Settings:
         return AdminClient(properties)
 
     def build_producer(self, **properties: object) -> Producer:
-        """Hand everything in clear to a producer, `properties` winning, with `_` for each dot.
+        """Pass all properties in clear text to a producer; `properties` win, with `_` for dots.
 
         Errors: KafkaException for properties that the client does not take.
         """
@@ -93,10 +91,10 @@ class Settings:
 
 def resolve_settings(
     entry: ClusterEntry, bootstrap_servers: str | None, environment: Mapping[str, str]
-) -> Settings:
-    """Resolve a cluster's client properties. Units: a file's last line end is no part of a secret.
+) -> ClientSettings:
+    """Resolve a cluster's client properties. Units: a file's last newline is not part of a secret.
 
-    From here on no finding and no answer shows what a reference stood for.
+    From here on no finding and no answer shows the value of a reference.
 
     Errors: ClusterError that names every reference that cannot be resolved, and never a value.
     """
@@ -111,7 +109,7 @@ def resolve_settings(
             findings += error.findings
     if bootstrap_servers is not None:
         properties["bootstrap.servers"] = bootstrap_servers
-    settings = Settings(properties, overridden=bootstrap_servers is not None)
+    settings = ClientSettings(properties, overridden=bootstrap_servers is not None)
     if not settings.servers and not findings:
         findings.append(_no_servers(entry))
     if findings:
@@ -120,7 +118,7 @@ def resolve_settings(
 
 
 def _resolve(text: str, name: str, where: Location, environment: Mapping[str, str]) -> str:
-    """Put a property's parts together; what comes from a reference, and with it, stays secret."""
+    """Join a property's parts; a property with a reference stays secret."""
     try:
         parts = parse_references(text)
     except MalformedReferenceError as error:
@@ -133,11 +131,11 @@ def _resolve(text: str, name: str, where: Location, environment: Mapping[str, st
             resolved.append(part)
             continue
         value = _look_up(part, name, where, environment)
-        keep_secret(value, is_word=name not in SECRETS)
+        keep_secret(value, is_word=name not in SECRET_PROPERTIES)
         resolved.append(value)
     value = "".join(resolved)
     if value != text:
-        keep_secret(value, is_word=name not in SECRETS)
+        keep_secret(value, is_word=name not in SECRET_PROPERTIES)
     return value
 
 

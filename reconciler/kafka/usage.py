@@ -1,24 +1,44 @@
-"""Who uses a topic: its readers, its newest record and its ends. Asked for deletions only."""
+"""The usage of a topic: consumer groups, newest record, end offsets. Read for deletions only.
+
+A group uses a topic by its committed offsets, or by reading it now. It is active while it has
+members. Hidden parts of an active group are reported, never ignored: brokers omit groups that an
+account may not see, and groups whose coordinator is away.
+
+Committed offsets are read through kafka-python: librdkafka 2.16 ends the process if a coordinator
+that moves refuses them (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE).
+"""
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AclOperation, OffsetSpec
 
+from reconciler.kafka import lock
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S
-from reconciler.kafka.errors import error_of, may_pass, name_error
-from reconciler.kafka.groups import find_groups
-from reconciler.kafka.topics import read_metadata
+from reconciler.kafka.errors import UntranslatableError, error_of, may_pass, name_error
+from reconciler.kafka.rights import is_denial
+from reconciler.kafka.second_client import (
+    NoAnswerError,
+    ask_second_client,
+    describe_error,
+)
+from reconciler.kafka.views import read_metadata
 from reconciler.model import TopicUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
+    from confluent_kafka.admin import (
+        AdminClient,
+        ClusterMetadata,
+        ConsumerGroupDescription,
+        ListOffsetsResultInfo,
+    )
 
     from reconciler.kafka.connection import Connection
 
@@ -26,10 +46,10 @@ _GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError
 
 
 def read_usage(connection: Connection, names: Collection[str]) -> dict[str, TopicUsage]:
-    """Find out who uses topics; one that the brokers do not know is left out.
+    """Read the usage of topics; a topic that the brokers do not know is omitted.
 
     Groups are read before the ends of the partitions, so that a write meanwhile is not missed.
-    Errors: ClusterError where the cluster does not answer at all.
+    Errors: ClusterError if the cluster does not answer at all.
     """
     what = f"reading {connection.entry.name}"
     metadata = connection.ask(read_metadata, what)
@@ -60,9 +80,9 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
 
 @dataclass(slots=True)
 class _Offsets:
-    """What the leaders tell of partitions, by topic and number, and why some tell nothing.
+    """The leaders' answers by topic and partition, and the reasons for missing answers.
 
-    `may_pass`: one that tells nothing may do so a little later.
+    `may_pass`: a missing answer may be available a little later.
     """
 
     seen_at_ms: int
@@ -75,7 +95,7 @@ class _Offsets:
 
 
 def _read_offsets(client: AdminClient, partitions: Sequence[TopicPartition]) -> _Offsets:
-    """Ask the leaders three times: for the starts, the newest timestamps (KIP-734), the ends."""
+    """Ask the leaders for start offsets, newest timestamps (KIP-734) and end offsets."""
     found = _Offsets(seen_at_ms=int(time.time() * 1000))
     specs: Any = OffsetSpec  # its methods carry no types
     asked = (
@@ -106,7 +126,7 @@ def _miss(found: _Offsets, partition: TopicPartition, error: KafkaError) -> None
 
 
 def _sum_up(found: _Offsets, topic: str, partitions: int) -> TopicUsage:
-    """Put together what the leaders told of one topic."""
+    """Combine the leaders' answers for one topic."""
     seen_at_ms = found.seen_at_ms
     if topic in found.unseen:
         way_out = "see that every partition has a leader, and plan again"
@@ -117,7 +137,7 @@ def _sum_up(found: _Offsets, topic: str, partitions: int) -> TopicUsage:
     filled = [key for key, records in zip(keys, held, strict=True) if records]
     for key in filled:
         if found.newest[key] < 0:
-            what = f"the records of its partition {key[1]} tell no time"
+            what = f"the records of its partition {key[1]} have no timestamps"
             return TopicUsage(seen_at_ms, ends=ends, unseen=what, way_out="delete it by hand")
     return TopicUsage(
         seen_at_ms,
@@ -126,3 +146,225 @@ def _sum_up(found: _Offsets, topic: str, partitions: int) -> TopicUsage:
         emptied=any(end and not records for end, records in zip(ends, held, strict=True)),
         newest_ms=max((found.newest[key] for key in filled), default=None),
     )
+
+
+T = TypeVar("T")
+
+OFFSETS_TOPIC = "__consumer_offsets"
+BATCH = 100
+_IDLE = ("Empty", "Dead")
+_UNSETTLED = ("PreparingRebalance", "CompletingRebalance", "Assigning")
+_UNSETTLED_NOW = (
+    ConsumerGroupState.PREPARING_REBALANCING,
+    ConsumerGroupState.COMPLETING_REBALANCING,
+    ConsumerGroupState.UNKNOWN,
+)
+_SEEN_INTO = ("classic", "consumer")
+_AGAIN = "plan again once it has settled"
+_AGAIN_LATER = "plan again; the brokers' logs say more"
+
+
+@dataclass(slots=True)
+class Groups:
+    """The active groups that use each topic; `unseen` says why there may be others."""
+
+    by_topic: dict[str, set[str]] = field(default_factory=dict)
+    unseen: str = ""
+    way_out: str = ""
+
+    def add(self, topic: str, group: str) -> None:
+        """Note that a group uses a topic."""
+        self.by_topic.setdefault(topic, set()).add(group)
+
+    def miss(self, what: str, way_out: str) -> None:
+        """Note what cannot be seen; only the first note is reported."""
+        if not self.unseen:
+            self.unseen, self.way_out = what, way_out
+
+
+def find_groups(
+    connection: Connection, metadata: ClusterMetadata, partitions: Sequence[TopicPartition]
+) -> Groups:
+    """Find the active groups that use the topics of some partitions.
+
+    Errors: ClusterError if the cluster does not answer at all.
+    """
+    found = Groups()
+    _check_visibility(connection, metadata, found)
+    active = _list_active(connection, found)
+    for group in active:
+        _check_kind(group, found)
+    readers = [g["group_id"] for g in active if g["protocol_type"] == "consumer" and _is_known(g)]
+    topics = {partition.topic for partition in partitions}
+    client = connection.client()
+    failed = _ask_until_told(lambda groups: _add_readers(client, groups, topics, found), readers)
+    failed |= _ask_until_told(
+        lambda groups: _add_committers(connection, groups, partitions, found),
+        [group["group_id"] for group in active],
+    )
+    for name in sorted(failed):
+        _miss_group(connection, name, failed[name], found)
+    return found
+
+
+def _check_visibility(connection: Connection, metadata: ClusterMetadata, found: Groups) -> None:
+    """Note if brokers would silently omit groups."""
+    described = connection.ask(
+        lambda client: client.describe_cluster(
+            include_authorized_operations=True, request_timeout=REQUEST_S
+        ).result(),
+        f"asking for rights on {connection.entry.name}",
+    )
+    if AclOperation.DESCRIBE not in (described.authorized_operations or ()):
+        what = "consumer groups are not visible: the account lacks Describe on the cluster"
+        found.miss(what, _grant_describe(connection, "--cluster"))
+    offsets = metadata.topics.get(OFFSETS_TOPIC)
+    if offsets and any(partition.leader < 0 for partition in offsets.partitions.values()):
+        what = f"consumer groups are not visible: partitions of {OFFSETS_TOPIC} have no leader"
+        found.miss(what, "bring their brokers back, and plan again")
+
+
+def _list_active(connection: Connection, found: Groups) -> list[dict[str, Any]]:
+    """List groups of every type that have members; librdkafka leaves some types out."""
+    listed = _ask_or_miss(connection, lambda client: client.list_groups(), "be listed", found) or ()
+    return [g for g in listed if g.get("group_state") not in _IDLE and not _is_lock(g)]
+
+
+def _ask_or_miss(
+    connection: Connection, question: Callable[[Any], T], what: str, found: Groups
+) -> T | None:
+    """Ask the second client; if it fails, note that groups cannot `what`."""
+    from kafka.errors import KafkaError as ClientError
+
+    try:
+        return ask_second_client(connection, question)
+    except UntranslatableError as error:
+        reason, way_out = str(error), "delete it by hand"
+    except NoAnswerError as error:
+        reason, way_out = str(error), _AGAIN_LATER
+    except ClientError as error:
+        reason, way_out = describe_error(error), _AGAIN_LATER
+    found.miss(f"consumer groups cannot {what}: {reason}", way_out)
+    return None
+
+
+def _is_lock(group: Mapping[str, Any]) -> bool:
+    """Return whether a group is the lock of an apply, possibly of this one: it reads no topic."""
+    return (group["group_id"], group["protocol_type"]) == (lock.GROUP, lock.KIND)
+
+
+def _is_known(group: Mapping[str, Any]) -> bool:
+    return (group.get("group_type") or "classic").lower() in _SEEN_INTO
+
+
+def _check_kind(group: Mapping[str, Any], found: Groups) -> None:
+    """Note a group whose state is not readable: of another type, or moving."""
+    name, state = group["group_id"], group.get("group_state")
+    if not _is_known(group):
+        kind = group["group_type"].lower()
+        what = f"{kind} group {name} is active, and which topics it reads cannot be seen"
+        found.miss(what, "stop it for a moment and plan again, or delete the topic by hand")
+    elif group["protocol_type"] == "consumer" and state in _UNSETTLED:
+        found.miss(f"consumer group {name} is rebalancing, so what it reads is unknown", _AGAIN)
+
+
+def _ask_until_told(
+    ask: Callable[[Sequence[str]], dict[str, KafkaError]], groups: Sequence[str]
+) -> dict[str, KafkaError]:
+    """Ask about groups; retry those whose coordinator may answer later. Returns the failures."""
+    failed: dict[str, KafkaError] = {}
+    for pause in (0.0, *PAUSES_S):
+        if groups:
+            time.sleep(pause)
+            failed = {g: error for g, error in failed.items() if g not in groups} | ask(groups)
+            groups = [group for group, error in failed.items() if may_pass(error)]
+    return failed
+
+
+def _add_readers(
+    client: AdminClient, groups: Sequence[str], topics: set[str], found: Groups
+) -> dict[str, KafkaError]:
+    """Add the groups whose members read a topic now, or are about to (KIP-848)."""
+    asked: dict[str, Any] = {}
+    for batch in _cut(groups):
+        asked |= client.describe_consumer_groups(batch, request_timeout=REQUEST_S)
+        wait(asked.values())
+    failed = {}
+    for group, answer in asked.items():
+        try:
+            described = answer.result()
+        except KafkaException as exception:
+            failed[group] = error_of(exception)
+            continue
+        if described.state in _UNSETTLED_NOW:
+            found.miss(
+                f"consumer group {group} is rebalancing, so what it reads is unknown", _AGAIN
+            )
+        for topic in topics & _list_read(described):
+            found.add(topic, group)
+    return failed
+
+
+def _list_read(described: ConsumerGroupDescription) -> set[str]:
+    assigned = [member.assignment for member in described.members]
+    assigned += [m.target_assignment for m in described.members if m.target_assignment]
+    return {partition.topic for each in assigned for partition in each.topic_partitions}
+
+
+def _add_committers(
+    connection: Connection,
+    groups: Sequence[str],
+    partitions: Sequence[TopicPartition],
+    found: Groups,
+) -> dict[str, KafkaError]:
+    """Add the groups that hold committed offsets. Cost: a request per coordinator and batch."""
+
+    def ask(client: Any) -> dict[str, KafkaError]:
+        failed: dict[str, KafkaError] = {}
+        for batch in _cut(groups):
+            failed |= _ask_for_offsets(client, batch, partitions, found)
+        return failed
+
+    return _ask_or_miss(connection, ask, "be asked for their offsets", found) or {}
+
+
+def _ask_for_offsets(
+    client: Any, groups: Sequence[str], partitions: Sequence[TopicPartition], found: Groups
+) -> dict[str, KafkaError]:
+    """Ask for the offsets of all groups in one request; if one is refused, for each group alone."""
+    from kafka.errors import BrokerResponseError
+    from kafka.structs import TopicPartition as ClientPartition
+
+    wanted = [ClientPartition(each.topic, each.partition) for each in partitions]
+    try:
+        told = client.list_group_offsets(dict.fromkeys(groups, wanted))
+    except BrokerResponseError as error:
+        if len(groups) == 1:
+            return {groups[0]: KafkaError(error.errno)}
+        alone = (_ask_for_offsets(client, [group], partitions, found) for group in groups)
+        return {group: trouble for each in alone for group, trouble in each.items()}
+    for group, held in told.items():
+        for partition, committed in held.items():
+            if committed.offset >= 0:
+                found.add(partition.topic, group)
+    return {}
+
+
+def _cut(groups: Sequence[str]) -> Iterator[list[str]]:
+    """Yield batches of groups that the brokers answer within a request's timeout."""
+    for start in range(0, len(groups), BATCH):
+        yield list(groups[start : start + BATCH])
+
+
+def _miss_group(connection: Connection, group: str, error: KafkaError, found: Groups) -> None:
+    if is_denial(error):
+        what = f"the account lacks Describe on the active consumer group {group}"
+        found.miss(what, _grant_describe(connection, f"--group {group}"))
+        return
+    what = f"consumer group {group} cannot be described: {name_error(error)}: {error.str()}"
+    found.miss(what, _AGAIN_LATER)
+
+
+def _grant_describe(connection: Connection, on: str) -> str:
+    user = connection.settings.get("sasl.username") or "NAME"
+    return f"grant it: kafka-acls --add --allow-principal User:{user} --operation Describe {on}"

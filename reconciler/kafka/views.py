@@ -1,9 +1,4 @@
-"""Each broker's own view of the topics: brokers answer before the others know.
-
-The client sends a metadata request to any broker it is connected to. One that has asked a single
-broker by its id, and nothing else, is connected to that broker alone; the answer names who gave
-it, so a stray one is noticed and asked again.
-"""
+"""The views of single brokers: their metadata, as states of topics."""
 
 from __future__ import annotations
 
@@ -15,21 +10,22 @@ from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.kafka.configs import TopicConfigs, read_configs
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.topics import read_metadata, read_topic
+from reconciler.kafka.errors import DENIED
+from reconciler.model import INTERNAL_TOPICS, TopicState
 from reconciler.side_by_side import run_side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from confluent_kafka import Node
-    from confluent_kafka.admin import AdminClient, ClusterMetadata
+    from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import TopicState
+    from reconciler.model import Assignment
 
 _TRIES = 3
 _THREADS = 16
-_ANY_TOPIC = "reconciler"  # asking for its configs connects to a broker; it need not exist
+_ANY_TOPIC = "reconciler"  # a request for its configs connects to a broker; it need not exist
 
 
 class Views:
@@ -47,7 +43,7 @@ class Views:
     def read(
         self, names: Collection[str], with_config: Collection[str]
     ) -> Mapping[int, Mapping[str, TopicState]]:
-        """Ask all living brokers side by side; one that does not answer is left out."""
+        """Ask all living brokers in parallel; one that does not answer is left out."""
         views: dict[int, Mapping[str, TopicState]] = {}
 
         def ask(node: Node) -> tuple[int, Mapping[str, TopicState] | None]:
@@ -70,7 +66,7 @@ class Views:
         return sorted(answer.nodes, key=lambda node: node.id)
 
     def read_metadata(self, node: Node) -> ClusterMetadata:
-        """Return one broker's metadata. Errors: KafkaException where it does not answer."""
+        """Return one broker's metadata. Errors: KafkaException if it does not answer."""
         return self._ask(node, ())[0]
 
     def _read_one(
@@ -92,7 +88,7 @@ class Views:
     def _ask(
         self, node: Node, with_config: Collection[str]
     ) -> tuple[ClusterMetadata, TopicConfigs]:
-        """Ask one broker, with a fresh client where a kept one is lost or another one answered."""
+        """Ask one broker, with a fresh client if a kept one is lost or another one answered."""
         for _ in range(_TRIES):
             is_fresh = node.id not in self._clients
             client = self._client(node)
@@ -122,3 +118,46 @@ class Views:
                 client = settings.build_client()
                 self._clients[node.id] = client
             return client
+
+
+_NOT_THERE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, *DENIED})
+
+
+def read_metadata(client: AdminClient) -> ClusterMetadata:
+    """Ask any broker for all topics; those that it reports as missing are omitted.
+
+    Errors: KafkaException if no answer comes, or if the broker does not know a topic's partitions
+    yet: the topic would seem to have none.
+    """
+    metadata = client.list_topics(timeout=REQUEST_S)
+    troubled = {name: topic.error for name, topic in metadata.topics.items() if topic.error}
+    for name, error in troubled.items():
+        if error.code() not in _NOT_THERE:
+            raise KafkaException(error)
+        del metadata.topics[name]
+    return metadata
+
+
+def read_topic(name: str, metadata: TopicMetadata, config: Mapping[str, str | None]) -> TopicState:
+    """Build a topic's state as one broker shows it."""
+    partitions = [metadata.partitions[number] for number in sorted(metadata.partitions)]
+    return TopicState(
+        name=name,
+        topic_id=None,
+        assignment=tuple(tuple(partition.replicas) for partition in partitions),
+        config=config,
+        in_sync=tuple(tuple(partition.isrs) for partition in partitions),
+        internal=name in INTERNAL_TOPICS,
+        leaders=tuple(partition.leader for partition in partitions),
+    )
+
+
+def is_behind(topic: TopicState) -> bool:
+    """Return whether some replica is out of sync."""
+    pairs = zip(topic.in_sync, topic.assignment, strict=True)
+    return any(len(synced) < len(row) for synced, row in pairs)
+
+
+def is_uneven(assignment: Assignment) -> bool:
+    """Return whether partitions differ in replicas: one may be under reassignment."""
+    return len(set(map(len, assignment))) > 1

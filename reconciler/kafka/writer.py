@@ -1,12 +1,25 @@
-"""Writing: one request a call, and an honest answer for every item of it."""
+"""Writes: one request per call, and an answer for every item of it.
+
+Topics are deleted by their ids only, through kafka-python, since librdkafka cannot (KIP-516). A
+topic that was created again has another id and cannot be deleted by mistake, so a request whose
+answer was lost may be sent again.
+"""
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from concurrent.futures import wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Thread
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
+    AclOperation,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -15,100 +28,63 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from reconciler.errors import ClusterError
-from reconciler.kafka.deletion import delete_by_id
-from reconciler.kafka.errors import read_answer
-from reconciler.model import Answer, AnswerKind
+from reconciler.errors import ClusterError, Finding
+from reconciler.kafka.connection import REQUEST_S as READ_S
+from reconciler.kafka.errors import (
+    UntranslatableError,
+    error_of,
+    name_error,
+    read_answer,
+)
+from reconciler.kafka.rights import describe_topics, is_denial, missing_on_topic
+from reconciler.kafka.second_client import open_second_client
+from reconciler.model import Answer, AnswerKind, DeleteTopic, Verb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from confluent_kafka.admin import AdminClient
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic, Step
+    from reconciler.model import ConfigureTopic, CreateTopic, ExpandTopic, Step
 
-S = TypeVar("S", bound="Step")
+    Answers = Mapping[str, Future[Any]]
 
-# A controller that holds a client back (controller_mutation_rate) answers at once and delays the
-# next request on the connection: half a minute was seen, and it is no failure. A broker that
-# hangs costs as much, and is looked at again.
+# A controller that throttles a client (controller_mutation_rate) answers at once and delays the
+# next request on the connection, by up to half a minute as observed; this is not a failure. A
+# broker that hangs costs the same time, and the state is read again.
 REQUEST_S = 45.0
 OPERATION_S = 40.0
 
 
 class KafkaWriter:
-    """Changes one cluster through its connection; implements ClusterWriter."""
+    """A writer of one cluster through its connection; implements ClusterWriter."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def create_topics(
-        self, steps: Sequence[CreateTopic], *, validate_only: bool = False
-    ) -> Mapping[str, Answer]:
-        """Create topics with every replica placed."""
-        return self._request(
-            steps,
-            lambda client: client.create_topics(
-                [_new_topic(step) for step in steps],
-                operation_timeout=OPERATION_S,
-                request_timeout=REQUEST_S,
-                validate_only=validate_only,
-            ),
-        )
-
-    def add_partitions(
-        self, steps: Sequence[AddPartitions], *, validate_only: bool = False
-    ) -> Mapping[str, Answer]:
-        """Append partitions with every replica placed."""
-        return self._request(
-            steps,
-            lambda client: client.create_partitions(
-                [_new_partitions(step) for step in steps],
-                operation_timeout=OPERATION_S,
-                request_timeout=REQUEST_S,
-                validate_only=validate_only,
-            ),
-        )
-
-    def alter_configs(
-        self, steps: Sequence[AlterConfig], *, validate_only: bool = False
-    ) -> Mapping[str, Answer]:
-        """Set and unset overrides, all of a topic's or none."""
-        return self._request(
-            steps,
-            lambda client: {
-                resource.name: answer
-                for resource, answer in client.incremental_alter_configs(
-                    [_alteration(step) for step in steps],
-                    request_timeout=REQUEST_S,
-                    validate_only=validate_only,
-                ).items()
-            },
-        )
-
-    def delete_topics(
-        self, steps: Sequence[DeleteTopic], *, validate_only: bool = False
-    ) -> Mapping[str, Answer]:
-        """Delete topics by their ids; with `validate_only`, see only that they can be told."""
+    def send(self, steps: Sequence[Step], *, validate_only: bool = False) -> Mapping[str, Answer]:
+        """Send steps of one kind as one request, and read the answer to each."""
         if not steps:
             return {}
-        return delete_by_id(self._connection, steps, validate_only=validate_only)
+        if steps[0].verb is Verb.DELETE:  # by id, which needs another client
+            doomed = [step for step in steps if isinstance(step, DeleteTopic)]
+            return delete_by_id(self._connection, doomed, validate_only=validate_only)
+        request = partial(REQUESTS[steps[0].verb], steps=steps, validate_only=validate_only)
+        return self._request(steps, request)
 
     def _request(
-        self, steps: Sequence[S], send: Callable[[AdminClient], Mapping[str, Future[Any]]]
+        self, steps: Sequence[Step], send: Callable[[AdminClient], Mapping[str, Future[Any]]]
     ) -> Mapping[str, Answer]:
         """Send one request and read every answer."""
-        if not steps:
-            return {}
         try:
             client = self._connection.client()
             asked = send(client)
-        except ClusterError as error:  # there is no connection to send it on
-            return _answer_all(steps, AnswerKind.NOT_DONE, "CONNECTION_LOST", str(error))
+        except ClusterError as error:  # there is no connection for it
+            return _answer_all(steps, Answer(AnswerKind.NOT_DONE, "CONNECTION_LOST", str(error)))
         except (KafkaException, ValueError, TypeError) as error:
-            return _answer_all(steps, AnswerKind.REFUSED, "INVALID_REQUEST", str(error))
+            return _answer_all(steps, Answer(AnswerKind.REFUSED, "INVALID_REQUEST", str(error)))
         wait(asked.values())
         answers = {topic: read_answer(answer.exception()) for topic, answer in asked.items()}
         if any(answer.kind is AnswerKind.LOST for answer in answers.values()):
@@ -116,26 +92,64 @@ class KafkaWriter:
         return answers
 
 
-def _answer_all(
-    steps: Sequence[S], kind: AnswerKind, error: str, text: str
-) -> Mapping[str, Answer]:
-    return {step.topic: Answer(kind, error, text) for step in steps}
-
-
-def _new_topic(step: CreateTopic) -> NewTopic:
-    """Spell a topic for the client, which wants the count beside the assignment, and lists."""
-    rows = [list(row) for row in step.assignment]
-    return NewTopic(
-        step.topic, num_partitions=len(rows), replica_assignment=rows, config=dict(step.config)
+def _create_topics(
+    client: AdminClient, steps: Sequence[CreateTopic], *, validate_only: bool
+) -> Answers:
+    """Create topics with every replica placed: CreateTopics. The client wants the count as well."""
+    topics = [
+        NewTopic(
+            step.topic,
+            num_partitions=len(step.assignment),
+            replica_assignment=[list(row) for row in step.assignment],
+            config=dict(step.config),
+        )
+        for step in steps
+    ]
+    return client.create_topics(
+        topics,
+        operation_timeout=OPERATION_S,
+        request_timeout=REQUEST_S,
+        validate_only=validate_only,
     )
 
 
-def _new_partitions(step: AddPartitions) -> NewPartitions:
-    rows = [list(row) for row in step.added]
-    return NewPartitions(step.topic, step.first + len(rows), rows)
+def _create_partitions(
+    client: AdminClient, steps: Sequence[ExpandTopic], *, validate_only: bool
+) -> Answers:
+    """Append partitions with every replica placed: CreatePartitions."""
+    partitions = [
+        NewPartitions(step.topic, step.first + len(step.added), [list(row) for row in step.added])
+        for step in steps
+    ]
+    return client.create_partitions(
+        partitions,
+        operation_timeout=OPERATION_S,
+        request_timeout=REQUEST_S,
+        validate_only=validate_only,
+    )
 
 
-def _alteration(step: AlterConfig) -> ConfigResource:
+def _alter_configs(
+    client: AdminClient, steps: Sequence[ConfigureTopic], *, validate_only: bool
+) -> Answers:
+    """Set and unset overrides, all of a topic's or none: IncrementalAlterConfigs (KIP-339)."""
+    asked = client.incremental_alter_configs(
+        list(map(_alteration, steps)), request_timeout=REQUEST_S, validate_only=validate_only
+    )
+    return {resource.name: answer for resource, answer in asked.items()}
+
+
+REQUESTS: Mapping[Verb, Callable[..., Answers]] = MappingProxyType(
+    {
+        Verb.CREATE: _create_topics,
+        Verb.EXPAND: _create_partitions,
+        Verb.CONFIGURE: _alter_configs,
+    }
+)
+"""The request of each kind of step that the first client can send."""
+
+
+def _alteration(step: ConfigureTopic) -> ConfigResource:
     entries = [
         ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
         for key, value in sorted(step.set.items())
@@ -145,3 +159,141 @@ def _alteration(step: AlterConfig) -> ConfigResource:
         for key in sorted(step.unset)
     ]
     return ConfigResource(ResourceType.TOPIC, step.topic, incremental_configs=entries)
+
+
+def delete_by_id(
+    connection: Connection, steps: Sequence[DeleteTopic], *, validate_only: bool
+) -> Mapping[str, Answer]:
+    """Delete topics in one request, and return an answer for each.
+
+    With `validate_only` a connection is opened and nothing is sent: brokers do not validate
+    deletions. If the second client cannot connect with the settings, everything is refused:
+    deleting by name is not an alternative.
+    """
+    from kafka.errors import KafkaError as ClientError
+
+    sent = False
+    try:
+        described = connection.ask(
+            lambda client: client.describe_cluster(request_timeout=READ_S).result(),
+            f"asking for the brokers of {connection.entry.name}",
+        )
+        with open_second_client(connection.settings, described.nodes) as client:
+            if validate_only:
+                return _answer_all(steps, Answer(AnswerKind.ACCEPTED))
+            ids = [read_id(step.topic_id) for step in steps]
+            sent = True
+            told = client.delete_topics(ids, raise_errors=False)["topics"]
+    except UntranslatableError as error:
+        text = f"topics are deleted by their ids, with a client of its own: {error}"
+        return _answer_all(steps, Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", text))
+    except (ClusterError, ClientError, OSError, ValueError, RuntimeError) as error:
+        text = f"{type(error).__name__}: {error}"
+        kind = AnswerKind.LOST if sent else AnswerKind.NOT_DONE
+        return _answer_all(steps, Answer(kind, "CONNECTION_LOST", text))
+    return _read_answers(steps, told)
+
+
+def read_id(topic_id: str) -> UUID:
+    """Read an id as Kafka spells it: 22 characters of base64 for URLs."""
+    return UUID(bytes=urlsafe_b64decode(f"{topic_id}=="))
+
+
+def _read_answers(
+    steps: Sequence[DeleteTopic], told: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Answer]:
+    """Read the answer for each id; an id without an answer is lost."""
+    by_id = {str(item["topic_id"]): _read_answer(item) for item in told}
+    silence = Answer(AnswerKind.LOST, "CONNECTION_LOST", "the broker said nothing of this topic")
+    return {step.topic: by_id.get(str(read_id(step.topic_id)), silence) for step in steps}
+
+
+def _read_answer(item: Mapping[str, Any]) -> Answer:
+    code = item["error_code"]
+    if not code:
+        return Answer(AnswerKind.ACCEPTED)
+    return read_answer(KafkaException(KafkaError(code, item["error_message"] or None)))
+
+
+def _answer_all(steps: Sequence[Step], answer: Answer) -> Mapping[str, Answer]:
+    return {step.topic: answer for step in steps}
+
+
+PATIENCE_S = 15
+GRACE_S = 2.0
+"""The timeout of a record after a signal to end the run: CI kills after about 10 s."""
+
+KEEP_PRINTED = "keep the record that is printed here instead"
+
+
+def check_audit_topic(connection: Connection, topic: str, *, planned: bool) -> None:
+    """Refuse if the topic is missing or may not be written to, unless the plan creates it.
+
+    Errors: ClusterError with the way out.
+    """
+    what = f"asking for the audit topic of {connection.entry.name}"
+    found = connection.ask(lambda client: describe_topics(client, [topic]), what)[topic]
+    if isinstance(found, KafkaError):
+        if is_denial(found):
+            raise ClusterError([missing_on_topic(connection, "Write", topic)])
+        if not planned:
+            what = f"audit_topic {topic} is not on {connection.entry.name}"
+            way_out = "give it a spec and apply that first, or take audit_topic away"
+            raise ClusterError([Finding("audit-topic", what, way_out, connection.entry.location)])
+    elif AclOperation.WRITE not in (found.authorized_operations or ()):
+        raise ClusterError([missing_on_topic(connection, "Write", topic)])
+
+
+def write_audit_record(connection: Connection, topic: str, key: str, record: str) -> None:
+    """Write one record, and wait until all in-sync replicas have it.
+
+    An interrupt shortens the wait to GRACE_S, a second one ends it. Errors: ClusterError if the
+    replicas do not have the record by then or within 15 s, or if the topic refuses it.
+    """
+    answers: SimpleQueue[KafkaError | None] = SimpleQueue()
+
+    def write() -> None:
+        try:
+            producer = connection.settings.build_producer(
+                acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
+            )
+            producer.produce(topic, record, key, on_delivery=lambda error, _: answers.put(error))
+            producer.flush(PATIENCE_S + 1)
+        except (KafkaException, BufferError) as error:
+            answers.put(error_of(error))
+
+    # Not in the main thread: confluent-kafka 2.16.1 loses an interrupt that comes while it calls
+    # on_delivery, and flush ends in a SystemError without a cause.
+    Thread(target=write, daemon=True).start()
+    answer = _await_answer(answers)
+    if answer is not None:
+        reason = f"{name_error(answer)}: {answer.str()}"
+        what = f"audit_topic {topic} does not take the record of this apply: {reason}"
+        raise ClusterError([Finding("audit-lost", what, KEEP_PRINTED)])
+
+
+def _await_answer(answers: SimpleQueue[KafkaError | None]) -> KafkaError | None:
+    for patience_s in (PATIENCE_S + 1, GRACE_S):
+        with suppress(KeyboardInterrupt, Empty):
+            return answers.get(timeout=patience_s)
+    return KafkaError(KafkaError._TIMED_OUT)
+
+
+CORDON_S = 15.0
+
+
+def cordon_brokers(connection: Connection, brokers: Iterable[int]) -> None:
+    """Cordon every log directory of some brokers. Errors: ClusterError. Kafka 4.3 or newer."""
+    asked = [_cordon(broker) for broker in brokers]
+
+    def alter(client: AdminClient) -> None:
+        for answer in client.incremental_alter_configs(asked, request_timeout=CORDON_S).values():
+            answer.result()
+
+    if asked:
+        connection.ask(alter, f"cordoning brokers of {connection.entry.name}")
+
+
+def _cordon(broker: int) -> ConfigResource:
+    every = ConfigEntry("cordoned.log.dirs", "*", incremental_operation=AlterConfigOpType.SET)
+    return ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[every])

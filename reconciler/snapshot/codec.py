@@ -1,4 +1,4 @@
-"""A cluster's state as a snapshot's text, and back, or everything that is wrong with the text."""
+"""From a cluster's state to a snapshot's text, and back, or every error in the text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pydantic import ValidationError
 from reconciler.errors import Finding, Location, SnapshotError
 from reconciler.files import DuplicateKeyError, load_json
 from reconciler.model import INTERNAL_TOPICS, Broker, ClusterState, TopicState
-from reconciler.snapshot.checks import check_document
-from reconciler.snapshot.document import FORMAT_VERSION, SnapshotDocument, TopicDocument
+from reconciler.snapshot.document import FORMAT_VERSION, SnapshotDocument, TopicEntry
 from reconciler.snapshot.places import locate, spell_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+
 MOST_FINDINGS = 50
-"""As many mistakes of one file are shown."""
+"""The number of errors shown per file."""
 
 _WAY_OUT = "`reconciler schema snapshot` says what a snapshot holds"
 
@@ -27,7 +27,7 @@ _WAY_OUT = "`reconciler schema snapshot` says what a snapshot holds"
 def encode_snapshot(state: ClusterState) -> str:
     """Encode a state: equal states, equal text; a line for each broker, config default and topic.
 
-    Whatever says nothing is left out.
+    Empty values are omitted.
     """
     parts = {
         "format_version": json.dumps(FORMAT_VERSION),
@@ -43,22 +43,26 @@ def encode_snapshot(state: ClusterState) -> str:
     return f"{{\n{body}\n}}\n"
 
 
-def decode_snapshot(text: str, source: str = "snapshot") -> ClusterState:
-    """Decode a snapshot. Errors: SnapshotError with everything that is wrong, each at its place.
+def decode_snapshot(content: str | bytes, source: str = "snapshot") -> ClusterState:
+    """Decode a snapshot. Errors: SnapshotError with every error at its place.
 
-    A broker that only rows name is dead. Config defaults stay empty where the file has none.
+    A broker that appears only in rows is dead. Config defaults stay empty if the file has none.
     """
+    try:
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise refuse_file(source, f"is not UTF-8: {error.reason} at byte {error.start}") from error
     raw = _parse(text, source)
     _refuse_newer(raw, text, source)
     try:
         document = SnapshotDocument.model_validate(raw)
     except ValidationError as error:
         problems = error.errors(include_url=False)
-        raise SnapshotError(_shorten(_tell(p, text, source) for p in problems)) from error
+        raise SnapshotError(_shorten(_report(p, text, source) for p in problems)) from error
     except KeyError as error:
         what = f"a note names the rule {error}, which this reconciler does not have"
         where = locate(text, ("notes",), source)
-        raise SnapshotError([Finding("snapshot-form", what, "take the note out", where)]) from error
+        raise SnapshotError([Finding("snapshot-form", what, "remove the note", where)]) from error
     wrong = [
         Finding("snapshot-form", f"{spell_path(path)}: {what}", way_out, locate(text, path, source))
         for path, what, way_out in check_document(document)
@@ -66,6 +70,11 @@ def decode_snapshot(text: str, source: str = "snapshot") -> ClusterState:
     if wrong:
         raise SnapshotError(_shorten(wrong))
     return _state(document)
+
+
+def refuse_file(source: str, what: str) -> SnapshotError:
+    """Refuse a file without a line number."""
+    return SnapshotError([Finding("snapshot-file", f"the snapshot {source} {what}")])
 
 
 def _compact(value: object) -> str:
@@ -120,9 +129,9 @@ def _parse(text: str, source: str) -> Any:
         raise SnapshotError([_refuse(str(error), Location(source, 1))]) from error
     except json.JSONDecodeError as error:
         where = Location(source, error.lineno, error.colno)
-        raise SnapshotError([_refuse(f"this is no JSON: {error.msg}", where)]) from error
+        raise SnapshotError([_refuse(f"this is not JSON: {error.msg}", where)]) from error
     except (ValueError, RecursionError) as error:
-        raise SnapshotError([_refuse(f"this is no JSON: {error}", Location(source, 1))]) from error
+        raise SnapshotError([_refuse(f"this is not JSON: {error}", Location(source, 1))]) from error
     if not isinstance(raw, dict):
         what = 'a snapshot is an object: {"brokers": [{"id": 1, "rack": "a"}, …], "topics": […]}'
         raise SnapshotError([_refuse(what, Location(source, 1))])
@@ -154,11 +163,11 @@ def _is_count(text: str) -> bool:
 
 
 def _leave_out_unknown(raw: dict[str, Any]) -> None:
-    from reconciler.snapshot.document import BrokerDocument
+    from reconciler.snapshot.document import BrokerEntry
 
     for key in raw.keys() - SnapshotDocument.model_fields.keys() - {"$schema"}:
         del raw[key]
-    for name, model in (("brokers", BrokerDocument), ("topics", TopicDocument)):
+    for name, model in (("brokers", BrokerEntry), ("topics", TopicEntry)):
         entries = raw.get(name)
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict):
@@ -166,8 +175,8 @@ def _leave_out_unknown(raw: dict[str, Any]) -> None:
                     del entry[key]
 
 
-def _tell(problem: Any, text: str, source: str) -> Finding:
-    """Tell one of pydantic's errors, at the place of the value."""
+def _report(problem: Any, text: str, source: str) -> Finding:
+    """Report one of pydantic's errors, at the place of the value."""
     path = tuple(step for step in problem["loc"] if step != "[key]")
     where = locate(text, path, source)
     spelled = spell_path(path)
@@ -188,7 +197,7 @@ def _show(value: object) -> str:
 
 
 def _shorten(findings: Iterable[Finding]) -> list[Finding]:
-    """Keep the first findings of a file that is wrong from end to end."""
+    """Limit the findings of a file with many errors."""
     kept: list[Finding] = []
     more = 0
     for finding in findings:
@@ -224,7 +233,7 @@ def _brokers(document: SnapshotDocument) -> Iterator[Broker]:
         yield Broker(stranger, alive=False)
 
 
-def _topic_state(topic: TopicDocument) -> TopicState:
+def _topic_state(topic: TopicEntry) -> TopicState:
     return TopicState(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -236,3 +245,54 @@ def _topic_state(topic: TopicDocument) -> TopicState:
         size_bytes=topic.size_bytes,
         rate_bytes_per_s=topic.rate_bytes_per_s,
     )
+
+
+Mistake = tuple[tuple[int | str, ...], str, str]
+"""The path, the error, and the way out."""
+
+
+def check_document(document: SnapshotDocument) -> Iterator[Mistake]:
+    """Return every error. Rows of different lengths are valid: such topics exist."""
+    if not document.brokers:
+        yield ("brokers",), "no broker is named", "a cluster has at least one"
+    yield from _check_brokers(document)
+    seen: dict[str, int] = {}
+    for number, topic in enumerate(document.topics):
+        path = ("topics", number)
+        if topic.name in seen:
+            what = f"{topic.name} is there already, as topics[{seen[topic.name]}]"
+            yield (*path, "name"), what, "keep one of them"
+        seen.setdefault(topic.name, number)
+        for inner, what, way_out in _check_topic(topic):
+            yield (*path, *inner), f"{topic.name}: {what}", way_out
+
+
+def _check_brokers(document: SnapshotDocument) -> Iterator[Mistake]:
+    seen: dict[int, int] = {}
+    for number, broker in enumerate(document.brokers):
+        if broker.id in seen:
+            what = f"broker {broker.id} is there already, as brokers[{seen[broker.id]}]"
+            yield ("brokers", number, "id"), what, "ids are unique"
+        seen.setdefault(broker.id, number)
+        if broker.rack is not None and not broker.rack.isprintable():
+            what = f"{broker.rack!r} is not a rack name"
+            yield ("brokers", number, "rack"), what, "a rack is printable text, or null for none"
+
+
+def _check_topic(topic: TopicEntry) -> Iterator[Mistake]:
+    count = len(topic.partitions)
+    for partition, row in enumerate(topic.partitions):
+        if not row:
+            yield ("partitions", partition), "the row is empty", "a partition has a replica"
+        if len(set(row)) < len(row):
+            what = f"a broker is listed twice in {list(row)}"
+            yield ("partitions", partition), what, "a broker holds one replica of a partition"
+    for key in ("in_sync", "size_bytes", "rate_bytes_per_s"):
+        entries = getattr(topic, key)
+        if entries and len(entries) != count:
+            what = f"{len(entries)} entries for {count} partitions"
+            yield (key,), what, "write one for each, or leave all of them out"
+    for number, partition in enumerate(topic.reassigning):
+        if partition >= count:
+            what = f"there is no partition {partition}; the last is {count - 1}"
+            yield ("reassigning", number), what, "partitions count from 0"

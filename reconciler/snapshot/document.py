@@ -1,6 +1,6 @@
-"""The form of a snapshot file, declared once: what is written, read, and published as a schema.
+"""The format of a snapshot file, declared once: it is written, read and published as a schema.
 
-Only brokers are required: whatever else is missing is taken for healthy.
+Only brokers are required: anything else that is missing counts as healthy.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 from reconciler.errors import Finding
 
 FORMAT_VERSION = "1.1"
-"""Major: a reader that does not know it refuses. Minor: only added keys, which it may skip."""
+"""Major: a reader refuses an unknown major version. Minor: only added keys, which it may skip."""
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 NOT_EMPTY = Field(json_schema_extra={"minItems": 1})
-"""For the schema; checks.py refuses it: pydantic would count only the items that are well."""
+"""For the schema only. checks.py refuses it, because pydantic would count only valid items."""
 
 Row = Annotated[tuple[BrokerId, ...], NOT_EMPTY]
 Amount = Annotated[StrictInt, Field(ge=0, le=2**63 - 1)]
@@ -26,8 +26,8 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class BrokerDocument(_Document):
-    """A broker: its id, its rack, and whether it can take anything."""
+class BrokerEntry(_Document):
+    """A broker: its id, its rack, and whether it can get replicas."""
 
     id: BrokerId
     rack: Annotated[StrictStr, Field(min_length=1)] | None = None
@@ -35,13 +35,13 @@ class BrokerDocument(_Document):
     cordoned: StrictBool = False
 
 
-class TopicDocument(_Document):
+class TopicEntry(_Document):
     """A topic: row p of `partitions` lists the brokers of partition p, preferred leader first.
 
-    `config` holds overrides only; null stands for the value of a key that the brokers do not
-    know. `reassigning` names the partitions on the move, whose rows are where they are heading.
-    `size_bytes` and `rate_bytes_per_s` hold one number a partition: what is stored, and what
-    producers write.
+    `config` holds overrides only; null is the value of a key that the brokers do not know.
+    `reassigning` names the partitions under reassignment, whose rows are their targets.
+    `size_bytes` and `rate_bytes_per_s` hold one number per partition: the stored bytes, and the
+    rate of producers.
     """
 
     name: Annotated[StrictStr, Field(min_length=1)]
@@ -56,11 +56,12 @@ class TopicDocument(_Document):
 
 
 class SnapshotDocument(_Document):
-    """The state of one Kafka cluster. `config_defaults` holds what is in force without overrides.
+    """The state of one Kafka cluster. `config_defaults` holds the effective values without
+    overrides.
 
-    `broker_settings` holds flags of the brokers that decide what topics may be, such as
-    remote.log.storage.system.enable: "true" where all brokers have it, else "false".
-    Brokers that only rows name are dead.
+    `broker_settings` holds flags of the brokers that limit topics, such as
+    remote.log.storage.system.enable: "true" if all brokers have it, else "false". Brokers that
+    appear only in rows are dead.
     """
 
     schema_address: StrictStr | None = Field(default=None, alias="$schema")
@@ -69,8 +70,8 @@ class SnapshotDocument(_Document):
     kafka_version: (
         Annotated[StrictStr, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")] | None
     ) = None
-    brokers: Annotated[tuple[BrokerDocument, ...], NOT_EMPTY]
+    brokers: Annotated[tuple[BrokerEntry, ...], NOT_EMPTY]
     config_defaults: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     broker_settings: dict[StrictStr, Literal["true", "false"]] = Field(default_factory=dict)
-    topics: tuple[TopicDocument, ...] = ()
+    topics: tuple[TopicEntry, ...] = ()
     notes: tuple[Finding, ...] = ()

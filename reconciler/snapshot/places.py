@@ -1,4 +1,4 @@
-"""Where something stands in a JSON text, found again by its path: only once it is wrong."""
+"""The location of a value in a JSON text by its path. It is only computed for an error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def place(text: str, at: int, file: str) -> Location:
 
 
 def spell_path(path: Sequence[int | str]) -> str:
-    """Spell a path as people write it: topics[3].partitions[0]."""
+    """Format a path: topics[3].partitions[0]."""
     spelled = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return spelled.removeprefix(".")
 
