@@ -1,33 +1,38 @@
-"""Stage 2: what each spec asks for that its cluster does not have yet, or must not be given.
+"""Stage 2: the differences between each spec and its cluster, and the refusals.
 
-Belongs here: comparing fields, and refusing what cannot or must not be done. Nothing that differs
-is silent. Forbidden here: deciding where replicas go, and anything that reads the world.
+Belongs here: comparing fields, and refusing what cannot or must not be done. Every difference is
+reported. Forbidden here: deciding where replicas go, and all I/O.
 """
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.deletions import describe_time, object_to_use
 from reconciler.diff.fields import (
     NOT_MANAGED_KEYS,
+    ConfigEquality,
+    Doubts,
     FieldChange,
+    desired_partitions,
+    desired_replication,
+    leave_unoffered,
+    list_doubts,
     managed_overrides,
-    wished_partitions,
-    wished_replication,
 )
-from reconciler.diff.offered import leave_unoffered, note_unoffered
-from reconciler.diff.topics import ConfigEquality, TopicDiff, diff_topics
+from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
 
 __all__ = [
     "NOT_MANAGED_KEYS",
     "ConfigEquality",
+    "Doubts",
     "FieldChange",
     "TopicDiff",
     "describe_time",
+    "desired_partitions",
+    "desired_replication",
     "diff_topics",
     "eligible_brokers",
     "leave_unoffered",
+    "list_doubts",
     "managed_overrides",
     "note_unoffered",
     "object_to_use",
-    "wished_partitions",
-    "wished_replication",
 ]

@@ -1,32 +1,32 @@
-"""Which brokers may take something new, and what is refused because of those that may not."""
+"""The brokers that are eligible for new replicas, and the refusals because of the others."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.diff.ways_out import allow_all, join_ways, list_factors, name_allowed
+from reconciler.diff.refusals import allow_all, join_ways, list_factors, name_allowed
 from reconciler.errors import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from reconciler.diff.ways_out import Allows
+    from reconciler.diff.refusals import Allows
     from reconciler.model import Assignment, Broker, TopicSpec
 
 NAMED = 3
-"""So many brokers that take nothing are named with their reason; the others are counted."""
+"""The number of ineligible brokers named with their reason; the others are counted."""
 
 
 def eligible_brokers(
     brokers: Iterable[Broker], excluded: Collection[int] = ()
 ) -> tuple[Broker, ...]:
-    """Return the brokers that may take something new: alive, not cordoned, not excluded; by id."""
+    """Return the eligible brokers by id: alive, not cordoned, not excluded."""
     return tuple(sorted(b for b in brokers if b.alive and not b.cordoned and b.id not in excluded))
 
 
-class Brokers:
-    """The brokers of one cluster, held against what specs want placed on them."""
+class PlacementBrokers:
+    """The brokers of one cluster, and whether they can take what specs ask for."""
 
     def __init__(
         self, brokers: Iterable[Broker], excluded: Collection[int], allows: Allows = allow_all
@@ -68,7 +68,7 @@ class Brokers:
         )
 
     def _name_others(self) -> str:
-        """Say why the other brokers take nothing, of a few of them."""
+        """Return why the other brokers are ineligible, for a few of them."""
         able = {broker.id for broker in self.eligible}
         troubles = [
             f"not {broker_id}, {trouble[1]}"
@@ -85,7 +85,7 @@ class Brokers:
             edit = ("write rack_aware: false in the spec", replace(spec, rack_aware=False))
             yield Finding(
                 "racks-known",
-                f"brokers {listed} tell no rack while others do, so spreading over racks "
+                f"brokers {listed} report no rack while others do, so spreading over racks "
                 "cannot be promised",
                 join_ways("set broker.rack on them", name_allowed([edit], self.allows)),
                 spec.location,

@@ -1,4 +1,4 @@
-"""What speaks against deleting a topic: anything but the certainty that nobody uses it.
+"""Reasons not to delete a topic: anything but certainty that it is not used.
 
 The same is asked when the topic is planned and right before it is deleted.
 """
@@ -21,7 +21,7 @@ NAMED = 3
 UNSEEN = TopicUsage(
     0,
     unseen="it is not known who uses it",
-    way_out="plan on the cluster itself: no snapshot tells that",
+    way_out="plan on the cluster itself: a snapshot does not hold that",
 )
 
 
@@ -42,7 +42,7 @@ def refuse_deletion(
     wanted: int,
     settings: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """Refuse to delete a topic that is internal, over the budget, on the move, or perhaps used.
+    """Refuse to delete a topic that is internal, over the budget, reassigning, or perhaps used.
 
     `config` is what is in force; `wanted` counts the topics that this plan is to delete;
     `settings` are the brokers'. A cluster without a budget is not looked at, so nothing else is
@@ -60,15 +60,15 @@ def refuse_deletion(
 
 
 def object_to_use(usage: TopicUsage, unused_for_ms: int) -> Iterator[Objection]:
-    """Object where a topic is in use, was written to lately, or nobody can tell."""
+    """Return an objection if a topic is in use, was written to recently, or this is unknown."""
     if usage.groups:
         named = ", ".join(usage.groups[:NAMED])
         more = len(usage.groups) - NAMED
-        beside = f" and {more} more" if more > 0 else ""
+        more_groups = f" and {more} more" if more > 0 else ""
         noun, verb = ("group", "uses") if len(usage.groups) == 1 else ("groups", "use")
         yield Objection(
             "deletion-in-use",
-            f"active consumer {noun} {named}{beside} {verb} it",
+            f"active consumer {noun} {named}{more_groups} {verb} it",
             "stop its consumers, or have them read something else, and plan again",
         )
     if usage.unseen:
@@ -84,7 +84,7 @@ def _object_to_write(newest_ms: int, age_ms: int, unused_for_ms: int) -> Objecti
     limit = _describe_ms(unused_for_ms)
     if age_ms < 0:
         what = f"its newest record is of {when}, which is still to come"
-        way_out = "have no record of that time in it; nobody can say when it was written"
+        way_out = "have no record of that time in it; its time does not say when it was written"
         return Objection("deletion-written", what, way_out)
     return Objection(
         "deletion-written",
@@ -95,19 +95,19 @@ def _object_to_write(newest_ms: int, age_ms: int, unused_for_ms: int) -> Objecti
 
 def _object_to_name(state: TopicState) -> Iterator[Objection]:
     if state.internal:
-        what = f"{state.name} is a topic that Kafka keeps for itself"
-        yield Objection("deletion-internal", what, "take the document out of the estate")
+        what = f"{state.name} is an internal topic of Kafka"
+        yield Objection("deletion-internal", what, "remove the document from the estate")
 
 
 def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
-    """Object to every deletion of a plan that holds too many: none of them is the right one."""
+    """Object to all deletions of a plan with too many: none of them is preferred."""
     most = guards.max_deletes
     if not most:
         yield Objection(
             "deletion-budget",
             "state: absent asks to delete it, and the cluster's plans may delete nothing",
-            f"write guards: {{max_deletes: {wanted}}} for the cluster in clusters.yaml, or take "
-            "the document out of the estate",
+            f"write guards: {{max_deletes: {wanted}}} for the cluster in clusters.yaml, or remove "
+            "the document from the estate",
         )
     elif wanted > most:
         yield Objection(
@@ -123,7 +123,7 @@ def _object_to_brokers(settings: Mapping[str, str]) -> Iterator[Objection]:
     if settings.get(key) == "false":
         what = f"brokers refuse to delete topics: {key} is not true on all of them"
         way_out = (
-            f"set {key}=true on all brokers and controllers first, or take the document out of the "
+            f"set {key}=true on all brokers and controllers first, or remove the document from the "
             "estate"
         )
         yield Objection("deletion-disabled", what, way_out)
@@ -143,10 +143,10 @@ def _object_to_state(state: TopicState) -> Iterator[Objection]:
 def _object_to_lost_traces(
     usage: TopicUsage, unused_for_ms: int, config: Mapping[str, str]
 ) -> Iterator[Objection]:
-    """Object where records are gone that might have been younger than `unused_for`.
+    """Object if deleted records may have been younger than `unused_for`.
 
     A record that retention by time has deleted is at least that old; by size, Kafka empties a
-    partition only where it is to keep nothing at all.
+    partition only if it is to keep nothing at all.
     """
     if usage.unseen or not usage.emptied:
         return
@@ -161,13 +161,13 @@ def _object_to_lost_traces(
     yield Objection(
         "deletion-unseen",
         f"records of it are gone already ({how}, unused_for {_describe_ms(unused_for_ms)}), so "
-        "nobody can tell when it was last written to",
+        "it is not known when it was last written to",
         f"{lower if kept_ms >= 0 and keeps_some else ''}delete it by hand",
     )
 
 
 def describe_time(at_ms: int) -> str:
-    """Say a time to the minute, in UTC; one beyond the calendar as its number."""
+    """Format a time to the minute, in UTC; one beyond the calendar as a number."""
     try:
         return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, ValueError, OSError):
@@ -175,7 +175,7 @@ def describe_time(at_ms: int) -> str:
 
 
 def _describe_age(age_ms: int) -> str:
-    """Say an age in its largest whole unit, rounded down: 3d, 5h, 12min, 40s."""
+    """Format an age in its largest unit, rounded down: 3d, 5h, 12min, 40s."""
     for unit, length_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
         if age_ms >= length_ms:
             return f"{age_ms // length_ms}{unit}"

@@ -1,6 +1,5 @@
-"""Retention that goes down in steps: how far one plan may lower it, where the spec says so.
-
-Nothing is remembered between plans: what is live says how many steps are left.
+"""Gradual lowering of retention: how far one plan may lower it, if the spec sets a limit. There is
+no state between plans: the live value determines the remaining steps.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """A wished config as far as one plan may go, with what is to be said of the rest."""
+    """A desired config within the limit of one plan, with notes on the rest."""
 
     config: Config
     refusals: tuple[Finding, ...] = ()
@@ -40,16 +39,16 @@ class Descent:
 
 
 def lower_gradually(
-    spec: TopicSpec, overrides: Config, wished: Config, defaults: Config
+    spec: TopicSpec, overrides: Config, desired: Config, defaults: Config
 ) -> Descent:
-    """Hold retention back to its next step where a spec is gradual; all else stays as wished.
+    """Limit retention to its next step if a spec is gradual; all else stays as desired.
 
     In: the managed overrides as they are and as they should be, and what is in force without.
     """
-    before, after = {**defaults, **overrides}, {**defaults, **wished}
+    before, after = {**defaults, **overrides}, {**defaults, **desired}
     if not spec.gradual or not _deletes(after):
-        return Descent(wished)
-    config, refusals, notes = dict(wished), [], []
+        return Descent(desired)
+    config, refusals, notes = dict(desired), [], []
     for key, local in LOCAL_PARTS.items():
         found, target = before.get(key), after.get(key)
         limits: tuple[int, ...] = ()
@@ -59,9 +58,9 @@ def lower_gradually(
             limits = list_limits(int(found), int(target), spec.gradual, key)
         if len(limits) > 1:
             config[key] = str(limits[0])
-            if wished.get(local) == target:  # a tier that copies nothing more needs them equal
+            if desired.get(local) == target:  # a tier that copies nothing more needs them equal
                 config[local] = config[key]
-            notes.append(_tell_steps(spec, key, int(found or 0), limits))
+            notes.append(_report_steps(spec, key, int(found or 0), limits))
     return Descent(dict(sorted(config.items())), tuple(refusals), tuple(notes))
 
 
@@ -91,25 +90,25 @@ def _next_limit(found: int, target: int, factor: int, key: str) -> int:
 
 
 def _deletes(config: Config) -> bool:
-    """Tell whether retention means anything: what is only compacted has none."""
+    """Return whether retention applies: a topic that is only compacted has none."""
     policy = config.get("cleanup.policy")
     return policy is None or "delete" in policy.split(",")
 
 
 def _is_open(found: str | None, target: str | None) -> bool:
-    """Tell whether a limit goes down from, or to, what no step can be measured by."""
+    """Return whether a limit goes down from, or to, what no step can be measured by."""
     if found == target or (target is not None and int(target) < 0):
         return False
     return found is None or target is None or int(found) < 0
 
 
 def _refuse_open(spec: TopicSpec, key: str, found: str | None, target: str | None) -> Finding:
-    shown, wished = (_show(key, value) for value in (found, target))
+    shown, desired = (_show(key, value) for value in (found, target))
     way_out = (
         f"write a first {key} to go down from, with gradual: false beside it, and apply that; "
         "or leave gradual: false, to go there at once"
     )
-    what = f"{key} {shown} → {wished} cannot go down in steps: there is nothing to divide"
+    what = f"{key} {shown} → {desired} cannot go down in steps: there is nothing to divide"
     return Finding("gradual-needs-limit", what, way_out, spec.where(f"config.{key}"))
 
 
@@ -123,8 +122,8 @@ def _format(key: str, limit: int) -> str:
     return format_duration(limit) if key.endswith(".ms") else format_size(limit)
 
 
-def _tell_steps(spec: TopicSpec, key: str, found: int, limits: tuple[int, ...]) -> Finding:
-    """Say what this plan does of the way, and what is left for others."""
+def _report_steps(spec: TopicSpec, key: str, found: int, limits: tuple[int, ...]) -> Finding:
+    """Return the step of this plan, and the steps that are left for later plans."""
     first, *later = (_format(key, limit) for limit in limits)
     named = later if len(later) <= _NAMED else [*later[: _NAMED - 2], "…", later[-1]]
     rest = "".join(f", then {limit}" for limit in named)

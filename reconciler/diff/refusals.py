@@ -1,27 +1,65 @@
-"""What is refused of one topic, whatever the brokers: each refusal says the way out."""
+"""Refusals of one topic that do not depend on the brokers, each with the way out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff.fields import NOT_MANAGED_KEYS
-from reconciler.diff.ways_out import (
-    join_ways,
-    list_factors,
-    list_live_rows,
-    name_allowed,
-    set_config,
-)
 from reconciler.errors import Finding, Severity
+from reconciler.model import TopicSpec
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.diff.fields import FieldChange
-    from reconciler.diff.ways_out import Allows
-    from reconciler.model import TopicSpec, TopicState
+    from reconciler.model import TopicState
+
+
+Allows = Callable[[TopicSpec], bool]
+Edit = tuple[str, TopicSpec]
+
+
+def allow_all(_: TopicSpec) -> bool:
+    """Allow every spec, if no estate says otherwise."""
+    return True
+
+
+def name_allowed(edits: Iterable[Edit], allows: Allows) -> str:
+    """Return the text of the first edit that is allowed; empty if none is."""
+    return next((words for words, edited in edits if allows(edited)), "")
+
+
+def join_ways(*ways: str) -> str:
+    """Join several ways out in a sentence, without empty ones."""
+    return ", or ".join(filter(None, ways))
+
+
+def set_config(spec: TopicSpec, config: Mapping[str, str]) -> TopicSpec:
+    """Return a spec with some configs written into it."""
+    return replace(spec, config={**spec.config, **config})
+
+
+def list_factors(spec: TopicSpec, factor: int, words: str) -> Iterator[Edit]:
+    """List edits that give a spec this replication factor, min.insync.replicas with it or not."""
+    edited = replace(spec, replication_factor=factor)
+    yield words, edited
+    key = "min.insync.replicas"
+    yield f"{words}, with {key} {factor}", set_config(edited, {key: str(factor)})
+
+
+def list_live_rows(spec: TopicSpec, state: TopicState) -> TopicSpec | None:
+    """Return a spec with manual rows whose first rows are the live ones, and its counts with them.
+
+    None if that is no spec: its rows are all of one length.
+    """
+    rows = state.assignment + (spec.assignment or ())[len(state.assignment) :]
+    if len({*map(len, rows)}) != 1:
+        return None
+    return replace(spec, assignment=rows, partitions=len(rows), replication_factor=len(rows[0]))
+
 
 _COPY_DISABLE = "remote.log.copy.disable"
 
@@ -49,13 +87,13 @@ def refuse_change(
     if field_name == "config":
         return
     where = spec.where(change.path)
-    found, wished = change.found, change.wished
+    found, desired = change.found, change.desired
     back = _put_back(spec, state, change, allows)
     if field_name == "partitions":
-        if isinstance(found, int) and isinstance(wished, int) and wished < found:
+        if isinstance(found, int) and isinstance(desired, int) and desired < found:
             yield Finding(
                 "partitions-never-shrink",
-                f"{found} → {wished} partitions: Kafka cannot remove partitions",
+                f"{found} → {desired} partitions: Kafka cannot remove partitions",
                 join_ways(
                     back or f"have the policy allow {found} partitions and put {found} back",
                     "create a new topic and move its producers and consumers",
@@ -65,7 +103,7 @@ def refuse_change(
     elif field_name == "replication_factor":
         yield Finding(
             "replication-stays",
-            f"replication_factor {found} → {wished}: changing it moves replicas, "
+            f"replication_factor {found} → {desired}: changing it moves replicas, "
             "which reconciler does not do",
             join_ways(back, "reassign with kafka-reassign-partitions and plan again"),
             where,
@@ -73,7 +111,7 @@ def refuse_change(
     else:
         yield Finding(
             "replicas-stay",
-            f"{change.path.replace('.', ' of partition ')}: {found} → {wished}: existing "
+            f"{change.path.replace('.', ' of partition ')}: {found} → {desired}: existing "
             "replicas are never moved",
             join_ways(back, "reassign with kafka-reassign-partitions and plan again"),
             where,
@@ -81,7 +119,7 @@ def refuse_change(
 
 
 def _put_back(spec: TopicSpec, state: TopicState, change: FieldChange, allows: Allows) -> str:
-    """Name the edit after which a spec asks for what is there; nothing where there is none."""
+    """Return the edit that makes a spec equal to the live topic; empty if there is none."""
     if spec.assignment is not None:
         rows = list_live_rows(spec, state)
         words = "list the rows of the live partitions again"
@@ -100,7 +138,7 @@ def _put_back(spec: TopicSpec, state: TopicState, change: FieldChange, allows: A
 
 
 def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
-    """Refuse new partitions where Kafka cannot tell the replication factor."""
+    """Refuse new partitions if Kafka cannot derive the replication factor."""
     if state.reassigning:
         listed = ", ".join(map(str, sorted(state.reassigning)))
         are = "partition {} is" if len(state.reassigning) == 1 else "partitions {} are"
@@ -125,7 +163,7 @@ def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
 def refuse_unknown_counts(
     spec: TopicSpec, partitions: int | None, replication: int | None
 ) -> Iterator[Finding]:
-    """Refuse to create a topic whose size nobody wrote down."""
+    """Refuse to create a topic whose size is not written."""
     wanted = {"partitions": partitions, "replication_factor": replication}
     missing = " and ".join(name for name, count in wanted.items() if count is None)
     yield Finding(
@@ -139,18 +177,18 @@ def refuse_unknown_counts(
 def refuse_min_insync(
     spec: TopicSpec, config: Mapping[str, str], replication: int, allows: Allows
 ) -> Iterator[Finding]:
-    """Refuse more in-sync replicas than there are replicas; Kafka would take them.
+    """Refuse more in-sync replicas than there are replicas; Kafka would accept them.
 
     It then counts at most as many as there are (KAFKA-21110), and more while they grow.
     """
-    wished = config.get("min.insync.replicas")
-    if wished is not None and int(wished) > replication > 0:
+    desired = config.get("min.insync.replicas")
+    if desired is not None and int(desired) > replication > 0:
         lowered = set_config(spec, {"min.insync.replicas": str(replication)})
         lower = name_allowed([(f"use at most {replication}", lowered)], allows)
         yield Finding(
             "min-insync-le-replication",
-            f"min.insync.replicas {wished} exceeds the {replication} replicas of {spec.name}: "
-            f"acks=all then guarantees {count(replication, 'replica')}, not {wished}, and "
+            f"min.insync.replicas {desired} exceeds the {replication} replicas of {spec.name}: "
+            f"acks=all then guarantees {count(replication, 'replica')}, not {desired}, and "
             "every such write fails while replication grows",
             lower or "give the topic more replicas with kafka-reassign-partitions and plan again",
             spec.where("config.min.insync.replicas"),
@@ -174,7 +212,8 @@ def refuse_untiering(
         follow = (f"{keep}, and {' and '.join(local)} -2", set_config(stopped, local))
         yield Finding(
             "untiering-deletes",
-            f"{tiered} true → false deletes what the remote tier holds, and Kafka wants that said",
+            f"{tiered} true → false deletes what the remote tier holds, and Kafka "
+            "requires that to be explicit",
             join_ways(
                 name_allowed([(f"write {key}: true next to it", told)], allows),
                 name_allowed([(keep, stopped), follow], allows),
@@ -184,10 +223,10 @@ def refuse_untiering(
         )
 
 
-def judge_tier(
+def check_tier(
     spec: TopicSpec, config: Mapping[str, str], settings: Mapping[str, str]
 ) -> tuple[list[Finding], list[Finding]]:
-    """Refuse the remote tier where the brokers have none; note where nobody tells.
+    """Refuse the remote tier if the brokers have none; note if that is not known.
 
     In: the config as it is to be in force, the brokers' settings. Returns refusals and notes.
     """
@@ -208,14 +247,14 @@ def judge_tier(
 
 
 def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
-    """Name the overrides that no spec can speak of."""
+    """Name the overrides that no spec can manage."""
     for key, value in sorted(state.config.items()):
         if key in NOT_MANAGED_KEYS:
             what = f"{key} is set on the topic: a reassignment is throttled, or left it behind"
             way_out = "kafka-reassign-partitions --verify clears it once the moves have ended"
         elif value is None:
             what = f"{key} is set on the topic, though the brokers do not know that key"
-            way_out = "kafka-configs --delete-config takes it away"
+            way_out = "kafka-configs --delete-config removes it"
         else:
             continue
         yield Finding("not-managed", what, way_out, spec.location, Severity.NOTE)

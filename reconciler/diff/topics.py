@@ -1,4 +1,4 @@
-"""Each spec against its topic: what differs, what has to be placed, and what is refused.
+"""Each spec compared with its topic: differences, partitions to place, and refusals.
 
 Every field that differs becomes work, a refusal, or a note that it is not managed.
 """
@@ -9,22 +9,24 @@ from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from reconciler.diff.brokers import Brokers
+from reconciler.diff.brokers import PlacementBrokers
 from reconciler.diff.deletions import refuse_deletion
 from reconciler.diff.fields import (
     FieldChange,
     compare_fields,
-    list_found,
-    list_wished,
+    current_fields,
+    desired_config,
+    desired_fields,
+    desired_partitions,
+    desired_replication,
     managed_overrides,
-    wished_partitions,
-    wished_replication,
 )
 from reconciler.diff.gradual import lower_gradually
 from reconciler.diff.refusals import (
-    judge_tier,
+    allow_all,
+    check_tier,
     note_not_managed,
     refuse_change,
     refuse_expansion,
@@ -34,33 +36,19 @@ from reconciler.diff.refusals import (
     refuse_untiering,
     warn_of_disputed,
 )
-from reconciler.diff.ways_out import allow_all
+from reconciler.errors import Finding, Severity
 from reconciler.model import Deletion, Guards
-from reconciler.spec.together import LAGS, TIERED
+from reconciler.spec import LAGS, TIERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from reconciler.diff.ways_out import Allows
-    from reconciler.errors import Finding, Location
+    from reconciler.diff.fields import ConfigEquality
+    from reconciler.diff.refusals import Allows
     from reconciler.model import Assignment, ClusterState, TopicSpec, TopicState
 
 
 NO_GUARDS = Guards()
-
-
-class ConfigEquality(Protocol):
-    """What configs mean to the broker: which values are equal, and which contradict each other."""
-
-    def same(self, key: str, a: str, b: str) -> bool:
-        """Compare two values in the broker's spelling; lists have no order."""
-        ...
-
-    def check_together(
-        self, config: Mapping[str, str], where: Callable[[str], Location | None]
-    ) -> list[Finding]:
-        """Check a topic's whole config for keys that contradict each other."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +56,8 @@ class TopicDiff:
     """One topic's spec against its state.
 
     `new_partitions` counts the partitions to place, of `replication_factor` replicas each;
-    `manual` holds their rows where the spec lists them. `config` holds the managed overrides as
-    they would be afterwards. `deletion` says what deleting the topic rests on, where that is what
+    `manual` holds their rows if the spec lists them. `config` holds the managed overrides as
+    they would be afterwards. `deletion` says what deleting the topic rests on, if that is what
     is to be done. With `refusals` nothing of the topic is done.
     """
 
@@ -96,17 +84,17 @@ def diff_topics(
     """Compare every spec with the cluster.
 
     `excluded` names brokers that take nothing new; `guards` says whether topics may be deleted,
-    and as they stand by default none may. `allows` tells whether validation accepts a spec: a
+    and by default none may. `allows` says whether validation accepts a spec: a
     way out names no edit that it refuses. Returns one diff a spec, by topic name.
     """
-    wished = sorted(specs, key=lambda spec: spec.name)
-    deletions = sum(spec.absent and spec.name in cluster.topics for spec in wished)
-    judge = _Judge(cluster, equality, frozenset(excluded), guards, deletions, allows)
-    return tuple(judge.diff(spec) for spec in wished)
+    desired = sorted(specs, key=lambda spec: spec.name)
+    deletions = sum(spec.absent and spec.name in cluster.topics for spec in desired)
+    comparison = _Comparison(cluster, equality, frozenset(excluded), guards, deletions, allows)
+    return tuple(comparison.diff(spec) for spec in desired)
 
 
-class _Judge:
-    """Holds what all topics of one comparison share."""
+class _Comparison:
+    """The shared inputs of one comparison."""
 
     def __init__(
         self,
@@ -122,7 +110,7 @@ class _Judge:
         self.guards = guards
         self.deletions = deletions
         self.equality = equality
-        self.brokers = Brokers(cluster.brokers, excluded, allows)
+        self.brokers = PlacementBrokers(cluster.brokers, excluded, allows)
         self.look_alikes: dict[str, list[str]] = defaultdict(list)
         for name in cluster.topics:
             self.look_alikes[name.replace(".", "_")].append(name)
@@ -161,11 +149,11 @@ class _Judge:
         )
 
     def _create(self, spec: TopicSpec) -> TopicDiff:
-        partitions = wished_partitions(spec)
-        replication = wished_replication(spec)
+        partitions = desired_partitions(spec)
+        replication = desired_replication(spec)
         look_alikes = self.look_alikes.get(spec.name.replace(".", "_"), ())
         refusals = [*refuse_look_alikes(spec, look_alikes, self.allows)]
-        unfit, notes = self._judge_config(spec, spec.config)
+        unfit, notes = self._check_config(spec, spec.config)
         refusals += unfit
         if partitions is None or replication is None:
             refusals += refuse_unknown_counts(spec, partitions, replication)
@@ -187,14 +175,14 @@ class _Judge:
     def _alter(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
         overrides = managed_overrides(state)
         defaults = self.cluster.config_defaults
-        whole = self._wished_config(spec, overrides, state.disputed)
+        whole = desired_config(spec, overrides, state.disputed, defaults, self.equality)
         step = lower_gradually(spec, overrides, whole, defaults)
         config = step.config
         changes = tuple(
-            compare_fields(list_found(spec, state, overrides), list_wished(spec, config))
+            compare_fields(current_fields(spec, state, overrides), desired_fields(spec, config))
         )
         replication = max(state.replication_factors, default=0)
-        new = max((wished_partitions(spec) or 0) - len(state.assignment), 0)
+        new = max((desired_partitions(spec) or 0) - len(state.assignment), 0)
         manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
         refusals = [*step.refusals]
         for change in changes:
@@ -207,7 +195,7 @@ class _Judge:
             refusals += refuse_min_insync(spec, config, fewest, self.allows)
         notes: list[Finding] = []
         if any(change.path.startswith("config.") for change in changes):
-            unfit, notes = self._judge_config(spec, config)
+            unfit, notes = self._check_config(spec, config)
             refusals += unfit
         in_force = {**defaults, **overrides}
         refusals += refuse_untiering(spec, in_force, {**defaults, **config}, self.allows)
@@ -228,35 +216,40 @@ class _Judge:
             ),
         )
 
-    def _judge_config(
+    def _check_config(
         self, spec: TopicSpec, config: Mapping[str, str]
     ) -> tuple[list[Finding], list[Finding]]:
-        """Hold a config against the brokers' own settings. Returns refusals and notes."""
+        """Compare a config with the brokers' own settings. Returns refusals and notes."""
         whole = {**self.cluster.config_defaults, **config}
-        refusals, notes = judge_tier(spec, whole, self.cluster.broker_settings)
+        refusals, notes = check_tier(spec, whole, self.cluster.broker_settings)
         judged = TIERED | LAGS if whole.get("remote.storage.enable") == "true" else LAGS
-        if whole.keys() >= judged:  # where brokers disagree on a default, nobody can say
+        if whole.keys() >= judged:  # if brokers disagree on a default, it is not known
             with suppress(ValueError):  # a snapshot that a person wrote
                 refusals += self.equality.check_together(
                     whole, lambda key: spec.where(f"config.{key}")
                 )
         return refusals, notes
 
-    def _wished_config(
-        self, spec: TopicSpec, overrides: Mapping[str, str], disputed: Collection[str]
-    ) -> dict[str, str]:
-        """Return the overrides as they should be, in the live spelling where that means the same.
 
-        A key that is not overridden and whose default says what the spec says is no difference;
-        one on which the brokers disagree is left as it is.
-        """
-        wished = {}
-        for key, value in sorted(spec.config.items()):
-            if key in disputed:
-                continue
-            live = overrides.get(key, self.cluster.config_defaults.get(key))
-            if live is None or not self.equality.same(key, live, value):
-                wished[key] = value
-            elif key in overrides:
-                wished[key] = live
-        return wished
+def note_unoffered(
+    diffs: Iterable[TopicDiff], state: ClusterState, offered: Collection[str] | None
+) -> tuple[TopicDiff, ...]:
+    """Add to each diff a note on the unmanaged parts of its topic. In: the state as it was read."""
+    if offered is None:
+        return tuple(diffs)
+    return tuple(_note(diff, state.topics.get(diff.spec.name), offered) for diff in diffs)
+
+
+def _note(diff: TopicDiff, live: TopicState | None, offered: Collection[str]) -> TopicDiff:
+    left = sorted(live.config.keys() - set(offered)) if live else []
+    notes = [
+        Finding(
+            "not-managed",
+            f"{key} is set on the topic and is not among known_configs, so it is left alone",
+            "name it there if it is to be managed",
+            diff.spec.location,
+            Severity.NOTE,
+        )
+        for key in left
+    ]
+    return replace(diff, notes=(*diff.notes, *notes)) if notes else diff

@@ -1,17 +1,17 @@
-"""What a team allows its topics to be: limits, and rules of its own in CEL.
+"""A team's policy for its topics: limits, and rules of its own in CEL.
 
-Belongs here: policies as values, how one lies over another, and their judgement of a spec or of a
-change. Forbidden here: files, clusters, and any knowledge of Kafka's configs beyond their names.
+Belongs here: policies as values, their merge, and their evaluation for a spec or a change.
+Forbidden here: files, clusters, and any knowledge of Kafka's configs beyond their names.
 """
 
-from reconciler.policy.facts import Change, Cluster, Image
+from reconciler.policy.facts import ChangeFacts, PolicyCluster, TopicFacts
 from reconciler.policy.limits import check_limits, read_limit
 from reconciler.policy.patterns import NamePattern, PatternError, compile_pattern
 from reconciler.policy.policy import (
     Bounds,
     Limit,
     Policy,
-    Rule,
+    PolicyRule,
     Subject,
     lay_policy,
 )
@@ -19,16 +19,16 @@ from reconciler.policy.rules import Judge
 
 __all__ = [
     "Bounds",
-    "Change",
-    "Cluster",
-    "Image",
+    "ChangeFacts",
     "Judge",
     "Limit",
     "NamePattern",
     "PatternError",
     "Policy",
-    "Rule",
+    "PolicyCluster",
+    "PolicyRule",
     "Subject",
+    "TopicFacts",
     "check_limits",
     "compile_pattern",
     "lay_policy",

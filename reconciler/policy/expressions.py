@@ -2,7 +2,7 @@
 
 The library is Google's own: it checks types while it compiles, refuses nesting below 32 levels,
 matches patterns in linear time (RE2) and ends comprehensions after 10,000 turns. It is imported
-where a rule exists, and not before.
+only if a rule exists.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import say_install
-from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, Kind
+from reconciler.model import Verb
+from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, FactType
 from reconciler.policy.policy import Subject
 
 if TYPE_CHECKING:
@@ -22,15 +23,19 @@ if TYPE_CHECKING:
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 _UNKNOWN = re.compile(r"undeclared reference to '([^']+)'")
+_OTHER_VERB = re.compile(
+    r"""(['"])(config|update|create_topic|add_partitions|alter_config|delete_topic)\1"""
+)
+"""The names of steps in earlier plans, their texts and Terraform."""
 _EXPECTING = re.compile(r" expecting \{.*")
 
 
 Bound = Any
-"""Facts in the form that the library reads."""
+"""Facts in the types of the library."""
 
 
 class ExpressionError(ValueError):
-    """An expression means nothing, or not what a rule needs. `what` is fit for a message."""
+    """An expression is invalid, or has the wrong type for a rule. `what` is text for a message."""
 
     def __init__(self, what: str, way_out: str = "mend the expression") -> None:
         self.what = what
@@ -42,7 +47,8 @@ class Expression:
     """A condition on a subject, checked as far as its types are known."""
 
     def __init__(self, text: str, subject: Subject) -> None:
-        """Compile `text`. Errors: ExpressionError, also where CEL is not installed."""
+        """Compile `text`. Errors: ExpressionError, also if CEL is not installed."""
+        _refuse_other_verbs(text)
         try:
             self._compiled = _environment(subject).compile(text.encode().decode())
         except UnicodeEncodeError as error:
@@ -54,7 +60,7 @@ class Expression:
             raise _refuse_kind(kind)
 
     def holds(self, facts: Bound) -> bool:
-        """Tell whether it is true of a subject. Errors: ExpressionError where that is open."""
+        """Return whether it is true for a subject. Errors: ExpressionError if that is undecided."""
         try:
             answer = self._compiled.eval(facts)
         except RuntimeError as error:
@@ -68,7 +74,7 @@ class Expression:
 
 
 def bind_facts(facts: Facts, subject: Subject) -> Bound:
-    """Bind facts once for all the expressions that ask about them."""
+    """Bind facts once for all expressions."""
     return _environment(subject).Activation(facts)
 
 
@@ -80,15 +86,22 @@ def _environment(subject: Subject) -> Any:
         what = "rules are written in CEL, which is not installed"
         raise ExpressionError(what, say_install("cel")) from error
     kinds = {
-        Kind.FLAG: cel.Type.BOOL,
-        Kind.COUNT: cel.Type.INT,
-        Kind.TEXT: cel.Type.STRING,
-        Kind.TEXTS: cel.Type.List(cel.Type.STRING),
-        Kind.CONFIG: cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
-        Kind.NULLABLE: cel.Type.DYN,
+        FactType.FLAG: cel.Type.BOOL,
+        FactType.COUNT: cel.Type.INT,
+        FactType.TEXT: cel.Type.STRING,
+        FactType.TEXTS: cel.Type.List(cel.Type.STRING),
+        FactType.CONFIG: cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
+        FactType.NULLABLE: cel.Type.DYN,
     }
     known = FACTS_OF_SPECS if subject is Subject.SPEC else FACTS_OF_CHANGES
     return cel.NewEnv(variables={name: kinds[kind] for name, kind in known.items()})
+
+
+def _refuse_other_verbs(text: str) -> None:
+    """Refuse names of steps that `change.actions` never contains: such a rule has no effect."""
+    if "change.actions" in text and (found := _OTHER_VERB.search(text)):
+        what = f"change.actions never holds '{found[2]}'"
+        raise ExpressionError(what, f"the verbs are {', '.join(Verb)}")
 
 
 def _refuse_kind(kind: str) -> ExpressionError:
@@ -108,7 +121,7 @@ def _refuse_text(message: str, subject: Subject) -> ExpressionError:
 
 
 def _explain(message: str) -> str:
-    """Say in a line what the compiler found first, and where in the expression."""
+    """Return the first error of the compiler and its place in the expression, in one line."""
     found = _ERROR.search(message)
     if found is None:
         return _STATUS.sub("", message).partition("\n")[0]

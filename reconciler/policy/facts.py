@@ -1,4 +1,4 @@
-"""What the expressions of rules can speak of: names, kinds, and the values for one subject."""
+"""The facts that expressions of rules can use: names, types, and the values for one subject."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from reconciler import units
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reconciler.model import TopicSpec
+    from reconciler.model import TopicSpec, Verb
 
     ReadConfig = Callable[[str, str], object]
-    """Turns a config's key and text into the number, flag, list or text that it is."""
+    """Converts a config's key and text to its typed value: number, flag, list or text."""
 
     Facts = Mapping[str, object]
 
 
-class Kind(StrEnum):
-    """The type of a fact. NULLABLE is of any type, and null where nothing is known."""
+class FactType(StrEnum):
+    """The type of a fact. NULLABLE is of any type, and null if nothing is known."""
 
     FLAG = "flag"
     COUNT = "count"
@@ -43,45 +43,45 @@ UNITS: Mapping[str, int] = MappingProxyType(
 )
 """Constants, so that 30 * day and 8 * MiB can be written. Units: milliseconds, and bytes."""
 
-_OF_SPECS: Mapping[str, Kind] = {
-    "spec.name": Kind.TEXT,
-    "spec.partitions": Kind.NULLABLE,
-    "spec.replication_factor": Kind.NULLABLE,
-    "spec.config": Kind.CONFIG,
-    "spec.owner": Kind.NULLABLE,
-    "spec.description": Kind.NULLABLE,
-    "spec.profile": Kind.NULLABLE,
-    "spec.rack_aware": Kind.FLAG,
-    "spec.assigned": Kind.FLAG,
-    "spec.acknowledge": Kind.TEXTS,
-    "spec.file": Kind.TEXT,
-    "cluster.name": Kind.TEXT,
-    "cluster.kafka_version": Kind.NULLABLE,
+_OF_SPECS: Mapping[str, FactType] = {
+    "spec.name": FactType.TEXT,
+    "spec.partitions": FactType.NULLABLE,
+    "spec.replication_factor": FactType.NULLABLE,
+    "spec.config": FactType.CONFIG,
+    "spec.owner": FactType.NULLABLE,
+    "spec.description": FactType.NULLABLE,
+    "spec.profile": FactType.NULLABLE,
+    "spec.rack_aware": FactType.FLAG,
+    "spec.assigned": FactType.FLAG,
+    "spec.acknowledge": FactType.TEXTS,
+    "spec.file": FactType.TEXT,
+    "cluster.name": FactType.TEXT,
+    "cluster.kafka_version": FactType.NULLABLE,
 }
-_OF_CHANGES: Mapping[str, Kind] = {
-    "change.actions": Kind.TEXTS,
-    "change.before": Kind.NULLABLE,
-    "change.after": Kind.NULLABLE,
-    "change.partitions_added": Kind.COUNT,
-    "change.config_keys": Kind.TEXTS,
-    "change.risks": Kind.TEXTS,
+_OF_CHANGES: Mapping[str, FactType] = {
+    "change.actions": FactType.TEXTS,
+    "change.before": FactType.NULLABLE,
+    "change.after": FactType.NULLABLE,
+    "change.partitions_added": FactType.COUNT,
+    "change.config_keys": FactType.TEXTS,
+    "change.risks": FactType.TEXTS,
 }
-FACTS_OF_SPECS: Mapping[str, Kind] = MappingProxyType(
-    {**_OF_SPECS, **dict.fromkeys(UNITS, Kind.COUNT)}
+FACTS_OF_SPECS: Mapping[str, FactType] = MappingProxyType(
+    {**_OF_SPECS, **dict.fromkeys(UNITS, FactType.COUNT)}
 )
-FACTS_OF_CHANGES: Mapping[str, Kind] = MappingProxyType({**FACTS_OF_SPECS, **_OF_CHANGES})
+FACTS_OF_CHANGES: Mapping[str, FactType] = MappingProxyType({**FACTS_OF_SPECS, **_OF_CHANGES})
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """The cluster that rules are asked about."""
+class PolicyCluster:
+    """The cluster for which rules are evaluated."""
 
     name: str
     kafka_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class TopicFacts:
     """A topic before or after a change. `config` holds what is in force, as far as it is known."""
 
     partitions: int
@@ -90,18 +90,20 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What a plan does to one topic: create, expand, configure, delete, or several of them."""
+class ChangeFacts:
+    """What a plan does to one topic, by the verbs of its steps."""
 
-    actions: tuple[str, ...]
-    before: Image | None
-    after: Image | None
+    actions: tuple[Verb, ...]
+    before: TopicFacts | None
+    after: TopicFacts | None
     config_keys: tuple[str, ...] = ()
     risks: tuple[str, ...] = ()
 
 
-def describe_spec(spec: TopicSpec, cluster: Cluster, read: ReadConfig) -> dict[str, object]:
-    """Tell the facts of a spec."""
+def state_spec_facts(
+    spec: TopicSpec, cluster: PolicyCluster, read: ReadConfig
+) -> dict[str, object]:
+    """Return the facts of a spec."""
     return {
         **UNITS,
         "spec.name": spec.name,
@@ -120,12 +122,12 @@ def describe_spec(spec: TopicSpec, cluster: Cluster, read: ReadConfig) -> dict[s
     }
 
 
-def describe_change(change: Change, read: ReadConfig) -> dict[str, object]:
-    """Tell the facts of a change, beside those of its spec."""
+def state_change_facts(change: ChangeFacts, read: ReadConfig) -> dict[str, object]:
+    """Return the facts of a change, without those of its spec."""
     before, after = change.before, change.after
     grown = after.partitions - (before.partitions if before else 0) if after else 0
     return {
-        "change.actions": list(change.actions),
+        "change.actions": list(map(str, change.actions)),
         "change.before": _describe_image(before, read),
         "change.after": _describe_image(after, read),
         "change.partitions_added": grown,
@@ -134,7 +136,7 @@ def describe_change(change: Change, read: ReadConfig) -> dict[str, object]:
     }
 
 
-def _describe_image(image: Image | None, read: ReadConfig) -> dict[str, object] | None:
+def _describe_image(image: TopicFacts | None, read: ReadConfig) -> dict[str, object] | None:
     if image is None:
         return None
     return {

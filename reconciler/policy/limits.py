@@ -1,4 +1,4 @@
-"""The limits of a policy, held against one spec: each finding names the limit and the way out."""
+"""The limits of a policy, checked for one spec: each finding names the limit and the way out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALREADY = {
     ("policy-replication", "at most"): "; reassign a topic that has more already, or exempt it",
     ("policy-replication", "at least"): "; reassign a topic that has fewer already, or exempt it",
 }
-"""What no edit of a spec reaches, since a plan neither removes partitions nor moves replicas."""
+"""Changes that no edit of a spec can make: a plan neither removes partitions nor moves replicas."""
 _WORDS = {"owner": "the team that answers for it", "description": "what a record of it says"}
 
 
@@ -64,7 +64,7 @@ def _check_words(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
 
 
 def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
-    """Check which configs the topic's own file writes, and which are there at all."""
+    """Check the configs in the topic's own file, and all configs of the topic."""
     for key in spec.config:
         where = spec.where(f"config.{key}")
         if where.file != spec.location.file:
@@ -90,6 +90,8 @@ def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Fi
 def _check_values(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
     rule = "policy-config-value"
     for key, value in spec.config.items():
+        if key not in policy.ranges and key not in policy.values:
+            continue
         shown = f"{key} {describe_value(key, value)}"
         if key in policy.ranges:
             path, number = f"config.{key}", (read_limit(key, value), shown)
@@ -109,7 +111,7 @@ def _check_bounds(
     bounds: Bounds,
     cluster: str,
 ) -> Iterator[Finding]:
-    """Hold a number against its limits. In: the number and how it is shown."""
+    """Compare a number with its limits. In: the number and how it is shown."""
     number, shown = found
     where, named = _place(spec, path)
     if bounds.most is not None and number > bounds.most.number:
@@ -134,14 +136,14 @@ def _use(rule: str, spec: TopicSpec, path: str, bound: str, limit: Limit) -> str
 
 
 def _place(spec: TopicSpec, path: str) -> tuple[Location, str]:
-    """Return where a value was written; inherited, it is told once, whoever inherits it."""
+    """Return where a value was written; an inherited value is reported once for all its topics."""
     where = spec.where(path)
     own = where.file == spec.location.file
     return where, "" if own else ", which topics inherit,"
 
 
 def read_limit(key: str, value: str) -> float:
-    """Read a number as Kafka does: a duration or size below zero stands for no limit."""
+    """Read a number as Kafka does: a duration or size below zero means no limit."""
     number = float(value)
     return float("inf") if number < 0 and key.endswith((".ms", ".bytes")) else number
 

@@ -38,13 +38,13 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """What the whole of a name matches, and what that means to people."""
+    """A pattern for the entire name, and its meaning in plain text."""
 
     pattern: str
     means: str = ""
 
     def matches(self, name: str) -> bool:
-        """Tell whether a name matches from end to end."""
+        """Return whether the entire name matches."""
         found = compile_pattern(self.pattern).fullmatch(name.encode("utf-8", "replace"))
         return found is not None
 

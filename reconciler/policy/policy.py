@@ -1,4 +1,4 @@
-"""A policy as a value, and a cluster's own laid over that of the estate."""
+"""A policy as a value, and the merge of a cluster's policy over that of the estate."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Bounds:
 
 
 class Subject(StrEnum):
-    """What a rule is asked about."""
+    """The subject of a rule."""
 
     SPEC = "spec"
     CHANGE = "change"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule of a team's own: where `when` holds, `check` has to; both are CEL.
+class PolicyRule:
+    """A rule of a team's own: if `when` holds, `check` has to; both are CEL.
 
     `where` and `when_where` are the places of the expressions.
     """
@@ -62,7 +62,7 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What topics have to be. None, or a key that is not there, asks for nothing.
+    """The requirements for topics. None, or a missing key, means no requirement.
 
     `allow` and `deny` hold patterns of config keys that topic files may or may not write; `ranges`
     and `values`, what configs may be wherever they were written. A limit that is negative means no
@@ -81,11 +81,11 @@ class Policy:
     ranges: Mapping[str, Bounds] = field(default_factory=_nothing)
     values: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     exempt: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
-    rules: Mapping[str, Rule] = field(default_factory=_nothing)
+    rules: Mapping[str, PolicyRule] = field(default_factory=_nothing)
 
 
 def lay_policy(below: Policy, above: Policy) -> Policy:
-    """Lay a cluster's policy over the estate's: key by key, and maps key by key within."""
+    """Merge a cluster's policy over the estate's: key by key, also within maps."""
     laid = {
         key.name: _lay(getattr(below, key.name), getattr(above, key.name)) for key in fields(Policy)
     }

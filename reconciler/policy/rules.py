@@ -1,4 +1,4 @@
-"""Rules of a team's own, asked about specs and changes: what breaks one becomes a finding."""
+"""A team's own rules, evaluated for specs and changes: each violation becomes a finding."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
 from reconciler.policy.expressions import Expression, ExpressionError, bind_facts
-from reconciler.policy.facts import describe_change, describe_spec
+from reconciler.policy.facts import state_change_facts, state_spec_facts
 from reconciler.policy.policy import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reconciler.model import TopicSpec
-    from reconciler.policy.facts import Change, Cluster, Facts, ReadConfig
-    from reconciler.policy.policy import Rule
+    from reconciler.policy.facts import ChangeFacts, Facts, PolicyCluster, ReadConfig
+    from reconciler.policy.policy import PolicyRule
 
 _MENTION = re.compile(r"""\bspec\.(?:config\[\s*(['"])([\w.]+)\1\s*\]|(\w+))""")
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    rule: Rule
+    rule: PolicyRule
     check: Expression
     when: Expression | None
 
 
 class Judge:
-    """Asks the rules of one cluster. `findings`: what is wrong with the rules themselves."""
+    """Evaluates the rules of one cluster. `findings`: the errors in the rules themselves."""
 
-    def __init__(self, rules: Iterable[Rule], cluster: Cluster, read: ReadConfig) -> None:
+    def __init__(
+        self, rules: Iterable[PolicyRule], cluster: PolicyCluster, read: ReadConfig
+    ) -> None:
         self.findings: list[Finding] = []
         self._cluster = cluster
         self._read = read
@@ -40,21 +42,21 @@ class Judge:
             self._compile(rule)
 
     def judge_spec(self, spec: TopicSpec) -> Iterator[Finding]:
-        """Ask every rule on specs about one that does not ask for its topic's deletion."""
+        """Evaluate every rule on specs for a spec that does not request deletion."""
         rules = self._rules[Subject.SPEC]
         if rules and not spec.absent:
-            facts = describe_spec(spec, self._cluster, self._read)
+            facts = state_spec_facts(spec, self._cluster, self._read)
             yield from _ask(rules, Subject.SPEC, facts, spec)
 
-    def judge_change(self, spec: TopicSpec, change: Change) -> Iterator[Finding]:
-        """Ask every rule on changes about what a plan does to a topic."""
+    def judge_change(self, spec: TopicSpec, change: ChangeFacts) -> Iterator[Finding]:
+        """Evaluate every rule on changes for the change of a topic."""
         rules = self._rules[Subject.CHANGE]
         if rules and change.actions:
-            facts = describe_spec(spec, self._cluster, self._read)
-            facts |= describe_change(change, self._read)
+            facts = state_spec_facts(spec, self._cluster, self._read)
+            facts |= state_change_facts(change, self._read)
             yield from _ask(rules, Subject.CHANGE, facts, spec)
 
-    def _compile(self, rule: Rule) -> None:
+    def _compile(self, rule: PolicyRule) -> None:
         check = self._try(rule, "check", rule.check, rule.where)
         when = None
         if rule.when is not None:
@@ -62,7 +64,7 @@ class Judge:
         if check is not None and (when is not None or rule.when is None):
             self._rules[rule.subject].append(_Compiled(rule, check, when))
 
-    def _try(self, rule: Rule, key: str, text: str, where: Location) -> Expression | None:
+    def _try(self, rule: PolicyRule, key: str, text: str, where: Location) -> Expression | None:
         try:
             return Expression(text, rule.subject)
         except ExpressionError as error:
@@ -74,7 +76,7 @@ class Judge:
 def _ask(
     rules: Iterable[_Compiled], subject: Subject, facts: Facts, spec: TopicSpec
 ) -> Iterator[Finding]:
-    """Ask rules of one subject. What gives no answer is said, never passed over."""
+    """Evaluate rules for one subject. An undecided rule is reported, never ignored."""
     bound = bind_facts(facts, subject)
     for compiled in rules:
         rule = compiled.rule
@@ -89,15 +91,15 @@ def _ask(
             yield Finding("policy-rule-open", what, way_out, spec.location, rule.severity)
 
 
-def _blame(rule: Rule, spec: TopicSpec) -> Finding:
-    """Say what a rule says. A change is told below its topic, and equal words are told once."""
+def _blame(rule: PolicyRule, spec: TopicSpec) -> Finding:
+    """Return the message of a rule. A change is shown below its topic, and equal texts once."""
     who = f"'{spec.name}' breaks" if rule.subject is Subject.SPEC else "this breaks"
     what = f"{who} the rule {rule.name}: {rule.message.rstrip('. ')}"
     way_out = f"the rule is at {rule.where.file}:{rule.where.line}"
     return Finding("policy-rule", what, way_out, _find_place(rule, spec), rule.severity)
 
 
-def _find_place(rule: Rule, spec: TopicSpec) -> Location:
+def _find_place(rule: PolicyRule, spec: TopicSpec) -> Location:
     """Return the line of the first thing that a check speaks of, if the topic's file has it."""
     for mention in _MENTION.finditer(rule.check):
         path = f"config.{mention[2]}" if mention[2] else mention[3]
