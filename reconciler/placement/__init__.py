@@ -10,7 +10,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.placement.check import check_placement
-from reconciler.placement.measure import measure_balance
+from reconciler.placement.kafka_placement import place_like_kafka
+from reconciler.placement.loss import (
+    Exposed,
+    Loss,
+    count_unwritable,
+    expose,
+    lose_each_broker,
+    lose_each_rack,
+    measure_losses,
+)
+from reconciler.placement.measure import Quality, measure_balance, measure_quality
 from reconciler.placement.optimal import place_optimal
 from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.striped import place_striped
@@ -20,12 +30,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STRATEGIES",
+    "Exposed",
+    "Loss",
     "Placed",
     "Problem",
+    "Quality",
     "Wish",
     "check_placement",
     "count_load",
+    "count_unwritable",
+    "expose",
+    "lose_each_broker",
+    "lose_each_rack",
     "measure_balance",
+    "measure_losses",
+    "measure_quality",
+    "place_like_kafka",
     "place_replicas",
 ]
 
@@ -37,8 +57,8 @@ STRATEGIES: Mapping[str, Callable[[Problem], Placed]] = MappingProxyType(
 def place_replicas(problem: Problem, strategy: str = "optimal") -> Placed:
     """Place all wishes of a problem and return the new rows by topic, and how good they are.
 
-    Errors: ValueError where a wish asks for more replicas than there are brokers (the caller
-    refuses that first); AssertionError where the checker finds fault with the strategy's answer.
+    Errors: ValueError if a wish asks for more replicas than there are brokers (the caller
+    refuses that first); AssertionError if the checker finds fault with the strategy's answer.
     """
     for wish in problem.wishes:
         if not 0 < wish.replication <= len(problem.brokers):

@@ -2,7 +2,7 @@
 
 Optimal on its own levels, a topic can only vary by one unit on some brokers (the bases of a
 matroid, shifted). Pouring those units freely, whatever topic they come from, can only be better
-than any true placement. Where a placement meets the bound, it is proven to be the best.
+than any true placement. If a placement meets the bound, it is proven optimal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reconciler.placement.water import Basin, Region, fill
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.placement.counts import Ask, Load, Sample
+    from reconciler.placement.counts import Ask, ClusterLoad, Sample
 
 
 class Slack(NamedTuple):
@@ -38,7 +38,7 @@ def leader_slack(ask: Ask, leaders: Sequence[int]) -> Slack:
 def replica_slack(ask: Ask, reached: int) -> Slack:
     """Return the slack of replicas that reached a sum of squares on the topic's level.
 
-    Where leaders have pushed the replicas above their own least, little is sure.
+    If leaders have pushed the replicas above their own least, little is sure.
     """
     replicas = evenest_replicas(ask)
     if plain_squares(ask.replicas, replicas) < reached:
@@ -145,7 +145,7 @@ class Bound:
         return squares(self.pour([0] * len(self._sure)), self._scales)
 
 
-def cluster_bounds(topics: Iterable[Sample], before: Load) -> tuple[int, int]:
+def cluster_bounds(topics: Iterable[Sample], before: ClusterLoad) -> tuple[int, int]:
     """Return the least that the cluster's leaders and replicas could reach.
 
     `before` is the load without the topics. Leaders and replicas are bounded apart, as if the

@@ -1,7 +1,7 @@
 """Thousands of new topics at once, with a certificate: the fast way, and when it may be trusted.
 
-Imported only where it pays: numpy takes longer to import than a hundred topics to place. Counts
-come first here too: totals of every kind of topic, then rows that have them, then leaders. Where
+Imported only if it pays: numpy takes longer to import than a hundred topics to place. Counts
+come first here too: totals of every kind of topic, then rows that have them, then leaders. If
 the cluster's leaders meet their bound nothing can be better; else the exact way takes over.
 """
 
@@ -17,7 +17,7 @@ from reconciler.placement.counts import Counts
 from reconciler.placement.crown import count_leads, even_cluster, even_topics
 from reconciler.placement.flow import place_topic
 from reconciler.placement.heirs import scatter_heirs
-from reconciler.placement.joint import Estate, has_one_weight, improve, place_jointly
+from reconciler.placement.joint import JointTopics, has_one_weight, improve, place_jointly
 from reconciler.placement.kinds import best_leaders, sort_kinds, total_replicas
 from reconciler.placement.levels import measure_levels
 from reconciler.placement.realise import realise_all
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reconciler.model import Assignment, LevelResult
-    from reconciler.placement.counts import Ask, Load
-    from reconciler.placement.kinds import Kind
+    from reconciler.placement.counts import Ask, ClusterLoad
+    from reconciler.placement.kinds import TopicKind
 
     Ints = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ _IMPROVED_TOPICS = 2_000
 
 
 def place_in_bulk(
-    asks: Sequence[Ask], before: Load
+    asks: Sequence[Ask], before: ClusterLoad
 ) -> tuple[dict[str, Assignment], tuple[LevelResult, ...]]:
     """Place expansions exactly, and all new topics on top of them in bulk."""
     grown = place_jointly([ask for ask in asks if ask.wish.existing], before)
@@ -55,13 +55,13 @@ def place_in_bulk(
     known = {ask.wish.topic: counts for one in woven for ask, counts in one.counts()}
     known |= {ask.wish.topic: counts for ask, counts in exact}
     placed = [known[ask.wish.topic].copy() for ask in asks]
-    estate = improve(Estate(asks, placed, before, bounds))
+    estate = improve(JointTopics(asks, placed, before, bounds))
     changed = _changed(estate, known, {ask.wish.topic for ask, _ in exact})
     return rows | realise_all(changed), measure_levels(estate.samples(), bounds, estate.load)
 
 
 def _changed(
-    estate: Estate, known: Mapping[str, Counts], exact: Container[str]
+    estate: JointTopics, known: Mapping[str, Counts], exact: Container[str]
 ) -> Iterator[tuple[Ask, Counts]]:
     """Yield the topics that are not, or no longer, what their woven rows say."""
     for ask, counts in zip(estate.asks, estate.placed, strict=True):
@@ -73,7 +73,7 @@ def _changed(
 class Woven:
     """One kind with its rows; `stuck` numbers the topics whose leaders are not even."""
 
-    kind: Kind
+    kind: TopicKind
     rows: Ints
     stuck: frozenset[int]
 
@@ -96,7 +96,7 @@ class Woven:
             yield ask, Counts(leads[t].tolist(), held[t].tolist())
 
 
-def weave_all(asks: Sequence[Ask], load: Load) -> list[Woven]:
+def weave_all(asks: Sequence[Ask], load: ClusterLoad) -> list[Woven]:
     """Place new topics on top of `load`, which is brought up to date."""
     kinds = sort_kinds(asks)
     total_replicas(kinds, load)
@@ -117,7 +117,7 @@ def weave_all(asks: Sequence[Ask], load: Load) -> list[Woven]:
     return woven
 
 
-def _recount(kind: Kind, rows: Ints, load: Load) -> None:
+def _recount(kind: TopicKind, rows: Ints, load: ClusterLoad) -> None:
     """Bring a kind's totals of leaders up to date, and the load with them."""
     old = kind.leaders
     kind.leaders = np.bincount(rows[:, 0], minlength=len(old)).tolist()
@@ -125,7 +125,7 @@ def _recount(kind: Kind, rows: Ints, load: Load) -> None:
     load.leaders = [y + kind.ask.weight * (new - before) for y, before, new in changes]
 
 
-def _place_stuck(woven: Sequence[Woven], load: Load) -> list[tuple[Ask, Counts]]:
+def _place_stuck(woven: Sequence[Woven], load: ClusterLoad) -> list[tuple[Ask, Counts]]:
     """Place the topics that are stuck anew, exactly and one by one."""
     loose = []
     for one in woven:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_placement(problem: Problem, placed: Mapping[str, Assignment]) -> tuple[str, ...]:
-    """Return every violation as a sentence; nothing where the answer is sound."""
+    """Return every violation as a sentence; nothing if the answer is sound."""
     found: list[str] = []
     wished = {wish.topic for wish in problem.wishes}
     found += [f"{topic}: placed without a wish" for topic in sorted(set(placed) - wished)]
@@ -37,7 +37,7 @@ class _Rule:
         self._even: set[tuple[str | None, ...]] = set()
 
     def is_sound(self, wish: Wish, row: Replicas) -> bool:
-        """Tell quickly whether a row has no fault; where in doubt, that it has."""
+        """Return quickly whether a row is certainly valid; False if in doubt."""
         if not len(row) == len(set(row)) == wish.replication:
             return False
         racks = tuple(map(self._rack.get, row))
@@ -58,7 +58,7 @@ class _Rule:
     def _is_even(self, racks: tuple[str, ...]) -> bool:
         """Even: no rack holds two replicas more than another one that still has a broker free.
 
-        That is the whole rule: an uneven division can always be improved by one such step.
+        That is the entire rule: an uneven division can always be improved by one such step.
         """
         held = Counter(racks)
         most = max(held.values(), default=0)

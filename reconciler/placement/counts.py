@@ -83,7 +83,7 @@ class Ask:
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
-        """How brokers stand in line where all else is equal: by a hash of the topic's name."""
+        """The tie-breaking order of brokers: by a hash of the topic's name."""
         return tie_ranks(self.wish.topic, self.ids)
 
     @cached_property
@@ -109,11 +109,11 @@ Sample = tuple[Ask, Counts, int]
 
 
 @dataclass(slots=True)
-class Load:
-    """Leaders and replicas of the whole cluster on each broker, in units of the wishes' weights.
+class ClusterLoad:
+    """Leaders and replicas of the entire cluster on each broker, in units of the wishes' weights.
 
-    The price of a load y on broker b is `scales[b]` * y * y: where capacities differ, the scale
-    is their inverse, and the least sum lies where loads are in proportion to capacities.
+    The price of a load y on broker b is `scales[b]` * y * y: if capacities differ, the scale is
+    their inverse, and the sum is least when loads are proportional to capacities.
     """
 
     leaders: list[int]
@@ -128,8 +128,8 @@ class Load:
             y + weight * n for y, n in zip(self.replicas, counts.replicas, strict=True)
         ]
 
-    def copy(self) -> Load:
-        return Load(self.leaders.copy(), self.replicas.copy(), self.scales)
+    def copy(self) -> ClusterLoad:
+        return ClusterLoad(self.leaders.copy(), self.replicas.copy(), self.scales)
 
     def price(self) -> tuple[int, int]:
         """Return the cluster's two levels: leaders, then replicas."""
@@ -162,7 +162,7 @@ def tie_ranks(topic: str, ids: Iterable[int]) -> tuple[int, ...]:
     return tuple(((s ^ (s >> 32)) * mix) & _WORD for s in spread)
 
 
-def pose(problem: Problem) -> tuple[list[Ask], Load]:
+def pose(problem: Problem) -> tuple[list[Ask], ClusterLoad]:
     """Restate a problem in count space: wishes in their order of placement, and the load.
 
     Expansions come before new topics, then names decide, so that the order in which wishes and
@@ -181,7 +181,7 @@ def pose(problem: Problem) -> tuple[list[Ask], Load]:
         asks.append(Ask(wish, leaders, replicas, rules[key], ids))
     leaders_now = [problem.leaders.get(b, 0) for b in ids]
     replicas_now = [problem.replicas.get(b, 0) for b in ids]
-    return asks, Load(leaders_now, replicas_now, problem.scales())
+    return asks, ClusterLoad(leaders_now, replicas_now, problem.scales())
 
 
 def _index_racks(problem: Problem, wish: Wish, ids: Sequence[int]) -> tuple[tuple[int, ...], ...]:

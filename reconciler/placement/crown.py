@@ -1,10 +1,10 @@
 """Leaders of thousands of like new topics: rows are reordered until leaders are even.
 
-Reordering a row moves no replica, and where racks are regular it suffices: each replica could
-carry an equal fraction of its row's lead, and fractions can be rounded to whole leads that are
-even in the topic and in the cluster. Rows are changed in rounds, many at a time, from brokers that
-lead too often to followers that lead too rarely. Where that gets stuck the caller's certificate
-fails, and the exact way takes over.
+Reordering a row moves no replica, and if racks are regular it suffices: each replica could carry
+an equal fraction of its row's lead, and fractions can be rounded to whole leads that are even in
+the topic and in the cluster. Rows are changed in rounds, many at a time, from brokers that lead too
+often to followers that lead too rarely. If that gets stuck the caller's certificate fails, and
+the exact way takes over.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reconciler.placement.kinds import Kind
+    from reconciler.placement.kinds import TopicKind
 
     Ints = NDArray[np.int64]
     Flags = NDArray[np.bool_]
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ROUNDS = 64
 
 
-def even_topics(kind: Kind, rows: Ints) -> Ints:
+def even_topics(kind: TopicKind, rows: Ints) -> Ints:
     """Reorder rows in place until leaders are even in every topic.
 
     Returns the topics where it got stuck, by their number within the kind.
@@ -51,7 +51,7 @@ def even_topics(kind: Kind, rows: Ints) -> Ints:
     return np.flatnonzero(((leads > most) | (leads < fewest)).any(axis=1))
 
 
-def even_cluster(kind: Kind, rows: Ints, wanted: Ints) -> None:
+def even_cluster(kind: TopicKind, rows: Ints, wanted: Ints) -> None:
     """Reorder rows in place towards the wanted totals of leaders, topics staying even."""
     fewest, most = kind.leads
     brokers = len(kind.ask.ids)
@@ -68,7 +68,7 @@ def even_cluster(kind: Kind, rows: Ints, wanted: Ints) -> None:
             return
 
 
-def count_leads(kind: Kind, rows: Ints) -> Ints:
+def count_leads(kind: TopicKind, rows: Ints) -> Ints:
     """Return leaders by topic and broker."""
     brokers = len(kind.ask.ids)
     topic = np.repeat(np.arange(kind.topics) * brokers, kind.ask.count)
@@ -100,7 +100,7 @@ class _Neutral:
     The leader has one lead more than some broker of its topic, the follower is such a broker.
     """
 
-    def __init__(self, kind: Kind, rows: Ints) -> None:
+    def __init__(self, kind: TopicKind, rows: Ints) -> None:
         fewest, most = kind.leads
         self._brokers = len(kind.ask.ids)
         self._rows = rows

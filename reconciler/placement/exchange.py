@@ -19,7 +19,7 @@ from reconciler.placement.flow import surround_leaders
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from reconciler.placement.counts import Ask, Load
+    from reconciler.placement.counts import Ask, ClusterLoad
 
 
 class Gate(NamedTuple):
@@ -37,10 +37,11 @@ class Step(NamedTuple):
     taker: int
 
 
-def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: Load) -> bool:
-    """Make the cluster's leaders as even as the topics' own levels allow; tell if they changed.
+def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> bool:
+    """Make the cluster's leaders as even as the topics' own levels allow; return whether they
+    changed.
 
-    Exact where weights are equal. `placed` and `load` (all topics included) are brought up to
+    Exact if weights are equal. `placed` and `load` (all topics included) are brought up to
     date; replicas follow the leaders at no cost to their topic.
     """
 
@@ -57,10 +58,10 @@ def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: Load) -> bool
     return _level_classes(asks, lambda t: leader_gates(asks[t], placed[t]), give, load, "leaders")
 
 
-def level_replicas(asks: Sequence[Ask], placed: list[Counts], load: Load) -> bool:
+def level_replicas(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> bool:
     """Make the cluster's replicas as even as they can be around the given leaders.
 
-    Exact for these leaders where weights are equal.
+    Exact for these leaders if weights are equal.
     """
 
     def give(t: int, steps: Sequence[Step]) -> None:
@@ -77,8 +78,8 @@ def level_replicas(asks: Sequence[Ask], placed: list[Counts], load: Load) -> boo
 def leader_gates(ask: Ask, counts: Counts) -> list[Gate]:
     """Return who may hand a lead to whom at no cost to the topic's leaders and replicas.
 
-    A taker without a follower to promote needs one more replica, which another broker must be
-    able to give up at the same height: `spare` tells by rack how high such brokers stand.
+    A taker without a follower to promote needs one more replica, which another broker must be able
+    to give up at the same height: `spare` holds the height of such brokers by rack.
     """
     leaders, replicas = counts.leaders, counts.replicas
     heights = [a + b for a, b in zip(ask.leaders, leaders, strict=True)]
@@ -131,7 +132,7 @@ def _home_gates(ask: Ask, givers: Sequence[int], takers: Sequence[int]) -> Itera
 
 
 class _Shelves:
-    """How high each broker's replicas of a topic stand, and which racks may grow or shrink."""
+    """The height of each broker's replicas of a topic, and the racks that may grow or shrink."""
 
     def __init__(self, ask: Ask, replicas: Sequence[int]) -> None:
         self.heights = [a + b for a, b in zip(ask.replicas, replicas, strict=True)]
@@ -147,7 +148,7 @@ class _Shelves:
         return self._grows[self._rack_of[b]]
 
     def may_hand(self, u: int, v: int) -> bool:
-        """Tell whether a replica may go from u to v: same price, and the racks permit it."""
+        """Return whether a replica may go from u to v: same price, and the racks permit it."""
         home = self._rack_of[u] == self._rack_of[v]
         fits = home or (self.may_shrink(u) and self.may_grow(v))
         return fits and self.heights[u] == self.heights[v] + 1
@@ -161,14 +162,14 @@ class _Shelves:
         return by_rack, max((h for j, h in by_rack.items() if self._shrinks[j]), default=-1)
 
     def relieved(self, v: int, highest: tuple[dict[int, int], int]) -> bool:
-        """Tell whether one of those brokers may hand a replica to v."""
+        """Return whether one of those brokers may hand a replica to v."""
         by_rack, abroad = highest
         wanted = self.heights[v] + 1
         return by_rack.get(self._rack_of[v]) == wanted or (self.may_grow(v) and abroad == wanted)
 
 
-def _replicas_for(ask: Ask, old: Counts, leaders: Sequence[int], load: Load) -> list[int]:
-    """Return the old replicas where they still cover the leaders, else the best around them."""
+def _replicas_for(ask: Ask, old: Counts, leaders: Sequence[int], load: ClusterLoad) -> list[int]:
+    """Return the old replicas if they still cover the leaders, else the best around them."""
     if all(n <= m for n, m in zip(leaders, old.replicas, strict=True)):
         return old.replicas
     return surround_leaders(ask, load, leaders)
@@ -186,7 +187,7 @@ def _level_classes(
     asks: Sequence[Ask],
     gates_of: Callable[[int], list[Gate]],
     give: Callable[[int, Sequence[Step]], None],
-    load: Load,
+    load: ClusterLoad,
     side: str,
 ) -> bool:
     """Level the topics of each weight among themselves."""
@@ -232,7 +233,7 @@ class _Network:
     def find_path(
         self, loads: Sequence[int], scales: Sequence[int], weight: int
     ) -> list[Step] | None:
-        """Find a shortest path from a broker to one where a unit costs less.
+        """Find a shortest path from a broker to one if a unit costs less.
 
         Who was reached from a dearer broker in vain need not be looked at again: whatever lies
         behind costs more than that broker would save.

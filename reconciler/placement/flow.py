@@ -23,7 +23,7 @@ from reconciler.placement.water import Basin, Region, fill
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from reconciler.placement.counts import Ask, Load
+    from reconciler.placement.counts import Ask, ClusterLoad
 
     Price = Callable[[int, int], int]
 
@@ -42,7 +42,7 @@ class _Crossing(NamedTuple):
     replicas: int
 
 
-def place_topic(ask: Ask, load: Load) -> Counts:
+def place_topic(ask: Ask, load: ClusterLoad) -> Counts:
     """Return the best counts of one topic on top of `load`, which does not include them.
 
     Cost: O(brokers) a cycle, and few cycles.
@@ -53,7 +53,7 @@ def place_topic(ask: Ask, load: Load) -> Counts:
     return flow.counts
 
 
-def start_counts(ask: Ask, load: Load) -> Counts:
+def start_counts(ask: Ask, load: ClusterLoad) -> Counts:
     """Water-fill the leaders, then the replicas around them: optimal, or close to it."""
     n = len(ask.ids)
     everyone = [Region(range(n), 0, ask.count)]
@@ -62,7 +62,7 @@ def start_counts(ask: Ask, load: Load) -> Counts:
     return Counts(leaders, surround_leaders(ask, load, leaders))
 
 
-def surround_leaders(ask: Ask, load: Load, leaders: Sequence[int]) -> list[int]:
+def surround_leaders(ask: Ask, load: ClusterLoad, leaders: Sequence[int]) -> list[int]:
     """Return the most even replicas of the topic for given leaders: exact on that level."""
     heights = [e + n for e, n in zip(ask.replicas, leaders, strict=True)]
     rooms = [ask.count - n for n in leaders]
@@ -79,7 +79,7 @@ def surround_leaders(ask: Ask, load: Load, leaders: Sequence[int]) -> list[int]:
 class _Prices:
     """What the next lead or replica on a broker costs, the four levels in one integer."""
 
-    def __init__(self, ask: Ask, load: Load) -> None:
+    def __init__(self, ask: Ask, load: ClusterLoad) -> None:
         self._leaders, self._replicas = ask.leaders, ask.replicas
         self._led, self._held, self._scales = load.leaders, load.replicas, load.scales
         self._weight = ask.weight
@@ -107,7 +107,7 @@ class _Prices:
 class _Flow:
     """A feasible flow, and the cheapest crossings of its residual network, kept by rack."""
 
-    def __init__(self, ask: Ask, load: Load, counts: Counts) -> None:
+    def __init__(self, ask: Ask, load: ClusterLoad, counts: Counts) -> None:
         self.counts = counts
         self._ask = ask
         self._prices = prices = _Prices(ask, load)

@@ -11,7 +11,7 @@ from reconciler.placement.weave import mix
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reconciler.placement.kinds import Kind
+    from reconciler.placement.kinds import TopicKind
 
     Ints = NDArray[np.int64]
 
@@ -20,7 +20,7 @@ _FEW_TOPICS = 256
 """Where a kind has fewer topics, their orders alone do not bring enough brokers together."""
 
 
-def scatter_heirs(kind: Kind, rows: Ints) -> None:
+def scatter_heirs(kind: TopicKind, rows: Ints) -> None:
     """Change followers and their order in place so that each leader has many different heirs."""
     if kind.topics < _FEW_TOPICS:
         for slot in range(1, rows.shape[1]):
@@ -28,7 +28,7 @@ def scatter_heirs(kind: Kind, rows: Ints) -> None:
     spread_heirs(rows, len(kind.ask.ids))
 
 
-def _change_partners(kind: Kind, rows: Ints, slot: int) -> None:
+def _change_partners(kind: TopicKind, rows: Ints, slot: int) -> None:
     """Let pairs of rows of a topic exchange a follower of the same rack, drawn by hash."""
     racks = np.array(kind.ask.rule.rack_of)
     group = np.arange(len(rows)) // kind.ask.count * (racks.max() + 1) + racks[rows[:, slot]]

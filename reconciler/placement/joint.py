@@ -1,10 +1,10 @@
 """Several topics placed together: one after the other first, then levelled over all of them.
 
 Topics' own levels and the cluster's leaders come out jointly optimal, whatever the topics. The
-cluster's replicas come out optimal for one topic, and wherever they meet their bound; beyond
-that, deciding whether a better joint placement exists is NP-hard (not-all-equal satisfiability
-reduces to it: expansions that tie between two leader places each, forced to alternate along
-cycles by the leaders' level), so the best found is kept, and the bound shown beside it.
+cluster's replicas come out optimal for one topic, and wherever they meet their bound; beyond that,
+deciding whether a better joint placement exists is NP-hard (not-all-equal satisfiability reduces to
+it: expansions that tie between two leader places each, forced to alternate along cycles by the
+leaders' level), so the best found is kept, and the bound is shown with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reconciler.placement.flow import place_topic, surround_leaders
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.placement.counts import Ask, Load, Sample
+    from reconciler.placement.counts import Ask, ClusterLoad, Sample
 
     Price = tuple[int, int]
 
@@ -30,20 +30,24 @@ _PASSED = 2_000
 """How many topics are placed anew in all passes together: about a millisecond each."""
 
 _KICKS = 64
-"""How many neutral exchanges of leaders are tried where the replicas' bound is not met."""
+"""How many neutral exchanges of leaders are tried if the replicas' bound is not met."""
 
 _KICKED = 512
 """How many topics are polished in all kicks together: many topics, few kicks."""
 
 
-class Estate:
+class JointTopics:
     """All topics of a problem with their counts, and the cluster's load with and without them.
 
     `bounds` are the least that the cluster's two levels could reach.
     """
 
     def __init__(
-        self, asks: Sequence[Ask], placed: list[Counts], before: Load, bounds: Price | None = None
+        self,
+        asks: Sequence[Ask],
+        placed: list[Counts],
+        before: ClusterLoad,
+        bounds: Price | None = None,
     ) -> None:
         self.asks, self.placed, self.before = asks, placed, before
         self.bounds = bounds or cluster_bounds(self.samples(), before)
@@ -51,9 +55,9 @@ class Estate:
         for ask, counts in zip(asks, placed, strict=True):
             self.load.add(ask, counts)
 
-    def copy(self) -> Estate:
+    def copy(self) -> JointTopics:
         placed = [counts.copy() for counts in self.placed]
-        return Estate(self.asks, placed, self.before, self.bounds)
+        return JointTopics(self.asks, placed, self.before, self.bounds)
 
     def samples(self) -> list[Sample]:
         """Return every topic by itself."""
@@ -66,13 +70,13 @@ class Estate:
         self.load.add(self.asks[t], counts)
 
 
-def place_jointly(asks: Sequence[Ask], before: Load) -> Estate:
+def place_jointly(asks: Sequence[Ask], before: ClusterLoad) -> JointTopics:
     """Place all topics of a problem: the exact way, at about a millisecond a topic."""
     estate = _place_in_order(asks, range(len(asks)), before)
     return improve(estate) if len(asks) > 1 else estate
 
 
-def improve(estate: Estate) -> Estate:
+def improve(estate: JointTopics) -> JointTopics:
     """Bring an estate whose topics are optimal by themselves to the best that can be found."""
     if len(estate.asks) > _PASSED and not has_one_weight(estate.asks):
         return estate
@@ -88,22 +92,22 @@ def improve(estate: Estate) -> Estate:
 
 
 def has_one_weight(asks: Sequence[Ask]) -> bool:
-    """Tell whether all topics weigh the same, which is what joint optimality rests on."""
+    """Return whether all topics weigh the same, which is what joint optimality rests on."""
     return len({ask.weight for ask in asks}) <= 1
 
 
 def _place_in_order(
-    asks: Sequence[Ask], order: Sequence[int], before: Load, bounds: Price | None = None
-) -> Estate:
+    asks: Sequence[Ask], order: Sequence[int], before: ClusterLoad, bounds: Price | None = None
+) -> JointTopics:
     load = before.copy()
     placed: dict[int, Counts] = {}
     for t in order:
         placed[t] = place_topic(asks[t], load)
         load.add(asks[t], placed[t])
-    return Estate(asks, [placed[t] for t in range(len(asks))], before, bounds)
+    return JointTopics(asks, [placed[t] for t in range(len(asks))], before, bounds)
 
 
-def _polish(estate: Estate) -> None:
+def _polish(estate: JointTopics) -> None:
     """Level leaders (exact), then replicas, by paths and by placing single topics anew."""
     least_leaders, least_replicas = estate.bounds
     for number in range(1 + min(_PASSES, _PASSED // len(estate.asks))):
@@ -120,7 +124,7 @@ def _polish(estate: Estate) -> None:
             return
 
 
-def _place_anew(estate: Estate, t: int, ask: Ask) -> None:
+def _place_anew(estate: JointTopics, t: int, ask: Ask) -> None:
     old = estate.placed[t]
     before = estate.load.price()
     estate.load.add(ask, old, -1)
@@ -131,7 +135,7 @@ def _place_anew(estate: Estate, t: int, ask: Ask) -> None:
         estate.put(t, old)
 
 
-def _kick(best: Estate) -> Estate:
+def _kick(best: JointTopics) -> JointTopics:
     """Leave a local optimum by exchanges of leaders that cost nothing, and keep what gains."""
     left = min(_KICKS, _KICKED // len(best.asks))
     improved = True
@@ -151,7 +155,7 @@ def _kick(best: Estate) -> Estate:
     return best
 
 
-def _move_leader(estate: Estate, t: int, giver: int, taker: int) -> None:
+def _move_leader(estate: JointTopics, t: int, giver: int, taker: int) -> None:
     ask, old = estate.asks[t], estate.placed[t]
     leaders = old.leaders.copy()
     leaders[giver] -= 1
@@ -162,7 +166,7 @@ def _move_leader(estate: Estate, t: int, giver: int, taker: int) -> None:
     estate.load.add(ask, estate.placed[t])
 
 
-def _neutral_moves(estate: Estate) -> Iterator[tuple[tuple[int, int, int], ...]]:
+def _neutral_moves(estate: JointTopics) -> Iterator[tuple[tuple[int, int, int], ...]]:
     """Yield hand-overs of leaders that leave the cluster's leaders as even as they are.
 
     Either one from a broker to another that then stands as high as the first did, or two of

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reconciler.placement.bounds import Slack
-    from reconciler.placement.counts import Ask, Load
+    from reconciler.placement.counts import Ask, ClusterLoad
 
 _CELLS = 4_000_000
 """Topics times brokers that one kind may span at most, so that arrays stay in memory."""
 
 
 @dataclass(slots=True)
-class Kind:
+class TopicKind:
     """Exchangeable new topics, and what they have together on each broker.
 
     `sample` holds the counts of one such topic that is optimal by itself.
@@ -63,7 +63,7 @@ class Kind:
         return regions
 
 
-def sort_kinds(asks: Sequence[Ask]) -> list[Kind]:
+def sort_kinds(asks: Sequence[Ask]) -> list[TopicKind]:
     """Divide new topics into kinds, kinds and their topics in the order of their names."""
     alike: dict[tuple[int, int, bool, int], list[Ask]] = defaultdict(list)
     for ask in asks:
@@ -74,7 +74,9 @@ def sort_kinds(asks: Sequence[Ask]) -> list[Kind]:
         sample = Counts(_even(topics[0].count, len(replicas)), replicas)
         slack = free_slack(topics[0], replicas)
         most = max(1, _CELLS // len(topics[0].ids))
-        kinds += [Kind(topics[i : i + most], sample, slack) for i in range(0, len(topics), most)]
+        kinds += [
+            TopicKind(topics[i : i + most], sample, slack) for i in range(0, len(topics), most)
+        ]
     return kinds
 
 
@@ -82,7 +84,7 @@ def _even(units: int, brokers: int) -> list[int]:
     return [units // brokers + (b < units % brokers) for b in range(brokers)]
 
 
-def total_replicas(kinds: Sequence[Kind], load: Load) -> None:
+def total_replicas(kinds: Sequence[TopicKind], load: ClusterLoad) -> None:
     """Set the kinds' totals of replicas, and add them to the load.
 
     Each kind in turn is poured on top of all others, until that gains nothing.
@@ -98,7 +100,7 @@ def total_replicas(kinds: Sequence[Kind], load: Load) -> None:
             _pour_replicas(kind, load)
 
 
-def _pour_replicas(kind: Kind, load: Load) -> None:
+def _pour_replicas(kind: TopicKind, load: ClusterLoad) -> None:
     """Set a kind's totals anew. Single replicas all lead: the leaders' level decides for them."""
     alone = kind.ask.wish.replication == 1
     if alone:
@@ -111,7 +113,7 @@ def _pour_replicas(kind: Kind, load: Load) -> None:
         kind.leaders = kind.replicas
 
 
-def _totals(kind: Kind, rest: Sequence[int], load: Load) -> list[int]:
+def _totals(kind: TopicKind, rest: Sequence[int], load: ClusterLoad) -> list[int]:
     topics, weight = kind.topics, kind.ask.weight
     sure = [topics * n for n in kind.slack.sure]
     heights = [y // weight + n for y, n in zip(rest, sure, strict=True)]
@@ -125,7 +127,7 @@ def _shift(loads: Sequence[int], counts: Sequence[int], weight: int) -> list[int
     return [y + weight * n for y, n in zip(loads, counts, strict=True)]
 
 
-def best_leaders(kind: Kind, load: Load) -> list[int]:
+def best_leaders(kind: TopicKind, load: ClusterLoad) -> list[int]:
     """Return the totals of leaders a kind should have, `load` including what it has now.
 
     Ties go to those who have most now, so that little is to be changed.

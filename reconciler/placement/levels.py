@@ -1,4 +1,4 @@
-"""What a placement reached on each level, and what could be reached at best."""
+"""The result of a placement on each level, and its bound."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from reconciler.placement.counts import topic_price
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.placement.counts import Load, Sample
+    from reconciler.placement.counts import ClusterLoad, Sample
 
 
 def measure_levels(
-    topics: Sequence[Sample], bounds: tuple[int, int], after: Load
+    topics: Sequence[Sample], bounds: tuple[int, int], after: ClusterLoad
 ) -> tuple[LevelResult, ...]:
     """Measure the four levels of topics that are optimal by themselves and levelled together.
 
-    Then the cluster's leaders are as even as they can be where weights are equal, and so are its
-    replicas for a single topic; all else is held against its bound.
+    Then the cluster's leaders are as even as they can be if weights are equal, and so are its
+    replicas for a single topic; all else is compared with its bound.
     """
     own_leaders = own_replicas = led = held = 0
     for ask, counts, times in topics:

@@ -1,4 +1,4 @@
-"""What the loss of a broker or of a rack does to partitions. Shares no code with placement.
+"""The effect of the loss of a broker or of a rack on partitions. Shares no code with placement.
 
 A partition is led by the first living replica of its list that is in sync, as after a preferred
 leader election; when that one goes, the next one is its heir.
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Exposed:
     """The partitions of one topic, and its min.insync.replicas.
 
-    A write with acks=all needs so many replicas in sync, and never more than there are
-    (KAFKA-21110). `in_sync` is empty where nobody knows, and shorter than `assignment` where
-    later partitions are planned only: all replicas count then.
+    A write with acks=all needs this number of replicas in sync, and never more than there are
+    (KAFKA-21110). `in_sync` is empty if unknown, and shorter than `assignment` if later partitions
+    are planned only: all replicas count then.
     """
 
     assignment: Assignment
@@ -39,7 +39,7 @@ class Exposed:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What goes with some brokers, at once.
+    """The effect of losing some brokers at once.
 
     `heirs` counts the leaders that each survivor takes over. `under_min_in_sync` counts the
     partitions that take writes with acks=all before and not afterwards; `offline` those of them

@@ -1,4 +1,4 @@
-"""How even an assignment is. Shares no code with what made it."""
+"""Measures of an assignment's balance. It shares no code with the strategies."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def count_misplaced(leaders: Sequence[int]) -> int:
     `leaders` holds the leaders on each broker; even is a max − min of at most one. So of D leaders
     on N brokers, D mod N brokers keep one more than D div N, those that have the most, and what
     any has beyond that is misplaced.
-    Where leaders went round the brokers in one order, and later ones went on round them in another,
+    If leaders went round the brokers in one order, and later ones went on round them in another,
     every broker has q, q + 1 or q + 2. As many partitions are misplaced as there are pairs of a
     broker too many and a broker too few: never more than N div 2, however the orders differ.
     """
@@ -99,9 +99,9 @@ def _deviate(counts: Mapping[int, int], brokers: Collection[int]) -> float:
 
 
 def _count_violations(rows: Iterable[Replicas], brokers: Iterable[Broker]) -> int:
-    """Count rows with a rack that holds two more replicas than one where a broker is free.
+    """Count rows with a rack that holds two more replicas than one if a broker is free.
 
-    A broker whose rack nobody knows, for it is gone, counts in favour of the row.
+    A broker with an unknown rack, because it was removed, counts in favour of the row.
     """
     known = [b for b in brokers if b.rack is not None or b.alive]
     rack_of = {b.id: (b.rack or "", b.alive and not b.cordoned) for b in known}

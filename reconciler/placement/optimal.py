@@ -34,7 +34,7 @@ def place_optimal(problem: Problem) -> Placed:
     """Place all wishes together.
 
     The first three levels are jointly optimal; the fourth is for a single topic, and otherwise
-    where its result says so. That holds for wishes of equal weight.
+    if its result says so. That holds for wishes of equal weight.
     """
     asks, before = pose(problem)
     new = [ask for ask in asks if not ask.wish.existing]

@@ -1,7 +1,5 @@
-"""What placement is asked, and what it answers.
-
-Asked: eligible brokers, the load they carry, and wishes for new partitions. Answered: the new
-rows, and for every level of the objective what was reached and what is the least possible.
+"""The input and output of placement. Input: eligible brokers, their load, and wishes for new
+partitions. Output: the new rows, and the result and lower bound of every level of the objective.
 """
 
 from __future__ import annotations
@@ -42,8 +40,8 @@ class Problem:
     """Brokers that may take something new, the replicas on them now, and the wishes.
 
     `leaders` and `replicas` say what every broker id holds over all topics of the cluster,
-    preferred leaders and replicas, wished or not: counts, or sums of weights where the wishes
-    carry some. `capacity` says how much a broker can bear next to others (1 where it is not
+    preferred leaders and replicas, wished or not: counts, or sums of weights if the wishes
+    carry some. `capacity` says how much a broker can bear next to others (1 if it is not
     named); loads are then levelled in proportion to it, as far as the topics' own evenness lets
     them be. With equal weights the promises of the optimal strategy hold for any capacities
     whose ratios are exact in 20 binary digits; with unequal weights the joint levels are best
@@ -77,7 +75,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The new rows by topic, and the levels in their order; none where nobody optimised."""
+    """The new rows by topic, and the levels in order; none if the strategy does not optimise."""
 
     rows: Mapping[str, Assignment]
     levels: tuple[LevelResult, ...] = ()

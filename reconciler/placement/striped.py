@@ -91,7 +91,7 @@ class _Stripe:
         return tuple(row)
 
     def _has_room(self, rack: str, held: Mapping[str, int]) -> bool:
-        """Tell whether one more replica in `rack` still leaves an even spread reachable."""
+        """Return whether one more replica in `rack` still leaves an even spread reachable."""
         taken = held.get(rack, 0)
         if taken < self.floor[rack]:
             return True

@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reconciler.placement.kinds import Kind
+    from reconciler.placement.kinds import TopicKind
 
     Ints = NDArray[np.int64]
     Words = NDArray[np.uint64]
@@ -30,7 +30,7 @@ _ORDERS = 512
 """How many orders of racks and brokers the topics of a kind share at most."""
 
 
-def weave(kind: Kind) -> Ints:
+def weave(kind: TopicKind) -> Ints:
     """Return rows of broker indices, leaders first: one line a partition, topic after topic."""
     seeds = hash_names(kind)
     replicas = _deal_extras(kind, seeds)
@@ -47,7 +47,7 @@ def weave(kind: Kind) -> Ints:
 def _leading_line(count: int, replication: int) -> Ints:
     """Return which line leads each partition, so that leads are evenly spaced along all lines.
 
-    Along a line every `replication`-th place leads. Where lengths allow, the rhythm goes on from
+    Along a line every `replication`-th place leads. If lengths allow, the rhythm goes on from
     the end of one line to the start of the next; else it stumbles by one place there.
     """
     places = np.arange(count)
@@ -56,7 +56,7 @@ def _leading_line(count: int, replication: int) -> Ints:
     return places
 
 
-def hash_names(kind: Kind) -> Words:
+def hash_names(kind: TopicKind) -> Words:
     names = (ask.wish.topic.encode() for ask in kind.asks)
     digests = b"".join(blake2b(name, digest_size=8).digest() for name in names)
     return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
@@ -70,7 +70,7 @@ def mix(words: Words, salt: int) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
-def _deal_extras(kind: Kind, seeds: Words) -> Ints:
+def _deal_extras(kind: TopicKind, seeds: Words) -> Ints:
     """Return replicas by topic and broker: the sure ones, and the extra ones dealt in turn."""
     topics, sure = kind.topics, np.array(kind.slack.sure)
     replicas = np.tile(sure, (topics, 1))
@@ -104,7 +104,7 @@ def _order_of(seeds: Words) -> Ints:
     return (mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)
 
 
-def _orders(kind: Kind) -> Ints:
+def _orders(kind: TopicKind) -> Ints:
     """Return orders of all brokers, racks kept together."""
     rack_of = np.array(kind.ask.rule.rack_of)
     drawn = mix(_numbers(min(_ORDERS, kind.topics)) + np.uint64(kind.ask.ranks[0]), 3)[:, None]

@@ -2,11 +2,11 @@
 
 Racks in the order of their names and brokers in the order of their ids, each list entered at a
 random place, a step further with every partition; shuffled after as many partitions as there are
-brokers. It looks neither at existing replicas nor at other topics: an expansion is thrown like a
+brokers. It looks neither at existing replicas nor at other topics: an expansion is placed like a
 new topic. Kept to measure against, never to plan with.
 
 Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer of Kafka 3.9 to 4.4, and
-java.util.Random. Where rack names sort as Java hashes them (single letters do), the same seed
+java.util.Random. If rack names sort as Java hashes them (single letters do), the same seed
 gives the same rows; elsewhere the same distribution.
 """
 
@@ -25,23 +25,23 @@ _MASK = (1 << 48) - 1
 _MULTIPLIER = 0x5DEECE66D
 
 
-def throw_dice(
+def place_like_kafka(
     problem: Problem, seed: int, fenced: Collection[Broker] = ()
 ) -> Mapping[str, Assignment]:
-    """Place every wish as a controller whose dice have this seed would, topics by name.
+    """Place every wish as a controller would whose random numbers have this seed, topics by name.
 
     Returns the new rows by topic. The brokers of the problem are those that are not `fenced`,
-    which a controller takes as followers where their rack has no other broker left in its turn.
+    which a controller takes as followers if their rack has no other broker left in its turn.
     """
-    dice = _Dice(seed)
+    random = _JavaRandom(seed)
     placed = {}
     for wish in sorted(problem.wishes, key=lambda wish: wish.topic):
-        racks = _RackList(problem.brokers, fenced, dice)
+        racks = _RackList(problem.brokers, fenced, random)
         placed[wish.topic] = tuple(racks.next_row(wish.replication) for _ in range(wish.count))
     return placed
 
 
-class _Dice:
+class _JavaRandom:
     """The generator of java.util.Random: 48 bits, linear congruential."""
 
     def __init__(self, seed: int) -> None:
@@ -71,9 +71,9 @@ class _Dice:
 class _BrokerList:
     """Some brokers of a rack: within an epoch each is dealt once, from a start that moves on."""
 
-    def __init__(self, ids: Iterable[int], dice: _Dice) -> None:
+    def __init__(self, ids: Iterable[int], random: _JavaRandom) -> None:
         self.ids = sorted(ids)
-        self._offset = dice.below(len(self.ids)) if self.ids else 0
+        self._offset = random.below(len(self.ids)) if self.ids else 0
         self._dealt = 0
         self._epoch = 0
 
@@ -93,12 +93,12 @@ class _BrokerList:
 class _Rack:
     """A rack: its brokers that are not fenced, who alone may lead, and those that are."""
 
-    def __init__(self, active: Iterable[int], fenced: Iterable[int], dice: _Dice) -> None:
-        self.fenced = _BrokerList(fenced, dice)
-        self.active = _BrokerList(active, dice)
+    def __init__(self, active: Iterable[int], fenced: Iterable[int], random: _JavaRandom) -> None:
+        self.fenced = _BrokerList(fenced, random)
+        self.active = _BrokerList(active, random)
 
     def next(self, epoch: int) -> int | None:
-        """Deal a broker, a fenced one only where no other is left in this epoch."""
+        """Deal a broker, a fenced one only if no other is left in this epoch."""
         broker = self.active.next(epoch)
         return self.fenced.next(epoch) if broker is None else broker
 
@@ -106,15 +106,17 @@ class _Rack:
 class _RackList:
     """The racks of a cluster, entered a step further with every partition."""
 
-    def __init__(self, active: Collection[Broker], fenced: Collection[Broker], dice: _Dice) -> None:
+    def __init__(
+        self, active: Collection[Broker], fenced: Collection[Broker], random: _JavaRandom
+    ) -> None:
         names = sorted({_name_rack(broker) for broker in (*active, *fenced)})
-        self._dice = dice
+        self._random = random
         self._by_name = [
-            _Rack(_list_ids(active, name), _list_ids(fenced, name), dice) for name in names
+            _Rack(_list_ids(active, name), _list_ids(fenced, name), random) for name in names
         ]
         self._racks = list(self._by_name)
         self._active = len(active)
-        self._offset = dice.below(len(self._racks))
+        self._offset = random.below(len(self._racks))
         self._epoch = 0
 
     def next_row(self, replication: int) -> Replicas:
@@ -142,10 +144,10 @@ class _RackList:
         return index, leader
 
     def _shuffle(self) -> None:
-        self._dice.shuffle(self._racks)
+        self._random.shuffle(self._racks)
         for rack in self._by_name:
-            self._dice.shuffle(rack.fenced.ids)
-            self._dice.shuffle(rack.active.ids)
+            self._random.shuffle(rack.fenced.ids)
+            self._random.shuffle(rack.active.ids)
         self._epoch = 0
 
 
