@@ -4,27 +4,76 @@ Belongs here: building it, its steps, its canonical JSON and fingerprint, and it
 Forbidden here: clients, and anything that would change a cluster.
 """
 
-from reconciler.plan.build import Placing, build_plan
-from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan, summarise
-from reconciler.plan.judgement import judge_changes
-from reconciler.plan.steps import alter_config, brokers_of, count_steps, is_deletion, steps_of
+from typing import TYPE_CHECKING
+
+from reconciler.exports import export_lazily
+from reconciler.model import brokers_of, count_steps, is_deletion, steps_of
+from reconciler.plan.build import Placing, assemble_plan
+from reconciler.plan.cluster import plan_cluster
+from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan
+from reconciler.plan.guards import list_refusals
+from reconciler.plan.policy import judge_changes
 from reconciler.plan.text import render_text
-from reconciler.plan.whole import guard_plan, list_refusals
+from reconciler.plan.view import PlanView, TopicView, describe_shift, view_plan
+from reconciler.plan.weigh import ReplicaWeights, Weigh
+
+if TYPE_CHECKING:
+    from reconciler.plan.document import PlanDocument
+    from reconciler.plan.explain import Matrix, build_matrix, draw_matrix, render_matrix
+    from reconciler.plan.github import (
+        SUMMARY_LIMIT,
+        annotate_findings,
+        list_outputs,
+        render_github,
+    )
+    from reconciler.plan.markdown import COMMENT_LIMIT, mark_cluster, render_markdown
+    from reconciler.plan.markdown.marks import code, fence, prose
 
 __all__ = [
+    "COMMENT_LIMIT",
+    "SUMMARY_LIMIT",
+    "Matrix",
     "Placing",
-    "alter_config",
+    "PlanDocument",
+    "PlanView",
+    "ReplicaWeights",
+    "TopicView",
+    "Weigh",
+    "annotate_findings",
+    "assemble_plan",
     "brokers_of",
-    "build_plan",
+    "build_matrix",
+    "code",
     "count_steps",
     "decode_plan",
+    "describe_shift",
+    "draw_matrix",
     "encode_plan",
+    "fence",
     "fingerprint_plan",
-    "guard_plan",
     "is_deletion",
     "judge_changes",
+    "list_outputs",
     "list_refusals",
+    "mark_cluster",
+    "plan_cluster",
+    "prose",
+    "render_github",
+    "render_markdown",
+    "render_matrix",
     "render_text",
     "steps_of",
-    "summarise",
+    "view_plan",
 ]
+
+__getattr__ = export_lazily(
+    __name__,
+    {
+        "document": "PlanDocument",
+        "explain": "Matrix build_matrix draw_matrix render_matrix",
+        "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
+        "markdown": "COMMENT_LIMIT mark_cluster render_markdown",
+        "markdown.marks": "code fence prose",
+    },
+)
+"""Renderings are imported when they are asked for."""

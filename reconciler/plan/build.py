@@ -15,9 +15,9 @@ from reconciler.placement import (
     measure_balance,
     place_replicas,
 )
-from reconciler.plan.guards import assess_risks, refuse_unaccepted
-from reconciler.plan.refused import list_refused_fields
-from reconciler.plan.weigh import Scale
+from reconciler.plan.guards import list_refused_fields
+from reconciler.plan.risks import assess_risks, refuse_unaccepted
+from reconciler.plan.weigh import ReplicaWeights
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class Placing:
     """How a cluster wants replicas placed.
 
-    `capacity` says how much a broker can bear next to others, 1 where it is not named; `weigh`,
-    by what the cluster is levelled.
+    `capacity` is the relative capacity of a broker, 1 if not given; `weigh` is the weight by which
+    the cluster is balanced.
     """
 
     strategy: str = "optimal"
@@ -40,7 +40,7 @@ class Placing:
     weigh: Weigh = "count"
 
 
-def build_plan(
+def assemble_plan(
     cluster: str,
     diffs: Sequence[TopicDiff],
     state: ClusterState,
@@ -51,10 +51,10 @@ def build_plan(
     files: int = 0,
     notes: Iterable[Finding] = (),
 ) -> Plan:
-    """Place what the diffs ask for and freeze it all into a plan.
+    """Place new replicas for the diffs and build the plan.
 
-    `ignored` names live topics that are nobody's business here: neither planned nor reported.
-    Only what is not refused is placed, so that a refused topic takes no room from the others.
+    `ignored` names live topics that are neither planned nor reported. Refused topics are not
+    placed, so that they take no room from the others.
     """
     risks = {diff.spec.name: _risks(diff, state) for diff in diffs}
     judged = [
@@ -63,7 +63,7 @@ def build_plan(
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()
-    problem = _problem(judged, Scale(state, placing.weigh), brokers, placing.capacity)
+    problem = _problem(judged, ReplicaWeights(state, placing.weigh), brokers, placing.capacity)
     placed = place_replicas(problem, placing.strategy) if problem.wishes else Placed({})
     manual = {diff.spec.name: diff.manual for diff in judged if diff.manual is not None}
     rows = {**placed.rows, **manual}
@@ -94,7 +94,7 @@ def build_plan(
 def _list_after(
     live: Mapping[str, Assignment], planned: Iterable[PlannedTopic]
 ) -> Iterator[Assignment]:
-    """List the assignments of a cluster as a plan leaves it, without the topics that go."""
+    """List the assignments of a cluster after a plan, without deleted topics."""
     changed = {topic.name: topic.after for topic in planned}
     yield from (assignment for name, assignment in live.items() if name not in changed)
     yield from (image.assignment for image in changed.values() if image)
@@ -113,11 +113,11 @@ def _refusals(
 
 def _problem(
     diffs: Iterable[TopicDiff],
-    scale: Scale,
+    weights: ReplicaWeights,
     brokers: tuple[Broker, ...],
     capacity: Mapping[int, int],
 ) -> Problem:
-    """Pose the wishes that are to be placed; manual rows of this plan count as load."""
+    """Return the placement problem; manual rows of this plan count as load."""
     wishes, manual = [], []
     for diff in diffs:
         if diff.refusals or not diff.new_partitions:
@@ -125,8 +125,8 @@ def _problem(
         if diff.manual is not None:
             manual.append((diff.spec.name, diff.manual))
         else:
-            wishes.append(_wish(diff, scale.weigh_topic(diff.spec.name)))
-    leaders, replicas = scale.weigh_load(manual)
+            wishes.append(_wish(diff, weights.weigh_topic(diff.spec.name)))
+    leaders, replicas = weights.weigh_load(manual)
     return Problem(brokers, leaders, replicas, tuple(wishes), capacity)
 
 
@@ -155,6 +155,7 @@ def _plan_topic(
         refusals=diff.refusals,
         notes=diff.notes,
         refused_change=list_refused_fields(diff) if diff.refusals else (),
+        owner=diff.spec.owner,
         balance_before=measure_balance([existing], brokers) if placed and before else None,
         balance_after=measure_balance([wished.assignment], brokers) if placed else None,
     )
@@ -173,6 +174,7 @@ def _plan_deletion(
         notes=diff.notes,
         deletion=None if diff.refusals else diff.deletion,
         refused_change=list_refused_fields(diff) if diff.refusals else (),
+        owner=diff.spec.owner,
     )
 
 

@@ -1,15 +1,16 @@
 """A plan as canonical JSON, sealed, and back.
 
-The fingerprint covers what the plan does and rests on: the cluster, the racks of the brokers that
-take something, each topic's images, risks and refusals, and what is refused of the whole; not the
-rest of the cluster, nor how balanced it is, nor the commit of the specs. The same plan made again
-has the same fingerprint.
-The seal covers every field of one file, those of a newer minor format as well.
+The fingerprint covers the effects of the plan and its inputs: the cluster, the racks of the brokers
+that take something, each topic's images, risks and refusals, and what is refused of the plan
+itself; not the rest of the cluster, nor how balanced it is, nor the commit of the specs. The same
+plan made again has the same fingerprint. The seal covers every field of one file, those of a newer
+minor format as well.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -18,18 +19,18 @@ from pydantic import ValidationError
 from reconciler.errors import Finding, PlanFileError
 from reconciler.files import DuplicateKeyError, load_json
 from reconciler.model import (
-    AddPartitions,
-    AlterConfig,
     Commit,
-    CreateTopic,
-    DeleteTopic,
     Plan,
     PlannedTopic,
-    Step,
     TopicImage,
+    Verb,
+    brokers_of,
+    steps_of,
 )
 from reconciler.plan.document import (
     FORMAT_VERSION,
+    OLD_STEPS,
+    READABLE,
     Action,
     ChangeDocument,
     ClusterDocument,
@@ -37,22 +38,17 @@ from reconciler.plan.document import (
     ImageDocument,
     PlanDocument,
     ResourceDocument,
-    StepName,
     SummaryDocument,
 )
-from reconciler.plan.steps import brokers_of, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_STEP_NAMES: dict[type[Step], StepName] = {
-    CreateTopic: "create_topic",
-    AddPartitions: "add_partitions",
-    AlterConfig: "alter_config",
-    DeleteTopic: "delete_topic",
-}
+_ESSENCE = "1"
+"""The version of a fingerprint's content: an approval survives a new format of the file."""
 
-_ACTIONS: dict[StepName, Action] = {"create_topic": "create", "delete_topic": "delete"}
+_ACTIONS: dict[Verb, Action] = {Verb.CREATE: "create", Verb.DELETE: "delete"}
+"""Terraform's words for steps that have one; every other step is an update."""
 
 
 def encode_plan(plan: Plan) -> str:
@@ -80,20 +76,22 @@ def _refuse_tampered(source: str, mark: str) -> PlanFileError:
 
 
 def _is_derived(document: PlanDocument, plan: Plan) -> bool:
-    """Say whether actions, steps and counts are what follows from the images.
+    """Return whether actions, steps and counts follow from the images.
 
     Apply does not read them; policies and people do.
     """
     derived = _document(plan)
-    found = (document.resource_changes, document.summary)
-    return found == (derived.resource_changes, derived.summary)
+    counts = {**dict.fromkeys(map(str, Verb), 0), **document.summary.model_dump()}
+    return document.resource_changes == derived.resource_changes and all(
+        counts[name] == number for name, number in derived.summary.model_dump().items()
+    )
 
 
 def fingerprint_plan(plan: Plan) -> str:
-    """Return the SHA-256, in hex, of what the plan does and rests on."""
+    """Return the SHA-256, in hex, of the plan's effects and inputs."""
     used = {b for topic in plan.topics for step in steps_of(topic) for b in brokers_of(step)}
     essence: dict[str, object] = {
-        "format": FORMAT_VERSION.partition(".")[0],
+        "format": _ESSENCE,
         "cluster": [plan.cluster, plan.cluster_id],
         "brokers": [[broker.id, broker.rack] for broker in plan.brokers if broker.id in used],
         "topics": [
@@ -118,29 +116,27 @@ def _seal(document: Mapping[str, object]) -> str:
 
 
 def _digest(value: object) -> str:
-    # Half characters come from files that are no plans of ours: they are to fail as tampered with.
+    # Surrogates come from files that are not our plans: these fail as tampered with.
     return sha256(_canonical(value).encode(errors="surrogatepass")).hexdigest()
 
 
 def _rest_of(topic: PlannedTopic) -> list[object]:
-    """Return what else a deletion rests on: a write moves it, a record that expires does not."""
+    """Return the usage behind a deletion: a write changes it, an expired record does not."""
     deletion = topic.deletion
     return [] if deletion is None else [deletion.unused_for_ms, deletion.ends]
 
 
 def summarise(plan: Plan) -> SummaryDocument:
     """Count a plan's topics."""
-    steps = [step for topic in plan.topics for step in steps_of(topic)]
-    return SummaryDocument(
-        create=sum(isinstance(step, CreateTopic) for step in steps),
-        expand=sum(isinstance(step, AddPartitions) for step in steps),
-        configure=sum(isinstance(step, AlterConfig) for step in steps),
-        delete=sum(isinstance(step, DeleteTopic) for step in steps),
-        refused=sum(bool(topic.refusals) for topic in plan.topics),
-        unchanged=plan.unchanged,
-        live=plan.live_topics,
-        files=plan.files,
-    )
+    verbs = Counter(step.verb for topic in plan.topics for step in steps_of(topic))
+    counts = {
+        **{str(verb): verbs[verb] for verb in Verb},
+        "refused": sum(bool(topic.refusals) for topic in plan.topics),
+        "unchanged": plan.unchanged,
+        "live": plan.live_topics,
+        "files": plan.files,
+    }
+    return SummaryDocument.model_validate(counts)
 
 
 def _canonical(value: object) -> str:
@@ -171,13 +167,14 @@ def _load(text: str, source: str) -> Mapping[str, object]:
 
 def _parse(raw: Mapping[str, object], source: str) -> PlanDocument:
     version = raw.get("format_version")
-    known = FORMAT_VERSION.partition(".")[0]
-    if isinstance(version, str) and version.partition(".")[0] != known:
-        what = f"{source} has format_version {version}, this reconciler reads {known}.x"
+    major = version.partition(".")[0] if isinstance(version, str) else None
+    if major is not None and major not in READABLE:
+        known = " and ".join(f"{number}.x" for number in READABLE)
+        what = f"{source} has format_version {version}, this reconciler reads {known}"
         way_out = "use the reconciler that made it, or make the plan again"
         raise _refuse("plan-version", what, way_out)
     try:
-        return PlanDocument.model_validate(raw)
+        return PlanDocument.model_validate(_name_steps(raw) if major == "1" else raw)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the document"
@@ -185,6 +182,24 @@ def _parse(raw: Mapping[str, object], source: str) -> PlanDocument:
     except KeyError as error:
         what = f"{source} names the rule {error}, which this reconciler does not have"
         raise _refuse("plan-form", what) from error
+
+
+def _name_steps(raw: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a document of 1.x with the steps of today; its seal covers them as they were."""
+    resources = raw.get("resource_changes")
+    if not isinstance(resources, list):
+        return raw
+    renamed = [
+        {**resource, "steps": [OLD_STEPS.get(step, step) for step in resource["steps"]]}
+        if isinstance(resource, dict) and _are_names(resource.get("steps"))
+        else resource
+        for resource in resources
+    ]
+    return {**raw, "resource_changes": renamed}
+
+
+def _are_names(steps: object) -> bool:
+    return isinstance(steps, list) and all(isinstance(step, str) for step in steps)
 
 
 def _document(plan: Plan) -> PlanDocument:
@@ -212,7 +227,7 @@ def _document(plan: Plan) -> PlanDocument:
 
 
 def _resource(topic: PlannedTopic) -> ResourceDocument:
-    steps = tuple(_STEP_NAMES[type(step)] for step in steps_of(topic))
+    steps = tuple(step.verb for step in steps_of(topic))
     action: Action = _ACTIONS.get(steps[0], "update") if steps else "no-op"
     return ResourceDocument(
         address=f"kafka_topic.{topic.name}",
@@ -229,6 +244,7 @@ def _resource(topic: PlannedTopic) -> ResourceDocument:
         balance_after=topic.balance_after,
         deletion=topic.deletion,
         refused_change=topic.refused_change,
+        owner=topic.owner,
     )
 
 
@@ -279,6 +295,7 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
         balance_after=resource.balance_after,
         deletion=resource.deletion,
         refused_change=resource.refused_change,
+        owner=resource.owner,
     )
 
 

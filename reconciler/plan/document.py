@@ -1,14 +1,16 @@
-"""The form of a plan file, declared once: what is written, read, and published as JSON Schema.
+"""The format of a plan file, declared once: it is written, read and published as JSON Schema.
 
-Names are Terraform's where it has one (`resource_changes[].change.actions`), so that plan viewers
-and policies made for it work.
+Names are Terraform's if it has one (`resource_changes[].change.actions`), so that plan viewers and
+policies made for Terraform work.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict  # noqa: TC002  # pydantic resolves annotations
 
 from reconciler.errors import Finding, Location
 from reconciler.model import (
@@ -19,19 +21,31 @@ from reconciler.model import (
     RefusedField,
     RiskNote,
     Scope,
+    Verb,
 )
 
-FORMAT_VERSION = "1.2"
-"""Major: a reader that does not know it refuses. Minor: added fields, which it may skip.
+FORMAT_VERSION = "2.0"
+"""Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
-1.1 added deletions. A reader of 1.0 reads every plan without one as before, and refuses one with a
-deletion for its action, as it must. 1.2 added `refused_change`, which nobody applies: the
-fingerprint leaves it out, the seal covers it.
+1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
+`owner`. The content of a fingerprint has not changed since 1.0.
 """
+
+READABLE = ("1", "2")
+"""The major versions that this reader supports."""
+
+OLD_STEPS = MappingProxyType(
+    {
+        "create_topic": Verb.CREATE,
+        "add_partitions": Verb.EXPAND,
+        "alter_config": Verb.CONFIGURE,
+        "delete_topic": Verb.DELETE,
+    }
+)
+"""The names of steps in plans of 1.x."""
 
 Action = Literal["no-op", "create", "update", "delete"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-StepName = Literal["create_topic", "add_partitions", "alter_config", "delete_topic"]
 
 
 class _Document(BaseModel):
@@ -57,7 +71,7 @@ class ChangeDocument(_Document):
 
 
 class ResourceDocument(_Document):
-    """One topic of the plan: what changes, in which steps, at what risk, or why it is refused.
+    """One topic of the plan: its change, steps, risks and refusals.
 
     `refused_change` lists the fields of a change that is refused; `change` and `steps` never do.
     """
@@ -66,7 +80,7 @@ class ResourceDocument(_Document):
     type: Literal["kafka_topic"] = "kafka_topic"
     name: str
     change: ChangeDocument
-    steps: tuple[StepName, ...]
+    steps: tuple[Verb, ...]
     where: Location
     risks: tuple[RiskNote, ...] = ()
     refusals: tuple[Finding, ...] = ()
@@ -75,6 +89,7 @@ class ResourceDocument(_Document):
     balance_after: Balance | None = None
     deletion: Deletion | None = None
     refused_change: tuple[RefusedField, ...] = ()
+    owner: str | None = None
 
 
 class ClusterDocument(_Document):
@@ -89,13 +104,19 @@ class ClusterDocument(_Document):
     levels: tuple[LevelResult, ...] = ()
 
 
-class SummaryDocument(_Document):
-    """Counts of topics; one that grows and is configured counts in both."""
+def _count_by_verb(schema: JsonDict) -> None:
+    """List the verbs in the published schema: the model is their only source."""
+    properties = schema["properties"]
+    if isinstance(properties, dict):
+        properties.update({str(verb): {"type": "integer"} for verb in Verb})
 
-    create: int
-    expand: int
-    configure: int
-    delete: int = 0
+
+class SummaryDocument(_Document):
+    """Counts of topics, also by verb. A topic that is expanded and configured counts in both."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_count_by_verb)
+    __pydantic_extra__: dict[str, int]
+
     refused: int
     unchanged: int
     live: int
@@ -110,10 +131,10 @@ class CommitDocument(_Document):
 
 
 class PlanDocument(_Document):
-    """A plan of reconciler: what would change on one Kafka cluster, and nothing else.
+    """A plan of reconciler: all changes to make on one Kafka cluster.
 
-    `fingerprint` covers what the plan does and rests on, so that the same plan made elsewhere has
-    the same; `seal` covers the whole document beside itself.
+    `fingerprint` covers the effects of the plan and its inputs, so that the same plan made
+    elsewhere has the same fingerprint. `seal` covers the entire document except itself.
     """
 
     format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]

@@ -1,4 +1,4 @@
-"""A plan, or findings, as what a workflow of GitHub Actions reads: annotations and outputs."""
+"""A plan, or findings, in the formats of GitHub Actions: annotations and outputs."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Severity, escape_unprintable
-from reconciler.plan.codec import fingerprint_plan
-from reconciler.plan.refused import describe_refused_fields
-from reconciler.plan.steps import is_deletion, steps_of
-from reconciler.plan.text import count_changes, count_strangers, count_unchanged
+from reconciler.plan.view import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from reconciler.errors import Finding, Location
-    from reconciler.model import Plan, PlannedTopic
+    from reconciler.model import Plan
+    from reconciler.plan.view import PlanView, TopicView
 
 SHOWN = 10
-"""GitHub shows that many annotations of a kind for a step, and drops the others."""
+"""The number of annotations per kind and step that GitHub shows; it drops the others."""
 
 SUMMARY_LIMIT = 1 << 20
-"""GitHub drops the whole summary of a step that is longer. Units: bytes."""
+"""GitHub drops a step summary that is longer. Units: bytes."""
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 class Annotation(NamedTuple):
-    """Words that GitHub shows on a line of a file, or beside the run where there is none."""
+    """A text that GitHub shows on a line of a file, or next to the run if there is none."""
 
     severity: Severity
     title: str
@@ -35,7 +33,7 @@ class Annotation(NamedTuple):
     where: Location | None = None
 
     def __str__(self) -> str:
-        """Spell it as the workflow command that the runner looks for."""
+        """Format it as a workflow command for the runner."""
         properties = {"title": self.title}
         if self.where:
             place = {"file": self.where.file, "line": self.where.line, "col": self.where.column}
@@ -49,14 +47,15 @@ def render_github(*plans: Plan) -> str:
 
     Returns lines ending in a newline: one for each plan comes last.
     """
-    annotations = list(_annotate_plans(plans))
+    views = [view_plan(plan) for plan in plans]
+    annotations = list(_annotate_plans(views))
     lines = [str(annotation) for annotation in shown(annotations)]
     if hidden := len(annotations) - len(lines):
         lines.append(count_hidden(hidden))
-    return "".join(f"{line}\n" for line in [*lines, *map(_conclude, plans)])
+    return "".join(f"{line}\n" for line in [*lines, *map(_conclude, views)])
 
 
-def _annotate_plans(plans: Sequence[Plan]) -> Iterator[Annotation]:
+def _annotate_plans(plans: Sequence[PlanView]) -> Iterator[Annotation]:
     """Yield the annotations of each plan; of several, each says which cluster it is about."""
     for plan in plans:
         cluster = f"{plan.cluster}: " if len(plans) > 1 else ""
@@ -64,13 +63,13 @@ def _annotate_plans(plans: Sequence[Plan]) -> Iterator[Annotation]:
             yield annotation._replace(text=f"{cluster}{annotation.text}")
 
 
-def _conclude(plan: Plan) -> str:
-    counts = ", ".join([*(count_changes(plan) or ["no changes"]), *count_unchanged(plan)])
-    said = " · ".join(filter(None, [counts, count_strangers(plan)]))
+def _conclude(plan: PlanView) -> str:
+    counts = ", ".join(filter(None, [*(plan.to_do or ["no changes"]), plan.unchanged_words]))
+    said = " · ".join(filter(None, [counts, plan.unmanaged_words]))
     return f"{escape_unprintable(plan.cluster)}: {said}"
 
 
-def annotate_plan(plan: Plan) -> Iterator[Annotation]:
+def annotate_plan(plan: PlanView) -> Iterator[Annotation]:
     """Yield refusals as errors, risks as warnings, or notices once acknowledged, then notes.
 
     A refusal lists every field of its change. A deletion stays a warning: it is what a reviewer is
@@ -82,8 +81,8 @@ def annotate_plan(plan: Plan) -> Iterator[Annotation]:
             annotation = annotate(refusal, topic)
             yield annotation._replace(text=_list_fields(annotation.text, topic))
     for topic in plan.topics:
-        for note in topic.risks if steps_of(topic) else ():
-            quiet = note.acknowledged and not is_deletion(topic)
+        for note in topic.risks:
+            quiet = note.acknowledged and not topic.is_deletion
             severity = Severity.NOTE if quiet else Severity.WARNING
             state = " (acknowledged)" if note.acknowledged else ""
             text = f"{topic.name}: {note.consequence}{state}"
@@ -97,12 +96,13 @@ def annotate_plan(plan: Plan) -> Iterator[Annotation]:
     yield from map(annotate, plan.notes)
 
 
-def _list_fields(text: str, topic: PlannedTopic) -> str:
+def _list_fields(text: str, topic: TopicView) -> str:
     """Put each field of a refused change on a line of its own below a text."""
-    return "\n".join([text, *describe_refused_fields(topic)])
+    fields = (f"{field.name} {field.words} ({field.place})" for field in topic.refused_change)
+    return "\n".join([text, *fields])
 
 
-def annotate(finding: Finding, topic: PlannedTopic | None = None) -> Annotation:
+def annotate(finding: Finding, topic: TopicView | None = None) -> Annotation:
     """Turn a finding into an annotation, on its own line or on that of its topic."""
     text = f"{finding.what}; {finding.way_out}" if finding.way_out else finding.what
     if topic is None:
@@ -121,7 +121,7 @@ def shown(annotations: Iterable[Annotation]) -> Iterator[Annotation]:
 
 
 def count_hidden(number: int) -> str:
-    """Say how many annotations were held back."""
+    """Return the number of annotations that were omitted."""
     return f"{number:,} more not shown as annotations: GitHub takes {SHOWN} of a kind"
 
 
@@ -140,26 +140,22 @@ def annotate_findings(findings: Iterable[Finding]) -> str:
 
 
 def list_outputs(*plans: Plan) -> dict[str, str]:
-    """Return what later steps of a workflow decide by: sums, and fingerprints by cluster.
+    """Return the outputs for later steps of a workflow: sums, and fingerprints by cluster.
 
-    `fingerprint` is there for a single plan only.
+    A plan that is refused as a whole counts as one more refusal. `fingerprint` is there for a
+    single plan only.
     """
-    topics = [topic for plan in plans for topic in plan.topics]
-    fingerprints = {plan.cluster: fingerprint_plan(plan) for plan in plans}
+    views = [view_plan(plan) for plan in plans]
+    fingerprints = {view.cluster: view.fingerprint for view in views}
     outputs = {
-        "changes": str(sum(bool(steps_of(topic)) for topic in topics)),
-        "refused": str(sum(_count_refusals(plan) for plan in plans)),
-        "unmanaged": str(sum(len(plan.unmanaged) for plan in plans)),
+        "changes": str(sum(len(view.changed) for view in views)),
+        "refused": str(sum(len(view.refusals) + len(view.refused) for view in views)),
+        "unmanaged": str(sum(len(view.unmanaged) for view in views)),
         "fingerprints": json.dumps(fingerprints, sort_keys=True),
     }
     if len(plans) == 1:
         outputs["fingerprint"] = next(iter(fingerprints.values()))
     return outputs
-
-
-def _count_refusals(plan: Plan) -> int:
-    """Count the refused topics; a refusal of the whole counts as one."""
-    return len(plan.refusals) + sum(bool(topic.refusals) for topic in plan.topics)
 
 
 def _escape(text: str) -> str:

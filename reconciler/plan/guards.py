@@ -1,154 +1,97 @@
-"""What a change can cost, in plain words, and which costs a spec must accept by name first."""
+"""Refusals: of an entire plan that changes too much, and of single fields of a topic."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
-from reconciler.diff import managed_overrides
+from reconciler.diff import desired_partitions
 from reconciler.errors import Finding
-from reconciler.model import Risk, RiskNote
-from reconciler.units import describe_value
+from reconciler.model import RefusedField, steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from reconciler.diff import TopicDiff
-    from reconciler.model import TopicState
+    from reconciler.errors import Location
+    from reconciler.model import FieldValue, Guards, Plan
 
-_RETENTION = ("retention.ms", "retention.bytes")
+    Fields = Iterator[tuple[str, FieldValue | None, FieldValue | None]]
+
+ALWAYS = 5
+"""The number of topics that may always change: for few topics, a share means little."""
 
 
-def assess_risks(
-    diff: TopicDiff, overrides: Mapping[str, str], defaults: Mapping[str, str]
-) -> tuple[RiskNote, ...]:
-    """Name the risks of altering a topic whose managed overrides are `overrides` now."""
-    if diff.state is None:
-        return ()
-    if diff.deletion is not None:
-        return (_lost_topic(diff.state),)
-    if not diff.changes:
-        return ()
-    before, after = {**defaults, **overrides}, {**defaults, **diff.config}
-    notes = [*_lost_records(before, after)]
-    if diff.new_partitions:
-        left = ", and their old values stay behind" if _is_compacted(diff, defaults) else ""
-        notes.append(RiskNote(Risk.ORDERING, f"keys move to other partitions{left}"))
-    notes += _failing_writes(before, after, diff.replication_factor)
-    accepted = diff.spec.acknowledge
+def guard_plan(
+    plan: Plan, diffs: Iterable[TopicDiff], guards: Guards, live: int, where: Location
+) -> Plan:
+    """Refuse an entire plan that changes too large a share of `live` topics.
+
+    Only topics that exist and would be altered count: creating a topic affects no one, and a
+    refused topic is not changed. `where` is the place of the guard. The steps stay in the plan,
+    which is refused as it is; each topic also lists its fields, as a refused topic does.
+    """
+    if guards.max_changed_percent is None:
+        return plan
+    changed = sum(topic.before is not None and bool(steps_of(topic)) for topic in plan.topics)
+    most = count_allowed(guards.max_changed_percent, live)
+    if changed <= most:
+        return plan
+    share = f"{changed / live:.0%}" if live else "more than all"
+    what = (
+        f"the plan changes {changed:,} of {live:,} live topics ({share}), and "
+        f"max_changed: {guards.max_changed_percent}% allows {most:,}"
+    )
+    way_out = (
+        "split the change, such as with --topic, or raise max_changed in clusters.yaml "
+        "if that is meant"
+    )
+    refusal = Finding("guard-max-changed", what, way_out, where)
+    fields = {diff.spec.name: list_refused_fields(diff) for diff in diffs if diff.changes}
+    topics = tuple(replace(t, refused_change=fields.get(t.name, ())) for t in plan.topics)
+    return replace(plan, topics=topics, refusals=(*plan.refusals, refusal))
+
+
+def count_allowed(percent: int, live: int) -> int:
+    """Return how many live topics one plan may change: a few always, none at 0 %."""
+    return max(ALWAYS, live * percent // 100) if percent else 0
+
+
+def list_refusals(plan: Plan, *, skip_refused: bool = False) -> tuple[Finding, ...]:
+    """List the reasons why a plan cannot be applied.
+
+    `skip_refused` skips refused topics, but never a refusal of the plan itself.
+    """
+    if skip_refused:
+        return plan.refusals
+    of_topics = (found.about(topic.name) for topic in plan.topics for found in topic.refusals)
+    return (*plan.refusals, *of_topics)
+
+
+def list_refused_fields(diff: TopicDiff) -> tuple[RefusedField, ...]:
+    """List every field that differs between a spec and its topic, or that a new topic has."""
     return tuple(
-        RiskNote(note.risk, note.consequence, str(note.risk) in accepted) for note in notes
+        RefusedField(path, before, after, diff.spec.where(path))
+        for path, before, after in _list_fields(diff)
+        if before != after  # a new topic whose spec leaves out a count
     )
 
 
-def _lost_topic(state: TopicState) -> RiskNote:
-    """Name what goes with a topic. `state: absent` asks for exactly that, so it acknowledges it.
-
-    A second word for the same would be copied along with the first; the budget, which stands in
-    clusters.yaml, is the second look. How many records that are is told beside it: the number
-    falls as they expire, and the risk is the same.
-    """
-    number = len(state.assignment)
-    held = "its partition and every record in it"
-    if number != 1:
-        held = f"its {number:,} partitions and every record in them"
-    return RiskNote(Risk.DATA_LOSS, f"the topic goes for good, with {held}", acknowledged=True)
-
-
-def refuse_unaccepted(
-    diff: TopicDiff, risks: Iterable[RiskNote], defaults: Mapping[str, str]
-) -> Iterator[Finding]:
-    """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it.
-
-    The way out is one list for all risks of the topic, those that are acknowledged included.
-    """
-    missing = [
-        note
-        for note in risks
-        if not note.acknowledged and _needs_acknowledging(diff, note.risk, defaults)
-    ]
-    listed = ", ".join(sorted(diff.spec.acknowledge | {str(note.risk) for note in missing}))
-    for note in missing:
-        yield Finding(
-            "risk-not-acknowledged",
-            f"{note.consequence} ({note.risk})",
-            f"write acknowledge: [{listed}] in the spec if that is meant",
-            diff.spec.location,
-        )
+def _list_fields(diff: TopicDiff) -> Fields:
+    spec, existing = diff.spec, diff.state.assignment if diff.state else ()
+    if spec.absent:
+        yield "state", "present", "absent"
+        return
+    if diff.state is None:
+        yield "partitions", None, desired_partitions(spec)
+        yield "replication_factor", None, diff.replication_factor or None
+        yield from ((f"config.{key}", None, value) for key, value in diff.config.items())
+    for change in diff.changes if diff.state else ():
+        yield change.path, _read_value(change.found), _read_value(change.desired)
+    for partition, row in enumerate(diff.manual or (), len(existing)):
+        yield f"assignment.{partition}", None, row
 
 
-def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str]) -> bool:
-    if risk is Risk.ORDERING:
-        return _is_compacted(diff, defaults)
-    return risk is Risk.DATA_LOSS
-
-
-def _is_compacted(diff: TopicDiff, defaults: Mapping[str, str]) -> bool:
-    """Say whether the last value of every key is kept, now or from now on."""
-    live = managed_overrides(diff.state) if diff.state else {}
-    return any("compact" in _policies({**defaults, **config}) for config in (live, diff.config))
-
-
-def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:
-    deleting = "cleanup.policy" not in after or "delete" in _policies(after)
-    for key in _RETENTION if deleting else ():  # what is only compacted has no retention
-        yield from _lowered(key, before.get(key), after.get(key))
-    for policy in (
-        sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
-    ):
-        yield RiskNote(Risk.DATA_LOSS, _POLICY_CONSEQUENCE[policy])
-    for key, consequence in _SWITCHES.items():
-        if before.get(key) not in (None, after.get(key)) and after.get(key) == consequence[0]:
-            yield RiskNote(Risk.DATA_LOSS, consequence[1])
-
-
-def _lowered(key: str, before: str | None, after: str | None) -> Iterator[RiskNote]:
-    """Name what a lower limit deletes; a limit that nobody knows may be higher or lower."""
-    beyond = "older than" if key.endswith(".ms") else "beyond"
-    if after is None and before is not None:
-        what = f"records {beyond} the brokers' own {key}, not known here, are deleted"
-        yield RiskNote(Risk.DATA_LOSS, what)
-    elif after is not None and (before is None or _limit(after) < _limit(before)):
-        kept = describe_value(key, after)
-        yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
-
-
-def _failing_writes(
-    before: Mapping[str, str], after: Mapping[str, str], replication: int
-) -> Iterator[RiskNote]:
-    """Name what producers will meet, or may no longer rely on. Units: replicas, bytes."""
-    key = "min.insync.replicas"
-    least, was = (int(config[key]) if key in config else None for config in (after, before))
-    if least is not None and was is not None and least < was:
-        held = "1 replica has" if least == 1 else f"{least} replicas have"
-        what = f"a write counts as safe once {held} it, where it took {was}"
-        yield RiskNote(Risk.DURABILITY, what)
-    if least is not None and was is not None and was < least == replication:
-        yield RiskNote(Risk.TRAFFIC, "no write with acks=all lands while one broker is away")
-    key = "max.message.bytes"
-    if key in before and key in after and int(after[key]) < int(before[key]):
-        limit = describe_value(key, after[key])
-        yield RiskNote(Risk.TRAFFIC, f"producers of larger batches than {limit} fail from now on")
-
-
-_POLICY_CONSEQUENCE = {
-    "delete": "records past the retention are deleted from now on",
-    "compact": "only the last record of every key is kept from now on",
-}
-
-_SWITCHES = {
-    "unclean.leader.election.enable": (
-        "true",
-        "a replica that lags may become leader, and what it lacks is lost",
-    ),
-    "remote.storage.enable": ("false", "records in remote storage may be deleted"),
-}
-
-
-def _policies(config: Mapping[str, str]) -> set[str]:
-    return {policy for policy in config.get("cleanup.policy", "").split(",") if policy}
-
-
-def _limit(value: str) -> float:
-    """Return a retention as a number: any negative value means no limit."""
-    number = int(value)
-    return float("inf") if number < 0 else number
+def _read_value(value: object) -> FieldValue | None:
+    """Return a value of a diff, whose rows are lists."""
+    return tuple(value) if isinstance(value, list) else cast("FieldValue | None", value)

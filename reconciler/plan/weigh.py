@@ -1,7 +1,7 @@
-"""How heavily replicas weigh on their brokers: by count, or by what a snapshot knows of them.
+"""The weights of replicas on their brokers: by count, or by size or rate from a snapshot.
 
 Weights matter to the cluster's levels only: every topic stays even by count. Internal topics have
-no weight: Kafka creates them when it likes, and a plan must not depend on that.
+no weight: Kafka creates them at any time, and a plan must not depend on that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Weigh = Literal["count", "size", "rate"]
 _UNITS = {"size": 2**20, "rate": 2**10}  # MiB, and KiB a second: whole numbers, and small ones
 
 
-class Scale:
+class ReplicaWeights:
     """Weighs the replicas of one cluster. Units: replicas, MiB, or KiB a second; at least 1."""
 
     def __init__(self, state: ClusterState, by: Weigh = "count") -> None:
@@ -39,11 +39,12 @@ class Scale:
 
     @property
     def is_blank(self) -> bool:
-        """Say whether nothing is known to weigh by."""
+        """Return whether no weights are known."""
         return self._by != "count" and not self._typical
 
     def weigh_topic(self, name: str) -> int:
-        """Return what one more replica of a topic is likely to weigh: what its others do."""
+        """Return the estimated weight of one more replica of a topic: that of its other
+        replicas."""
         return 1 if self._by == "count" else self._typical.get(name, self._usual)
 
     def weigh_load(self, manual: Iterable[tuple[str, Assignment]]) -> tuple[Load, Load]:
@@ -62,7 +63,7 @@ class Scale:
         return leaders, replicas
 
     def _partitions(self, topic: TopicState) -> tuple[int, ...]:
-        """Return the weight of each partition, nothing where it is not known."""
+        """Return the weight of each partition, nothing if it is not known."""
         if self._by == "count":
             return ()
         known = topic.size_bytes if self._by == "size" else topic.rate_bytes_per_s

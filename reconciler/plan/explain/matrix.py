@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from reconciler.diff import eligible_brokers
 from reconciler.errors import escape_unprintable
-from reconciler.model import ClusterState
+from reconciler.model import ClusterState, is_deletion
 from reconciler.placement import count_load, measure_balance
 from reconciler.plan.explain.odds import Odds, weigh_odds
 from reconciler.plan.explain.reasons import Growth, give_reasons
-from reconciler.plan.steps import is_deletion
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     )
 
 Idle = Literal["", "dead", "cordoned", "excluded", "gone"]
-"""Why a broker takes nothing new; "gone": a replica list names it, the cluster does not."""
+"""Why a broker gets no new replicas; "gone": only a replica list names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A broker: what it carries of the topic, and of all topics."""
+    """A broker: its load of the topic, and of all topics."""
 
     broker: int
     topic: Shift
@@ -65,19 +64,19 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Rack:
-    """The brokers of a rack, by id; `name` is None where brokers tell no rack."""
+    """The brokers of a rack, by id; `name` is None if brokers have no rack."""
 
     name: str | None
     columns: tuple[Column, ...]
 
     @property
     def topic(self) -> Shift:
-        """What the rack carries of the topic."""
+        """The rack's load of the topic."""
         return sum((column.topic for column in self.columns), Shift())
 
     @property
     def cluster(self) -> Shift:
-        """What the rack carries of all topics."""
+        """The rack's load of all topics."""
         return sum((column.cluster for column in self.columns), Shift())
 
 
@@ -97,7 +96,7 @@ class Block:
 class Matrix:
     """A topic as the plan leaves it. Rows from `first_new` on are new, and only those.
 
-    `odds` is None where nothing new is placed.
+    `odds` is None if nothing new is placed.
     """
 
     topic: str
@@ -115,20 +114,20 @@ class Matrix:
         return tuple(column for rack in self.racks for column in rack.columns)
 
     def blocks(self, most: int) -> tuple[Block, ...]:
-        """Return a block for each partition, or fold runs of them where those are too many."""
+        """Return a block for each partition, or fold runs of them if those are too many."""
         if len(self.rows) <= most:
             return tuple(Block(p, p, p >= self.first_new) for p in range(len(self.rows)))
         old = _fold(0, self.first_new, most // 2, new=False)
         return (*old, *_fold(self.first_new, len(self.rows), most // 2, new=True))
 
     def tally(self, block: Block) -> Mapping[int, Load]:
-        """Count what the partitions of a block put on each broker."""
+        """Count the load of a block of partitions on each broker."""
         leaders, replicas = count_load([self.rows[block.first : block.last + 1]])
         return {broker: Load(leaders[broker], replicas[broker]) for broker in replicas}
 
 
 def _fold(start: int, end: int, most: int, *, new: bool) -> Iterator[Block]:
-    """Cut partitions into at most about so many blocks, at round numbers."""
+    """Split partitions into about `blocks` blocks at most, at round numbers."""
     size = next(s for s in round_sizes() if (end - start) <= s * most)
     while start < end:
         last = min(start - start % size + size, end) - 1
@@ -144,17 +143,18 @@ def round_sizes() -> Iterator[int]:
         size *= 10
 
 
-def explain_topic(
+def build_matrix(
     name: str,
     plan: Plan,
     state: ClusterState,
     *,
     spec: TopicSpec | None = None,
 ) -> Matrix:
-    """Lay out one topic of a cluster as a plan leaves it, and say why it lies like that.
+    """Lay out one topic of a cluster after a plan, and explain its placement.
 
-    The topic is in the plan or in the state; `spec` is its spec where it has one. Cost: one pass
-    over all replicas of the cluster, and some hundred placements of this one topic by Kafka's dice.
+    The topic is in the plan or in the state; `spec` is its spec if it has one. Cost: one pass over
+    all replicas of the cluster, and some hundred random placements of this one topic by Kafka's
+    algorithm.
     """
     found, planned = state.topics.get(name), _find(plan, name)
     before = found.assignment if found else ()
@@ -175,10 +175,9 @@ def explain_topic(
     )
 
 
-def lay_out_topic(topic: PlannedTopic, plan: Plan) -> Matrix:
-    """Lay out one planned topic from the plan alone: where it lies, without a word on why.
-
-    What the brokers carry of other topics is not in a plan, and counts as nothing.
+def build_layout(topic: PlannedTopic, plan: Plan) -> Matrix:
+    """Lay out one planned topic from the plan alone: its placement, without an explanation. The
+    load of other topics is not in a plan, and counts as zero.
     """
     before = topic.before.assignment if topic.before else ()
     rows = topic.after.assignment if topic.after else before
@@ -221,7 +220,7 @@ def _place(spec: TopicSpec) -> str:
 
 
 def _idle_brokers(racks: Iterable[Rack]) -> Iterator[str]:
-    """Say which brokers take nothing new, and what they keep of the topic."""
+    """Return the brokers that get no new replicas, and their existing load of the topic."""
     idle = [column for rack in racks for column in rack.columns if column.idle]
     for kind in sorted({column.idle for column in idle}):
         those = [column for column in idle if column.idle == kind]
@@ -244,7 +243,7 @@ def _kept(held: Load) -> str:
 
 
 class _Loads:
-    """Counts what every broker carries of the topic and of the cluster, before and after."""
+    """Counts every broker's load of the topic and of the cluster, before and after."""
 
     def __init__(
         self, plan: Plan, state: ClusterState, before: Assignment, rows: Assignment

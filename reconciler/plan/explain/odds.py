@@ -1,12 +1,11 @@
-"""What Kafka itself would have risked: its dice thrown often enough to tell."""
+"""The likely skew of Kafka's own placement: a sample of its random placements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.placement import Problem, Wish, measure_balance
-from reconciler.placement.dice import throw_dice
+from reconciler.placement import Problem, Wish, measure_balance, place_like_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,14 +14,14 @@ if TYPE_CHECKING:
 
 THROWS = 200
 REPLICAS_IN_ALL = 200_000
-"""More replicas than this are not thrown: a wide topic gets fewer throws, but never under 20."""
+"""The limit of sampled replicas: a wide topic gets fewer samples, but at least 20."""
 
 _FAR_APART = 0x9E3779B97F4A7C15  # the first draws of neighbouring seeds are alike
 
 
 @dataclass(frozen=True, slots=True)
 class Risked:
-    """A max − min over the brokers: its mean over all throws, and the largest."""
+    """A max − min over the brokers: its mean over all samples, and the largest."""
 
     expected: float
     worst: int
@@ -38,7 +37,7 @@ class Odds:
 
 
 def weigh_odds(growth: Growth) -> Odds | None:
-    """Throw Kafka's dice for the new partitions of a topic; None where there are none."""
+    """Sample Kafka's random placement of a topic's new partitions; None if there are none."""
     new = growth.new
     if not new:
         return None
@@ -50,7 +49,7 @@ def weigh_odds(growth: Growth) -> Odds | None:
     if wish.replication > len(ids):
         return None
     balances = [
-        measure_balance([growth.existing, throw_dice(problem, throw * _FAR_APART)[""]], ids)
+        measure_balance([growth.existing, place_like_kafka(problem, throw * _FAR_APART)[""]], ids)
         for throw in range(throws)
     ]
     leaders = _summarise([balance.leaders.skew for balance in balances])

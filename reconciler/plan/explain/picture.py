@@ -1,8 +1,8 @@
-"""A matrix as a picture: an SVG that stands alone, in light and in dark, for a pull request.
+"""A matrix as a picture: a standalone SVG, in light and dark, for a pull request.
 
 Racks are panels, brokers columns, partitions rows; leaders are filled and followers outlined; what
-is new has a colour and a band behind it. Below, every broker's totals as bars. No scripts, no
-fonts from elsewhere: GitHub shows it as it stands.
+is new has a colour and a band behind it. Below, every broker's totals as bars. No scripts, no fonts
+from elsewhere: GitHub shows it as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reconciler.plan.explain.words import (
     headline,
     rack_name,
 )
-from reconciler.plan.text import describe_balance
+from reconciler.plan.view import describe_balance
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ UPRIGHT = 22.0
 NARROWEST = 480.0
 NARROWEST_CELL, WIDEST_CELL = 10, 44
 CHARACTER = 5.9
-"""About how wide a letter of the sentences is, on the generous side."""
+"""An upper estimate of the width of a letter of the sentences."""
 
 
 def draw_matrix(matrix: Matrix) -> str:
@@ -64,10 +64,10 @@ def draw_matrix(matrix: Matrix) -> str:
 
 
 def describe(matrix: Matrix) -> str:
-    """Say in words what the picture shows, for those who cannot see it."""
+    """Return a text description of the picture, for screen readers."""
     says = [
         f"Partitions by brokers in {count(len(matrix.racks), 'rack')}, "
-        f"{describe_balance(matrix.after)} a broker."
+        f"{describe_balance(matrix.after)} per broker."
     ]
     if matrix.odds:
         says.append(_say_odds(matrix, matrix.odds))
@@ -80,7 +80,7 @@ def _say_odds(matrix: Matrix, odds: Odds) -> str:
         f"and {risked.worst} at worst"
         for noun, skew, risked in compare(matrix, odds)
     ]
-    return f"Max minus min: {'; '.join(parts)}, over {odds.throws} throws."
+    return f"Max minus min: {'; '.join(parts)}, over {odds.throws} random placements."
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Grid:
 
 
 def _lay_out(matrix: Matrix, rows: int) -> _Grid:
-    """Give every broker a column: wide where they are few, narrow where they are many."""
+    """Give every broker a column: wide if they are few, narrow if they are many."""
     columns, racks = len(matrix.columns) or 1, len(matrix.racks)
     beside = 2 * EDGE + LABELS + racks * (2 * PAD + BETWEEN_RACKS) - BETWEEN_RACKS
     cell = float(min(WIDEST_CELL, max(NARROWEST_CELL, (NARROWEST - beside) // columns)))
@@ -164,7 +164,7 @@ class _Drawing:
         if self.matrix.first_new < len(self.matrix.rows):
             kinds += [("l n", "new leader"), ("f n", "new follower")]
         for style, says in kinds:
-            self.sheet.box(x + 0.5, self.y + 0.5, 11, 11, style)
+            self.sheet.box(x + 0.5, self.y + 0.5, 11, 11, style, round_px=2)
             self.sheet.write(x + 18, self.y + 10, says, "m s")
             x += 18 + len(says) * CHARACTER + 14
         self.sheet.line(x, self.y + 6, x + 14, self.y + 6, "even")
@@ -172,11 +172,11 @@ class _Drawing:
         self.y += 28
 
     def _panels(self) -> None:
-        """Draw the racks as panels as high as everything that stands on them."""
+        """Draw the racks as panels behind everything above them."""
         heads = 22 + self._ids_height()
         height = heads + len(self.blocks) * self.grid.row + len(TOPIC) * BARS + PAD
         for rack, (x, width) in zip(self.matrix.racks, self.grid.panels, strict=True):
-            self.sheet.box(x, self.y, width, height, "p")
+            self.sheet.box(x, self.y, width, height, "p", round_px=6)
             self.sheet.write(x + width / 2, self.y + 17, rack_name(rack), "c g s")
         self.y += 22
 
@@ -184,7 +184,7 @@ class _Drawing:
         return 18 if self.grid.cell >= UPRIGHT else 34
 
     def _column_heads(self) -> None:
-        """Name the brokers, upwards where columns are narrow; grey out the idle ones."""
+        """Name the brokers, upwards if columns are narrow; grey out the idle ones."""
         height = self._ids_height()
         body = height + len(self.blocks) * self.grid.row
         self.sheet.write(EDGE, self.y + height - 5, "broker", "m s")
@@ -214,7 +214,7 @@ class _Drawing:
         self.y += grid.row
 
     def _cell(self, block: Block, broker: int, load: Load) -> None:
-        """Draw what a block puts on a broker: a whole cell for a partition, else a share of it."""
+        """Draw the load of a block on a broker: a full cell per partition, or a share of it."""
         gap = 3.0 if self.grid.row >= 12 else 1.0
         room = self.grid.cell - 2 * gap
         x = self.grid.left[broker] + gap
@@ -225,11 +225,12 @@ class _Drawing:
                 new = " n" if block.new else ""
                 many = known if len(block) == 1 else {**known, "count": str(held)}
                 height = self.grid.row - 2 * gap
-                self.sheet.box(x, self.y + gap, width, height, style + new, **many)
+                y = self.y + gap
+                self.sheet.box(x, y, width, height, style + new, round_px=2, known=many)
                 x += width
 
     def _bars(self, measure: Measure) -> None:
-        """Draw each broker's total as a bar, what is new of it on top, and the even share."""
+        """Draw each broker's total as a bar, with the new part on top, and the even share."""
         columns = self.matrix.columns
         most = max((measure.after(column) for column in columns), default=0) or 1
         base = self.y + PAD + 8 + BAR
@@ -260,7 +261,7 @@ class _Drawing:
             self.sheet.write(x + width / 2, base + 13, f"{after:,}", "c s")
 
     def _odds(self, odds: Odds) -> None:
-        """Draw the planned max − min above what Kafka risks: the mean a bar, the worst a line."""
+        """Draw the planned max − min above Kafka's: its mean as a bar, its worst as a line."""
         says = "max − min over the brokers, beside what Kafka would have risked"
         for line in self._wrap(says):
             self.sheet.write(EDGE, self.y + 14, line, "m s")

@@ -1,9 +1,9 @@
 """Why a topic could not be spread more evenly, in sentences with the numbers.
 
-A spread is as even as it can be when no new replica can go from one broker to another that holds
-at least two fewer (its sum of squares is then the least there is: the feasible counts are an
-M-convex set). So a sentence takes the fullest and the emptiest broker and says what stands between
-them. Shares no code with what placed the replicas.
+A spread is as even as it can be when no new replica can go from one broker to another that holds at
+least two fewer (its sum of squares is then the least there is: the feasible counts are an M-convex
+set). So a sentence names the fullest and the emptiest broker and the constraint between them.
+Shares no code with what placed the replicas.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from reconciler.model import Assignment, Broker
 
 NAMED = 5
-"""A sentence names so many brokers, and counts the rest."""
+"""The number of brokers that a sentence names; it counts the rest."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """New partitions of one topic beside the existing ones, on the brokers that may take them."""
+    """New partitions of one topic next to the existing ones, on the eligible brokers."""
 
     brokers: tuple[Broker, ...]
     existing: Assignment
@@ -41,12 +41,12 @@ class Growth:
 
     @cached_property
     def rack_of(self) -> Mapping[int, str]:
-        """The rack of each broker; one rack for all where none matters."""
+        """The rack of each broker; one rack for all if none matters."""
         return {b.id: (b.rack or "") if self.rack_aware else "" for b in self.brokers}
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """How many brokers each rack has."""
+        """The number of brokers per rack."""
         return Counter(self.rack_of.values())
 
     @cached_property
@@ -78,7 +78,8 @@ class Growth:
 
 
 def give_reasons(growth: Growth) -> Iterator[str]:
-    """Say for leaders and for replicas that they are as even as can be, or what stands against."""
+    """State for leaders and for replicas that they are optimal, or the constraint that prevents
+    it."""
     if not growth.ids or not (growth.existing or growth.new):
         return
     leaders, replicas = ({b: total[b] for b in growth.ids} for total in growth.totals)
@@ -93,9 +94,9 @@ def give_reasons(growth: Growth) -> Iterator[str]:
         yield f"As even as {counts} on {brokers} can be."
         return
     if _skew(leaders) > 1:
-        yield f"Leaders {_range(leaders)} a broker: {_why_leaders(growth, leaders)}."
+        yield f"Leaders {_range(leaders)} per broker: {_why_leaders(growth, leaders)}."
     if _skew(replicas) > 1:
-        yield f"Replicas {_range(replicas)} a broker: {_why_replicas(growth, replicas)}."
+        yield f"Replicas {_range(replicas)} per broker: {_why_replicas(growth, replicas)}."
 
 
 def _why_leaders(growth: Growth, totals: Mapping[int, int]) -> str:
@@ -131,7 +132,7 @@ def _why_replicas(growth: Growth, totals: Mapping[int, int]) -> str:
 
 
 def _improvements(growth: Growth, totals: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Find brokers of which one could hand a new follower to the other, and had better."""
+    """Find a pair of brokers for which moving a new follower improves the spread."""
     leaders, replicas = growth.added
     givers = [b for b in growth.ids if replicas[b] > leaders[b]]
     takers = [b for b in growth.ids if replicas[b] < len(growth.new)]
@@ -144,7 +145,7 @@ def _improvements(growth: Growth, totals: Mapping[int, int]) -> Iterator[tuple[i
 
 
 def _racks_let(growth: Growth, giver: int, taker: int) -> bool:
-    """Tell whether the rack rule still holds when a replica goes from one broker to the other."""
+    """Return whether the rack rule still holds when a replica goes from one broker to the other."""
     given, taken = growth.rack_of[giver], growth.rack_of[taker]
     if given == taken:
         return True
@@ -154,7 +155,7 @@ def _racks_let(growth: Growth, giver: int, taker: int) -> bool:
 
 
 def _why_racks(growth: Growth, fullest: int, emptiest: int) -> str:
-    """Say which of the two brokers' racks the rule binds, and how many brokers each has."""
+    """Return which of the two brokers' racks the rule limits, and the number of brokers in each."""
     full, empty = growth.rack_of[fullest], growth.rack_of[emptiest]
     must, may = growth.share[full][0], growth.share[empty][1]
     bound, says, other = empty, f"may hold at most {count(may, 'replica')}", full
@@ -176,7 +177,7 @@ def _rack(name: str) -> str:
 
 
 def _existing_stay(totals: Mapping[int, int], new: Mapping[int, int], verb: str) -> str:
-    """Name the brokers that were above what the others reach, and so got nothing new."""
+    """Name the brokers that were above the level of the others, and so got no new replicas."""
     least = min(totals.values())
     above = {b: total for b, total in totals.items() if not new.get(b) and total > least + 1}
     named = ", ".join(str(broker) for broker in list(above)[:NAMED])

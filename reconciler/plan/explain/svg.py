@@ -1,12 +1,14 @@
-"""A sheet of SVG: the few shapes that a picture is made of, and how they look in light and dark.
+"""An SVG document: the few shapes of a picture, and their style in light and dark.
 
-Colours are those of GitHub's own pages. No scripts, no variables, no fonts from elsewhere: what
-shows SVG shows this.
+Colours are those of GitHub's own pages. No scripts, no variables, no fonts from elsewhere: every
+SVG viewer shows this.
 """
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
+
+from reconciler.svg import Drawing
 
 STYLE = """
 text{font:12px ui-sans-serif,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
@@ -25,34 +27,8 @@ text{font:12px ui-sans-serif,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif
 """.replace("\n", "")
 
 
-class Sheet:
-    """Collects shapes in the order in which they are painted. Units: pixels."""
-
-    def __init__(self) -> None:
-        self._shapes: list[str] = []
-
-    def write(self, x: float, y: float, text: str, style: str, *, turned: bool = False) -> None:
-        """Write text with its baseline at y; turned, it reads upwards."""
-        turn = f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
-        self._shapes.append(
-            f'<text class="{style}" x="{x:g}" y="{y:g}"{turn}>{escape(text)}</text>'
-        )
-
-    def box(
-        self, x: float, y: float, width: float, height: float, style: str, **known: str
-    ) -> None:
-        """Draw a rectangle; `known` becomes data attributes, for programs that read the picture."""
-        said = "".join(f" data-{name}={quoteattr(value)}" for name, value in known.items())
-        self._shapes.append(
-            f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
-            f"{_round(style)}{said}/>"
-        )
-
-    def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
-        """Draw a straight line."""
-        self._shapes.append(
-            f'<line class="{style}" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
-        )
+class Sheet(Drawing):
+    """A standalone picture. Units: pixels."""
 
     def finish(self, width: float, height: float, title: str, description: str) -> str:
         """Return the document, its shapes on a card with a frame."""
@@ -65,12 +41,7 @@ class Sheet:
                 f'<desc id="desc">{escape(description)}</desc>',
                 f"<style>{STYLE}</style>",
                 f'{frame} rx="8"/>',
-                *self._shapes,
+                *self.shapes,
                 "</svg>\n",
             ]
         )
-
-
-def _round(style: str) -> str:
-    """Round corners where a shape is large enough for them to be seen."""
-    return {"p": ' rx="6"', "l": ' rx="2"', "f": ' rx="2"'}.get(style.split(maxsplit=1)[0], "")

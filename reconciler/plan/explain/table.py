@@ -1,4 +1,4 @@
-"""A table whose columns stand in groups, set in characters and folded to a width."""
+"""A text table whose columns form groups, folded to a width."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.plan.text import Paint
+    from reconciler.styling import Paint
 
 BETWEEN_COLUMNS = "  "
 BETWEEN_GROUPS = " │ "
 MARGIN = "  "
 NARROWEST = 8
-"""No group is squeezed below this, however narrow the screen is."""
+"""The minimum width of a group on a narrow screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Table:
         return self._label_width() + len(MARGIN) + sum(groups) + between
 
     def split(self, width: int) -> tuple[Table, ...]:
-        """Cut into tables below each other, whole groups each, none wider than told.
+        """Split into tables below each other, each of complete groups and within the width.
 
         A single group that is still too wide has its cells broken at blanks.
         """
@@ -101,7 +101,7 @@ def _group_width(widths: Sequence[int]) -> int:
 
 
 def _tint(cell: str, paint: Paint) -> str:
-    """Colour new replicas and dim what is nothing; the text says the same without."""
+    """Colour new replicas and dim zeros; the text is complete without colours."""
     if "+" in cell:
         return paint("green", cell)
     return paint("dim", cell) if cell.strip() == "·" else cell

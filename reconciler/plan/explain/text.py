@@ -1,4 +1,4 @@
-"""A matrix as text: a column for each broker, or for each rack where brokers are too many.
+"""A matrix as text: a column for each broker, or for each rack if brokers are too many.
 
 What is too wide or too long is folded, with its totals; nothing is cut.
 """
@@ -20,7 +20,7 @@ from reconciler.plan.explain.words import (
     headline,
     rack_name,
 )
-from reconciler.plan.text import Paint
+from reconciler.styling import Paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -
 
 
 def render_layout(matrix: Matrix, *, width: int = WIDTH) -> str:
-    """Render where the partitions lie and what that puts on each broker, and nothing else."""
+    """Render the placement of the partitions and the load on each broker, and nothing else."""
     table = Table(tuple(_broker_lines(matrix, OWN_TOTALS)))
     fits = table.width <= width
     tables = [table] if fits else _rack_tables(matrix, width, OWN_TOTALS)
@@ -101,7 +101,7 @@ def _broker_lines(matrix: Matrix, totals: Totals = ALL_TOTALS) -> Iterator[Line]
 
 
 def _totals(measure: Measure, matrix: Matrix) -> Iterator[Line]:
-    """Yield a number by broker and by rack; before only where it was another, and something."""
+    """Yield a number by broker and by rack; before only if it was another, and something."""
     racks = matrix.racks
     before = _each(racks, lambda column: f"{measure.before(column)}")
     after = _each(racks, lambda column: f"{measure.after(column)}")
@@ -126,7 +126,7 @@ def _across(
 
 
 def _mark(load: Load | None, block: Block) -> str:
-    """Say what a block of partitions puts on a broker or a rack."""
+    """Return the load of a block of partitions on a broker or a rack."""
     if load is None:
         return NOTHING
     new = "+" if block.new else ""
@@ -176,7 +176,7 @@ def _rack_totals(rack: Rack, measures: Iterable[Measure], *, new: bool) -> Itera
 
 
 def _brokers_by_load(matrix: Matrix, width: int) -> Iterator[str]:
-    """List all brokers by what they hold of the topic, so that no total is lost."""
+    """List all brokers by their load of the topic, so that no total is lost."""
 
     def load(column: Column) -> list[int]:
         return [-n for m in TOPIC for n in (m.after(column), m.before(column))]
@@ -202,9 +202,9 @@ def _runs(ids: Sequence[int]) -> Iterator[str]:
 
 
 def _odds(matrix: Matrix, odds: Odds, width: int) -> Iterator[str]:
-    """Set what is planned beside what Kafka's own placement would have risked."""
-    says = "Max − min over the brokers, beside what Kafka itself would have risked, over "
-    yield from wrap(f"{says}{odds.throws} throws of its dice:", width)
+    """Compare the planned skew with that of Kafka's own placement."""
+    said = "Max − min over the brokers, as planned and by Kafka's own placement"
+    yield from wrap(f"{said} ({odds.throws} random placements):", width)
     yield f"{'':<10}{'planned':>8}{'mean':>6}{'worst':>6}"
     for noun, planned, risked in compare(matrix, odds):
         yield f"  {noun:<8}{planned:>8,}{risked.expected:>6,.1f}{risked.worst:>6,}"

@@ -1,4 +1,4 @@
-"""What text and picture call things, and the numbers that both show."""
+"""The terms and numbers that text and picture share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Measure(NamedTuple):
         return self.pick(self.of(carrier).after)
 
     def shift(self, carrier: Carrier, *, new: bool = False) -> str:
-        """Say both, or one where they are the same or the whole topic is new."""
+        """Format both, or one if they are equal or the entire topic is new."""
         before, after = self.before(carrier), self.after(carrier)
         return f"{after:,}" if new or before == after else f"{before:,} → {after:,}"
 
@@ -78,12 +78,12 @@ def rack_name(rack: Rack) -> str:
 
 
 def has_racks(matrix: Matrix) -> bool:
-    """Tell whether there is more to say about racks than that there are none."""
+    """Return whether the cluster has racks."""
     return len(matrix.racks) > 1 or any(rack.name is not None for rack in matrix.racks)
 
 
 def broker_name(column: Column) -> str:
-    """Name a broker, in brackets where it takes nothing new."""
+    """Name a broker, in brackets if it takes nothing new."""
     return f"({column.broker})" if column.idle else str(column.broker)
 
 
@@ -93,7 +93,7 @@ def block_name(block: Block) -> str:
 
 
 def compare(matrix: Matrix, odds: Odds) -> tuple[tuple[str, int, Risked], ...]:
-    """Return leaders and replicas: the planned max − min, and what Kafka risks."""
+    """Return leaders and replicas: the planned max − min, and that of Kafka's placement."""
     after = matrix.after
     return (
         ("leaders", after.leaders.skew, odds.leaders),

@@ -1,7 +1,7 @@
-"""A plan as a comment on a pull request: what a reviewer must know first, the rest folded.
+"""A plan as a comment on a pull request: the most important parts first, the rest folded.
 
-Belongs here: what is told in which order, how it is marked up, and how it is folded to fit.
-Forbidden here: files, variables of the environment, and anything that would cut a sentence.
+Belongs here: the order of the parts, their markup, and folding to fit. Forbidden here: files,
+variables of the environment, and anything that would cut a sentence.
 """
 
 from reconciler.plan.markdown.page import COMMENT_LIMIT, mark_cluster, render_markdown

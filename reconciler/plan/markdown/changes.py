@@ -1,29 +1,25 @@
-"""What changes, a row a topic; by verb or by file where those are too many; and what is noted."""
+"""The changes, one row per topic, or by verb or file if there are too many; and the notes."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from reconciler.model import AddPartitions, AlterConfig, CreateTopic, DeleteTopic
-from reconciler.plan.markdown.dangers import list_names
-from reconciler.plan.markdown.folding import Section, Telling
-from reconciler.plan.markdown.marks import code, folded, prose
-from reconciler.plan.markdown.names import group_names
-from reconciler.plan.steps import steps_of
-from reconciler.plan.text import count_strangers, describe_outcome, describe_size
-from reconciler.units import count, describe_value
+from reconciler.model import Verb
+from reconciler.plan.markdown.folding import Passage, Section
+from reconciler.plan.markdown.marks import code, folded, group_names, list_names, prose
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reconciler.errors import Finding
-    from reconciler.model import Plan, PlannedTopic, Step
+    from reconciler.plan.view import FieldView, PlanView, StepView, TopicView
 
 ROWS = 50
 """A longer table is folded."""
 FLOOR = 8_000
-"""Counts by file are told whatever else there is, where they are no longer. Units: bytes."""
+"""Counts by file are always shown if they are not longer than this. Units: bytes."""
 KEYS_IN_A_ROW = 3
 VALUE_IN_A_ROW = 40
 FILES_SHOWN = 10
@@ -31,121 +27,97 @@ FILES_SHOWN = 10
 FILES_IN_A_TABLE = 100
 
 
-def tell_changes(plan: Plan) -> Section:
-    """Tell what changes: rows, or names by verb, or counts by file."""
-    changed = [topic for topic in plan.topics if steps_of(topic)]
+def write_changes(plan: PlanView) -> Section:
+    """Return the changes: rows, or names by verb, or counts by file."""
+    changed = plan.changed
     if not changed:
-        return Section(Telling(""))
+        return Section(Passage(""))
     topics = count(len(changed), "change")
-    table, by_file = _table(changed), Telling(_by_file(changed), f"the names of {topics}")
+    table, by_file = _table(changed), Passage(_by_file(changed), f"the names of {topics}")
     return Section(
-        by_file if by_file.size <= FLOOR else Telling("", f"the list of {topics}"),
+        by_file if by_file.size <= FLOOR else Passage("", f"the list of {topics}"),
         (
-            lambda: Telling(table if len(changed) <= ROWS else folded(topics, table)),
-            lambda: Telling(_by_verb(changed, list_names), f"the words on {topics}"),
-            lambda: Telling(_by_verb(changed, group_names), f"the words on {topics}"),
+            lambda: Passage(table if len(changed) <= ROWS else folded(topics, table)),
+            lambda: Passage(_by_verb(changed, list_names), f"the words on {topics}"),
+            lambda: Passage(_by_verb(changed, group_names), f"the words on {topics}"),
             lambda: by_file,
         ),
     )
 
 
-def _table(changed: Sequence[PlannedTopic]) -> str:
+def _table(changed: Sequence[TopicView]) -> str:
     lines = ["| | Topic | Change | Risk | Spec |", "|:--|:--|:--|:--|:--|"]
     lines += [_row(topic) for topic in changed]
     return "\n".join(lines)
 
 
-def _row(topic: PlannedTopic) -> str:
-    steps = steps_of(topic)
-    verbs = "<br>".join(f"{SIGNS[verb_of(step)]}&nbsp;{verb_of(step)}" for step in steps)
-    says = "<br>".join(describe_step(step, topic) for step in steps)
+def _row(topic: TopicView) -> str:
+    verbs = "<br>".join(map(name_step, topic.steps))
+    says = "<br>".join(map(_describe_step, topic.steps))
     risks = "<br>".join(
         f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
         for note in topic.risks
     )
-    place = code(f"{topic.location.file}:{topic.location.line}")
-    return f"| {verbs} | {code(topic.name)} | {says} | {risks} | {place} |"
+    return f"| {verbs} | {code(topic.name)} | {says} | {risks} | {code(topic.place)} |"
 
 
-def tell_outcome(plan: Plan) -> Section:
-    """Tell how even the plan leaves the cluster: always, since it is short."""
-    changes = any(steps_of(topic) for topic in plan.topics)
-    lines = [f"{prose(line.capitalize())}." for line in describe_outcome(plan)] if changes else []
-    return Section(Telling("<br>\n".join(lines)))
+def write_outcome(plan: PlanView) -> Section:
+    """Return the balance after the plan: always, since it is short."""
+    said = {"Size": plan.totals.words, "Cluster": plan.balance, "Placement": plan.proof}
+    lines = [f"{name}: {prose(words)}." for name, words in said.items() if words]
+    return Section(Passage("<br>\n".join(lines if plan.changed else [])))
 
 
-SIGNS = {"create": "+", "expand": "&#126;", "config": "&#126;", "delete": "&minus;"}
+def name_step(step: StepView) -> str:
+    """Name a step by its sign and its verb, as the text of a plan does."""
+    return f"{mark_sign(step.sign)}&nbsp;{step.verb}"
 
 
-def verb_of(step: Step) -> str:
-    """Name what a step does, as the text of a plan does."""
-    match step:
-        case CreateTopic():
-            return "create"
-        case AddPartitions():
-            return "expand"
-        case AlterConfig():
-            return "config"
-        case DeleteTopic():
-            return "delete"
-        case _:
-            assert_never(step)
+def mark_sign(sign: str) -> str:
+    """Escape a sign, which Markdown would take for structure."""
+    return {"~": "&#126;", "-": "&minus;"}.get(sign, sign)
 
 
-def describe_step(step: Step, topic: PlannedTopic) -> str:
-    """Say a step in a few words of markdown."""
-    match step:
-        case CreateTopic(assignment=rows, config=config):
-            size = f"{count(len(rows), 'partition')} × {count(len(rows[0]), 'replica')}"
-            return f"{size}, {count(len(config), 'config')}" if config else size
-        case AddPartitions(first=first, added=rows):
-            return f"{first:,} → {first + len(rows):,} partitions"
-        case AlterConfig():
-            return _describe_config(step, topic)
-        case DeleteTopic():
-            return describe_size(topic)
-        case _:
-            assert_never(step)
+def _describe_step(step: StepView) -> str:
+    """Describe a step briefly: in its own words, or by its configs."""
+    if not step.words:
+        said = [
+            f"{code(field.name)} {_short(field, field.before, 'not set')} → "
+            f"{_short(field, field.after, 'unset')}"
+            for field in step.configs[:KEYS_IN_A_ROW]
+        ]
+        beyond = len(step.configs) - len(said)
+        return "<br>".join([*said, *([f"and {count(beyond, 'more config')}"] if beyond else [])])
+    brought = sum(field.after is not None for field in step.configs)
+    return f"{step.words}, {count(brought, 'config')}" if brought else step.words
 
 
-def _describe_config(step: AlterConfig, topic: PlannedTopic) -> str:
-    before = topic.before.config if topic.before else {}
-    keys = sorted({*step.set, *step.unset})
-    said = [
-        f"{code(key)} {_short(key, before.get(key), 'not set')} → "
-        f"{_short(key, step.set.get(key), 'unset')}"
-        for key in keys[:KEYS_IN_A_ROW]
-    ]
-    beyond = len(keys) - len(said)
-    return "<br>".join([*said, *([f"and {count(beyond, 'more config')}"] if beyond else [])])
-
-
-def _short(key: str, value: str | None, nothing: str) -> str:
-    """Say a value in a cell: 7d; its length, where it is long; the details have it whole."""
+def _short(field: FieldView, value: str | None, nothing: str) -> str:
+    """Format a value for a cell: 7d; its length, if it is long; the details have all of it."""
     if value is None:
         return nothing
-    said = describe_value(key, value).removesuffix(f" ({value})")
+    said = field.show(value).removesuffix(f" ({value})")
     return prose(said) if len(said) <= VALUE_IN_A_ROW else f"({len(value):,} characters)"
 
 
-def _by_verb(changed: Sequence[PlannedTopic], tell_names: Callable[[Sequence[str]], str]) -> str:
-    names: dict[str, list[str]] = defaultdict(list)
+def _by_verb(changed: Sequence[TopicView], list_names_by: Callable[[Sequence[str]], str]) -> str:
+    names: dict[tuple[Verb, str], list[str]] = defaultdict(list)
     for topic in changed:
-        for step in steps_of(topic):
-            names[verb_of(step)].append(topic.name)
-    listed = ((verb, names[verb]) for verb in SIGNS if verb in names)
+        for step in topic.steps:
+            names[step.verb, mark_sign(step.sign)].append(topic.name)
+    order = list(Verb)
     return "\n\n".join(
-        folded(f"{SIGNS[verb]} {verb} {count(len(some), 'topic')}", tell_names(some))
-        for verb, some in listed
+        folded(f"{sign} {verb} {count(len(some), 'topic')}", list_names_by(some))
+        for (verb, sign), some in sorted(names.items(), key=lambda item: order.index(item[0][0]))
     )
 
 
-def _by_file(changed: Sequence[PlannedTopic]) -> str:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
+def _by_file(changed: Sequence[TopicView]) -> str:
+    counts: dict[str, Counter[Verb]] = defaultdict(Counter)
     for topic in changed:
-        counts[topic.location.file].update(verb_of(step) for step in steps_of(topic))
+        counts[topic.location.file].update(step.verb for step in topic.steps)
     files = sorted(counts)
-    lines = ["| Specs | " + " | ".join(SIGNS) + " |", "|:--|" + "--:|" * len(SIGNS)]
+    lines = ["| Specs | " + " | ".join(Verb) + " |", "|:--|" + "--:|" * len(Verb)]
     lines += [_file_row(code(file), counts[file]) for file in files[:FILES_IN_A_TABLE]]
     if rest := files[FILES_IN_A_TABLE:]:
         total = sum((counts[file] for file in rest), Counter())
@@ -155,12 +127,12 @@ def _by_file(changed: Sequence[PlannedTopic]) -> str:
     return table if len(files) <= FILES_SHOWN else folded(in_files, table)
 
 
-def _file_row(label: str, counts: Counter[str]) -> str:
-    return f"| {label} | " + " | ".join(f"{counts[verb]:,}" for verb in SIGNS) + " |"
+def _file_row(label: str, counts: Counter[Verb]) -> str:
+    return f"| {label} | " + " | ".join(f"{counts[verb]:,}" for verb in Verb) + " |"
 
 
-def tell_notes(plan: Plan) -> Section:
-    """Tell what was noted of the cluster and of single topics, folded; equal notes once."""
+def write_notes(plan: PlanView) -> Section:
+    """Return the notes on the cluster and on single topics, folded; equal notes once."""
     noted: dict[Finding, list[str]] = defaultdict(list)
     for note in plan.notes:
         noted[note] = []
@@ -168,14 +140,14 @@ def tell_notes(plan: Plan) -> Section:
         for note in topic.notes:
             noted[note].append(topic.name)
     if not noted:
-        return Section(Telling(""))
+        return Section(Passage(""))
     notes = count(len(noted), "note")
     whole = "\n".join(_note(note, names) for note, names in noted.items())
     rules = Counter(note.rule for note in noted)
     counted = ", ".join(f"{number:,} {code(rule)}" for rule, number in sorted(rules.items()))
     return Section(
-        Telling(f"{notes}: {counted}", f"the words of {notes}"),
-        (lambda: Telling(folded(notes, whole)),),
+        Passage(f"{notes}: {counted}", f"the words of {notes}"),
+        (lambda: Passage(folded(notes, whole)),),
     )
 
 
@@ -185,12 +157,12 @@ def _note(note: Finding, names: Sequence[str]) -> str:
     return f"- {note.severity}: {prose(note.what)}{way_out} {code(note.rule)}{about}"
 
 
-def tell_strangers(plan: Plan) -> Section:
-    """Name the live topics that are in no file, folded; the headline counts them."""
+def write_unmanaged(plan: PlanView) -> Section:
+    """Name the live topics that no spec names, folded; the headline counts them."""
     if not plan.unmanaged:
-        return Section(Telling(""))
-    topics = count_strangers(plan)
+        return Section(Passage(""))
+    topics = count(len(plan.unmanaged), "unmanaged topic")
     return Section(
-        Telling("", f"the names of {topics}"),
-        (lambda: Telling(folded(topics, list_names(plan.unmanaged))),),
+        Passage("", f"the names of {topics}"),
+        (lambda: Passage(folded(topics, list_names(plan.unmanaged))),),
     )

@@ -1,4 +1,4 @@
-"""What a reviewer must not miss: refusals first, then risks, each told however many there are."""
+"""What a reviewer must not miss: refusals first, then risks, for any number of them."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.model import Risk
-from reconciler.plan.markdown.folding import Section, Telling
-from reconciler.plan.markdown.marks import code, folded, prose
-from reconciler.plan.markdown.names import group_names
-from reconciler.plan.refused import describe_field, locate_field, name_field
-from reconciler.plan.steps import is_deletion, steps_of
-from reconciler.plan.text import capital
+from reconciler.plan.markdown.folding import Passage, Section
+from reconciler.plan.markdown.marks import code, folded, group_names, list_names, prose
+from reconciler.plan.view import capital
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Finding
-    from reconciler.model import Plan, PlannedTopic, RiskNote
+    from reconciler.model import RiskNote
+    from reconciler.plan.view import PlanView, TopicView
 
-    Refused = Mapping[str, Sequence[tuple[PlannedTopic, Finding]]]
-    Risky = Mapping[tuple[Risk, bool], Sequence[tuple[PlannedTopic, RiskNote]]]
+    Refused = Mapping[str, Sequence[tuple[TopicView, Finding]]]
+    Risky = Mapping[tuple[Risk, bool], Sequence[tuple[TopicView, RiskNote]]]
 
 EXAMPLES = 10
-"""So many names stand in a line; the others are folded below it."""
+"""The number of names in a line; the others are folded below it."""
 FEW_LINES, FEW_EXAMPLES = 4, 3
 """More lines of consequences have room for fewer names in each."""
 ROWS = 20
@@ -34,98 +32,131 @@ ROWS = 20
 LINES = 12
 """More consequences than this are folded, with a line for each kind of risk above."""
 FLOOR = 24_000
-"""All names are told before anything is told at length, where they take no more. Units: bytes."""
+"""All names come before any details, if they are not longer than this. Units: bytes."""
 
 
-def tell_refusals(plan: Plan) -> Section:
-    """Tell what is refused field by field, why, and the way out."""
-    by_rule: dict[str, list[tuple[PlannedTopic, Finding]]] = defaultdict(list)
+def write_deletions(plan: PlanView) -> Section:
+    """Return the deletions: each topic with its size and records, or the names, or the number."""
+    going = [topic for topic in plan.changed if topic.is_deletion]
+    if not going:
+        return Section(Passage(""))
+    names = [topic.name for topic in going]
+    alarm, topics = _alarm_deletions(going), count(len(going), "topic")
+    few, table = f"{alarm} {list_names(names, EXAMPLES)}", _list_deletions(going)
+    short = len(names) <= EXAMPLES
+    return Section(
+        Passage(few, "" if short else f"most names of {topics} to delete"),
+        (
+            lambda: Passage(f"{alarm}\n\n{table if short else folded(topics, table)}"),
+            lambda: Passage(f"{alarm} {list_names(names)}", f"the sizes of {topics} to delete"),
+        ),
+    )
+
+
+def _alarm_deletions(going: Sequence[TopicView]) -> str:
+    are, they = ("is", "it holds") if len(going) == 1 else ("are", "they hold")
+    topics = count(len(going), "topic")
+    return f"> [!CAUTION]\n> **{topics} {are} deleted for good**, with every record {they}."
+
+
+def _list_deletions(going: Sequence[TopicView]) -> str:
+    lines = ["| Deleted | Size | Records | Spec |", "|:--|:--|:--|:--|"]
+    for topic in going:
+        cells = (code(topic.name), topic.size, prose(topic.records), code(topic.place))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write_refusals(plan: PlanView) -> Section:
+    """Return each refused field, with the reason and the way out."""
+    by_rule: dict[str, list[tuple[TopicView, Finding]]] = defaultdict(list)
     for topic in plan.topics:
         for refusal in topic.refusals:
             by_rule[refusal.rule].append((topic, refusal))
     if not by_rule:
-        return Section(Telling(""))
+        return Section(Passage(""))
     alarm = _alarm(plan)
-    topics = count(sum(bool(topic.refusals) for topic in plan.topics), "refused topic")
+    topics = count(len(plan.refused), "refused topic")
     few = sum(map(len, by_rule.values())) <= ROWS
     lines = alarm if few else f"{alarm}\n\n{_by_rule(by_rule)}"
     above = f"{alarm}\n\n{_by_rule(by_rule)}"
-    fields = any(topic.refused_change for topic in plan.topics if topic.refusals)
+    fields = any(topic.refused_change for topic in plan.refused)
     beyond, changes = (" and change", f"the changes of {topics}") if fields else ("", "")
     named = (
-        Telling(f"{above}\n\n{folded(topics, _by_reason(by_rule))}", changes),
-        Telling(
+        Passage(f"{above}\n\n{folded(topics, _by_reason(by_rule))}", changes),
+        Passage(
             f"{above}\n\n{folded(topics, _name_all(by_rule))}", f"each reason{beyond} of {topics}"
         ),
     )
-    counted = Telling(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}")
+    counted = Passage(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}")
     return Section(
         _pick_floor(named, counted),
         (
-            lambda: Telling(f"{lines}\n\n{_fold_many(_table(plan), topics, few=few)}"),
-            lambda: Telling(f"{above}\n\n{folded(topics, _by_change(plan))}"),
+            lambda: Passage(f"{lines}\n\n{_fold_many(_table(plan), topics, few=few)}"),
+            lambda: Passage(f"{above}\n\n{folded(topics, _by_change(plan))}"),
             lambda: named[0],
             lambda: named[1],
-            lambda: Telling(above, f"most names of {topics}"),
+            lambda: Passage(above, f"most names of {topics}"),
         ),
     )
 
 
-def _pick_floor(named: Iterable[Telling], counted: Telling) -> Telling:
-    """Return the fullest of what names all, if that is short enough to be told in any case."""
-    return next((telling for telling in named if telling.size <= FLOOR), counted)
+def _pick_floor(named: Iterable[Passage], counted: Passage) -> Passage:
+    """Return the most detailed stage that names all, if it is short enough to show always."""
+    return next((passage for passage in named if passage.size <= FLOOR), counted)
 
 
-def tell_whole(plan: Plan) -> Section:
-    """Tell what is refused of the plan as a whole: always, since it is short."""
+def write_refused_plan(plan: PlanView) -> Section:
+    """Return the refusals of the plan as a whole: always, since they are short."""
     lines = [
         f"> **The whole plan is refused.** {prose(capital(refusal.what))}. "
         f"{prose(capital(refusal.way_out))}. {code(refusal.rule)}"
         for refusal in plan.refusals
     ]
-    return Section(Telling("> [!CAUTION]\n" + "\n>\n".join(lines) if lines else ""))
+    return Section(Passage("> [!CAUTION]\n" + "\n>\n".join(lines) if lines else ""))
 
 
 def _fold_many(table: str, summary: str, *, few: bool) -> str:
     return table if few else folded(summary, table)
 
 
-def _alarm(plan: Plan) -> str:
-    number = sum(bool(topic.refusals) for topic in plan.topics)
+def _alarm(plan: PlanView) -> str:
+    number = len(plan.refused)
     refused = f"{count(number, 'topic')} {'is' if number == 1 else 'are'} refused"
     rest = "There is nothing else to apply."
     if plan.refusals:
         rest = "Nothing of this plan is applied."
-    elif any(steps_of(topic) for topic in plan.topics):
+    elif plan.changed:
         rest = (
-            "Apply does nothing of this plan until that is settled, unless told `--skip-refused`."
+            "Apply does nothing of this plan until this is resolved. "
+            "`--skip-refused` applies the rest."
         )
     return f"> [!CAUTION]\n> **{refused}.** {rest}"
 
 
-def _table(plan: Plan) -> str:
+def _table(plan: PlanView) -> str:
     lines = ["| Refused | Change | Why | Way out | Spec |", "|:--|:--|:--|:--|:--|"]
     for topic in plan.topics:
         change = _change(topic, "<br>")
         for refusal in topic.refusals:
             why = f"{prose(capital(refusal.what))}. {code(refusal.rule)}"
-            place = code(f"{topic.location.file}:{topic.location.line}")
+            place = code(topic.place)
             out = f"{prose(capital(refusal.way_out))}." if refusal.way_out else ""
             lines.append(f"| {code(topic.name)} | {change} | {why} | {out} | {place} |")
-            change = ""  # told once a topic
+            change = ""  # shown once per topic
     return "\n".join(lines)
 
 
-def _change(topic: PlannedTopic, between: str) -> str:
-    """Tell every field of a refused change from → to, each with the line that asks for it."""
+def _change(topic: TopicView, between: str) -> str:
+    """Show every field of a refused change from → to, each with the line that requests it."""
     return between.join(
-        f"{code(name_field(field))} {prose(describe_field(field))} {code(locate_field(field))}"
+        f"{code(field.name)} {prose(field.words)} {code(field.place)}"
         for field in topic.refused_change
     )
 
 
-def _by_change(plan: Plan) -> str:
-    """Tell each change and its reasons once, with the names of all whom it concerns."""
+def _by_change(plan: PlanView) -> str:
+    """Show each change and its reasons once, with the names of all its topics."""
     names: dict[str, list[str]] = defaultdict(list)
     for topic in plan.topics:
         if topic.refusals:
@@ -141,11 +172,11 @@ def _reason(refusal: Finding) -> str:
 
 
 def _by_rule(by_rule: Refused, most: int | None = EXAMPLES) -> str:
-    """Tell each rule once, with one reason of many, and so many names, or all."""
+    """Show each rule once, with one example reason, and some names, or all."""
     return "\n".join(_refused(rule, found, most) for rule, found in sorted(by_rule.items()))
 
 
-def _refused(rule: str, found: Sequence[tuple[PlannedTopic, Finding]], most: int | None) -> str:
+def _refused(rule: str, found: Sequence[tuple[TopicView, Finding]], most: int | None) -> str:
     names = list(dict.fromkeys(topic.name for topic, _ in found))
     reasons = {refusal.what for _, refusal in found}
     first = found[0][1]
@@ -156,7 +187,7 @@ def _refused(rule: str, found: Sequence[tuple[PlannedTopic, Finding]], most: int
 
 
 def _by_reason(by_rule: Refused) -> str:
-    """Tell each reason and way out once, with the names of all whom it concerns."""
+    """Show each reason and way out once, with the names of all its topics."""
     lines = []
     for rule, found in sorted(by_rule.items()):
         names: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -169,7 +200,7 @@ def _by_reason(by_rule: Refused) -> str:
 
 
 def _name_all(by_rule: Refused) -> str:
-    """Tell each rule once, with the names of all whom it concerns."""
+    """Show each rule once, with the names of all its topics."""
     return "\n".join(
         f"- {code(rule)}: {group_names({topic.name for topic, _ in found})}"
         for rule, found in sorted(by_rule.items())
@@ -183,38 +214,31 @@ def _count_rules(by_rule: Refused) -> str:
     )
 
 
-def list_names(names: Sequence[str], most: int | None = None) -> str:
-    """List names as code, or so many of them and the number of the others."""
-    shown = ", ".join(map(code, names[:most]))
-    beyond = len(names) - len(names[:most])
-    return f"{shown} and {beyond:,} more" if beyond else shown
-
-
-def tell_risks(plan: Plan) -> Section:
-    """Tell what the changes can cost, and whether the specs accept it; deletions stand above."""
-    risky: dict[tuple[Risk, bool], list[tuple[PlannedTopic, RiskNote]]] = defaultdict(list)
+def write_risks(plan: PlanView) -> Section:
+    """Return the risks of the changes, and whether the specs accept them; deletions are above."""
+    risky: dict[tuple[Risk, bool], list[tuple[TopicView, RiskNote]]] = defaultdict(list)
     for topic in plan.topics:
-        for note in topic.risks if steps_of(topic) and not is_deletion(topic) else ():
+        for note in () if topic.is_deletion else topic.risks:
             risky[note.risk, note.acknowledged].append((topic, note))
     if not risky:
-        return Section(Telling(""))
+        return Section(Passage(""))
     kinds = list(_sorted(risky))
     topics = count(len({t.name for kind in kinds for t, _ in kind.found}), "topic")
     alert = _alert(kinds)
 
-    def beyond(told: int) -> Telling:
+    def beyond(told: int) -> Passage:
         blocks = [folded(kind.summary, group_names(kind.names)) for kind in kinds[:told]]
         without = "most names" if told < len(kinds) else "each consequence"
-        return Telling("\n\n".join([alert, *blocks]), f"{without} of {topics} at risk")
+        return Passage("\n\n".join([alert, *blocks]), f"{without} of {topics} at risk")
 
     named = (
-        Telling("\n\n".join([alert, *_consequences(kinds, group_names)])),
+        Passage("\n\n".join([alert, *_consequences(kinds, group_names)])),
         beyond(len(kinds)),
     )
     return Section(
-        _pick_floor(named, Telling(_count_risks(kinds), f"the names of {topics} at risk")),
+        _pick_floor(named, Passage(_count_risks(kinds), f"the names of {topics} at risk")),
         (
-            lambda: Telling("\n\n".join([alert, *_consequences(kinds, list_names)])),
+            lambda: Passage("\n\n".join([alert, *_consequences(kinds, list_names)])),
             lambda: named[0],
             lambda: named[1],
             *(partial(beyond, told) for told in range(len(kinds) - 1, -1, -1)),
@@ -222,11 +246,11 @@ def tell_risks(plan: Plan) -> Section:
     )
 
 
-def count_risks(plan: Plan) -> str:
-    """Say in a few words which risks there are, the worst first."""
+def count_risks(plan: PlanView) -> str:
+    """Return a short list of the risks, the worst first."""
     counts: dict[Risk, set[str]] = defaultdict(set)
     for topic in plan.topics:
-        for note in topic.risks if steps_of(topic) else ():
+        for note in topic.risks:
             counts[note.risk].add(topic.name)
     return ", ".join(
         f"**{risk}** in {count(len(counts[risk]), 'topic')}" for risk in _ORDER if risk in counts
@@ -242,13 +266,13 @@ class _Kind:
 
     risk: Risk
     acknowledged: bool
-    found: Sequence[tuple[PlannedTopic, RiskNote]]
+    found: Sequence[tuple[TopicView, RiskNote]]
 
     @property
     def title(self) -> str:
         if self.acknowledged:
             return f"**{self.risk}**, acknowledged"
-        return f"**{self.risk}, mind this**"
+        return f"**{self.risk}, not acknowledged**"
 
     @property
     def summary(self) -> str:
@@ -272,7 +296,7 @@ def _sorted(risky: Risky) -> Iterator[_Kind]:
 
 
 def _alert(kinds: Sequence[_Kind]) -> str:
-    """Tell every consequence in a line; or every kind, by one example, where those are many."""
+    """Show every consequence in a line; or one example per kind, if there are many."""
     if _is_many(kinds):
         return _warn(map(_exemplify, kinds))
     most = _count_examples(kinds)
@@ -304,14 +328,14 @@ def _count_consequences(kinds: Sequence[_Kind]) -> int:
 
 
 def _consequences(
-    kinds: Sequence[_Kind], tell_names: Callable[[Sequence[str]], str]
+    kinds: Sequence[_Kind], list_names_by: Callable[[Sequence[str]], str]
 ) -> Iterator[str]:
-    """Fold what the alert only begins to list: all names, by consequence."""
+    """Fold the full list behind the alert: all names, by consequence."""
     many, most = _is_many(kinds), _count_examples(kinds)
     for kind in kinds:
         named = kind.by_consequence()
         if many or any(len(names) > most for names in named.values()):
-            lines = (f"- {prose(says)}. {tell_names(names)}" for says, names in named.items())
+            lines = (f"- {prose(says)}. {list_names_by(names)}" for says, names in named.items())
             yield folded(kind.summary, "\n".join(lines))
 
 

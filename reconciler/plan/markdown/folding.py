@@ -1,4 +1,4 @@
-"""How a page is made to fit: every section is told as fully as there is room for, in its turn.
+"""How a page is made to fit: each section in turn is as detailed as the room allows.
 
 A section has a floor, a few words that always fit, and fuller stages before it. Nothing is ever
 cut: what a stage leaves out it names, and the page ends with those names.
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 BETWEEN = "\n\n"
 
 
-class Telling(NamedTuple):
-    """Markdown, and what it leaves out, in words."""
+class Passage(NamedTuple):
+    """Markdown, and a description of what it omits."""
 
     text: str
     without: str = ""
 
     @property
     def size(self) -> int:
-        """What it takes of a page. Units: bytes of UTF-8, the strictest way to count."""
+        """Its size. Units: bytes of UTF-8, the strictest measure."""
         return sum(size_of(part) for part in self if part)
 
 
 class Section(NamedTuple):
     """One part of a page: its floor, and its stages, the fullest first, made when tried."""
 
-    floor: Telling
-    stages: Sequence[Callable[[], Telling]] = ()
+    floor: Passage
+    stages: Sequence[Callable[[], Passage]] = ()
 
 
 def size_of(text: str) -> int:
-    """Return what a piece of text takes of a page, with what keeps it apart from the next."""
+    """Return the size of a text on a page, with its separator."""
     return len(text.encode()) + len(BETWEEN)
 
 
-def fold(sections: Iterable[Section], room: int) -> tuple[list[Telling], int]:
-    """Tell each section as fully as possible, those that come first before the others.
+def fold(sections: Iterable[Section], room: int) -> tuple[list[Passage], int]:
+    """Render each section as fully as possible, the first sections first.
 
-    Returns the tellings, and the room that is left. Units: bytes.
+    Returns the passages, and the room that is left. Units: bytes.
     """
     known = list(sections)
     left = room - sum(section.floor.size for section in known)
@@ -49,7 +49,7 @@ def fold(sections: Iterable[Section], room: int) -> tuple[list[Telling], int]:
     for section in known:
         left += section.floor.size
         fuller = (stage() for stage in section.stages)
-        best = next((telling for telling in fuller if telling.size <= left), section.floor)
+        best = next((passage for passage in fuller if passage.size <= left), section.floor)
         left -= best.size
         told.append(best)
     return told, left

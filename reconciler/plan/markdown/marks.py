@@ -1,24 +1,30 @@
-"""Text made safe for markdown as GitHub reads it: nothing quoted is ever interpreted."""
+"""Markup as GitHub reads it: nothing quoted is interpreted, and names take few characters."""
 
 from __future__ import annotations
 
 import re
 from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from reconciler.errors import escape_unprintable
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
 _UNSEEN = "\u200b"
-"""A blank of no width: where it stands, GitHub sees no mention, issue, link or emoji."""
+"""A zero-width space: it stops GitHub from making a mention, issue, link or emoji."""
 
 _MARKUP = re.compile(r"[\\`*~<>&|\[\]$]|(?<![^\W_])_|_(?![^\W_])")
 _REFERENCE = re.compile(
     r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=GH-)(?=\d)|(?<=:)(?=//|[\w+-]+:)|(?<=www)(?=\.)", re.IGNORECASE
 )
 _PLAIN = re.compile(r"[^`|\s](?:[^`|]*[^`|\s])?")
+_STEM = re.compile(r".*[._-](?=[^._-])")
 
 
 def prose(text: str) -> str:
-    """Escape what stands in a sentence or in a cell of a table."""
+    """Escape text for a sentence or a cell of a table."""
     return _escape_markup(_REFERENCE.sub(_UNSEEN, escape_unprintable(text)))
 
 
@@ -36,7 +42,7 @@ def code(text: str) -> str:
 
 
 def code_in_html(text: str) -> str:
-    """Set a name as code where GitHub reads HTML only, as in the summary of what is folded."""
+    """Set a name as code if GitHub reads HTML only, as in the summary of what is folded."""
     return f"<code>{escape(escape_unprintable(text))}</code>"
 
 
@@ -50,3 +56,33 @@ def fence(text: str, language: str) -> str:
 def folded(summary: str, body: str) -> str:
     """Fold markdown behind a summary, which is HTML."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def group_names(names: Iterable[str]) -> str:
+    """List every name, those of one stem together, as shells spell it: shop.{orders,refunds}.
+
+    It can be taken apart again: no name of a topic holds a brace or a comma.
+    """
+    ordered = sorted(names, key=lambda name: (_find_stem(name), name))
+    groups = groupby(ordered, _find_stem)
+    return ", ".join(code(spelt) for stem, found in groups for spelt in _spell(stem, list(found)))
+
+
+def _spell(stem: str, names: Sequence[str]) -> Sequence[str]:
+    """Spell names of one stem as one word; those without a stem have nothing to share."""
+    if not stem or len(names) == 1:
+        return names
+    return [f"{stem}{{{','.join(name.removeprefix(stem) for name in names)}}}"]
+
+
+def _find_stem(name: str) -> str:
+    """Return a name up to its last part: shop.orders-v2 begins with `shop.orders-`."""
+    found = _STEM.match(name)
+    return found[0] if found else ""
+
+
+def list_names(names: Sequence[str], most: int | None = None) -> str:
+    """List names as code, or some of them and the number of the others."""
+    shown = ", ".join(map(code, names[:most]))
+    beyond = len(names) - len(names[:most])
+    return f"{shown} and {beyond:,} more" if beyond else shown

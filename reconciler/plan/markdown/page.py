@@ -1,4 +1,4 @@
-"""The whole comment: who it is about, dangers, changes, details, and how to go on."""
+"""The entire comment: cluster, dangers, changes, details, and next steps."""
 
 from __future__ import annotations
 
@@ -6,79 +6,78 @@ import shlex
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from reconciler.plan.codec import fingerprint_plan
-from reconciler.plan.markdown.changes import tell_changes, tell_notes, tell_outcome, tell_strangers
-from reconciler.plan.markdown.dangers import count_risks, tell_refusals, tell_risks, tell_whole
-from reconciler.plan.markdown.deletions import tell_deletions
-from reconciler.plan.markdown.details import WITHOUT, tell_details
+from reconciler.plan.markdown.changes import (
+    write_changes,
+    write_notes,
+    write_outcome,
+    write_unmanaged,
+)
+from reconciler.plan.markdown.dangers import (
+    count_risks,
+    write_deletions,
+    write_refusals,
+    write_refused_plan,
+    write_risks,
+)
+from reconciler.plan.markdown.details import WITHOUT, write_details
 from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
 from reconciler.plan.markdown.marks import code, prose
-from reconciler.plan.steps import steps_of
-from reconciler.plan.text import (
-    capital,
-    count_changes,
-    count_strangers,
-    count_unchanged,
-    describe_cluster,
-    describe_commit,
-    describe_idle,
-)
+from reconciler.plan.view import capital, view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.model import Plan
+    from reconciler.plan.view import PlanView
 
 COMMENT_LIMIT = 65_536
 """GitHub refuses a longer comment. It counts characters; bytes are never fewer."""
 
 
 def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMENT_LIMIT) -> str:
-    """Render a plan as markdown of at most so many bytes of UTF-8.
+    """Render a plan as markdown of limited size in bytes of UTF-8.
 
     `saved` is where the plan is kept, so that people are sent there. Returns text that ends in a
     newline, and begins with a marker by which the comment of a cluster is found again.
     """
-    head, foot = _head(plan), _foot(plan, saved)
-    closing = _left_out([""], saved, plan)
+    view = view_plan(plan)
+    head, foot = _head(view), _foot(view, saved)
+    closing = _left_out([""], saved, view)
     room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
-    dangers = (tell_deletions, tell_whole, tell_refusals, tell_risks)
-    sections = (*dangers, tell_changes, tell_outcome, tell_notes, tell_strangers)
-    (*first, notes, strangers), room = fold((tell(plan) for tell in sections), room)
-    details = tell_details(plan, room)
-    told = [*first, details, notes, strangers]
-    without = [telling.without for telling in told if telling.without]
-    closing = _left_out(without, saved, plan) if without else ""
-    parts = [head, *(telling.text for telling in told), closing, foot]
+    dangers = (write_deletions, write_refused_plan, write_refusals, write_risks)
+    sections = (*dangers, write_changes, write_outcome, write_notes, write_unmanaged)
+    (*first, notes, unmanaged), room = fold((tell(view) for tell in sections), room)
+    details = write_details(view, plan, room)
+    told = [*first, details, notes, unmanaged]
+    without = [passage.without for passage in told if passage.without]
+    closing = _left_out(without, saved, view) if without else ""
+    parts = [head, *(passage.text for passage in told), closing, foot]
     return BETWEEN.join(filter(None, parts)) + "\n"
 
 
 def mark_cluster(cluster: str) -> str:
-    """Return the line, not to be seen, that a cluster's comment begins with."""
+    """Return the invisible first line of a cluster's comment."""
     return f"<!-- reconciler:plan cluster={quote(cluster, safe='')} -->"
 
 
-def _head(plan: Plan) -> str:
-    counts = ", ".join(count_changes(plan)) or "no changes"
-    quiet = count_unchanged(plan) if count_changes(plan) else ["all as specified"]
-    if plan.unmanaged:
-        quiet.append(count_strangers(plan))
-    about = describe_cluster(plan).removeprefix(f"{plan.cluster} · ")
-    lines = [" · ".join([prose(about), *quiet])]
-    lines += [f"**{capital(said)}.**" for said in describe_idle(plan)]
+def _head(plan: PlanView) -> str:
+    counts = ", ".join(plan.to_do) or "no changes"
+    quiet = [plan.unchanged_words if plan.to_do else "all as specified", plan.unmanaged_words]
+    lines = [" · ".join(filter(None, [*map(prose, plan.headline[1:]), *quiet]))]
+    lines += [f"**{capital(said)}.**" for said in plan.idle]
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")
     title = f"### Kafka plan for {code(plan.cluster)}: {counts}"
     return BETWEEN.join([f"{mark_cluster(plan.cluster)}\n{title}", *lines])
 
 
-def _left_out(without: Iterable[str], saved: str | None, plan: Plan) -> str:
-    """Name what did not fit, and where it is."""
+def _left_out(without: Iterable[str], saved: str | None, plan: PlanView) -> str:
+    """Name what did not fit, and where it is shown."""
     where = f"reconciler show {shlex.quote(saved)}" if saved else f"reconciler plan {_named(plan)}"
-    return f"**Left out to fit:** {'; '.join(without)}. {code(where)} tells all of it."
+    return f"**Left out to fit:** {'; '.join(without)}. {code(where)} shows all of it."
 
 
-def _named(plan: Plan) -> str:
+def _named(plan: PlanView) -> str:
     """Name the cluster, and what the plan was limited to, as the command line takes it."""
     options = {
         "--cluster": plan.cluster,
@@ -88,12 +87,13 @@ def _named(plan: Plan) -> str:
     return " ".join(f"{name} {shlex.quote(v)}" for name, v in options.items() if v is not None)
 
 
-def _foot(plan: Plan, saved: str | None) -> str:
+def _foot(plan: PlanView, saved: str | None) -> str:
     """Name the plan, and say how to apply exactly it."""
-    fingerprint = fingerprint_plan(plan)
-    lines = [f"Fingerprint {code(fingerprint)}", *map(capital, describe_commit(plan))]
-    if any(steps_of(topic) for topic in plan.topics) and not plan.refusals:
-        fresh = f"{_named(plan)} --expect {fingerprint}"
+    lines = [f"Fingerprint {code(plan.fingerprint)}"]
+    if plan.commit:
+        lines.append(capital(plan.commit))
+    if plan.changed and not plan.refusals:
+        fresh = f"{_named(plan)} --expect {plan.fingerprint}"
         apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"
         lines.insert(0, f"To apply exactly this: {code(apply)}")
     return "---\n" + "<br>\n".join(f"<sub>{line}</sub>" for line in lines)

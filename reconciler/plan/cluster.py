@@ -1,0 +1,152 @@
+"""A cluster's plan, from the specs of an estate and a state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
+from reconciler.errors import Finding, Severity, UsageError
+from reconciler.model import Scope, brokers_of, is_deletion, steps_of
+from reconciler.plan.build import Placing, assemble_plan
+from reconciler.plan.guards import guard_plan
+from reconciler.plan.policy import judge_changes
+from reconciler.plan.weigh import ReplicaWeights
+from reconciler.spec import PolicyEngine, choose_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from reconciler.diff import TopicDiff
+    from reconciler.model import ClusterState, Commit, Plan, TopicSpec
+    from reconciler.plan.weigh import Weigh
+    from reconciler.spec import Changes, ClusterEntry
+
+LEFT_SHOWN = 10
+
+
+def plan_cluster(
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    changes: Changes | None = None,
+    commit: Commit | None = None,
+    weigh: Weigh = "count",
+    remarks: Iterable[Finding] = (),
+) -> Plan:
+    """Plan what would change on a cluster in a given state. Same input, same plan.
+
+    In: every spec of the cluster, of which `topics` and `changes` choose those that are planned;
+    `remarks`, findings about the estate, of which the plan keeps those about its topics.
+    Errors: UsageError if nothing is known to weigh by.
+    """
+    if ReplicaWeights(state, weigh).is_blank:
+        raise UsageError(f"no {weigh} is known of any partition; plan --against a snapshot with it")
+    every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
+    chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
+    if chosen:
+        state = _assume_defaults(entry, state)
+    others = (n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n)))
+    files = {spec.location.file for spec in chosen}
+    diffs = _diff(entry, chosen, state)
+    plan = assemble_plan(
+        entry.name,
+        diffs,
+        state,
+        excluded=entry.exclude_brokers,
+        placing=Placing(entry.strategy, entry.capacity, weigh),
+        ignored=[*others, *(spec.name for spec in every)],
+        files=len(files),
+    )
+    notes = [
+        *(_note_scope(changes, len(chosen), len(every), plan) if changes else ()),
+        *(note for note in remarks if _concerns(note, plan, files)),
+        *entry.notes,
+        *(note for note in state.notes if _concerns(note, plan, files)),
+        *_warn_of_strange_cluster(entry, plan),
+    ]
+    live = sum(map(entry.manages, state.user_topics))  # even if only a part of them is planned
+    scope = Scope(topics, changes.ref if changes else None)
+    plan = replace(plan, commit=commit, scope=scope, notes=tuple(notes))
+    return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
+
+
+def _diff(
+    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState
+) -> tuple[TopicDiff, ...]:
+    """Compare specs with a state, and ask the team's own rules about every change."""
+    release, offered = choose_catalogue(entry.kafka_version), entry.known_configs
+    managed = leave_unoffered(state, offered)
+    engine = PolicyEngine(entry, release)
+    excluded, guards = entry.exclude_brokers, entry.guards
+    diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows)
+    judged = judge_changes(diffs, managed, engine.judge)
+    return note_unoffered(judged, state, offered)
+
+
+def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
+    """Give a state without defaults those of its Kafka version, with a note.
+
+    A cluster with a topic reports them whenever specs are read: only a snapshot written by hand
+    does not.
+    """
+    if state.config_defaults or not state.topics:
+        return state
+    release = choose_catalogue(state.kafka_version or entry.kafka_version)
+    defaults = {n: key.default for n, key in release.keys.items() if key.default is not None}
+    what = f"the snapshot has no config_defaults, so those of Kafka {release.version} are assumed"
+    note = Finding("snapshot-assumed", what, severity=Severity.NOTE)
+    return replace(state, config_defaults=defaults, notes=(*state.notes, note))
+
+
+def _concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
+    """Return whether a note is about something in a plan. `files` are those of its topics.
+
+    `validate` shows those of an estate, `snapshot` those of a cluster, whatever is planned.
+    """
+    if note.severity is not Severity.NOTE:
+        return True
+    match note.rule:
+        case "document-kind" | "topic-not-managed":
+            return False  # a document that is no topic of any plan
+        case "kafka-version-newer" | "kafka-version-older":
+            return False  # the cluster's entry has its own
+        case "cluster-unknown":
+            return note.where is None or note.where.file in files
+        case "cluster-rights":  # what else is there matters to placement
+            return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
+        case _:
+            return True
+
+
+def _note_scope(changes: Changes, chosen: int, topics: int, plan: Plan) -> Iterator[Finding]:
+    """Return notes on topics outside the plan, and on live topics removed from changed files."""
+    if changes.everything:
+        what = f"clusters.yaml changed since {changes.since}, so every topic is planned"
+    else:
+        what = (
+            f"only files that changed since {changes.since} are planned: {chosen:,} of {topics:,}"
+        )
+        what += " topics"
+    yield Finding("plan-scope", what, severity=Severity.NOTE)
+    left = sorted(changes.left.intersection(plan.unmanaged))
+    if left:
+        more = f" and {len(left) - LEFT_SHOWN:,} more" if len(left) > LEFT_SHOWN else ""
+        said = ", ".join(left[:LEFT_SHOWN]) + more
+        what = f"unmanaged since {changes.since}: {said}; nothing is done to them"
+        way_out = (
+            "where one is to be deleted, write it with state: absent, and allow that by "
+            "guards.max_deletes"
+        )
+        yield Finding("plan-scope", what, way_out, severity=Severity.NOTE)
+
+
+def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
+    """Warn if topics are deleted and only an address identifies the cluster."""
+    if entry.cluster_id is None and any(map(is_deletion, plan.topics)):
+        what = f"topics are to be deleted, and nothing says that this cluster is {entry.name}"
+        way_out = f"write cluster_id: {plan.cluster_id} in clusters.yaml, if it is"
+        yield Finding("cluster-id", what, way_out, entry.location, Severity.WARNING)

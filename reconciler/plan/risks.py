@@ -1,0 +1,155 @@
+"""The risks of a change, as text, and the risks that a spec must accept by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.diff import managed_overrides
+from reconciler.errors import Finding
+from reconciler.model import Risk, RiskNote
+from reconciler.units import describe_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reconciler.diff import TopicDiff
+    from reconciler.model import TopicState
+
+_RETENTION = ("retention.ms", "retention.bytes")
+
+
+def assess_risks(
+    diff: TopicDiff, overrides: Mapping[str, str], defaults: Mapping[str, str]
+) -> tuple[RiskNote, ...]:
+    """Name the risks of altering a topic whose managed overrides are `overrides` now."""
+    if diff.state is None:
+        return ()
+    if diff.deletion is not None:
+        return (_lost_topic(diff.state),)
+    if not diff.changes:
+        return ()
+    before, after = {**defaults, **overrides}, {**defaults, **diff.config}
+    notes = [*_lost_records(before, after)]
+    if diff.new_partitions:
+        left = ", and their old values stay behind" if _is_compacted(diff, defaults) else ""
+        notes.append(RiskNote(Risk.ORDERING, f"keys move to other partitions{left}"))
+    notes += _failing_writes(before, after, diff.replication_factor)
+    accepted = diff.spec.acknowledge
+    return tuple(
+        RiskNote(note.risk, note.consequence, str(note.risk) in accepted) for note in notes
+    )
+
+
+def _lost_topic(state: TopicState) -> RiskNote:
+    """Name the loss that comes with a deleted topic. `state: absent` asks for exactly that, so it
+    acknowledges it.
+
+    A second word for the same would be copied along with the first; the budget, which is in
+    clusters.yaml, is the second check. The number of records is shown separately: it falls as they
+    expire, and the risk is the same.
+    """
+    number = len(state.assignment)
+    held = "its partition and every record in it"
+    if number != 1:
+        held = f"its {number:,} partitions and every record in them"
+    return RiskNote(Risk.DATA_LOSS, f"the topic goes for good, with {held}", acknowledged=True)
+
+
+def refuse_unaccepted(
+    diff: TopicDiff, risks: Iterable[RiskNote], defaults: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it.
+
+    The way out is one list for all risks of the topic, those that are acknowledged included.
+    """
+    missing = [
+        note
+        for note in risks
+        if not note.acknowledged and _needs_acknowledging(diff, note.risk, defaults)
+    ]
+    listed = ", ".join(sorted(diff.spec.acknowledge | {str(note.risk) for note in missing}))
+    for note in missing:
+        yield Finding(
+            "risk-not-acknowledged",
+            f"{note.consequence} ({note.risk})",
+            f"write acknowledge: [{listed}] in the spec if that is meant",
+            diff.spec.location,
+        )
+
+
+def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str]) -> bool:
+    if risk is Risk.ORDERING:
+        return _is_compacted(diff, defaults)
+    return risk is Risk.DATA_LOSS
+
+
+def _is_compacted(diff: TopicDiff, defaults: Mapping[str, str]) -> bool:
+    """Return whether the last value of every key is kept, now or from now on."""
+    live = managed_overrides(diff.state) if diff.state else {}
+    return any("compact" in _policies({**defaults, **config}) for config in (live, diff.config))
+
+
+def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:
+    deleting = "cleanup.policy" not in after or "delete" in _policies(after)
+    for key in _RETENTION if deleting else ():  # what is only compacted has no retention
+        yield from _lowered(key, before.get(key), after.get(key))
+    for policy in (
+        sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
+    ):
+        yield RiskNote(Risk.DATA_LOSS, _POLICY_CONSEQUENCE[policy])
+    for key, consequence in _SWITCHES.items():
+        if before.get(key) not in (None, after.get(key)) and after.get(key) == consequence[0]:
+            yield RiskNote(Risk.DATA_LOSS, consequence[1])
+
+
+def _lowered(key: str, before: str | None, after: str | None) -> Iterator[RiskNote]:
+    """Name what a lower limit deletes; an unknown limit may be higher or lower."""
+    beyond = "older than" if key.endswith(".ms") else "beyond"
+    if after is None and before is not None:
+        what = f"records {beyond} the brokers' own {key}, not known here, are deleted"
+        yield RiskNote(Risk.DATA_LOSS, what)
+    elif after is not None and (before is None or _limit(after) < _limit(before)):
+        kept = describe_value(key, after)
+        yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
+
+
+def _failing_writes(
+    before: Mapping[str, str], after: Mapping[str, str], replication: int
+) -> Iterator[RiskNote]:
+    """Name the consequences for producers. Units: replicas, bytes."""
+    key = "min.insync.replicas"
+    least, was = (int(config[key]) if key in config else None for config in (after, before))
+    if least is not None and was is not None and least < was:
+        held = "1 replica has" if least == 1 else f"{least} replicas have"
+        what = f"a write counts as safe once {held} it, where it took {was}"
+        yield RiskNote(Risk.DURABILITY, what)
+    if least is not None and was is not None and was < least == replication:
+        yield RiskNote(Risk.TRAFFIC, "no write with acks=all lands while one broker is away")
+    key = "max.message.bytes"
+    if key in before and key in after and int(after[key]) < int(before[key]):
+        limit = describe_value(key, after[key])
+        yield RiskNote(Risk.TRAFFIC, f"producers of larger batches than {limit} fail from now on")
+
+
+_POLICY_CONSEQUENCE = {
+    "delete": "records past the retention are deleted from now on",
+    "compact": "only the last record of every key is kept from now on",
+}
+
+_SWITCHES = {
+    "unclean.leader.election.enable": (
+        "true",
+        "a replica that lags may become leader, and what it lacks is lost",
+    ),
+    "remote.storage.enable": ("false", "records in remote storage may be deleted"),
+}
+
+
+def _policies(config: Mapping[str, str]) -> set[str]:
+    return {policy for policy in config.get("cleanup.policy", "").split(",") if policy}
+
+
+def _limit(value: str) -> float:
+    """Return a retention as a number: any negative value means no limit."""
+    number = int(value)
+    return float("inf") if number < 0 else number

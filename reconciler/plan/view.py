@@ -1,0 +1,316 @@
+"""The view of a plan for people and tables: one value that every rendering only formats.
+
+No rendering looks at a step: what a kind of change is called, its sign, its colour, its words and
+its numbers are decided here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields
+from functools import reduce
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.model import SHORT, Verb, steps_of
+from reconciler.plan.codec import fingerprint_plan
+from reconciler.plan.wording import (
+    FieldView,
+    StepView,
+    Tone,
+    capital,
+    describe_balance,
+    describe_shift,
+    group_racks,
+    say_placement,
+    say_records,
+    say_refused,
+    say_size,
+    view_refused,
+    view_step,
+)
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.errors import Finding, Location
+    from reconciler.model import (
+        Broker,
+        LevelResult,
+        Plan,
+        PlannedTopic,
+        RiskNote,
+        Scope,
+        TopicImage,
+    )
+    from reconciler.plan.wording import Racks
+
+__all__ = [
+    "FieldView",
+    "PlanView",
+    "StepView",
+    "Tone",
+    "TopicView",
+    "Totals",
+    "capital",
+    "describe_balance",
+    "describe_shift",
+    "view_plan",
+]
+
+IDLE_NAMED = 20
+"""The number of dead or cordoned brokers to name; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many topics, partitions and replicas a plan adds and removes."""
+
+    topics_added: int = 0
+    topics_removed: int = 0
+    partitions_added: int = 0
+    partitions_removed: int = 0
+    replicas_added: int = 0
+    replicas_removed: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        """Add up two plans, or two topics of one."""
+        names = [field.name for field in fields(self)]
+        return Totals(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    @property
+    def words(self) -> str:
+        """Return what is added and removed; empty if nothing is."""
+        said = []
+        for way in ("added", "removed"):
+            numbers = {noun: getattr(self, f"{noun}s_{way}") for noun in _NOUNS}
+            if listed := ", ".join(count(n, noun) for noun, n in numbers.items() if n):
+                said.append(f"{listed} {way}")
+        return "; ".join(said)
+
+
+_NOUNS = ("topic", "partition", "replica")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """One topic of a plan: its steps, its refusals, or its notes.
+
+    `risks` are those of steps only: what is refused costs nothing. `refused_words` say what a
+    refused topic is if that is no change of fields; `refused_change` lists those.
+    """
+
+    name: str
+    owner: str | None
+    location: Location
+    steps: tuple[StepView, ...]
+    risks: tuple[RiskNote, ...]
+    refusals: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    refused_words: str
+    refused_change: tuple[FieldView, ...]
+    placement: str
+    size: str
+    records: str
+    totals: Totals
+
+    @property
+    def place(self) -> str:
+        """The file and line of its spec."""
+        return f"{self.location.file}:{self.location.line}"
+
+    @property
+    def is_deletion(self) -> bool:
+        """Return whether it is deleted."""
+        return any(step.verb is Verb.DELETE for step in self.steps)
+
+    @property
+    def places(self) -> bool:
+        """Return whether it gets new replicas."""
+        return any(step.places for step in self.steps)
+
+    @property
+    def action(self) -> str:
+        """Its action for tables: a verb of Terraform, refuse or note."""
+        if self.refusals:
+            return "refuse"
+        verbs = [step.verb for step in self.steps]
+        alone = next((str(verb) for verb in verbs if verb in (Verb.CREATE, Verb.DELETE)), "update")
+        return alone if verbs else "note"
+
+    @property
+    def words(self) -> str:
+        """Return all its steps in one line."""
+        return ", ".join(
+            f"{step.verb} {step.words or ', '.join(field.name for field in step.configs)}"
+            for step in self.steps
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan for display: its subject, topics, counts and quality.
+
+    `headline` has the cluster first. `idle` names the brokers that get no new replicas. `balance`
+    and `proof` are empty if nothing moves, and if nothing is placed.
+    """
+
+    cluster: str
+    headline: tuple[str, ...]
+    idle: tuple[str, ...]
+    topics: tuple[TopicView, ...]
+    refusals: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    counts: Mapping[Verb, int]
+    unchanged: int
+    unmanaged: tuple[str, ...]
+    totals: Totals
+    by_owner: Mapping[str | None, Totals]
+    balance: str
+    proof: str
+    commit: str
+    scope: Scope
+    fingerprint: str
+
+    @property
+    def changed(self) -> tuple[TopicView, ...]:
+        """The topics with steps."""
+        return tuple(topic for topic in self.topics if topic.steps)
+
+    @property
+    def refused(self) -> tuple[TopicView, ...]:
+        """The topics that are refused."""
+        return tuple(topic for topic in self.topics if topic.refusals)
+
+    @property
+    def to_do(self) -> tuple[str, ...]:
+        """Count what is to do and what is refused: 1 to create, 2 refused; nothing that is zero."""
+        verbs = sorted(self.counts, key=lambda verb: verb is not Verb.DELETE)  # deletions are first
+        counted = {f"to {verb}": self.counts[verb] for verb in verbs} | {
+            "refused": len(self.refused)
+        }
+        said = (f"{number:,} {what}" for what, number in counted.items() if number)
+        return (*said, *(["refused as a whole"] if self.refusals else []))
+
+    @property
+    def unchanged_words(self) -> str:
+        """Count the topics that are as specified; nothing if there are none."""
+        return f"{self.unchanged:,} unchanged" if self.unchanged else ""
+
+    @property
+    def unmanaged_words(self) -> str:
+        """Count the live topics that no spec names; nothing if there are none."""
+        number = len(self.unmanaged)
+        are = "is" if number == 1 else "are"
+        return f"{count(number, 'live topic')} {are} unmanaged" if number else ""
+
+
+def view_plan(plan: Plan) -> PlanView:
+    """Turn a plan into the view that every rendering shows."""
+    racks = group_racks(plan.brokers)
+    topics = tuple(_view_topic(topic, racks) for topic in plan.topics)
+    verbs = Counter(step.verb for topic in topics for step in topic.steps)
+    owners = sorted({topic.owner for topic in topics if topic.steps}, key=lambda o: (o is None, o))
+    return PlanView(
+        cluster=plan.cluster,
+        headline=_say_cluster(plan, sum(bool(t.steps or t.refusals) for t in topics)),
+        idle=tuple(_name_idle(plan.brokers)),
+        topics=topics,
+        refusals=plan.refusals,
+        notes=plan.notes,
+        counts=MappingProxyType({verb: verbs[verb] for verb in Verb}),
+        unchanged=plan.unchanged,
+        unmanaged=plan.unmanaged,
+        totals=_add_up(topic.totals for topic in topics),
+        by_owner=MappingProxyType(
+            {o: _add_up(t.totals for t in topics if t.owner == o) for o in owners}
+        ),
+        balance=_say_balance(plan),
+        proof=_say_proof(plan.levels),
+        commit=_say_commit(plan),
+        scope=plan.scope,
+        fingerprint=fingerprint_plan(plan),
+    )
+
+
+def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:
+    racks = {broker.rack for broker in plan.brokers if broker.rack is not None}
+    brokers = count(len(plan.brokers), "broker")
+    where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
+    specs = f"{count(plan.unchanged + planned, 'topic')} from {count(plan.files, 'file')}"
+    return tuple(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
+
+
+def _name_idle(brokers: Sequence[Broker]) -> Iterator[str]:
+    """Return the dead and the cordoned brokers of the cluster."""
+    dead = [broker.id for broker in brokers if not broker.alive]
+    cordoned = [broker.id for broker in brokers if broker.alive and broker.cordoned]
+    for kind, ids in (("dead", dead), ("cordoned", cordoned)):
+        beyond = f" and {len(ids) - IDLE_NAMED:,} more" if len(ids) > IDLE_NAMED else ""
+        listed = ", ".join(map(str, ids[:IDLE_NAMED])) + beyond
+        if len(ids) == 1:
+            yield f"broker {listed} is {kind} and takes nothing new"
+        elif ids:
+            yield f"brokers {listed} are {kind} and take nothing new"
+
+
+def _say_balance(plan: Plan) -> str:
+    """Return the balance of the cluster after the plan, if the plan changes it."""
+    before, after = plan.balance_before, plan.balance_after
+    return describe_shift(before, after) if before and after and before != after else ""
+
+
+def _say_proof(levels: Iterable[LevelResult]) -> str:
+    """Return whether the result is proven optimal, or its largest distance from the bound."""
+    levels = tuple(levels)
+    short = [
+        f"{result.level} within {(result.reached - result.bound) / result.bound:.2%} "
+        "of the lower bound"
+        for result in levels
+        if not result.proven
+    ]
+    return ", ".join(short) or ("optimal (proven)" if levels else "")
+
+
+def _say_commit(plan: Plan) -> str:
+    """Return the commit of the specs, if they are under version control."""
+    if plan.commit is None:
+        return ""
+    beyond = ", and changes that are not committed" if plan.commit.dirty else ""
+    return f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
+
+
+def _view_topic(topic: PlannedTopic, racks: Racks) -> TopicView:
+    steps = steps_of(topic)
+    return TopicView(
+        name=topic.name,
+        owner=topic.owner,
+        location=topic.location,
+        steps=tuple(view_step(step, topic) for step in steps),
+        risks=topic.risks if steps else (),
+        refusals=topic.refusals,
+        notes=topic.notes,
+        refused_words=say_refused(topic),
+        refused_change=tuple(map(view_refused, topic.refused_change)),
+        placement=say_placement(topic, racks),
+        size=say_size(topic),
+        records=say_records(topic),
+        totals=_count(topic) if steps else Totals(),
+    )
+
+
+def _count(topic: PlannedTopic) -> Totals:
+    """Count what a topic's steps add and remove."""
+    before, after = (_measure(image) for image in (topic.before, topic.after))
+    pairs = zip(before, after, strict=True)
+    return Totals(*(n for was, is_ in pairs for n in (max(is_ - was, 0), max(was - is_, 0))))
+
+
+def _measure(image: TopicImage | None) -> tuple[int, int, int]:
+    rows = image.assignment if image else ()
+    return int(image is not None), len(rows), sum(map(len, rows))
+
+
+def _add_up(totals: Iterable[Totals]) -> Totals:
+    return reduce(Totals.__add__, totals, Totals())

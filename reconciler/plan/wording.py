@@ -1,0 +1,244 @@
+"""Texts for steps and topics of a plan: the one place that defines how each kind is shown.
+
+A new kind of step has an entry in WORDINGS, and every rendering shows it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from reconciler.diff import describe_time
+from reconciler.errors import escape_unprintable
+from reconciler.model import Spread, Verb
+from reconciler.units import count, describe_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.errors import Location
+    from reconciler.model import (
+        Assignment,
+        Balance,
+        Broker,
+        FieldValue,
+        PlannedTopic,
+        RefusedField,
+        Step,
+        TopicImage,
+    )
+
+    Racks = tuple[set[int], ...]
+
+
+class Tone(StrEnum):
+    """The tone of a change; a rendering with colours has one colour for each."""
+
+    ADD = "add"
+    CHANGE = "change"
+    TUNE = "tune"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """A field that changes. `before` and `after` are None if it is not set."""
+
+    name: str
+    before: str | None
+    after: str | None
+    where: Location | None = None
+
+    @property
+    def words(self) -> str:
+        """Return the change from → to, each value in full."""
+        return f"{self.show(self.before, 'not set')} → {self.show(self.after, 'unset')}"
+
+    @property
+    def place(self) -> str:
+        """The file and line that request it."""
+        return f"{self.where.file}:{self.where.line}" if self.where else ""
+
+    def show(self, value: str | None, nothing: str = "") -> str:
+        """Show one of its values with its unit: 7d (604800000)."""
+        return nothing if value is None else escape_unprintable(describe_value(self.name, value))
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step of a topic. `words` describe it briefly; `details` are lines of a label and a text.
+
+    `configs` are the overrides that it sets, unsets or takes along. `places`: it adds replicas.
+    """
+
+    verb: Verb
+    sign: str
+    tone: Tone
+    words: str
+    details: tuple[tuple[str, str], ...]
+    configs: tuple[FieldView, ...]
+    places: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a kind of step is shown; each function takes a step and its topic."""
+
+    sign: str
+    tone: Tone
+    say: Callable[[Any, PlannedTopic], str]
+    list_configs: Callable[[Any, PlannedTopic], Iterable[FieldView]] = lambda _step, _topic: ()
+    list_details: Callable[[PlannedTopic, Sequence[FieldView]], Iterable[tuple[str, str]]] = (
+        lambda _topic, _configs: ()
+    )
+
+
+def view_step(step: Step, topic: PlannedTopic) -> StepView:
+    wording = WORDINGS[step.verb]
+    configs = tuple(wording.list_configs(step, topic))
+    return StepView(
+        verb=step.verb,
+        sign=wording.sign,
+        tone=wording.tone,
+        words=wording.say(step, topic),
+        details=tuple(wording.list_details(topic, configs)),
+        configs=configs,
+        places=bool(step.placed),
+    )
+
+
+def _compare(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[FieldView]:
+    for key in sorted({*before, *after}):
+        if before.get(key) != after.get(key):
+            yield FieldView(key, before.get(key), after.get(key))
+
+
+def _compare_images(_: Step, topic: PlannedTopic) -> Iterator[FieldView]:
+    before, after = (image.config if image else {} for image in (topic.before, topic.after))
+    return _compare(before, after)
+
+
+def _list_values(topic: PlannedTopic, configs: Iterable[FieldView]) -> Iterator[tuple[str, str]]:
+    """List configs of a new topic, unless each field follows with its place."""
+    yield from () if topic.refused_change else ((f.name, f.show(f.after)) for f in configs)
+
+
+def _list_changes(topic: PlannedTopic, configs: Iterable[FieldView]) -> Iterator[tuple[str, str]]:
+    """List configs from → to, unless each field follows with its place."""
+    yield from () if topic.refused_change else ((f.name, f.words) for f in configs)
+
+
+def _say_rows(rows: Assignment) -> str:
+    return f"{count(len(rows), 'partition')} × {count(len(rows[0]), 'replica')}"
+
+
+WORDINGS: Mapping[Verb, Wording] = MappingProxyType(
+    {
+        Verb.CREATE: Wording(
+            "+", Tone.ADD, lambda step, _: _say_rows(step.placed), _compare_images, _list_values
+        ),
+        Verb.EXPAND: Wording(
+            "~",
+            Tone.CHANGE,
+            lambda step, _: f"{step.first:,} → {step.first + len(step.placed):,} partitions",
+        ),
+        Verb.CONFIGURE: Wording("~", Tone.TUNE, lambda *_: "", _compare_images, _list_changes),
+        Verb.DELETE: Wording(
+            "-",
+            Tone.REMOVE,
+            lambda _, topic: say_size(topic),
+            _compare_images,
+            lambda topic, _: [("records", say_records(topic))],
+        ),
+    }
+)
+
+
+def say_refused(topic: PlannedTopic) -> str:
+    """Return the state of a refused topic without changed fields: new, or to be deleted."""
+    if not topic.refusals:
+        return ""
+    if any(field.path == "state" for field in topic.refused_change):
+        return say_size(topic)
+    return "new topic" if topic.before is None else ""
+
+
+def view_refused(field: RefusedField) -> FieldView:
+    """Name a field as a person reads it: partitions, retention.ms, assignment of partition 3."""
+    kind, _, rest = field.path.partition(".")
+    name = {"config": rest, "assignment": f"assignment of partition {rest}"}.get(kind, field.path)
+    return FieldView(name, _spell(field.before), _spell(field.after), field.where)
+
+
+def _spell(value: FieldValue | None) -> str | None:
+    return None if value is None else str(list(value) if isinstance(value, tuple) else value)
+
+
+def say_size(topic: PlannedTopic) -> str:
+    """Return the size of a topic to be deleted: its partitions and their replicas."""
+    rows = topic.before.assignment if topic.before else ()
+    return f"{count(len(rows), 'partition')}, {count(sum(map(len, rows)), 'replica')}"
+
+
+def say_records(topic: PlannedTopic) -> str:
+    """Return the records of a topic to be deleted, and their age. Offsets may overestimate."""
+    deletion = topic.deletion
+    if deletion is None or not deletion.records:
+        return "none" if deletion and not sum(deletion.ends) else "none any more"
+    newest = deletion.newest_ms
+    since = f", the newest of {describe_time(newest)}" if newest is not None else ""
+    return f"up to {deletion.records:,}{since}"
+
+
+def say_placement(topic: PlannedTopic, racks: Racks) -> str:
+    """Return the balance of a topic before and after; empty if it was not measured."""
+    after, before = topic.balance_after, topic.balance_before
+    if after is None or topic.after is None:
+        return ""
+    said = [f"{describe_balance(after)} per broker", *_say_racks(topic.after, after, racks)]
+    was = f" (before: {describe_balance(before)})" if before and before != after else ""
+    return ", ".join(said) + was
+
+
+def group_racks(brokers: Sequence[Broker]) -> Racks:
+    """Return the eligible brokers by rack; empty if there is at most one rack."""
+    able = {b.rack for b in brokers if b.rack is not None and b.alive and not b.cordoned}
+    racks = tuple({b.id for b in brokers if b.rack == rack} for rack in sorted(able))
+    return racks if len(racks) > 1 else ()
+
+
+def _say_racks(after: TopicImage, balance: Balance, racks: Racks) -> Iterator[str]:
+    """Return the balance of the racks, with the number if it costs balance of brokers."""
+    if not racks:
+        return
+    held = Counter(broker for row in after.assignment for broker in row)
+    sums = [sum(held[broker] for broker in rack) for rack in racks]
+    spread = Spread(min(sums), max(sums))
+    if spread.skew > 1:
+        yield f"racks {_spread(spread)}"
+    else:
+        uneven = balance.replicas.skew > 1
+        yield f"racks even ({_spread(spread)} each)" if uneven else "racks even"
+
+
+def describe_balance(balance: Balance) -> str:
+    """Return the leaders and replicas per broker: one number, or the minimum and the maximum."""
+    return f"leaders {_spread(balance.leaders)}, replicas {_spread(balance.replicas)}"
+
+
+def describe_shift(before: Balance, after: Balance) -> str:
+    """Return the balance of a cluster before and after: leaders 1..4 → 2..3, replicas …"""
+    leaders = f"leaders {_spread(before.leaders)} → {_spread(after.leaders)}"
+    return f"{leaders}, replicas {_spread(before.replicas)} → {_spread(after.replicas)} per broker"
+
+
+def _spread(spread: Spread) -> str:
+    return str(spread.most) if spread.skew == 0 else f"{spread.least}..{spread.most}"
+
+
+def capital(text: str) -> str:
+    """Begin a sentence with a capital, unless it begins with the name of a field."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
