@@ -1,11 +1,12 @@
 """Stage 5: a Plan becomes outcomes on a cluster, through a reader and a writer.
 
-Belongs here: telling what is stale, done or left, the order and size of requests, looking again
-where an answer was lost, and waiting until every broker shows the result. Forbidden here: specs,
+Belongs here: the state of each topic (stale, done or left), the order and size of requests, reading
+again if an answer was lost, and waiting until every broker shows the result. Forbidden here: specs,
 placement, clients, and any step that the plan does not hold.
 """
 
-from reconciler.apply.applied import Applied, Ended, Ending, StepAnswered, end_run
-from reconciler.apply.engine import PHASES, apply_plan
+from reconciler.apply.ending import Applied, Ended, Ending, StepAnswered, end_run
+from reconciler.apply.engine import run_plan
+from reconciler.apply.kinds import PHASES
 
-__all__ = ["PHASES", "Applied", "Ended", "Ending", "StepAnswered", "apply_plan", "end_run"]
+__all__ = ["PHASES", "Applied", "Ended", "Ending", "StepAnswered", "end_run", "run_plan"]

@@ -1,4 +1,23 @@
-"""Apply a plan: check that it still holds, ask the brokers first, do it, see that it is there."""
+"""Apply a plan: check that it still holds, validate it on the brokers, execute it, verify it.
+
+The states of one topic, as `Progress` holds them; a run that is stopped ends in any of them:
+
+| state        | how Progress holds it        | next                                          |
+|--------------|------------------------------|-----------------------------------------------|
+| already done | (the run lists its name)     | reported: already done                        |
+| pending      | `todo`, nothing sent         | validated, doubtful                           |
+| validated    | last answer: accepted        | sent; a deletion may be held back             |
+| sent         | `sent`, `unanswered` > 0     | accepted, doubtful                            |
+| doubtful     | last answer: anything else   | by the views: already done, accepted, failed, |
+|              |                              | believed, or asked or sent again              |
+| accepted     | a step less in `todo`        | sent if a step is left, else shown         |
+| believed     | `believed`: done already     | shown, or reported: unknown                   |
+| shown        | every broker shows it        | reported: done                                |
+| failed       | `failure`                    | reported: failed, half done or unknown        |
+| held back    | `held_back`, nothing sent    | reported: not attempted                       |
+
+What is doubtful is compared up to four times, with `PAUSES_S` between; the last time decides.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +26,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.apply.applied import Applied, StepAnswered
-from reconciler.apply.batches import make_batches, send_batch, split_step
-from reconciler.apply.deletions import SecondLook, look_again
-from reconciler.apply.preconditions import find_moved, find_other_cluster
-from reconciler.apply.progress import Progress, conclude
-from reconciler.apply.remaining import Remaining
-from reconciler.apply.sight import look, look_everywhere
+from reconciler.apply.checks import DeletionCheck, find_moved, find_other_cluster, recheck_deletions
+from reconciler.apply.convergence import Remaining, compare_slowest_views, compare_views
+from reconciler.apply.ending import Applied, StepAnswered
+from reconciler.apply.kinds import make_batches, split_step
+from reconciler.apply.progress import Progress, judge_outcome
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
-from reconciler.model import (
-    AddPartitions,
-    AlterConfig,
-    Answer,
-    AnswerKind,
-    CreateTopic,
-    DeleteTopic,
-    Outcome,
-    OutcomeKind,
-)
+from reconciler.model import Answer, AnswerKind, Outcome, OutcomeKind, Verb
 from reconciler.plan import is_deletion, list_refusals, steps_of
 from reconciler.side_by_side import run_side_by_side
 
@@ -34,12 +42,6 @@ if TYPE_CHECKING:
     from reconciler.model import Plan, PlannedTopic, Step
     from reconciler.ports import Clock, ClusterReader, ClusterWriter, Lease
 
-PHASES: tuple[tuple[str, type[Step]], ...] = (
-    ("create", CreateTopic),
-    ("expand", AddPartitions),
-    ("configure", AlterConfig),
-    ("delete", DeleteTopic),
-)
 IN_FLIGHT = 3
 PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
@@ -50,10 +52,10 @@ class Unlocked:
     """The lease of a run that takes no lock."""
 
     def check(self) -> None:
-        """Stand, whatever happens."""
+        """Always hold."""
 
 
-def apply_plan(
+def run_plan(
     plan: Plan,
     reader: ClusterReader,
     writer: ClusterWriter,
@@ -64,13 +66,13 @@ def apply_plan(
     skip_refused: bool = False,
     patience_s: float = 600.0,
 ) -> Applied:
-    """Do the steps of a plan, and nothing else.
+    """Execute the steps of a plan, and nothing else.
 
-    `lease` is checked before each request that changes something. `patience_s` bounds the wait
-    for brokers to show what the controller accepted. An interrupt ends the run with a report of
-    what was done; so does a cluster that no longer answers, and a lease that is lost. One more
-    interrupt ends the wait for answers under way, a third the report.
-    Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError where the
+    `lease` is checked before each request that changes something. `patience_s` bounds the wait for
+    brokers to show what the controller accepted. An interrupt ends the run with a report of what
+    was done; so does a cluster that no longer answers, and a lease that is lost. One more interrupt
+    ends the wait for answers under way, a third the check of sent requests.
+    Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError if the
     cluster cannot be read, before anything is written.
     """
     if refusals := list_refusals(plan, skip_refused=skip_refused):
@@ -108,7 +110,7 @@ class _Run:
 
     @property
     def has_sent(self) -> bool:
-        """Say whether anything may have been written."""
+        """Return whether anything may have been written."""
         return any(topic.sent for topic in self.topics.values())
 
     def check_against_cluster(self) -> None:
@@ -118,11 +120,11 @@ class _Run:
         if elsewhere := list(find_other_cluster(self.plan, state)):
             raise StalePlanError(elsewhere)
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
-        found = look(self.reader, self.clock, planned)
-        second = self._look_twice({n: planned[n] for n, left in found.items() if left.steps})
-        if moved := list(find_moved(self.plan, state, ids, found, second)):
+        found = compare_views(self.reader, self.clock, planned)
+        again = self._recheck({n: planned[n] for n, left in found.items() if left.steps})
+        if moved := list(find_moved(self.plan, state, ids, found, again)):
             raise StalePlanError(moved)
-        found |= dict.fromkeys(second.gone, Remaining())
+        found |= dict.fromkeys(again.gone, Remaining())
         for name, remaining in found.items():
             if remaining.is_done:
                 self.already_done.append(name)
@@ -130,29 +132,28 @@ class _Run:
                 self.topics[name] = Progress(planned[name], list(remaining.steps))
 
     def validate(self) -> None:
-        """Ask the brokers about every step before any of them is done.
-
-        Errors: StalePlanError where an answer shows that a topic moved meanwhile.
+        """Validate every step on the brokers before any step is executed. Errors: StalePlanError if
+        an answer shows that a topic changed meanwhile.
         """
         waiting = list(self.topics)
         for pause in (*PAUSES_S, None):
             steps = [split_step(step)[0] for name in waiting for step in self.topics[name].todo]
             self._ask_first(steps)
-            waiting = self._reconsider_validation(waiting, final=pause is None)
+            waiting = self._reconsider_validated(waiting, final=pause is None)
             if not waiting or pause is None:
                 return
             self.clock.sleep(pause)
 
     def execute(self) -> None:
-        """Do creates, expansions, configs, deletions; a failed topic does not stop the others.
-
-        But for deletions: what is to go may be what something else was to replace.
+        """Execute creates, expansions, configs, deletions; a failed topic does not stop the others.
+        Deletions are the exception: a topic to delete may be one that a failed topic should
+        replace.
         """
-        for phase, kind in PHASES:
-            if kind is DeleteTopic:
+        for verb in Verb:
+            if verb is Verb.DELETE:
                 self._hold_back()
-            while steps := self._next_steps(kind):
-                self._settle(phase, steps)
+            while steps := self._next_steps(verb):
+                self._settle(verb, steps)
 
     def verify(self, patience_s: float) -> None:
         """Wait until every broker's view shows each change."""
@@ -161,7 +162,7 @@ class _Run:
         deadline = self.clock.monotonic() + patience_s
         pause = 0.05
         while waiting and self.clock.monotonic() < deadline:
-            for name, remaining in look_everywhere(self.reader, waiting).items():
+            for name, remaining in compare_slowest_views(self.reader, waiting).items():
                 if remaining.is_done or remaining.moved:
                     del waiting[name]
                     self.topics[name].shown = remaining.is_done
@@ -172,14 +173,20 @@ class _Run:
                 pause = min(pause * 1.5, 2.0)
 
     def report(self) -> Applied:
-        """Say what became of every topic, by name; what was sent and not seen is looked at."""
+        """Return the outcome of every topic by name; sent requests without a visible effect are
+        checked."""
         unseen = {n: t.planned for n, t in self.topics.items() if t.sent and not t.shown}
         left: Mapping[str, Remaining] = {}
         # Without an answer the topics' own answers say what is known; so after an interrupt, since
         # what was done has to be reported.
         with suppress(ClusterError, KeyboardInterrupt):
-            left = look(self.reader, self.clock, unseen)
-        outcomes = [conclude(t, left.get(n), self.stopped) for n, t in self.topics.items()]
+            left = compare_views(self.reader, self.clock, unseen)
+        while True:
+            with suppress(KeyboardInterrupt):  # nothing is waited for any more
+                return self._judge(left)
+
+    def _judge(self, left: Mapping[str, Remaining]) -> Applied:
+        outcomes = [judge_outcome(t, left.get(n), self.stopped) for n, t in self.topics.items()]
         outcomes += [Outcome(name, OutcomeKind.ALREADY_DONE) for name in self.already_done]
         outcomes += [
             Outcome(topic.name, OutcomeKind.REFUSED, topic.refusals[0].what, topic.refusals[0].rule)
@@ -190,38 +197,38 @@ class _Run:
         return Applied(ordered, self.stopped == INTERRUPTED, self.cause)
 
     def _hold_back(self) -> None:
-        """Look at deletions a last time: none is sent of what is used, or if not all is done."""
-        doomed = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
+        """Check deletions a last time: none is sent for a used topic, or if any step is not
+        done."""
+        deletions = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
         failed = any(topic.failure for topic in self.topics.values())
         if failed or list_refusals(self.plan):
-            for topic in doomed.values():
+            for topic in deletions.values():
                 topic.hold_back(NOT_ALL_DONE)
             return
-        second = self._look_twice({name: topic.planned for name, topic in doomed.items()})
-        for name, findings in second.used.items():
-            doomed[name].hold_back(findings[0].what)
-        for name in second.gone:
+        again = self._recheck({name: topic.planned for name, topic in deletions.items()})
+        for name, findings in again.in_use.items():
+            deletions[name].hold_back(findings[0].what)
+        for name in again.gone:
             self.already_done.append(name)
             del self.topics[name]
 
-    def _look_twice(self, topics: Mapping[str, PlannedTopic]) -> SecondLook:
-        doomed = {name: topic for name, topic in topics.items() if is_deletion(topic)}
-        return look_again(self.reader, self.clock, doomed, PAUSES_S)
+    def _recheck(self, topics: Mapping[str, PlannedTopic]) -> DeletionCheck:
+        deletions = {name: topic for name, topic in topics.items() if is_deletion(topic)}
+        return recheck_deletions(self.reader, self.clock, deletions, PAUSES_S)
 
-    def _next_steps(self, kind: type[Step]) -> list[Step]:
-        """Take the next step of `kind` from every topic that has not failed."""
+    def _next_steps(self, verb: Verb) -> list[Step]:
+        """Take the next step of a kind from every topic that has not failed."""
         ready = [t.todo for t in self.topics.values() if t.todo and not t.failure]
-        return [todo[0] for todo in ready if isinstance(todo[0], kind)]
+        return [todo[0] for todo in ready if todo[0].verb is verb]
 
-    def _reconsider_validation(self, names: Sequence[str], *, final: bool) -> list[str]:
-        """Judge what was not accepted. Returns the topics worth asking about again.
-
-        A topic may be done by a run that was killed, and no broker shows it yet; where none does
-        in the end, the controller's word is taken.
+    def _reconsider_validated(self, names: Sequence[str], *, final: bool) -> list[str]:
+        """Judge steps that were not accepted. Returns the topics to ask about again. A killed run
+        may have done a step that no broker shows yet; if none shows it in the end, the controller's
+        answer counts.
         """
         doubtful = [self.topics[name] for name in names if self.topics[name].in_doubt]
         contradicted = {t.planned.name: t.planned for t in doubtful if t.contradicted}
-        found = look(self.reader, self.clock, contradicted)
+        found = compare_views(self.reader, self.clock, contradicted)
         if moved := [finding for left in found.values() for finding in left.moved]:
             raise StalePlanError(moved)
         again = []
@@ -240,28 +247,31 @@ class _Run:
                 again.append(name)
         return again
 
-    def _settle(self, phase: str, steps: Sequence[Step]) -> None:
-        """Send one part of each step; send what was lost again until it is done or hopeless."""
+    def _settle(self, verb: Verb, steps: Sequence[Step]) -> None:
+        """Send one part of each step; resend lost requests until they are done or cannot
+        succeed."""
         for pause in (*PAUSES_S, None):
             parts = [split_step(step)[0] for step in steps]
-            self._send(phase, parts)
+            self._send(verb, parts)
             doubtful = [part.topic for part in parts if self.topics[part.topic].in_doubt]
-            steps = self._look_again(doubtful, type(steps[0]), final=pause is None)
+            steps = self._reconsider(doubtful, verb, final=pause is None)
             if not steps or pause is None:
                 return
             self.clock.sleep(pause)
 
-    def _look_again(self, names: Sequence[str], kind: type[Step], *, final: bool) -> list[Step]:
-        """Look at the cluster for what was not accepted; return the steps worth sending again."""
+    def _reconsider(self, names: Sequence[str], verb: Verb, *, final: bool) -> list[Step]:
+        """Check the cluster for steps that were not accepted; return the steps to send again."""
         again: list[Step] = []
-        found = look(self.reader, self.clock, {name: self.topics[name].planned for name in names})
+        found = compare_views(
+            self.reader, self.clock, {name: self.topics[name].planned for name in names}
+        )
         for name, left in found.items():
             topic = self.topics[name]
             if left.moved:
                 topic.failure = topic.answer
                 continue
             topic.learn(left.steps)
-            if not topic.todo or not isinstance(topic.todo[0], kind):
+            if not topic.todo or topic.todo[0].verb is not verb:
                 topic.answer = None
             elif final and topic.contradicted:
                 topic.believe()
@@ -272,37 +282,34 @@ class _Run:
         return again
 
     def _ask_first(self, steps: Sequence[Step]) -> None:
-        """Have the brokers check steps, and keep each topic's worst answer."""
+        """Validate steps on the brokers, and keep each topic's worst answer."""
 
         def take(answers: Mapping[str, Answer]) -> None:
             for name, answer in answers.items():
                 if not self.topics[name].in_doubt:
                     self.topics[name].answer = answer
-            self._tell("validate", len(steps), answers)
+            self._report("validate", len(steps), answers)
 
-        batches = [batch for _, kind in PHASES for batch in make_batches(_of(kind, steps))]
-        send = partial(send_batch, self.writer, validate_only=True)
+        by_verb = ([step for step in steps if step.verb is verb] for verb in Verb)
+        batches = [batch for alike in by_verb for batch in make_batches(alike)]
+        send = partial(self.writer.send, validate_only=True)
         run_side_by_side(send, batches, IN_FLIGHT, take)
 
-    def _send(self, phase: str, steps: Sequence[Step]) -> None:
+    def _send(self, verb: Verb, steps: Sequence[Step]) -> None:
         """Send steps of one kind; answers are kept by the thread that gets them."""
 
         def send(batch: Sequence[Step]) -> Mapping[str, Answer]:
             self.lease.check()
             for step in batch:
                 self.topics[step.topic].send()
-            answers = send_batch(self.writer, batch)
+            answers = self.writer.send(batch)
             for name, answer in answers.items():
                 self.topics[name].take(answer)
             return answers
 
-        tell = partial(self._tell, phase, len(steps))
-        run_side_by_side(send, make_batches(steps), IN_FLIGHT, tell)
+        report = partial(self._report, verb, len(steps))
+        run_side_by_side(send, make_batches(steps), IN_FLIGHT, report)
 
-    def _tell(self, phase: str, total: int, answers: Mapping[str, Answer]) -> None:
+    def _report(self, phase: str, total: int, answers: Mapping[str, Answer]) -> None:
         for name, answer in answers.items():
             self.observe(StepAnswered(phase, name, total, answer.kind, answer.text))
-
-
-def _of(kind: type[Step], steps: Sequence[Step]) -> list[Step]:
-    return [step for step in steps if isinstance(step, kind)]

@@ -1,39 +1,19 @@
-"""How far each topic of a running plan has come, and what that amounts to in the end."""
+"""The progress of each topic of a running plan, and its outcome at the end."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from reconciler.apply.batches import split_step
-from reconciler.model import (
-    AddPartitions,
-    AlterConfig,
-    Answer,
-    AnswerKind,
-    CreateTopic,
-    DeleteTopic,
-    Outcome,
-    OutcomeKind,
-    Step,
-)
+from reconciler.apply.kinds import comes_before, kind_of, split_step
+from reconciler.model import Answer, AnswerKind, Outcome, OutcomeKind
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from reconciler.apply.remaining import Remaining
-    from reconciler.model import PlannedTopic
-
-CONTRADICTIONS: Mapping[type[Step], str] = MappingProxyType(
-    {
-        CreateTopic: "TOPIC_ALREADY_EXISTS",
-        AddPartitions: "INVALID_PARTITIONS",
-        DeleteTopic: "UNKNOWN_TOPIC_ID",
-    }
-)
-"""Refusals that say a step is done already, by a request whose answer was lost."""
+    from reconciler.apply.convergence import Remaining
+    from reconciler.model import PlannedTopic, Step
 
 UNSEEN = "accepted; not every broker was seen to show it"
 REPEAT = "the brokers may still carry it out: run the same command again"
@@ -45,7 +25,7 @@ class Progress:
 
     `unanswered` counts the requests for the first step that the brokers may still carry out.
     `believed` is a refusal that was taken to say that a step is done; the brokers have to show it.
-    `held_back` says why its steps were not sent after all.
+    `held_back` is the reason why its steps were not sent.
     """
 
     planned: PlannedTopic
@@ -59,7 +39,7 @@ class Progress:
     held_back: str = ""
 
     def send(self) -> None:
-        """Note that a step is on its way: from here on it may be done."""
+        """Note that a step is sent: from here on it may be done."""
         self.sent = True
         self.unanswered += 1
         self.answer = None
@@ -74,70 +54,53 @@ class Progress:
             self._go_on([rest, *self.todo[1:]] if rest else self.todo[1:])
 
     def believe(self) -> None:
-        """Take a contradiction for what it says: the first step, or its part, is done."""
+        """Accept a contradiction as evidence that the first step, or its part, is done."""
         self.sent = True
         self.believed = self.answer
         self.take(Answer(AnswerKind.ACCEPTED))
 
     def hold_back(self, why: str) -> None:
-        """Give up what is left to do, unsent. A topic that failed before keeps its reason."""
+        """Drop the remaining steps, unsent. A topic that failed before keeps its reason."""
         if not self.failure:
             self.held_back, self.todo = why, []
 
     def learn(self, steps: Iterable[Step]) -> None:
-        """Take over what the brokers show to be left, unless they lag behind what they accepted."""
+        """Take the remaining steps from the brokers' views, unless these lag behind accepted
+        steps."""
         left = list(steps)
-        lags = self.todo and any(_comes_before(step, self.todo[0]) for step in left)
+        lags = self.todo and any(comes_before(step, self.todo[0]) for step in left)
         if left != self.todo and not lags:
             self._go_on(left)
 
     def _go_on(self, todo: list[Step]) -> None:
-        """Leave the first step behind: whatever of it is on its way changes nothing any more."""
+        """Drop the first step: its pending requests have no further effect."""
         self.todo = todo
         self.unanswered = 0
 
     @property
     def in_doubt(self) -> bool:
-        """Say whether the last answer was anything but yes."""
+        """Return whether the last answer was not an acceptance."""
         return self.answer is not None and self.answer.kind is not AnswerKind.ACCEPTED
 
     @property
     def worth_repeating(self) -> bool:
-        """What was not decided may be repeated; so may what an earlier lost request contradicts."""
+        """Return whether to repeat: no decision was made, or an earlier lost request
+        contradicts."""
         undecided = (AnswerKind.LOST, AnswerKind.NOT_DONE)
         return bool(self.answer and self.answer.kind in undecided) or self.contradicted
 
     @property
     def contradicted(self) -> bool:
-        """Say whether the refusal reads as if the step had been done before."""
+        """Return whether the refusal reads as if the step had been done before."""
         if not self.in_doubt or self.answer is None or not self.todo:
             return False
-        return CONTRADICTIONS.get(type(self.todo[0])) == self.answer.error
+        return kind_of(self.todo[0]).done_error == self.answer.error
 
 
-def _comes_before(step: Step, other: Step) -> bool:
-    """Say whether a step is done before another, or is an earlier part of it."""
-    return _order(step) < _order(other)
+def judge_outcome(topic: Progress, left: Remaining | None, stopped: str) -> Outcome:
+    """Return the outcome of a topic, given the steps that the cluster shows to be left.
 
-
-def _order(step: Step) -> tuple[int, int]:
-    match step:
-        case CreateTopic():
-            return (0, 0)
-        case AddPartitions(first=first):
-            return (1, first)
-        case AlterConfig():
-            return (2, 0)
-        case DeleteTopic():
-            return (3, 0)
-        case _:
-            assert_never(step)
-
-
-def conclude(topic: Progress, left: Remaining | None, stopped: str) -> Outcome:
-    """Say what became of a topic, given what the cluster shows to be left.
-
-    `left` is None where the cluster cannot be asked; `stopped` says what ended the run early.
+    `left` is None if the cluster cannot be asked; `stopped` says what ended the run early.
     """
     name = topic.planned.name
     if topic.shown or (topic.sent and left and left.is_done):
@@ -152,7 +115,7 @@ def conclude(topic: Progress, left: Remaining | None, stopped: str) -> Outcome:
         return Outcome(name, OutcomeKind.DONE, UNSEEN)
     if left:
         topic.learn(left.steps)
-    missing = "; ".join(map(describe_step, topic.todo))
+    missing = "; ".join(kind_of(step).name_missing(step) for step in topic.todo)
     reason = _reason(topic, stopped)
     if is_open:
         seen = f"not seen: {missing}" if left else "no broker answers to look it up"
@@ -181,19 +144,3 @@ def _reason(topic: Progress, stopped: str) -> str:
     said = "the brokers refuse it" if refused else "it was not carried out"
     earlier = "; an earlier request got no answer" if topic.unanswered else ""
     return f"{said}: {failure.text}{earlier}"
-
-
-def describe_step(step: Step) -> str:
-    """Say in a few words what a step brings."""
-    match step:
-        case CreateTopic():
-            return "the topic"
-        case AddPartitions(first=first, added=rows):
-            last = first + len(rows) - 1
-            return f"partitions {first} to {last}" if last > first else f"partition {first}"
-        case AlterConfig():
-            return ", ".join(sorted({*step.set, *step.unset}))
-        case DeleteTopic():
-            return "its deletion"
-        case _:
-            assert_never(step)

@@ -1,4 +1,4 @@
-"""What an apply says: each answer while it runs, what became of the plan, and how the run ended."""
+"""The reports of an apply: progress, the outcome of each topic, and the result of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswered:
-    """Progress: one step of a phase (validate, create, expand, configure, verify) is answered."""
+    """Progress: one step of a phase is answered; `PHASES` names them all."""
 
     phase: str
     topic: str
@@ -38,9 +38,9 @@ class StepAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of every topic of the plan that had something to do or was refused.
+    """The outcome of every topic of the plan that had steps or was refused.
 
-    `cause` is what ended the run before its time, where that was not an interrupt.
+    `cause` is what ended the run before its time, if that was not an interrupt.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -54,7 +54,7 @@ class Applied:
 
 
 class Ended(StrEnum):
-    """How a run of apply ended, in a word."""
+    """The result of a run of apply."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing to do"
@@ -111,7 +111,7 @@ class Ending:
 
     @property
     def last_line(self) -> str:
-        """Say in a line how the run ended, and how many topics fared how."""
+        """Return one line with the result of the run, and the number of topics by outcome."""
         if self.ended is Ended.NOTHING_TO_DO:
             return "Nothing to do."
         counts = Counter(str(outcome.kind) for outcome in self.outcomes)
@@ -123,8 +123,8 @@ class Ending:
 def end_run(applied: Applied | None = None, error: BaseException | None = None) -> Ending:
     """Decide how a run ended, from what became of the plan or from the error that ended it.
 
-    An interrupt outweighs all else; what nobody knows outweighs what stopped the run, and that
-    outweighs what failed.
+    The order of precedence: an interrupt, unknown outcomes, an error that stopped the run,
+    failures.
     """
     if isinstance(error, AuditError):
         return _lose_audit(error)
@@ -148,7 +148,7 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
 
 
 def _lose_audit(error: AuditError) -> Ending:
-    """Keep how a run ended whose record was lost, unless that was well."""
+    """Keep the result of a run whose record was lost, unless the run succeeded."""
     applied = error.applied if isinstance(error.applied, Applied) else None
     ending = end_run(applied, error.__cause__)
     ended = ending.ended if ending.exit_code else Ended.AUDIT_LOST

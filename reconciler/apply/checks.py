@@ -1,0 +1,156 @@
+"""Preconditions of a plan before it changes a cluster, and before each deletion."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reconciler.apply.convergence import compare_views
+from reconciler.diff import object_to_use
+from reconciler.errors import Finding
+from reconciler.plan import brokers_of, steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.apply.convergence import Remaining
+    from reconciler.model import Broker, ClusterState, Plan, PlannedTopic, Step, TopicUsage
+    from reconciler.ports import Clock, ClusterReader
+
+NAMED = 3
+
+
+def find_other_cluster(plan: Plan, state: ClusterState) -> Iterator[Finding]:
+    """Report a plan that was made for another cluster; no other check follows then."""
+    if plan.cluster_id and state.cluster_id != plan.cluster_id:
+        what = f"the plan is for cluster {plan.cluster_id}, this one is {state.cluster_id}"
+        way_out = f"apply it to {plan.cluster}, or plan for this cluster"
+        yield Finding("plan-cluster", what, way_out)
+
+
+def find_moved(
+    plan: Plan,
+    state: ClusterState,
+    ids: Mapping[str, str],
+    found: Mapping[str, Remaining],
+    deletions: DeletionCheck,
+) -> Iterator[Finding]:
+    """Name everything that changed: topics, topics to be deleted, and brokers."""
+    yield from find_recreated(plan, ids)
+    for remaining in found.values():
+        yield from remaining.moved
+    for findings in deletions.in_use.values():
+        yield from findings
+    steps = [step for remaining in found.values() for step in remaining.steps]
+    yield from find_moved_brokers(steps, plan.brokers, state.brokers)
+
+
+def find_recreated(plan: Plan, ids: Mapping[str, str]) -> Iterator[Finding]:
+    """Name the topics whose id differs from the plan; an unknown id does not count."""
+    for topic in plan.topics:
+        then = topic.before.topic_id if topic.before else None
+        if then and steps_of(topic) and ids.get(topic.name, then) != then:
+            what = f"{topic.name}: it was deleted and created again since the plan was made"
+            yield Finding("plan-stale", what, "plan again", topic.location)
+
+
+def find_moved_brokers(
+    steps: Iterable[Step], then: Iterable[Broker], now: Iterable[Broker]
+) -> Iterator[Finding]:
+    """Name the brokers that should get replicas but cannot, or not in the planned rack."""
+    living = {broker.id: broker for broker in now}
+    planned = {broker.id: broker for broker in then}
+    for broker_id, topics in sorted(_list_takers(steps).items()):
+        broker = living.get(broker_id)
+        role = f"broker {broker_id} is to take replicas of {_list_some(topics)}"
+        if broker is None or not broker.alive or broker.cordoned:
+            trouble = "cordoned" if broker and broker.cordoned else "not alive"
+            yield Finding("plan-stale", f"{role} and is {trouble}", "bring it back, or plan again")
+        elif broker_id in planned and broker.rack != planned[broker_id].rack:
+            what = f"{role} and is in rack {broker.rack}, not {planned[broker_id].rack}"
+            yield Finding("plan-stale", what, "plan again")
+
+
+def _list_takers(steps: Iterable[Step]) -> Mapping[int, list[str]]:
+    """Return, for each broker, the topics whose replicas it should get."""
+    takers: dict[int, list[str]] = defaultdict(list)
+    for step in steps:
+        for broker in brokers_of(step):
+            takers[broker].append(step.topic)
+    return takers
+
+
+def _list_some(topics: Sequence[str]) -> str:
+    """List topics by name: a few, and how many more."""
+    named = sorted(topics)[:NAMED]
+    more = len(topics) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
+@dataclass(slots=True)
+class DeletionCheck:
+    """The state of topics since their deletion was planned: in use, already deleted, or neither."""
+
+    in_use: dict[str, list[Finding]] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+
+
+def recheck_deletions(
+    reader: ClusterReader,
+    clock: Clock,
+    topics: Mapping[str, PlannedTopic],
+    pauses_s: Sequence[float],
+) -> DeletionCheck:
+    """Find the topics that must not be deleted any more, and those that are deleted already.
+
+    A topic that only some brokers still show is being deleted; the check waits for that, and counts
+    the topic as used if it stays. Errors: ClusterError if no one answers.
+    """
+    found = DeletionCheck()
+    waiting = dict(topics)
+    for pause in (*pauses_s, None):
+        usage = reader.read_usage(waiting) if waiting else {}
+        for name in usage:
+            if objections := list(list_objections(waiting.pop(name), usage[name])):
+                found.in_use[name] = objections
+        gone = {
+            name for name, left in compare_views(reader, clock, waiting).items() if left.is_done
+        }
+        found.gone |= gone
+        waiting = {name: topic for name, topic in waiting.items() if name not in gone}
+        if not waiting or pause is None:
+            break
+        clock.sleep(pause)
+    for name, topic in waiting.items():
+        found.in_use[name] = [_stale(topic, "some brokers show it, others do not know it")]
+    return found
+
+
+def list_objections(topic: PlannedTopic, usage: TopicUsage) -> Iterator[Finding]:
+    """Return an objection if a topic is no longer as unused as when its deletion was planned."""
+    deletion = topic.deletion
+    if deletion is None:
+        return
+    written = not usage.unseen and usage.ends != deletion.ends
+    if written:
+        writes = _describe_writes(deletion.ends, usage.ends)
+        yield _stale(topic, f"{writes} since the plan was made")
+    for objection in object_to_use(usage, deletion.unused_for_ms):
+        if not (written and objection.rule == "deletion-written"):
+            yield _stale(topic, objection.what, objection.way_out)
+
+
+def _describe_writes(before: Sequence[int], after: Sequence[int]) -> str:
+    """Return what changed: a write advances an end offset by one, or more with transaction
+    markers."""
+    if len(before) != len(after):
+        return f"it came to have {len(after)} partitions, not {len(before)},"
+    moved = [n for n, (then, now) in enumerate(zip(before, after, strict=True)) if then != now]
+    noun = "partition" if len(moved) == 1 else "partitions"
+    listed = ", ".join(map(str, moved[:3])) + (f" and {len(moved) - 3} more" * (len(moved) > 3))
+    return f"it was written to ({noun} {listed})"
+
+
+def _stale(topic: PlannedTopic, what: str, way_out: str = "plan again") -> Finding:
+    return Finding("plan-stale", f"{topic.name}: {what}", way_out, topic.location)

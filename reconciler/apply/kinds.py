@@ -1,0 +1,152 @@
+"""Apply's table of step kinds: cost, parts, effect, and reporting.
+
+The controller commits at most 10,000 metadata records an operation (QuorumController's
+MAX_RECORDS_PER_USER_OP); before Kafka 4.4 a CreatePartitions over that was committed in part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from reconciler.model import (
+    STEPS,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    Step,
+    TopicImage,
+    Verb,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from reconciler.model import TopicState
+
+MAX_RECORDS = 5_000  # well under the limit: a create adds its own and its configs' records
+MAX_TOPICS = 500
+
+S = TypeVar("S", bound=Step)
+
+
+@dataclass(frozen=True, slots=True)
+class StepKind(Generic[S]):
+    """One kind of step, as a run handles it.
+
+    `progress` is the title of its progress bar. `count_records` says what the step costs the
+    controller; `split`, what one request can take of it and what has to follow. `done_error` is
+    the refusal that says that the step is done already, by a request whose answer was lost.
+    `take_effect` turns what the topic was into what the step makes of it; `is_shown` looks for an
+    effect that no image holds. `name_missing` names what lacks while the step is not done.
+    """
+
+    progress: str
+    count_records: Callable[[S], int]
+    take_effect: Callable[[S, TopicImage], TopicImage]
+    name_missing: Callable[[S], str]
+    split: Callable[[S], tuple[S, Step | None]] = lambda step: (step, None)
+    is_shown: Callable[[S, TopicState], bool] = lambda _step, _live: True
+    done_error: str | None = None
+
+
+def _split_creation(step: CreateTopic) -> tuple[CreateTopic, Step | None]:
+    rows = step.assignment
+    rest = ExpandTopic(step.topic, MAX_RECORDS, rows[MAX_RECORDS:])
+    return replace(step, assignment=rows[:MAX_RECORDS]), rest if rest.added else None
+
+
+def _split_expansion(step: ExpandTopic) -> tuple[ExpandTopic, Step | None]:
+    rest = ExpandTopic(step.topic, step.first + MAX_RECORDS, step.added[MAX_RECORDS:])
+    return replace(step, added=step.added[:MAX_RECORDS]), rest if rest.added else None
+
+
+def _name_partitions(step: ExpandTopic) -> str:
+    last = step.first + len(step.added) - 1
+    return f"partitions {step.first} to {last}" if last > step.first else f"partition {step.first}"
+
+
+def _alter(step: ConfigureTopic, image: TopicImage) -> TopicImage:
+    kept = {key: value for key, value in image.config.items() if key not in step.unset}
+    return replace(image, config={**kept, **step.set})
+
+
+CREATE: StepKind[CreateTopic] = StepKind(
+    progress="creating topics",
+    count_records=lambda step: 1 + len(step.config) + len(step.assignment),
+    take_effect=lambda step, _: TopicImage(None, step.assignment, step.config),
+    name_missing=lambda _: "the topic",
+    split=_split_creation,
+    done_error="TOPIC_ALREADY_EXISTS",
+)
+EXPAND: StepKind[ExpandTopic] = StepKind(
+    progress="adding partitions",
+    count_records=lambda step: len(step.added),
+    take_effect=lambda step, image: replace(image, assignment=(*image.assignment, *step.added)),
+    name_missing=_name_partitions,
+    split=_split_expansion,
+    done_error="INVALID_PARTITIONS",
+)
+CONFIGURE: StepKind[ConfigureTopic] = StepKind(
+    progress="altering configs",
+    count_records=lambda step: len(step.set) + len(step.unset),
+    take_effect=_alter,
+    name_missing=lambda step: ", ".join(sorted({*step.set, *step.unset})),
+)
+DELETE: StepKind[DeleteTopic] = StepKind(
+    progress="deleting topics",
+    count_records=lambda _: 1,  # the controller drops partitions and configs with the topic
+    take_effect=lambda _, image: image,  # whether it is gone is asked of its id
+    name_missing=lambda _: "its deletion",
+    done_error="UNKNOWN_TOPIC_ID",
+)
+
+KINDS: Mapping[Verb, StepKind[Any]] = MappingProxyType(
+    {Verb.CREATE: CREATE, Verb.EXPAND: EXPAND, Verb.CONFIGURE: CONFIGURE, Verb.DELETE: DELETE}
+)
+
+PHASES: Mapping[str, str] = MappingProxyType(
+    {
+        "validate": "asking the brokers",
+        **{str(step.verb): KINDS[step.verb].progress for step in STEPS},
+        "verify": "seen on every broker",
+    }
+)
+"""Every phase of a run, in order, and the title of its progress bar."""
+
+
+def kind_of(step: Step) -> StepKind[Any]:
+    """Return how a step is handled."""
+    return KINDS[step.verb]
+
+
+def split_step(step: Step) -> tuple[Step, Step | None]:
+    """Split a step into what one request can take and what has to follow it."""
+    part: tuple[Step, Step | None] = kind_of(step).split(step)
+    return part
+
+
+def comes_before(step: Step, other: Step) -> bool:
+    """Return whether a step is done before another, or is an earlier part of it.
+
+    The parts of an expansion end with the same partition, so the earlier one has more left to add.
+    """
+    order = list(Verb)
+    here, there = order.index(step.verb), order.index(other.verb)
+    return (here, -len(step.placed)) < (there, -len(other.placed))
+
+
+def make_batches(steps: Iterable[Step]) -> list[list[Step]]:
+    """Cut steps of one kind into requests, in order."""
+    batches: list[list[Step]] = []
+    room = 0
+    for step in steps:
+        records = kind_of(step).count_records(step)
+        if not batches or records > room or len(batches[-1]) == MAX_TOPICS:
+            batches.append([])
+            room = MAX_RECORDS
+        batches[-1].append(step)
+        room -= records
+    return batches
