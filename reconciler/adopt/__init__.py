@@ -1,21 +1,20 @@
-"""Specs for what is there already: a live cluster, or files that other tools read.
+"""Specs for existing topics: of a live cluster, or in files of other tools.
 
 Belongs here: choosing files, defaults and profiles as a person would, saying a live topic in as
 few lines as possible, and amending what people wrote without touching the rest of it. Forbidden
-here: reaching a cluster, and writing into an estate before `write_texts`, which comes last.
+here: reaching a cluster, and reading or writing any file: estates come and go as texts.
 """
 
-from reconciler.adopt.adoption import Adoption
-from reconciler.adopt.convert import TOOLS, convert_files
-from reconciler.adopt.live import Request, adopt_cluster
-from reconciler.adopt.staging import open_staging, write_texts
+from reconciler.adopt.convert import TOOLS, convert_topics
+from reconciler.adopt.draft import Adoption, EstateDraft, open_draft
+from reconciler.adopt.live import AdoptionRequest, adopt_topics
 
 __all__ = [
     "TOOLS",
     "Adoption",
-    "Request",
-    "adopt_cluster",
-    "convert_files",
-    "open_staging",
-    "write_texts",
+    "AdoptionRequest",
+    "EstateDraft",
+    "adopt_topics",
+    "convert_topics",
+    "open_draft",
 ]

@@ -38,7 +38,7 @@ def amend_document(text: str, line: int, edit: Callable[[Any], None]) -> str:
             pieces[number] = _amend_piece(piece, edit)
             return "".join(pieces)
         start += lines
-    raise NotAmendableError("no document stands there")
+    raise NotAmendableError("no document is there")
 
 
 def append_documents(text: str, documents: list[str]) -> str:
@@ -67,7 +67,7 @@ def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> 
 def delete_key(table: Any, key: str, outer: Any = None) -> None:
     """Take a key out with the comment on its own line; comments of what follows stay.
 
-    In: `outer`, the map that holds this one, where comments go when nothing stands before them.
+    In: `outer`, the map that holds this one, where comments go when nothing is before them.
     """
     names = list(table)
     place = names.index(key)
@@ -108,7 +108,7 @@ def _amend_piece(piece: str, edit: Callable[[Any], None]) -> str:
     except YAMLError as error:
         raise NotAmendableError("it is YAML that cannot be edited in place") from error
     if not isinstance(document, CommentedMap) or document.fa.flow_style():
-        raise NotAmendableError("it is no map of a key a line")
+        raise NotAmendableError("it is not a map of one key per line")
     edit(document)
     stream = io.StringIO()
     yaml.dump(document, stream)
@@ -139,7 +139,7 @@ def _make_yaml(text: str) -> YAML:
 
 
 def _holds_document(text: str) -> bool:
-    """Tell whether anything but comments stands behind a file's last `---`."""
+    """Return whether anything but comments follows a file's last `---`."""
     last = _cut(text)[-1]
     match = _BARE_MARKER.match(last)
     body = last[match.end() :] if match else last
@@ -164,7 +164,7 @@ def _wrap(value: object, *, is_config: bool) -> object:
 
 
 def _read_scalar(text: str) -> object:
-    """Take a number or flag for what it is, so that it stands without quotes."""
+    """Read a number or flag as one, so that it is written without quotes."""
     if text in {"true", "false"}:
         return text == "true"
     if re.fullmatch(r"-?(0|[1-9][0-9]*)", text):

@@ -1,4 +1,4 @@
-"""clusters.yaml: written where there is none, amended where there is one."""
+"""clusters.yaml: written, or amended if it exists."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from reconciler.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.adopt.factor import Factored
-    from reconciler.spec.configs import Catalogue
+    from reconciler.adopt.profiles import Shared
+    from reconciler.spec import Catalogue
 
 CLUSTERS_HEADER = """\
 # The clusters, and what their topics inherit.
@@ -20,23 +20,23 @@ CLUSTERS_HEADER = """\
 """
 
 
-def describe_factored(factored: Factored, catalogue: Catalogue) -> dict[str, object]:
+def describe_shared(shared: Shared, catalogue: Catalogue) -> dict[str, object]:
     """Return defaults and profiles in the keys of clusters.yaml; what is empty is left out."""
     profiles = {
         name: {"config": _humanise_all(config, catalogue)}
-        for name, config in factored.profiles.items()
+        for name, config in shared.profiles.items()
     }
-    described = {"defaults": describe_defaults(factored, catalogue), "profiles": profiles}
+    described = {"defaults": describe_defaults(shared, catalogue), "profiles": profiles}
     return {key: value for key, value in described.items() if value}
 
 
-def describe_defaults(factored: Factored, catalogue: Catalogue) -> dict[str, object]:
+def describe_defaults(shared: Shared, catalogue: Catalogue) -> dict[str, object]:
     """Return a layer of defaults."""
     defaults: dict[str, object] = {}
-    if factored.replication_factor is not None:
-        defaults["replication_factor"] = factored.replication_factor
-    if factored.config:
-        defaults["config"] = _humanise_all(factored.config, catalogue)
+    if shared.replication_factor is not None:
+        defaults["replication_factor"] = shared.replication_factor
+    if shared.config:
+        defaults["config"] = _humanise_all(shared.config, catalogue)
     return defaults
 
 
@@ -45,7 +45,7 @@ def write_clusters(
 ) -> str:
     """Return clusters.yaml with these defaults and profiles, and these keys of clusters.
 
-    In: `text`, the file as it stands, None where there is none. Errors: UsageError where it
+    In: `text`, the file as it is, None if there is none. Errors: UsageError if it
     cannot be amended.
     """
     if text is None or not text.strip():
@@ -74,7 +74,7 @@ def write_clusters(
     try:
         return amend_document(text, 1 << 30, edit)
     except NotAmendableError as error:
-        what = f"clusters.yaml cannot be amended: {error}; write it with a key a line"
+        what = f"clusters.yaml cannot be amended: {error}; write one key per line"
         raise UsageError(what) from error
 
 

@@ -1,4 +1,4 @@
-"""Other tools' files as an estate: judged like any spec, factored and grouped like a cluster."""
+"""Other tools' files as an estate: checked like any spec, grouped like the topics of a cluster."""
 
 from __future__ import annotations
 
@@ -6,32 +6,28 @@ from collections import defaultdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.adopt.adoption import Adoption, Wish
-from reconciler.adopt.clusters import describe_factored, write_clusters
+from reconciler.adopt.clusters import describe_shared, write_clusters
 from reconciler.adopt.converters.julie import read_topologies
 from reconciler.adopt.converters.kafka_gitops import read_state_files
 from reconciler.adopt.converters.resources import read_resources
 from reconciler.adopt.converters.source import read_source
 from reconciler.adopt.converters.topicctl import read_topicctl
-from reconciler.adopt.express import choose_profile, express, inherit
-from reconciler.adopt.factor import factor
-from reconciler.adopt.lay_out import place_documents
+from reconciler.adopt.desired import MIN_INSYNC, DesiredTopic
+from reconciler.adopt.draft import Adoption
+from reconciler.adopt.new_topics import add_documents
+from reconciler.adopt.profiles import choose_profile, extract_shared, list_own_keys
 from reconciler.adopt.spelling import render_topic
-from reconciler.adopt.wishes import MIN_INSYNC
 from reconciler.errors import Location, sort_findings
 from reconciler.model import TopicSpec
-from reconciler.spec.clusters import SANDBOX
-from reconciler.spec.configs import catalogue as choose_catalogue
-from reconciler.spec.names import check_name, find_collisions
+from reconciler.spec import SANDBOX, check_name, choose_catalogue, find_collisions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from reconciler.adopt.converters.source import ForeignTopic, Source
-    from reconciler.adopt.staging import Staging
-    from reconciler.spec import Estate
-    from reconciler.spec.configs import Catalogue
+    from reconciler.adopt.converters.source import Follow, ForeignTopic, Source
+    from reconciler.adopt.draft import EstateDraft
+    from reconciler.errors import Finding
+    from reconciler.spec import Catalogue, Estate
 
 TOOLS: Mapping[str, Callable[[Source], None]] = MappingProxyType(
     {
@@ -43,31 +39,30 @@ TOOLS: Mapping[str, Callable[[Source], None]] = MappingProxyType(
     }
 )
 
-Copies = dict[str | None, "tuple[Wish, ForeignTopic]"]
-"""A topic by the clusters that it is written for; None stands for every cluster."""
+Copies = dict[str | None, "tuple[DesiredTopic, ForeignTopic]"]
+"""A topic by the clusters that it is written for; None means every cluster."""
 
 
-def convert_files(staging: Staging, tool: str, path: Path) -> Adoption:
+def convert_topics(
+    draft: EstateDraft, tool: str, files: Mapping[str, bytes | Finding], follow: Follow
+) -> Adoption:
     """Convert the files of another tool; topics that the estate has already are kept.
 
-    Errors: UsageError and SpecError for files that cannot be read.
+    In: the files by their paths as places spell them. Errors: SpecError for what cannot be read.
     """
-    source = read_source(path)
+    source = read_source(files, follow)
     TOOLS[tool](source)
-    estate = staging.change({})
-    known = set(staging.texts)
     catalogue = choose_catalogue(None)
-    topics = _collect(source, catalogue, {topic.name for topic in estate.written})
-    estate = _declare(staging, estate, source, topics, catalogue)
+    topics = _collect(source, catalogue, {topic.name for topic in draft.estate.written})
+    declared = draft.change(_declare(draft, source, topics, catalogue))
     documents = {
-        name: render_topic(_make_document(copies, estate, catalogue))
+        name: render_topic(_make_document(copies, declared.estate, catalogue))
         for name, copies in topics.items()
     }
-    written = {t.name: staging.relative(t.where.file) for t in estate.written}
-    staging.change(place_documents(documents, written, staging.texts))
+    done = declared.change(add_documents(documents, declared.find_files(), declared.texts))
     return Adoption(
-        texts=staging.changed,
-        created=tuple(sorted(set(staging.changed) - known)),
+        texts=done.changed,
+        created=tuple(sorted(done.changed.keys() - draft.texts)),
         written=tuple(sorted(topics)),
         notes=sort_findings(source.notes),
     )
@@ -84,8 +79,8 @@ def _collect(source: Source, catalogue: Catalogue, written: set[str]) -> dict[st
             source.note(
                 f"{topic.name} is written twice; the first is kept", topic.where, "check it"
             )
-        elif (wish := _judge(topic, source, catalogue)) is not None:
-            topics[topic.name][topic.cluster] = (wish, topic)
+        elif (wanted := _judge(topic, source, catalogue)) is not None:
+            topics[topic.name][topic.cluster] = (wanted, topic)
     for group in find_collisions([*topics, *written]):
         for name in [name for name in group if name not in written][not written & {*group} :]:
             where = next(iter(topics.pop(name).values()))[1].where
@@ -93,8 +88,8 @@ def _collect(source: Source, catalogue: Catalogue, written: set[str]) -> dict[st
     return dict(sorted(topics.items()))
 
 
-def _judge(topic: ForeignTopic, source: Source, catalogue: Catalogue) -> Wish | None:
-    """Normalise a topic's configs; what is refused is left out, and a topic in doubt as a whole."""
+def _judge(topic: ForeignTopic, source: Source, catalogue: Catalogue) -> DesiredTopic | None:
+    """Normalise a topic's configs; what is refused is left out, and so is a topic in doubt."""
     config: dict[str, str] = {}
     for key, raw in sorted(topic.config.items()):
         value = catalogue.normalise(key, raw if isinstance(raw, str) else list(raw), topic.where)
@@ -116,34 +111,30 @@ def _judge(topic: ForeignTopic, source: Source, catalogue: Catalogue) -> Wish | 
         source.note(f"{topic.name} stays out: {finding.what}", topic.where, finding.way_out)
     if wrong:
         return None
-    return Wish(topic.name, topic.partitions, topic.replication_factor, config, rows)
+    return DesiredTopic(topic.name, topic.partitions, topic.replication_factor, config, rows)
 
 
 def _declare(
-    staging: Staging,
-    estate: Estate,
-    source: Source,
-    topics: Mapping[str, Copies],
-    catalogue: Catalogue,
-) -> Estate:
-    """Put clusters, and what topics share where nothing is shared yet, into clusters.yaml."""
-    is_bare = not estate.written and not estate.profiles and not estate.list_layers(SANDBOX, None)
+    draft: EstateDraft, source: Source, topics: Mapping[str, Copies], catalogue: Catalogue
+) -> dict[str, str]:
+    """Put clusters, and what topics share if nothing is shared yet, into clusters.yaml."""
+    estate, file = draft.estate, draft.clusters_file
+    is_bare = not estate.written and not estate.profiles and not estate.has_layers(SANDBOX)
     first = [next(iter(copies.values()))[0] for copies in topics.values()]
-    shared = describe_factored(factor(first), catalogue) if is_bare else {}
+    shared = describe_shared(extract_shared(first), catalogue) if is_bare else {}
     clusters = {n: entry for n, entry in source.clusters.items() if n not in estate.clusters}
-    file = staging.clusters_file
     if not shared and not clusters:
-        return estate
-    return staging.change({file: write_clusters(staging.texts.get(file), shared, clusters)})
+        return {}
+    return {file: write_clusters(draft.texts.get(file), shared, clusters)}
 
 
 def _make_document(copies: Copies, estate: Estate, catalogue: Catalogue) -> dict[str, object]:
-    """Say a topic once: as its first cluster has it, with overrides for the others."""
-    (cluster, (wish, topic)), *others = copies.items()
+    """Write a topic once: as on its first cluster, with overrides for the others."""
+    (cluster, (wanted, topic)), *others = copies.items()
     base = cluster or next(iter(estate.declared), SANDBOX)
-    bases = {name: inherit(estate, base, name, catalogue) for name in (None, *estate.profiles)}
-    profile, said = choose_profile(wish, bases, catalogue)
-    document: dict[str, object] = {"topic": wish.name}
+    bases = {name: estate.inherit(base, name, catalogue) for name in (None, *estate.profiles)}
+    profile, said = choose_profile(wanted, bases, catalogue)
+    document: dict[str, object] = {"topic": wanted.name}
     if topic.description:
         document["description"] = topic.description
     if cluster is not None and set(estate.declared) - {*copies}:
@@ -153,14 +144,16 @@ def _make_document(copies: Copies, estate: Estate, catalogue: Catalogue) -> dict
     document |= said
     if topic.absent:
         document["state"] = "absent"
-    overrides = {name: express(other, _as_spec(wish), catalogue) for name, (other, _) in others}
+    overrides = {
+        name: list_own_keys(other, _as_spec(wanted), catalogue) for name, (other, _) in others
+    }
     if overrides := {name: override for name, override in overrides.items() if override}:
         document["overrides"] = overrides
     return document
 
 
-def _as_spec(wish: Wish) -> TopicSpec:
-    counts = (wish.partitions, wish.replication_factor)
-    if wish.assignment is not None:
-        counts = (len(wish.assignment), len(wish.assignment[0]))
-    return TopicSpec(wish.name, Location("", 1), *counts, config=wish.config)
+def _as_spec(wanted: DesiredTopic) -> TopicSpec:
+    counts = (wanted.partitions, wanted.replication_factor)
+    if wanted.assignment is not None:
+        counts = (len(wanted.assignment), len(wanted.assignment[0]))
+    return TopicSpec(wanted.name, Location("", 1), *counts, config=wanted.config)

@@ -1,4 +1,4 @@
-"""How values stand in a spec that a person would have written: 7d, 1GiB, [compact, delete]."""
+"""How a person would write values in a spec: 7d, 1GiB, [compact, delete]."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from reconciler.spec.config_docs import Dimension
-from reconciler.spec.scalars import split_list
+from reconciler.spec import Dimension, split_list
 from reconciler.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.spec.configs import Catalogue
+    from reconciler.spec import Catalogue
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*|[0-9]+[A-Za-z]+")
 _AMBIGUOUS = re.compile(r"(?i:null|true|false|yes|no|on|off|y|n|nan|inf|[0-9]+e[0-9]*|0[xob].*)")
@@ -33,7 +32,7 @@ ConfigValue = str | list[str] | None
 def humanise(catalogue: Catalogue, key: str, value: str) -> ConfigValue:
     """Spell a config value for people, so that it is read back as the very same value.
 
-    A unit is used where it shortens: 604800000 is 7d, and 1234567 stays a number.
+    A unit is used if it shortens: 604800000 is 7d, and 1234567 stays a number.
     """
     if catalogue.is_list(key) and "," in value:
         items = split_list(value)
@@ -51,7 +50,7 @@ def render_document(document: Mapping[str, object]) -> str:
 
 
 def spell_modeline(path: str, schema: str) -> str:
-    """Tell editors where the schema of an estate's file is: in schemas/, next to the estate."""
+    """Return the comment with the schema of an estate's file: in schemas/, next to the estate."""
     up = "../" * (path.count("/") + 1)
     return f"# yaml-language-server: $schema={up}schemas/{schema}.schema.json\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic
-from reconciler.spec.values import Table, Text
+from reconciler.spec import YamlMap, YamlText
 
 if TYPE_CHECKING:
     from reconciler.adopt.converters.source import Source
@@ -17,7 +17,7 @@ _COUNTS = ("num.partitions", "replication.factor")
 
 def read_topologies(source: Source) -> None:
     """Read topologies; a topic's plan is looked up in the documents that hold plans."""
-    plans: dict[str, Table] = {}
+    plans: dict[str, YamlMap] = {}
     for document in source.documents:
         written = source.get_table(document, "plans")
         plans |= {str(name): source.get_table(written, name) for name in written}
@@ -25,16 +25,16 @@ def read_topologies(source: Source) -> None:
         if "context" in document:
             _read_topology(document, plans, source)
         elif "plans" not in document:
-            source.note("a document without context is no topology", document.where)
+            source.note("a document without context is not a topology", document.where)
 
 
-def _read_topology(document: Table, plans: dict[str, Table], source: Source) -> None:
+def _read_topology(document: YamlMap, plans: dict[str, YamlMap], source: Source) -> None:
     """Join the levels from `context` to `projects`, in the order of the file, by dots."""
     levels = [value for key, value in document.entries() if key not in _AFTER]
-    prefix = [str(value) for value in levels if isinstance(value, Text)]
+    prefix = [str(value) for value in levels if isinstance(value, YamlText)]
     source.note_rest(
         document,
-        {key for key, value in document.entries() if isinstance(value, Text)}
+        {key for key, value in document.entries() if isinstance(value, YamlText)}
         | _AFTER - {"platform"},
         "topology",
     )
@@ -47,9 +47,11 @@ def _read_topology(document: Table, plans: dict[str, Table], source: Source) -> 
         _read_topic(topic, [], plans, source)
 
 
-def _read_topic(topic: Table, above: list[str], plans: dict[str, Table], source: Source) -> None:
+def _read_topic(
+    topic: YamlMap, above: list[str], plans: dict[str, YamlMap], source: Source
+) -> None:
     own = topic.get("name")
-    if not isinstance(own, Text):
+    if not isinstance(own, YamlText):
         source.note("a topic has no name", topic.where, "write one")
         return
     kind = source.read_text(topic, "dataType") if above else None
@@ -65,7 +67,7 @@ def _read_topic(topic: Table, above: list[str], plans: dict[str, Table], source:
         if isinstance(text, str) and text.isascii() and text.isdigit() and int(text) > 0:
             counts[key] = int(text)
         else:
-            source.note(f"{name}: {key} {text} is no count, and is left open", own.where)
+            source.note(f"{name}: {key} {text} is not a count, and is left open", own.where)
     source.topics.append(
         ForeignTopic(
             name,
@@ -79,7 +81,7 @@ def _read_topic(topic: Table, above: list[str], plans: dict[str, Table], source:
 
 
 def _read_plan(
-    topic: Table, name: str, plans: dict[str, Table], source: Source
+    topic: YamlMap, name: str, plans: dict[str, YamlMap], source: Source
 ) -> dict[str, str | tuple[str, ...]]:
     plan = source.read_text(topic, "plan")
     if plan is None:

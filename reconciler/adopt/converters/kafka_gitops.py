@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic, read_source
-from reconciler.spec.values import Sequence, Table, Text
+from reconciler.spec import YamlList, YamlMap, YamlText
 
 if TYPE_CHECKING:
     from reconciler.adopt.converters.source import Source
@@ -27,25 +26,27 @@ def read_state_files(source: Source) -> None:
                 _read_topic(name, source.get_table(written, name), replication, source)
 
 
-def _follow(document: Table, source: Source) -> list[Table]:
-    """Read the file that holds the topics, where the state file names one of its own."""
+def _follow(document: YamlMap, source: Source) -> list[YamlMap]:
+    """Read the file that holds the topics, if the state file names one of its own."""
     settings = source.get_table(document, "settings")
     source.note_rest(settings, {"topics", "files"}, "settings")
     files = source.get_table(settings, "files")
     source.note_rest(files, {"topics"}, "settings.files")
     named = source.read_text(files, "topics")
-    path = Path(document.file).parent / named if named else None
-    if path is None or any(Path(other.file) == path for other in source.documents):
+    if not named:
         return []
-    if not path.is_file():
+    path, content = source.follow(document.file, named)
+    if any(other.file == path for other in source.documents):
+        return []
+    if content is None:
         source.note(f"there is no {path}", files.key("topics").where, "bring it along")
         return []
-    part = read_source(path)
+    part = read_source({path: content}, source.follow)
     source.notes += part.notes
     return list(part.documents)
 
 
-def _note_lists(topics: Table, source: Source) -> None:
+def _note_lists(topics: YamlMap, source: Source) -> None:
     """Name what kafka-gitops leaves alone, in the words that clusters.yaml has for it."""
     for key, word in (
         ("blacklist", "prefixed"),
@@ -53,9 +54,9 @@ def _note_lists(topics: Table, source: Source) -> None:
         ("whitelist", "prefixed"),
     ):
         prefixes = source.get_table(topics, key).get(word)
-        if isinstance(prefixes, Sequence) and prefixes:
+        if isinstance(prefixes, YamlList) and prefixes:
             patterns = ", ".join(f'"{prefix}*"' for prefix in prefixes)
-            way_out = "topics in no file are left alone anyway"
+            way_out = "unmanaged topics are left alone anyway"
             if key != "whitelist":
                 way_out = f"write ignore: [{patterns}] below each cluster"
             source.note(f"settings.topics.{key} names {patterns}", topics.key(key).where, way_out)
@@ -66,7 +67,7 @@ def _note_lists(topics: Table, source: Source) -> None:
     )
 
 
-def _read_topic(name: Text, table: Table, replication: int | None, source: Source) -> None:
+def _read_topic(name: YamlText, table: YamlMap, replication: int | None, source: Source) -> None:
     source.note_rest(table, {"partitions", "replication", "configs"}, name)
     own = source.read_count(table, "replication", name)
     source.topics.append(

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic
-from reconciler.spec.resource_form import (
+from reconciler.spec import (
     CLUSTER_LABEL,
     DELETED,
     LISTS,
     SPEC_KEYS,
     UNMANAGED,
+    YamlList,
+    YamlMap,
+    YamlText,
     refuse_kind,
 )
-from reconciler.spec.values import Sequence, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +42,7 @@ def read_resources(source: Source) -> None:
                 source.note(refused.what, item.where, refused.way_out)
 
 
-def _list_items(document: Table, source: Source) -> Iterator[Table]:
+def _list_items(document: YamlMap, source: Source) -> Iterator[YamlMap]:
     if document.get("kind") in LISTS:
         source.note_rest(document, {*_TOP, "items"}, str(document["kind"]))
         for item in source.list_tables(document, "items"):
@@ -49,11 +51,11 @@ def _list_items(document: Table, source: Source) -> Iterator[Table]:
         yield document
 
 
-def _read_topic(item: Table, maps: dict[str | None, Table], source: Source) -> None:
-    """Read one resource, unless it says that nobody manages it."""
+def _read_topic(item: YamlMap, maps: dict[str | None, YamlMap], source: Source) -> None:
+    """Read one resource, unless it says that it is not managed."""
     metadata, spec = source.get_table(item, "metadata"), source.get_table(item, "spec")
     name = spec.get("topicName", metadata.get("name"))
-    if not isinstance(name, Text):
+    if not isinstance(name, YamlText):
         source.note("a KafkaTopic has no name", item.where, "write metadata.name")
         return
     annotations = source.get_table(metadata, "annotations")
@@ -88,12 +90,12 @@ def _read_topic(item: Table, maps: dict[str | None, Table], source: Source) -> N
 
 
 def _read_references(
-    spec: Table, maps: dict[str | None, Table], name: str, source: Source
+    spec: YamlMap, maps: dict[str | None, YamlMap], name: str, source: Source
 ) -> dict[str, str | tuple[str, ...]]:
     """Merge the ConfigMaps that a topic of Jikkou refers to."""
     config: dict[str, str | tuple[str, ...]] = {}
     references = spec.get("configMapRefs")
-    for reference in references if isinstance(references, Sequence) else ():
+    for reference in references if isinstance(references, YamlList) else ():
         if str(reference) in maps:
             config |= source.read_config(maps[str(reference)].get("data"), name)
         else:

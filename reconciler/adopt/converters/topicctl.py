@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.converters.source import ForeignTopic
-from reconciler.spec.values import Sequence, Table, Text
+from reconciler.spec import YamlList, YamlMap, YamlText
 from reconciler.units import MINUTE
 
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ def read_topicctl(source: Source) -> None:
         elif "meta" in document and "spec" in document:
             _read_topic(source.get_table(document, "meta"), spec, source)
         else:
-            source.note("a document with no meta and spec is no topic of topicctl", document.where)
+            source.note(
+                "a document with no meta and spec is not a topic of topicctl", document.where
+            )
 
 
-def _read_cluster(about: Table, spec: Table, source: Source) -> None:
+def _read_cluster(about: YamlMap, spec: YamlMap, source: Source) -> None:
     name = source.read_text(about, "name") or "cluster"
     entry = source.clusters.setdefault(name, {})
     if description := source.read_text(about, "description"):
@@ -39,16 +41,16 @@ def _read_cluster(about: Table, spec: Table, source: Source) -> None:
     if cluster_id := source.read_text(spec, "clusterID"):
         entry["cluster_id"] = cluster_id
     addresses = spec.get("bootstrapAddrs")
-    if isinstance(addresses, Sequence) and addresses:
+    if isinstance(addresses, YamlList) and addresses:
         entry["client"] = {"bootstrap.servers": ",".join(map(str, addresses))}
     known = {"name", "environment", "region", "description"}
     source.note_rest(about, known, f"cluster {name}, meta")
     source.note_rest(spec, {"bootstrapAddrs", "clusterID"}, f"cluster {name}, spec")
 
 
-def _read_topic(about: Table, spec: Table, source: Source) -> None:
+def _read_topic(about: YamlMap, spec: YamlMap, source: Source) -> None:
     name = about.get("name")
-    if not isinstance(name, Text):
+    if not isinstance(name, YamlText):
         source.note("a topic has no meta.name", about.where, "write one")
         return
     source.note_rest(about, _ABOUT - {"consumers"}, f"{name}, meta")
@@ -74,23 +76,23 @@ def _read_topic(about: Table, spec: Table, source: Source) -> None:
     )
 
 
-def _read_placement(placement: Table, name: str, source: Source) -> Assignment | None:
+def _read_placement(placement: YamlMap, name: str, source: Source) -> Assignment | None:
     """Read manual rows; of other strategies only those that mean something else are noted."""
     source.note_rest(placement, {"strategy", "staticAssignments"}, f"{name}, placement")
     strategy = placement.get("strategy")
     rows = placement.get("staticAssignments")
-    if strategy == "static" and isinstance(rows, Sequence) and rows:
+    if strategy == "static" and isinstance(rows, YamlList) and rows:
         if all(_is_row(row) for row in rows):
             return tuple(tuple(map(int, row)) for row in rows)
         way_out = "write assignment: by hand"
         source.note(f"{name}: its rows are no lists of broker ids", placement.where, way_out)
-    elif isinstance(strategy, Text) and strategy not in _EVEN:
-        way_out = "replicas are spread over racks here; rack_aware: false takes that away"
+    elif isinstance(strategy, YamlText) and strategy not in _EVEN:
+        way_out = "replicas are spread over racks here; rack_aware: false turns that off"
         source.note(f"{name}: placement {strategy} has no counterpart", strategy.where, way_out)
     return None
 
 
 def _is_row(row: object) -> bool:
-    return isinstance(row, Sequence) and all(
-        isinstance(broker, Text) and re.fullmatch(r"[0-9]{1,9}", broker) for broker in row
+    return isinstance(row, YamlList) and all(
+        isinstance(broker, YamlText) and re.fullmatch(r"[0-9]{1,9}", broker) for broker in row
     )

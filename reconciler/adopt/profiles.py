@@ -1,4 +1,4 @@
-"""What several topics share: defaults that most of them have, and profiles that some have."""
+"""Shared values of topics as defaults and profiles, and the remaining values of each topic."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.adopt.spelling import humanise
 from reconciler.model import EMPTY
 from reconciler.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.adopt.adoption import Wish
+    from reconciler.adopt.desired import DesiredTopic
+    from reconciler.model import TopicSpec
+    from reconciler.spec import Catalogue
+
 
 Items = frozenset[tuple[str, str]]
 
@@ -24,7 +28,7 @@ _CANDIDATE_SETS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Factored:
+class Shared:
     """What clusters.yaml holds for all topics, and under which names for some."""
 
     replication_factor: int | None = None
@@ -32,30 +36,32 @@ class Factored:
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def factor(wishes: Sequence[Wish]) -> Factored:
+def extract_shared(desired: Sequence[DesiredTopic]) -> Shared:
     """Find what topics share, so that most specs say only what is their own."""
-    if len(wishes) < 2:
-        return Factored()
-    config = _find_common(wishes)
-    shared = Counter(frozenset(set(wish.config.items()) - set(config.items())) for wish in wishes)
-    return Factored(_find_replication(wishes), config, _find_profiles(shared))
+    if len(desired) < 2:
+        return Shared()
+    config = _find_common(desired)
+    shared = Counter(
+        frozenset(set(wanted.config.items()) - set(config.items())) for wanted in desired
+    )
+    return Shared(_find_replication(desired), config, _find_profiles(shared))
 
 
-def _find_replication(wishes: Sequence[Wish]) -> int | None:
-    counts = Counter(w.replication_factor for w in wishes if w.replication_factor is not None)
+def _find_replication(desired: Sequence[DesiredTopic]) -> int | None:
+    counts = Counter(w.replication_factor for w in desired if w.replication_factor is not None)
     if not counts:
         return None
-    factor_, topics = min(counts.items(), key=lambda item: (-item[1], item[0]))
-    return factor_ if topics * 2 > len(wishes) else None
+    common, topics = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    return common if topics * 2 > len(desired) else None
 
 
-def _find_common(wishes: Sequence[Wish]) -> dict[str, str]:
+def _find_common(desired: Sequence[DesiredTopic]) -> dict[str, str]:
     """Find configs that more than two thirds have: the others write null, which costs a line."""
-    counts = Counter(item for wish in wishes for item in wish.config.items())
+    counts = Counter(item for wanted in desired for item in wanted.config.items())
     return {
         key: value
         for (key, value), topics in sorted(counts.items())
-        if topics >= FEWEST_SHARING and topics * 3 > len(wishes) * 2
+        if topics >= FEWEST_SHARING and topics * 3 > len(desired) * 2
     }
 
 
@@ -83,7 +89,7 @@ def _list_candidates(left: Counter[Items]) -> set[Items]:
 def _saving(candidate: Items, left: Counter[Items]) -> int:
     """Count the lines that a profile saves: each topic's, less its own in clusters.yaml.
 
-    A topic writes `profile:` instead, and no `config:` where nothing is left to say.
+    A topic writes `profile:` instead, and no `config:` if nothing is left to say.
     """
     fitting = {items: count for items, count in left.items() if candidate <= items}
     if len(candidate) < 2 or sum(fitting.values()) < FEWEST_SHARING:
@@ -93,7 +99,7 @@ def _saving(candidate: Items, left: Counter[Items]) -> int:
 
 
 def _name_profile(config: Mapping[str, str], taken: Iterable[str]) -> str:
-    """Name a profile after what it does: compacted, keep-7d-zstd."""
+    """Name a profile after its effect: compacted, keep-7d-zstd."""
     words = [word for key, value in sorted(config.items()) if (word := _describe(key, value))]
     name = "-".join(dict.fromkeys(words[:3])) or _spell_key(*next(iter(sorted(config.items()))))
     names, number = {*taken}, 2
@@ -127,3 +133,59 @@ def _describe(key: str, value: str) -> str:
 def _spell_key(key: str, value: str) -> str:
     spelled = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{key}-{value}")
     return spelled.strip("-")[:60]
+
+
+def list_own_keys(
+    wanted: DesiredTopic, below: TopicSpec, catalogue: Catalogue
+) -> dict[str, object]:
+    """List the keys of a topic's document, except its name, given its inherited values."""
+    document: dict[str, object] = {}
+    if wanted.assignment is None and wanted.partitions != below.partitions:
+        document["partitions"] = wanted.partitions
+    if wanted.assignment is None and wanted.replication_factor != below.replication_factor:
+        document["replication_factor"] = wanted.replication_factor
+    config = list_own_configs(wanted.config, below.config, catalogue)
+    if config:
+        document["config"] = config
+    if wanted.assignment is not None:
+        document["assignment"] = [list(row) for row in wanted.assignment]
+    return document
+
+
+def list_own_configs(
+    config: Mapping[str, str], below: Mapping[str, str], catalogue: Catalogue
+) -> dict[str, object]:
+    """Return what differs from what is inherited."""
+    own: dict[str, object] = {
+        key: humanise(catalogue, key, value)
+        for key, value in sorted(config.items())
+        if below.get(key) != value
+    }
+    return own | {key: None for key in sorted(below) if key not in config}
+
+
+def choose_profile(
+    wanted: DesiredTopic, bases: Mapping[str | None, TopicSpec], catalogue: Catalogue
+) -> tuple[str | None, dict[str, object]]:
+    """Choose the profile that leaves a document fewest lines; none if that is no more.
+
+    In: `bases`, what a topic inherits by profile, None for no profile.
+    """
+    said = {
+        profile: list_own_keys(wanted, below, catalogue)
+        for profile, below in bases.items()
+        if profile is None or _fits(wanted, below, bases[None])
+    }
+    best = min(said, key=lambda p: (_count_lines(said[p]) + (p is not None), p or ""))
+    return best, said[best]
+
+
+def _fits(wanted: DesiredTopic, below: TopicSpec, plain: TopicSpec) -> bool:
+    """Return whether a profile says nothing of configs but what the topic has too."""
+    added = below.config.items() - plain.config.items()
+    return bool(added) and added <= wanted.config.items() and below.rack_aware == plain.rack_aware
+
+
+def _count_lines(document: Mapping[str, object]) -> int:
+    config = document.get("config")
+    return len(document) + (len(config) if isinstance(config, dict) else 0)

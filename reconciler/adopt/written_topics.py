@@ -1,6 +1,6 @@
-"""Documents that are written already, amended where the cluster differs, at the right level.
+"""Amend existing documents that differ from the cluster, at the right level.
 
-A topic of one cluster is amended where it stands; one of several gets an override.
+A topic of one cluster is amended where it is; one of several gets an override.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from reconciler.adopt.amend import (
     edit_config,
     set_key,
 )
-from reconciler.adopt.express import express_config
+from reconciler.adopt.profiles import list_own_configs
 from reconciler.errors import Finding, Severity
-from reconciler.spec.resolve import ConfigReader, WrittenTopic, resolve_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from reconciler.adopt.adoption import Wish
-    from reconciler.adopt.staging import Staging
+    from reconciler.adopt.desired import DesiredTopic
+    from reconciler.adopt.draft import EstateDraft
     from reconciler.model import TopicSpec
-    from reconciler.spec import Estate
-    from reconciler.spec.configs import Catalogue
+    from reconciler.spec import Catalogue, Estate, WrittenTopic
 
 _COUNTS = ("partitions", "replication_factor")
 
 
 def update_topics(
-    staging: Staging,
-    estate: Estate,
-    chosen: Sequence[tuple[Wish, WrittenTopic]],
+    draft: EstateDraft,
+    chosen: Sequence[tuple[DesiredTopic, WrittenTopic]],
     cluster: str,
     catalogue: Catalogue,
 ) -> tuple[dict[str, str], dict[str, Finding]]:
     """Return the files with each topic amended, and a finding for each that cannot be."""
-    edits = [(topic, _plan_edit(wish, topic, estate, cluster, catalogue)) for wish, topic in chosen]
-    return _amend(staging, edits)
+    edits = [
+        (topic, _plan_edit(wanted, topic, draft.estate, cluster, catalogue))
+        for wanted, topic in chosen
+    ]
+    return _amend(draft, edits)
 
 
 def restrict_topics(
-    staging: Staging, estate: Estate, live: Collection[str], cluster: str, others: Sequence[str]
+    draft: EstateDraft, live: Collection[str], cluster: str, others: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, Finding]]:
     """Fit `clusters` of written topics to what is live on one of them.
 
-    In: `others`, the clusters that a topic goes to that names none, where this one has only now
+    In: `others`, the clusters that a topic goes to that names none, if this one has only now
     joined them.
     """
     edits = []
-    for topic in estate.written:
+    for topic in draft.estate.written:
         named = topic.document.clusters
         if named is None and others and topic.name not in live:
             edits.append((topic, _name_clusters(others)))
         elif named is not None and topic.name in live and cluster not in named:
             edits.append((topic, _name_clusters((*map(str, named), cluster))))
-    return _amend(staging, edits)
+    return _amend(draft, edits)
 
 
 def _name_clusters(names: Sequence[str]) -> Callable[[Any], None]:
@@ -74,18 +74,18 @@ def _name_clusters(names: Sequence[str]) -> Callable[[Any], None]:
 
 
 def _amend(
-    staging: Staging, edits: Sequence[tuple[WrittenTopic, Callable[[Any], None]]]
+    draft: EstateDraft, edits: Sequence[tuple[WrittenTopic, Callable[[Any], None]]]
 ) -> tuple[dict[str, str], dict[str, Finding]]:
     """Edit documents, the last of each file first, so that lines stay true."""
-    texts: dict[str, str] = {}
+    files, texts = draft.find_files(), dict[str, str]()
     kept: dict[str, Finding] = {}
     by_file: defaultdict[str, list[tuple[int, WrittenTopic, Callable[[Any], None]]]]
     by_file = defaultdict(list)
     for topic, edit in edits:
-        by_file[staging.relative(topic.where.file)].append((topic.where.line, topic, edit))
+        by_file[files[topic.name]].append((topic.where.line, topic, edit))
     for path, waiting in by_file.items():
         for line, topic, edit in sorted(waiting, key=lambda item: -item[0]):
-            text = texts.get(path, staging.texts[path])
+            text = texts.get(path, draft.texts[path])
             try:
                 texts[path] = amend_document(text, line, edit)
             except NotAmendableError as error:
@@ -94,14 +94,14 @@ def _amend(
 
 
 def _keep(topic: WrittenTopic, path: str, reason: str) -> Finding:
-    what = f"{topic.name} in {path} differs from the cluster and is kept as it stands: {reason}"
+    what = f"{topic.name} in {path} differs from the cluster and is kept as it is: {reason}"
     return Finding(
         "import-kept", what, "amend it by hand; plan shows what differs", severity=Severity.WARNING
     )
 
 
 def _plan_edit(
-    wish: Wish, topic: WrittenTopic, estate: Estate, cluster: str, catalogue: Catalogue
+    wanted: DesiredTopic, topic: WrittenTopic, estate: Estate, cluster: str, catalogue: Catalogue
 ) -> Callable[[Any], None]:
     named = topic.document.clusters
     targets = set(estate.declared) | {cluster} if named is None else set(map(str, named))
@@ -111,11 +111,11 @@ def _plan_edit(
     def edit(document: Any) -> None:
         if "topic" in document:
             table = _find_override(document, cluster) if overridden else document
-            _edit_layer(table, wish, below, catalogue, {})
+            _edit_layer(table, wanted, below, catalogue, {})
             if overridden and not table:
                 delete_key(document["overrides"], cluster, document)
         elif document.get("kind") == "KafkaTopic" and not overridden:
-            _edit_layer(_find_spec(document), wish, below, catalogue, _spell_keys(document))
+            _edit_layer(_find_spec(document), wanted, below, catalogue, _spell_keys(document))
         else:
             raise NotAmendableError("it is written for another tool")
 
@@ -125,16 +125,11 @@ def _plan_edit(
 def _resolve_below(
     topic: WrittenTopic, estate: Estate, cluster: str, catalogue: Catalogue, *, with_document: bool
 ) -> TopicSpec:
-    """Resolve what the layer that is to be amended lies upon."""
-    from reconciler.adopt.express import inherit
-
+    """Resolve the layers below the one that is to be amended."""
+    if with_document:
+        return estate.resolve_base(topic, cluster, catalogue)
     profile = topic.document.profile
-    named = None if profile is None else str(profile)
-    if not with_document:
-        return inherit(estate, cluster, named, catalogue)
-    layers = estate.list_layers(cluster, named)
-    alone = WrittenTopic(topic.document, topic.layer, {})
-    return resolve_topic(alone, layers, cluster, ConfigReader(catalogue))
+    return estate.inherit(cluster, None if profile is None else str(profile), catalogue)
 
 
 def _find_override(document: Any, cluster: str) -> Any:
@@ -161,20 +156,24 @@ def _spell_keys(document: Any) -> dict[str, str]:
 
 
 def _edit_layer(
-    table: Any, wish: Wish, below: TopicSpec, catalogue: Catalogue, names: Mapping[str, str]
+    table: Any,
+    wanted: DesiredTopic,
+    below: TopicSpec,
+    catalogue: Catalogue,
+    names: Mapping[str, str],
 ) -> None:
-    """Make one layer say what the wish says, given what lies below it; nothing else moves."""
+    """Edit one layer so that the topic gets the desired values; nothing else changes."""
     rows = "assignment" in table or below.assignment is not None
-    if rows and wish.assignment is not None:
-        _edit_rows(table, wish, [list(row) for row in wish.assignment])
+    if rows and wanted.assignment is not None:
+        _edit_rows(table, wanted, [list(row) for row in wanted.assignment])
     else:
         if "assignment" in table:
             delete_key(table, "assignment")
         if below.assignment is not None:
             set_key(table, "assignment", None)
         for key in _COUNTS:
-            _edit_count(table, names.get(key, key), getattr(wish, key), getattr(below, key))
-    own = express_config(wish.config, below.config, catalogue)
+            _edit_count(table, names.get(key, key), getattr(wanted, key), getattr(below, key))
+    own = list_own_configs(wanted.config, below.config, catalogue)
     key = names.get("config", "config")
     present = table.get(key) or {}
     normal = {
@@ -183,25 +182,25 @@ def _edit_layer(
     changes = {
         name: value
         for name, value in own.items()
-        if name not in present or normal[name] != wish.config.get(name)
+        if name not in present or normal[name] != wanted.config.get(name)
     }
     edit_config(table, key, changes, {*present} - {*own})
 
 
-def _edit_rows(table: Any, wish: Wish, rows: list[list[int]]) -> None:
+def _edit_rows(table: Any, wanted: DesiredTopic, rows: list[list[int]]) -> None:
     live = table.get("assignment")
     if not isinstance(live, list) or [list(row) for row in live] != rows:
         set_key(table, "assignment", rows)
     for key in _COUNTS:
         if key in table:
-            table[key] = getattr(wish, key)
+            table[key] = getattr(wanted, key)
 
 
-def _edit_count(table: Any, key: str, wished: int | None, below: int | None) -> None:
-    if key in table and table[key] == wished:
+def _edit_count(table: Any, key: str, desired: int | None, below: int | None) -> None:
+    if key in table and table[key] == desired:
         return
-    if wished != below:
-        set_key(table, key, wished)
+    if desired != below:
+        set_key(table, key, desired)
     elif key in table:
         delete_key(table, key)
 

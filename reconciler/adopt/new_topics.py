@@ -1,4 +1,4 @@
-"""Which file a topic goes into: by the first parts of its name, as a person would sort them."""
+"""New topics as documents in files: next to their neighbours, or where their names put them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,67 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from reconciler.adopt.amend import append_documents
+from reconciler.adopt.profiles import choose_profile
+from reconciler.adopt.spelling import render_topic, spell_modeline
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reconciler.adopt.desired import DesiredTopic
+    from reconciler.adopt.draft import EstateDraft
+    from reconciler.spec import Catalogue
+
+
+SPLIT_FROM = 3_000_000
+"""No document is added to a file that would grow beyond this. Units: bytes."""
+
+
+def add_topics(
+    desired: Sequence[DesiredTopic], draft: EstateDraft, cluster: str, catalogue: Catalogue
+) -> dict[str, str]:
+    """Return the text of each file that takes new topics."""
+    estate = draft.estate
+    profiles = (None, *estate.profiles)
+    bases = {name: estate.inherit(cluster, name, catalogue) for name in profiles}
+    several = bool(set(estate.declared) - {cluster})
+    documents = {}
+    for wanted in desired:
+        profile, said = choose_profile(wanted, bases, catalogue)
+        document: dict[str, object] = {"topic": wanted.name}
+        if several:
+            document["clusters"] = [cluster]
+        if profile is not None:
+            document["profile"] = profile
+        documents[wanted.name] = render_topic(document | said)
+    return add_documents(documents, draft.find_files(), draft.texts)
+
+
+def add_documents(
+    documents: Mapping[str, str], written: Mapping[str, str], texts: Mapping[str, str]
+) -> dict[str, str]:
+    """Add documents to files. In: `written`, the file of each topic that is there already."""
+    near = {name: find_neighbours(name, written) for name in documents}
+    files = group_topics(name for name in documents if near[name] is None)
+    added: defaultdict[str, list[str]] = defaultdict(list)
+    for name in sorted(documents):
+        path = near[name] or files[name]
+        if path not in texts and f"{path[:-5]}.yml" in texts:
+            path = f"{path[:-5]}.yml"
+        if len(texts.get(path, "")) > SPLIT_FROM:
+            path = f"{path.rpartition('.')[0]}-more.yaml"
+        added[path].append(documents[name])
+    return {
+        path: append_documents(texts.get(path) or spell_modeline(path, "topic"), new)
+        for path, new in added.items()
+    }
+
 
 MOST_IN_FILE = 40
 """A file with more topics than this is split by the next part of the names."""
 
 MOST_SINGLES = 12
-"""As many topics that share their first part with no other get a file each; more share one."""
+"""Up to this many topics without a common first part get a file each; more share one."""
 
 OTHER = "other.yaml"
 _DEEPEST = 4
@@ -36,7 +89,7 @@ def group_topics(names: Iterable[str]) -> dict[str, str]:
 def find_neighbours(name: str, files: Mapping[str, str]) -> str | None:
     """Return the file that holds most of the topics whose names begin as this one does.
 
-    In: `files`, the path of each topic that is written already. None where no first part agrees.
+    In: `files`, the path of each topic that is written already. None if no first part agrees.
     """
     parts = split_name(name)
     for depth in range(len(parts), 0, -1):
@@ -56,7 +109,7 @@ def split_name(name: str) -> tuple[str, ...]:
 
 
 def _place(group: list[str], path: str, depth: int) -> dict[str, str]:
-    """Place a group in one file, or split it into a directory where it is too large for that."""
+    """Place a group in one file, or split it into a directory if it is too large for that."""
     inner = _split(group, depth)
     if len(group) <= MOST_IN_FILE or depth >= _DEEPEST:
         return dict.fromkeys(group, f"{path}.yaml")

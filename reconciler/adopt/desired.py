@@ -1,0 +1,197 @@
+"""The live topics that become specs, with a finding for each thing no spec can express."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.diff import managed_overrides
+from reconciler.errors import Finding, Severity
+from reconciler.model import EMPTY
+from reconciler.spec import check_name, find_collisions
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from reconciler.model import Assignment, ClusterState, TopicState
+    from reconciler.spec import Catalogue
+
+
+MIN_INSYNC = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredTopic:
+    """The desired spec of a topic, before its inherited values are known.
+
+    A count that is None is left open. Config values are in the broker's spelling.
+    """
+
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    assignment: Assignment | None = None
+
+
+def list_adoptable(
+    state: ClusterState,
+    catalogue: Catalogue,
+    *,
+    topics: str = "*",
+    manages: Callable[[str], bool] = lambda _: True,
+    assignments: bool = False,
+) -> tuple[list[DesiredTopic], list[Finding]]:
+    """List live topics as specs that leave a plan nothing to do, sorted by name.
+
+    Internal topics, and those that the estate does not manage, are left out silently; others that
+    stay out are findings.
+    """
+    chosen = [
+        topic
+        for name, topic in sorted(state.user_topics.items())
+        if fnmatchcase(name, topics) and manages(name)
+        if topic.assignment
+    ]
+    desired: list[DesiredTopic] = []
+    findings: list[Finding] = []
+    look_alikes = {n: group[0] for group in find_collisions(t.name for t in chosen) for n in group}
+    for topic in chosen:
+        reasons = _list_reasons(topic, catalogue, look_alikes.get(topic.name, topic.name))
+        if reasons:
+            findings += [_leave_out(topic.name, reason) for reason in reasons]
+        else:
+            desired.append(_make_desired(topic, findings, assignments=assignments))
+    return desired, findings
+
+
+def drop_look_alikes(
+    desired: Iterable[DesiredTopic], written: Collection[str], findings: list[Finding]
+) -> list[DesiredTopic]:
+    """Leave out new topics that metrics cannot distinguish from one that has a spec."""
+    spelled = {name.replace(".", "_"): name for name in written}
+    kept = []
+    for wanted in desired:
+        other = spelled.get(wanted.name.replace(".", "_"), wanted.name)
+        if wanted.name in written or other == wanted.name:
+            kept.append(wanted)
+        else:
+            what = f"metrics cannot distinguish it from {other}, which is written"
+            findings.append(_leave_out(wanted.name, Finding("name-collides", what)))
+    return kept
+
+
+def _list_reasons(topic: TopicState, catalogue: Catalogue, first: str) -> list[Finding]:
+    """List what keeps a topic from being a spec: mostly values that validation refuses."""
+    if first != topic.name:
+        what = f"metrics cannot distinguish it from {first}"
+        return [Finding("name-collides", what, "write one of them, and rename the other")]
+    reasons = check_name(topic.name, None)
+    overrides = managed_overrides(topic)
+    for key, value in sorted(overrides.items()):
+        spelled = catalogue.normalise(key, value, None)
+        if not isinstance(spelled, str):
+            reasons += spelled
+        elif not catalogue.same(key, spelled, value):
+            reasons.append(_refuse_spelling(key, value, spelled))
+    return reasons or catalogue.check_together(overrides, lambda _: None)
+
+
+def _refuse_spelling(key: str, value: str, spelled: str) -> Finding:
+    what = f"{key} is {value!r} on the topic, which a spec can only say as {spelled!r}"
+    return Finding("config-type", what, f"set it to {spelled!r} on the cluster")
+
+
+def _leave_out(name: str, reason: Finding) -> Finding:
+    what = f"{name} stays out of the specs: {reason.what} [{reason.rule}]"
+    way_out = "fix it on the cluster, or set kafka_version in clusters.yaml, and import again"
+    return Finding("import-left-out", what, way_out, severity=Severity.WARNING)
+
+
+def _make_desired(topic: TopicState, findings: list[Finding], *, assignments: bool) -> DesiredTopic:
+    config = dict(sorted(managed_overrides(topic).items()))
+    factors = sorted(topic.replication_factors)
+    reason = ""
+    if len(factors) > 1:
+        reason = f"its partitions have {_join(factors)} replicas"
+    elif MIN_INSYNC in config and int(config[MIN_INSYNC]) > factors[0]:
+        reason = f"{MIN_INSYNC} {config[MIN_INSYNC]} exceeds the {factors[0]} it has"
+    if reason:
+        findings.append(_leave_open(topic.name, reason, assignments=assignments))
+    return DesiredTopic(
+        topic.name,
+        len(topic.assignment),
+        None if reason else factors[0],
+        config,
+        topic.assignment if assignments and not reason else None,
+    )
+
+
+def _leave_open(name: str, reason: str, *, assignments: bool) -> Finding:
+    open_ = "replication_factor and assignment are" if assignments else "replication_factor is"
+    what = f"{open_} left open for {name}: {reason}"
+    way_out = "reassign the topic or lower min.insync.replicas, and import again"
+    return Finding("import-not-managed", what, way_out, severity=Severity.WARNING)
+
+
+def _join(numbers: Iterable[int]) -> str:
+    return " and ".join(map(str, numbers))
+
+
+OWNERS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "Amazon MSK": ("__amazon_msk_*",),
+        "Confluent Platform": ("_confluent*", "__confluent*"),
+        "Cruise Control": ("__CruiseControl*", "__KafkaCruiseControl*", "strimzi.cruisecontrol.*"),
+        "Kafka Connect": (
+            "connect-*configs",
+            "connect-*offsets",
+            "connect-*status",
+            "*[-_]connect-configs",
+            "*[-_]connect-offsets",
+            "*[-_]connect-status",
+        ),
+        "Kafka Streams": ("*-changelog", "*-repartition", "*-KTABLE-FK-JOIN-SUBSCRIPTION-*"),
+        "ksqlDB": ("*ksql_processing_log",),
+        "MirrorMaker 2": ("heartbeats", "*.heartbeats", "*.checkpoints.internal", "mm2-*.internal"),
+        "Schema Registry": ("_schemas", "_schema_encoders"),
+        "Strimzi": ("__strimzi*",),
+    }
+)
+"""Patterns of `ignore` by software, with the names that its topics have by default."""
+
+NAMED = 3
+"""The number of topics to name per software."""
+
+
+def suggest_ignores(names: Iterable[str]) -> list[Finding]:
+    """Name the new topics that look like other software's, and how to leave them out."""
+    found: dict[str, list[str]] = {}
+    patterns: set[str] = set()
+    for name in sorted(names):
+        if match := _match(name):
+            owner, pattern = match
+            found.setdefault(owner, []).append(name)
+            patterns.add(pattern)
+    if not found:
+        return []
+    total = sum(map(len, found.values()))
+    said = ", ".join(f"{owner} ({_list(own)})" for owner, own in sorted(found.items()))
+    look = "looks like one" if total == 1 else "look like those"
+    what = f"{count(total, 'new topic')} {look} that other software creates for itself: {said}"
+    options = " ".join(f"--ignore '{pattern}'" for pattern in sorted(patterns))
+    way_out = f"to leave them out, remove their documents and import again with {options}"
+    return [Finding("import-foreign", what, way_out, severity=Severity.WARNING)]
+
+
+def _match(name: str) -> tuple[str, str] | None:
+    matches = ((o, p) for o, patterns in OWNERS.items() for p in patterns if fnmatchcase(name, p))
+    return next(matches, None)
+
+
+def _list(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
