@@ -1,4 +1,4 @@
-"""Plans for the throwaway cluster: the one that sets the scene, and the one that is rehearsed."""
+"""Plans for the throwaway cluster: the one that sets it up, and the one that is rehearsed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from reconciler.model import Deletion
-    from reconciler.rehearse.scene import Scene
+    from reconciler.rehearse.setup import Setup
 
-NOWHERE = Location("the scene", 1)
+NOWHERE = Location("the setup", 1)
 
 
-def plan_scene(scene: Scene, cluster_id: str) -> Plan:
-    """Return the plan that creates the topics of a scene, each as it is."""
+def plan_setup(setup: Setup, cluster_id: str) -> Plan:
+    """Return the plan that creates the topics of a setup, each as it is."""
     topics = [
         PlannedTopic(name, NOWHERE, None, TopicImage(None, image.assignment, image.config))
-        for name, image in sorted(scene.topics.items())
+        for name, image in sorted(setup.topics.items())
     ]
-    return Plan("rehearsal", cluster_id, scene.brokers, tuple(topics))
+    return Plan("rehearsal", cluster_id, setup.brokers, tuple(topics))
 
 
 def bind_plan(
@@ -32,8 +32,8 @@ def bind_plan(
     """Bind a plan to the throwaway cluster: its id, and those of the topics there.
 
     All else stays: brokers, replicas and overrides are the same on both; but topics are empty
-    there, also those that are to be deleted. What is left out is not
-    there, so the plan cannot touch it; what it refuses is told all the same.
+    there, also those that are to be deleted. Topics that are left out do not exist, so the plan
+    cannot change them; its refusals are still reported.
     """
     topics = [
         replace(
@@ -49,7 +49,7 @@ def bind_plan(
 
 
 def _empty(topic: PlannedTopic) -> Deletion | None:
-    """Return what a deletion rests on where nothing was ever written."""
+    """Return the usage behind a deletion of a topic without any writes."""
     if topic.deletion is None or topic.before is None:
         return topic.deletion
     ends = (0,) * len(topic.before.assignment)

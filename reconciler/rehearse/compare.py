@@ -1,4 +1,4 @@
-"""What is found after a rehearsal against what was planned, and against what was to stay."""
+"""The state after a rehearsal, compared with the plan and with the unchanged topics."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.model import ClusterState, Outcome, Plan, PlannedTopic, TopicImage, TopicState
-    from reconciler.rehearse.scene import Scene
+    from reconciler.rehearse.setup import Setup
 
 _DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
 
 
 def compare_found(
-    plan: Plan, scene: Scene, outcomes: Iterable[Outcome], found: ClusterState
+    plan: Plan, setup: Setup, outcomes: Iterable[Outcome], found: ClusterState
 ) -> dict[str, tuple[str, ...]]:
-    """Return what differs, by topic; nothing where all is well.
+    """Return the differences by topic; none if there are none.
 
-    Topics that were done are held against the plan, and those beside it against the scene; of
-    one that failed, its outcome tells.
+    Topics that were done are compared with the plan, and the others with the setup; a failed topic
+    has its outcome instead.
     """
     kinds = {outcome.topic: outcome.kind for outcome in outcomes}
-    expected: dict[str, TopicImage | None] = dict(scene.topics)
+    expected: dict[str, TopicImage | None] = dict(setup.topics)
     for topic in plan.topics:
         if steps_of(topic) and kinds.get(topic.name) in _DONE:
-            expected[topic.name] = _expect(topic, scene.topics.get(topic.name))
+            expected[topic.name] = _expect(topic, setup.topics.get(topic.name))
         elif steps_of(topic):
             expected.pop(topic.name, None)
     differences = {
@@ -39,14 +39,14 @@ def compare_found(
     return {name: differs for name, differs in sorted(differences.items()) if differs}
 
 
-def _expect(topic: PlannedTopic, scene: TopicImage | None) -> TopicImage | None:
+def _expect(topic: PlannedTopic, setup: TopicImage | None) -> TopicImage | None:
     """Return a topic as planned, with the overrides that the plan does not speak of as they were.
 
     A plan knows nothing of keys that its cluster does not offer.
     """
-    if topic.after is None or topic.before is None or scene is None:
+    if topic.after is None or topic.before is None or setup is None:
         return topic.after
-    unspoken = {k: value for k, value in scene.config.items() if k not in topic.before.config}
+    unspoken = {k: value for k, value in setup.config.items() if k not in topic.before.config}
     return replace(topic.after, config={**unspoken, **topic.after.config})
 
 

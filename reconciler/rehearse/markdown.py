@@ -1,13 +1,17 @@
-"""A rehearsal as Markdown, to stand in a pull request beside its plan."""
+"""A rehearsal as Markdown, for a pull request, next to its plan."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from reconciler.model import OutcomeKind
-from reconciler.plan.markdown.marks import code, prose
-from reconciler.rehearse.rehearsal import describe_change
-from reconciler.rehearse.text import conclude, describe_measures, describe_scene, tell_found
+from reconciler.plan import code, prose, view_plan
+from reconciler.rehearse.text import (
+    describe_findings,
+    describe_measures,
+    describe_setup,
+    summarise_rehearsal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,13 +23,13 @@ MOST_ROWS = 100
 """Rows of a table and lines of a list: what is longer is counted, so that a comment takes it."""
 
 
-def render_markdown(rehearsal: Rehearsal) -> str:
+def render_rehearsal_comment(rehearsal: Rehearsal) -> str:
     """Render a rehearsal as a comment: the verdict, what went wrong, then every topic."""
     verdict = "went well" if rehearsal.succeeded else "found trouble"
     blocks = [
         f"<!-- reconciler:rehearsal cluster={rehearsal.plan.cluster} -->\n"
         f"### Rehearsal for {code(rehearsal.plan.cluster)} {verdict}",
-        prose(describe_scene(rehearsal)),
+        prose(describe_setup(rehearsal)),
         "\n".join(_shorten([f"- {line}" for line in _list_differences(rehearsal)], "differences")),
         _table(rehearsal),
         "\n".join(f"- {prose(line)}" for line in _list_sentences(rehearsal)),
@@ -41,18 +45,18 @@ def _list_differences(rehearsal: Rehearsal) -> Iterator[str]:
 def _list_sentences(rehearsal: Rehearsal) -> list[str]:
     notes = [f"{note.what}; {note.way_out}" for note in rehearsal.notes]
     return [
-        *tell_found(rehearsal),
+        *describe_findings(rehearsal),
         *describe_measures(rehearsal),
         *notes,
-        conclude(rehearsal),
+        summarise_rehearsal(rehearsal),
     ]
 
 
 def _table(rehearsal: Rehearsal) -> str:
-    """Make a table of the topics, those that went wrong first."""
+    """Make a table of the topics, failures first."""
     if not rehearsal.outcomes:
         return ""
-    changes = {topic.name: describe_change(topic) for topic in rehearsal.plan.topics}
+    changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
     ordered = sorted(rehearsal.outcomes, key=lambda outcome: outcome.kind is OutcomeKind.DONE)
     rows = _shorten([_row(outcome, changes.get(outcome.topic, "")) for outcome in ordered], "rows")
     return "\n".join(["| Outcome | Topic | Change | |", "|:--|:--|:--|:--|", *rows])

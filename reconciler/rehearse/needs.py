@@ -1,4 +1,4 @@
-"""What a rehearsal takes of the machine that it runs on, and whether that has it.
+"""The resources that a rehearsal needs, and a check that the machine has them.
 
 Source: clusters of 3, 12, 24 and 60 brokers in one process took 283, 418, 534 and 1,112 MB once
 started, and 155, 417, 765 and 1,808 files; 3 brokers with 4,000 replicas took 387 MB and 4,184
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
-from reconciler.rehearse.scene import count_added
+from reconciler.rehearse.setup import count_added
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reconciler.model import Plan
-    from reconciler.rehearse.scene import Scene
+    from reconciler.rehearse.setup import Setup
 
 PROCESS_MB, BROKER_MB, REPLICA_KB = 240, 25, 25
 PROCESS_FILES, BROKER_FILES, REPLICA_FILES = 70, 30, 1
@@ -25,7 +25,8 @@ PROCESS_FILES, BROKER_FILES, REPLICA_FILES = 70, 30, 1
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a machine has left: None where it does not tell. `files`: a process may open so many."""
+    """The free resources of a machine: None if unknown. `files`: the limit of open files per
+    process."""
 
     memory_mb: int | None
     files: int | None
@@ -33,7 +34,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the throwaway cluster takes once the plan is applied."""
+    """The resources of the throwaway cluster once the plan is applied."""
 
     brokers: int
     replicas: int
@@ -49,7 +50,7 @@ class Needs:
         return PROCESS_FILES + BROKER_FILES * self.brokers + REPLICA_FILES * self.replicas
 
     def refuse_beyond(self, machine: Machine) -> Iterator[Finding]:
-        """Refuse what would not fit, with the numbers."""
+        """Refuse a rehearsal that does not fit, with the numbers."""
         size = f"{self.brokers:,} brokers and {self.replicas:,} replicas"
         way_out = (
             "rehearse fewer topics with --topic GLOB, or on a larger machine; "
@@ -63,6 +64,6 @@ class Needs:
             yield Finding("rehearsal-fits", what, way_out)
 
 
-def measure_needs(scene: Scene, plan: Plan) -> Needs:
-    """Add up what a scene and the plan on it take."""
-    return Needs(len(scene.brokers), scene.replicas + count_added(plan))
+def measure_needs(setup: Setup, plan: Plan) -> Needs:
+    """Add up the resources of a setup and its plan."""
+    return Needs(len(setup.brokers), setup.replicas + count_added(plan))

@@ -1,4 +1,4 @@
-"""How a rehearsal went: the value that every report is made from, and its JSON."""
+"""The result of a rehearsal: the value behind every report, and its JSON."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding
-    from reconciler.model import Balance, Outcome, Plan, PlannedTopic
-    from reconciler.rehearse.scene import Scene
+    from reconciler.model import Balance, Outcome, Plan
+    from reconciler.rehearse.setup import Setup
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "2.0"
 _GOOD = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What became of a plan on a throwaway cluster.
+    """The result of a plan on a throwaway cluster.
 
     `differences` say what is found otherwise than planned, by topic; `pending` names the topics
-    that a second plan would change, where it was `planned_again`, or the same plan applied again.
+    that a second plan would change, if it was `planned_again`, or the same plan applied again.
     Balances are measured on what the brokers show. `seconds` are those of each stage, in order.
     """
 
     plan: Plan
-    scene: Scene
+    setup: Setup
     kafka_version: str
     outcomes: tuple[Outcome, ...]
     differences: Mapping[str, tuple[str, ...]]
@@ -64,7 +64,7 @@ class Rehearsal:
 
     @property
     def unexpected(self) -> tuple[str, ...]:
-        """The pending topics that were done, and of which nobody said that more is to come."""
+        """The pending topics that were done, although the plan did not announce further steps."""
         return tuple(
             name for name in self.pending if name in self._settled and name not in self.continued
         )
@@ -74,9 +74,9 @@ class Rehearsal:
         return {outcome.topic for outcome in self.outcomes if outcome.kind in _GOOD}
 
     @property
-    def beside(self) -> int:
-        """How many topics stood by and were to stay as they are."""
-        return len(self.scene.topics.keys() - {topic.name for topic in self.plan.topics})
+    def untouched(self) -> int:
+        """The number of other topics, which must not change."""
+        return len(self.setup.topics.keys() - {topic.name for topic in self.plan.topics})
 
     def count_outcomes(self) -> str:
         """Count outcomes by kind: 2 done, 1 failed."""
@@ -84,41 +84,23 @@ class Rehearsal:
         return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
 
 
-def describe_change(topic: PlannedTopic) -> str:
-    """Say in a few words what a plan does to a topic."""
-    before, after = topic.before, topic.after
-    if topic.refusals:
-        return ""
-    if after is None:
-        return "delete"
-    partitions = len(after.assignment)
-    if before is None:
-        return f"create, {partitions:,} × {len(after.assignment[0])}"
-    said = []
-    if partitions > len(before.assignment):
-        said.append(f"{len(before.assignment):,} → {partitions:,} partitions")
-    keys = {*before.config, *after.config}
-    said += sorted(key for key in keys if before.config.get(key) != after.config.get(key))
-    return ", ".join(said)
-
-
 def encode_rehearsal(rehearsal: Rehearsal) -> str:
     """Encode a rehearsal as one line of JSON, keys sorted."""
-    plan, scene = rehearsal.plan, rehearsal.scene
+    plan, setup = rehearsal.plan, rehearsal.setup
     document: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "succeeded": rehearsal.succeeded,
         "cluster": plan.cluster,
         "cluster_id": plan.cluster_id,
         "kafka_version": rehearsal.kafka_version,
-        "scene": {
-            "brokers": [{"id": broker.id, "rack": broker.rack} for broker in scene.brokers],
-            "dead": scene.dead,
-            "cordoned": scene.cordoned,
-            "topics": len(scene.topics),
-            "replicas": scene.replicas,
-            "whole": scene.whole,
-            "left_out": dict(scene.left_out),
+        "setup": {
+            "brokers": [{"id": broker.id, "rack": broker.rack} for broker in setup.brokers],
+            "dead": setup.dead,
+            "cordoned": setup.cordoned,
+            "topics": len(setup.topics),
+            "replicas": setup.replicas,
+            "complete": setup.complete,
+            "left_out": dict(setup.left_out),
         },
         "outcomes": [asdict(outcome) for outcome in rehearsal.outcomes],
         "differences": dict(rehearsal.differences),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.plan.text import Paint, describe_shift
-from reconciler.rehearse.rehearsal import describe_change
+from reconciler.plan import describe_shift, view_plan
+from reconciler.styling import Paint
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -13,42 +13,42 @@ if TYPE_CHECKING:
 
     from reconciler.model import Outcome
     from reconciler.rehearse.rehearsal import Rehearsal
-    from reconciler.rehearse.scene import Scene
+    from reconciler.rehearse.setup import Setup
 
 NAME_WIDTH, CHANGE_WIDTH = 34, 30
 _TONES = {"done": "green", "already done": "green", "half done": "yellow", "failed": "red"}
 
 
-def render_text(rehearsal: Rehearsal, *, colour: bool = False) -> str:
+def render_rehearsal(rehearsal: Rehearsal, *, colour: bool = False) -> str:
     """Render a rehearsal for a terminal. Returns lines ending in a newline."""
     paint = Paint(colour)
-    blocks = [[paint("bold", describe_scene(rehearsal))], list(_outcomes(rehearsal, paint))]
+    blocks = [[paint("bold", describe_setup(rehearsal))], list(_outcomes(rehearsal, paint))]
     blocks.append([*_findings(rehearsal, paint), *describe_measures(rehearsal)])
     blocks.append([paint("dim", f"note: {note.what}; {note.way_out}") for note in rehearsal.notes])
     tone = "green" if rehearsal.succeeded else "red"
-    blocks.append([paint(tone, conclude(rehearsal))])
+    blocks.append([paint(tone, summarise_rehearsal(rehearsal))])
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def describe_scene(rehearsal: Rehearsal) -> str:
-    """Say in a line what stood on the throwaway cluster."""
-    scene = rehearsal.scene
-    racks = {broker.rack for broker in scene.brokers if broker.rack is not None}
-    brokers = count(len(scene.brokers), "broker")
+def describe_setup(rehearsal: Rehearsal) -> str:
+    """Return one line about the content of the throwaway cluster."""
+    setup = rehearsal.setup
+    racks = {broker.rack for broker in setup.brokers if broker.rack is not None}
+    brokers = count(len(setup.brokers), "broker")
     where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
-    topics = f"{count(len(scene.topics), 'topic')} of {count(scene.replicas, 'replica')} set up"
+    topics = f"{count(len(setup.topics), 'topic')} of {count(setup.replicas, 'replica')} set up"
     said = [f"rehearsal of {rehearsal.plan.cluster}", f"Kafka {rehearsal.kafka_version}", where]
-    return " · ".join([*said, *_idle(scene), topics])
+    return " · ".join([*said, *_idle(setup), topics])
 
 
-def _idle(scene: Scene) -> Iterator[str]:
-    for kind, ids in (("stopped", scene.dead), ("cordoned", scene.cordoned)):
+def _idle(setup: Setup) -> Iterator[str]:
+    for kind, ids in (("stopped", setup.dead), ("cordoned", setup.cordoned)):
         if ids:
             yield f"{', '.join(map(str, ids))} {kind}"
 
 
 def _outcomes(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
-    changes = {topic.name: describe_change(topic) for topic in rehearsal.plan.topics}
+    changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
     for outcome in rehearsal.outcomes:
         tone = _TONES.get(str(outcome.kind), "yellow")
         change = changes.get(outcome.topic, "")
@@ -65,26 +65,26 @@ def _findings(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
     for name, differences in rehearsal.differences.items():
         for difference in differences:
             yield f"{paint('red', 'differs'):<13} {name}: {difference}"
-    yield from tell_found(rehearsal)
+    yield from describe_findings(rehearsal)
 
 
-def tell_found(rehearsal: Rehearsal) -> Iterator[str]:
-    """Say what was looked at afterwards, and what the same run again would do."""
+def describe_findings(rehearsal: Rehearsal) -> Iterator[str]:
+    """Return the checks after the run, and the effect of the same run again."""
     if rehearsal.interrupted:
         return
     if not rehearsal.differences:
-        beside = rehearsal.beside
+        beside = rehearsal.untouched
         stayed = f"; {count(beside, 'topic')} beside it as before" if beside else ""
         yield f"Found as planned, every replica and override of what was done{stayed}."
-    yield _tell_pending(rehearsal)
+    yield _describe_pending(rehearsal)
     told = {outcome.topic for outcome in rehearsal.outcomes}
-    for name, why in rehearsal.scene.left_out.items():
+    for name, why in rehearsal.setup.left_out.items():
         if name not in told:
             yield f"{name} could not be set up: {why}."
 
 
-def _tell_pending(rehearsal: Rehearsal) -> str:
-    """Say what the same run again would do: by another plan, or by this one."""
+def _describe_pending(rehearsal: Rehearsal) -> str:
+    """Return the effect of the same run again: with a new plan, or with this one."""
     again = "A second plan" if rehearsal.planned_again else "The plan applied again"
     if rehearsal.unexpected:
         return f"{again} would still change {', '.join(rehearsal.unexpected)}."
@@ -98,7 +98,7 @@ def _tell_pending(rehearsal: Rehearsal) -> str:
 
 
 def describe_measures(rehearsal: Rehearsal) -> Iterator[str]:
-    """Say how even the cluster was before and is now, and how long each stage took."""
+    """Return the balance before and after, and the duration of each stage."""
     before, after = rehearsal.balance_before, rehearsal.balance_after
     if before and after:
         yield f"Measured on the brokers: {describe_shift(before, after)}."
@@ -106,8 +106,8 @@ def describe_measures(rehearsal: Rehearsal) -> Iterator[str]:
     yield f"It took {stages}."
 
 
-def conclude(rehearsal: Rehearsal) -> str:
-    """Say in a sentence how it went."""
+def summarise_rehearsal(rehearsal: Rehearsal) -> str:
+    """Return one sentence with the result."""
     how = "Interrupted" if rehearsal.interrupted else "Rehearsed"
     counts = rehearsal.count_outcomes() or "nothing to do"
     return f"{how}: {counts}. The throwaway cluster is gone."

@@ -1,7 +1,8 @@
-"""The class-data-sharing archive: what a JVM has parsed and checked once, mapped ready-made.
+"""The class-data-sharing archive: classes that a JVM has parsed and verified once, mapped as is.
 
 It halves the time and the work of a start. It fits one runtime and one class path, so both are in
-its name. Whoever finds none makes it; whoever comes meanwhile, or cannot, starts without.
+its name. A start without an archive makes one; concurrent starts, or ones that cannot, start
+without.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ from reconciler.files import appearing
 from reconciler.model import Broker
 from reconciler.sandbox.embedded import EmbeddedCluster
 from reconciler.sandbox.places import cache_directory
-from reconciler.sandbox.request import NOTHING
+from reconciler.sandbox.shape import NOTHING
 
 if TYPE_CHECKING:
-    from reconciler.sandbox.java import Java
-    from reconciler.sandbox.launch import Launch
-    from reconciler.sandbox.progress import Progress
-    from reconciler.sandbox.request import ClusterRequest
+    from reconciler.sandbox.launch import Java, Launch
+    from reconciler.sandbox.shape import ClusterRequest, StartObserver
 
 TRY_AGAIN_AFTER_S = 24 * 3600
 UNUSED_AFTER_S = 30 * 24 * 3600
@@ -33,9 +32,9 @@ WHOLE_SINCE = 25
 
 
 def use_archive(
-    launch: Launch, request: ClusterRequest, directory: Path, progress: Progress
+    launch: Launch, request: ClusterRequest, directory: Path, progress: StartObserver
 ) -> Launch:
-    """Return the launch with its archive, or as it was where there is none to be had.
+    """Return the launch with its archive, or unchanged if there is none.
 
     Cost: some seconds, once for a runtime and a release.
     """
@@ -51,17 +50,17 @@ def use_archive(
 
 
 def _to_write(java: Java, archive: Path) -> str:
-    """Tell a JVM to write an archive at its end.
+    """Make a JVM write an archive at exit.
 
-    Java 25 writes a whole one (JEP 514); before, it is laid upon the one that the runtime brings,
-    which a runtime of few modules does not bring.
+    Java 25 writes a complete archive (JEP 514); before, it is laid upon the one that the runtime
+    brings, which a runtime of few modules does not bring.
     """
     option = "AOTCacheOutput" if java.major >= WHOLE_SINCE else "ArchiveClassesAtExit"
     return f"-XX:{option}={archive}"
 
 
 def _to_use(java: Java, archive: Path) -> tuple[str, ...]:
-    """Tell a JVM to use an archive, without words about parts that do not fit this machine."""
+    """Make a JVM use an archive, without warnings about parts that do not fit this machine."""
     if java.major >= WHOLE_SINCE:
         return (f"-XX:AOTCache={archive}", "-Xlog:aot*=off")
     return (f"-XX:SharedArchiveFile={archive}",)
@@ -78,7 +77,7 @@ def _name_archive(launch: Launch) -> str:
 
 
 def _make_archive_once(
-    archive: Path, launch: Launch, request: ClusterRequest, directory: Path, progress: Progress
+    archive: Path, launch: Launch, request: ClusterRequest, directory: Path, progress: StartObserver
 ) -> bool:
     """Make the archive unless someone else is at it, or could not make it lately."""
     lock = archive.with_suffix(".lock")
@@ -110,7 +109,7 @@ def _remove_unused(archives: Path) -> None:
 
 
 def _make_archive(archive: Path, launch: Launch, request: ClusterRequest, directory: Path) -> None:
-    """Run a cluster of one broker and let its JVM write down at its end what it has loaded."""
+    """Run a cluster of one broker whose JVM writes its loaded classes at exit."""
     training = replace(
         request,
         brokers=(Broker(1, "rack0"),),

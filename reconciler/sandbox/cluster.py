@@ -1,4 +1,4 @@
-"""A throwaway cluster: what can be asked for, and what can be done with one that runs."""
+"""A throwaway cluster: the start options, and the operations on a running one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from reconciler.sandbox.jars import find_release
-from reconciler.sandbox.progress import Progress, Silence
-from reconciler.sandbox.request import NOTHING, ClusterRequest, EngineName
-from reconciler.sandbox.runs import open_run
-from reconciler.sandbox.shape import describe_shape, spread_brokers
+from reconciler.sandbox.places import open_run
+from reconciler.sandbox.shape import (
+    NOTHING,
+    ClusterRequest,
+    EngineName,
+    Silence,
+    StartObserver,
+    describe_shape,
+    spread_brokers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model import Broker
     from reconciler.sandbox.container import ContainerCluster
     from reconciler.sandbox.embedded import EmbeddedCluster
-    from reconciler.sandbox.status import BrokerStatus, ControllerStatus
+    from reconciler.sandbox.shape import BrokerStatus, ControllerStatus
 
 
 class Cluster(Protocol):
@@ -43,11 +49,11 @@ class Cluster(Protocol):
         ...
 
     def statuses(self) -> tuple[BrokerStatus, ...]:
-        """Look after every broker."""
+        """Return the state of every broker."""
         ...
 
     def controller_statuses(self) -> tuple[ControllerStatus, ...]:
-        """Look after every controller, and see which one is active."""
+        """Return the state of every controller, and which one is active."""
         ...
 
     def stop_broker(self, broker_id: int) -> None:
@@ -63,11 +69,11 @@ class Cluster(Protocol):
         ...
 
     def freeze_broker(self, broker_id: int) -> None:
-        """Let a broker hang: connected, but without an answer (SIGSTOP)."""
+        """Freeze a broker: connected, but without an answer (SIGSTOP)."""
         ...
 
     def thaw_broker(self, broker_id: int) -> None:
-        """Let a frozen broker go on."""
+        """Resume a frozen broker."""
         ...
 
     def stop_controller(self, controller_id: int) -> None:
@@ -83,11 +89,11 @@ class Cluster(Protocol):
         ...
 
     def freeze_controller(self, controller_id: int) -> None:
-        """Let a controller hang (SIGSTOP)."""
+        """Freeze a controller (SIGSTOP)."""
         ...
 
     def thaw_controller(self, controller_id: int) -> None:
-        """Let a frozen controller go on."""
+        """Resume a frozen controller."""
         ...
 
 
@@ -109,12 +115,12 @@ def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and opt
     jvm_options: Sequence[str] = (),
     log_directories: int = 1,
     timeout_s: float = 120,
-    progress: Progress | None = None,
+    progress: StartObserver | None = None,
 ) -> Iterator[Cluster]:
     """Start a real KRaft cluster on loopback; it ends with the block, or with this process.
 
     Brokers are 1..n in rack0..; `shape` gives ids and racks of one's own instead. Controllers are
-    3000.., nodes of their own; where there are several, every node has a process of its own.
+    3000.., nodes of their own; if there are several, every node has a process of its own.
 
     Errors: SandboxError with the reason and the way out.
     """
@@ -140,9 +146,9 @@ def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and opt
 
 @contextmanager
 def run_cluster(
-    engine: EngineName, request: ClusterRequest, progress: Progress
+    engine: EngineName, request: ClusterRequest, progress: StartObserver
 ) -> Iterator[Cluster]:
-    """Start what was asked for and keep it for the length of the block."""
+    """Start the requested cluster and keep it for the length of the block."""
     with open_run() as directory:
         cluster = _prepare(engine, request, directory, progress)
         shape = describe_shape(request.brokers, request.controllers)
@@ -155,9 +161,9 @@ def run_cluster(
 
 
 def _prepare(
-    engine: EngineName, request: ClusterRequest, directory: Path, progress: Progress
+    engine: EngineName, request: ClusterRequest, directory: Path, progress: StartObserver
 ) -> EmbeddedCluster | ContainerCluster:
-    """Bring together all that a cluster needs before its first process starts."""
+    """Prepare everything that a cluster needs before its first process starts."""
     if engine is EngineName.CONTAINER:
         from reconciler.sandbox.container import ContainerCluster
 

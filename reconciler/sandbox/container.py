@@ -11,21 +11,25 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.containers_left import label_run, sweep_containers, watch_over
-from reconciler.sandbox.docker_engine import find_docker, speaking_docker
-from reconciler.sandbox.engine import StartedCluster, name_node, reserve_listeners
+from reconciler.sandbox.docker_engine import (
+    find_docker,
+    label_run,
+    speaking_docker,
+    sweep_containers,
+    watch_over,
+)
+from reconciler.sandbox.engine import PortReservation, StartedCluster, name_node, reserve_listeners
 from reconciler.sandbox.process import tell_death
-from reconciler.sandbox.reserve import PortReservation
 from reconciler.sandbox.settings import (
     CONTROLLER,
     MOST_COPIES,
     PLAINTEXT,
     ClusterSettings,
-    Listener,
+    ListenerSettings,
     Node,
     node_properties,
 )
-from reconciler.sandbox.status import BrokerState
+from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
     from testcontainers.core.container import DockerContainer
 
-    from reconciler.sandbox.request import ClusterRequest
+    from reconciler.sandbox.shape import ClusterRequest
 
 OFFICIAL_IMAGE = "apache/kafka"
 STORAGE = PurePosixPath("/var/lib/kafka/data")
@@ -62,7 +66,7 @@ class ContainerCluster(StartedCluster):
         self._ports = PortReservation()
         self._settings = ClusterSettings(
             controllers={
-                node.id: Listener(
+                node.id: ListenerSettings(
                     CONTROLLER, PLAINTEXT, CONTROLLER_PORT, name_node(node), bind_host=""
                 )
                 for node in self._controllers.values()
@@ -79,7 +83,7 @@ class ContainerCluster(StartedCluster):
     def _make_node(self, broker_id: int, rack: str | None) -> Node:
         listeners = reserve_listeners(self._request.listeners, self._ports, bind_host="")
         name = name_node(Node(broker_id, tuple(listeners)))
-        internal = Listener(INTERNAL, PLAINTEXT, INTERNAL_PORT, name, bind_host="")
+        internal = ListenerSettings(INTERNAL, PLAINTEXT, INTERNAL_PORT, name, bind_host="")
         return Node(broker_id, (*listeners, internal), rack)
 
     @property
@@ -182,7 +186,7 @@ class ContainerCluster(StartedCluster):
         return self._containers[node_id].get_wrapped_container()
 
     def _inspect(self, node_id: int) -> Mapping[str, Any]:
-        """Return what the Docker engine says of a container's state."""
+        """Return a container's state from the Docker engine."""
         with speaking_docker("look at the containers"):
             container = self._wrapped(node_id)
             container.reload()
@@ -190,7 +194,7 @@ class ContainerCluster(StartedCluster):
         return state
 
     def _save_log(self, node: Node) -> Path:
-        """Keep what a container has said so far."""
+        """Save the log of a container so far."""
         log = self.directory / f"{name_node(node)}.log"
         log.write_bytes(self._wrapped(node.id).logs())
         return log

@@ -1,4 +1,4 @@
-"""What the command line does with the sandbox: bring it up, ask it, take it down."""
+"""The sandbox operations of the command line: start, status, stop."""
 
 from __future__ import annotations
 
@@ -23,16 +23,21 @@ from reconciler.sandbox.record import (
     remove_socket,
     running_sandbox,
 )
-from reconciler.sandbox.shape import describe_shape
-from reconciler.sandbox.status import BrokerState, BrokerStatus, ControllerStatus, SandboxHealth
+from reconciler.sandbox.shape import (
+    BrokerState,
+    BrokerStatus,
+    ControllerStatus,
+    SandboxHealth,
+    describe_shape,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO
 
     from reconciler.model import Broker
-    from reconciler.sandbox.progress import Progress
     from reconciler.sandbox.record import SandboxRecord
+    from reconciler.sandbox.shape import StartObserver
 
 ANSWER_TIMEOUT_S = 180
 END_TIMEOUT_S = 20
@@ -46,7 +51,7 @@ def bring_up_sandbox(
     controllers: int,
     kafka_version: str,
     image: str | None,
-    progress: Progress,
+    progress: StartObserver,
 ) -> SandboxRecord:
     """Start the sandbox and leave it running. Interrupted, it leaves nothing.
 
@@ -100,22 +105,22 @@ def require_sandbox() -> SandboxRecord:
 
 
 def look_after(record: SandboxRecord) -> SandboxHealth:
-    """Return how a sandbox is."""
+    """Return the status of a sandbox."""
     return _ask(record, {"do": "status"})
 
 
 def stop_broker(record: SandboxRecord, broker_id: int) -> SandboxHealth:
-    """Shut one broker down and return how all is. Errors: SandboxError."""
+    """Shut one broker down and return the status. Errors: SandboxError."""
     return _ask(record, {"do": "stop-broker", "broker": broker_id})
 
 
 def start_broker(record: SandboxRecord, broker_id: int) -> SandboxHealth:
-    """Start one broker again and return how all is. Errors: SandboxError."""
+    """Start one broker again and return the status. Errors: SandboxError."""
     return _ask(record, {"do": "start-broker", "broker": broker_id})
 
 
 def take_down_sandbox() -> bool:
-    """End the sandbox and everything of it; tell whether there was one."""
+    """End the sandbox completely; return whether there was one."""
     record = running_sandbox()
     if record is None:
         if is_sandbox_starting():
@@ -180,11 +185,11 @@ class _Supervisor:
             )
 
     def say(self, line: Mapping[str, Any]) -> None:
-        """Tell it something. That it died is found when its answer is read."""
+        """Send it a message. Reading the answer detects its death."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._stdin.fileno(), json.dumps(line).encode() + b"\n")
 
-    def await_ready(self, progress: Progress) -> None:
+    def await_ready(self, progress: StartObserver) -> None:
         """Pass its progress on until the cluster is ready. Errors: SandboxError if it never is."""
         assert self._process.stdout is not None  # noqa: S101 - as asked for
         for line in self._process.stdout:
@@ -197,11 +202,11 @@ class _Supervisor:
                     raise SandboxError(error)
                 case {"ready": True}:
                     return
-        reason = last_trouble(self._log) or "for no reason that it told"
+        reason = last_trouble(self._log) or "without a reason in its log"
         raise SandboxError(f"the sandbox ended while starting: {reason}; its log: {self._log}")
 
     def end(self) -> None:
-        """End it with all it has started: it does so itself once nobody listens any more."""
+        """End it and its child processes: it ends itself once no one listens any more."""
         self._close_pipes()
         try:
             self._process.wait(END_TIMEOUT_S)

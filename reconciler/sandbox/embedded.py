@@ -11,29 +11,28 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.engine import StartedCluster, name_node, reserve_listeners
+from reconciler.sandbox.engine import PortReservation, StartedCluster, name_node, reserve_listeners
+from reconciler.sandbox.places import DATA
 from reconciler.sandbox.process import HostProcess, wait_for_answers
-from reconciler.sandbox.reserve import PortReservation
-from reconciler.sandbox.runs import DATA
 from reconciler.sandbox.settings import (
     CONTROLLER,
     HOST,
     MOST_COPIES,
     PLAINTEXT,
     ClusterSettings,
-    Listener,
+    ListenerSettings,
     Node,
     node_properties,
     render_properties,
 )
-from reconciler.sandbox.status import BrokerState
+from reconciler.sandbox.shape import BrokerState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from reconciler.sandbox.launch import Launch
-    from reconciler.sandbox.request import ClusterRequest
+    from reconciler.sandbox.shape import ClusterRequest
 
 
 class EmbeddedCluster(StartedCluster):
@@ -45,7 +44,7 @@ class EmbeddedCluster(StartedCluster):
         self._ports = PortReservation()
         self._settings = ClusterSettings(
             controllers={
-                node: Listener(CONTROLLER, PLAINTEXT, self._ports.take())
+                node: ListenerSettings(CONTROLLER, PLAINTEXT, self._ports.take())
                 for node in self._controllers
             },
             copies=min(MOST_COPIES, len(request.brokers)),
@@ -142,7 +141,7 @@ class EmbeddedCluster(StartedCluster):
         return list(dict.fromkeys(self._hosts.values()))
 
     def _spawn_host(self, nodes: Sequence[Node]) -> HostProcess:
-        """Start a process for some nodes. Its log goes on where a former one ended."""
+        """Start a process for some nodes. Its log goes on if a former one ended."""
         name = name_node(nodes[0]) if self._request.isolate else "brokers"
         return HostProcess(name, self._launch.as_command(), self.directory / f"{name}.log")
 

@@ -1,25 +1,35 @@
-"""What the engines have in common: brokers by id, their states, and when they agree."""
+"""What the engines share: brokers by id, their states, their ports, and when a cluster is ready.
+
+A cluster is ready when every broker, asked on its own, names all the others.
+
+A reserved port stays bound, without listening, so that the system gives it to no other process,
+also while its broker is stopped. Brokers may bind it all the same: they, too, allow reuse.
+"""
 
 from __future__ import annotations
 
 import base64
+import socket
+import time
 import uuid
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.readiness import await_metadata
-from reconciler.sandbox.settings import PLAINTEXT, Listener, Node
-from reconciler.sandbox.shape import choose_controller_ids
-from reconciler.sandbox.status import BrokerState, BrokerStatus, ControllerStatus
+from reconciler.sandbox.settings import HOST, PLAINTEXT, ListenerSettings, Node
+from reconciler.sandbox.shape import (
+    BrokerState,
+    BrokerStatus,
+    ControllerStatus,
+    choose_controller_ids,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from reconciler.sandbox.request import ClusterRequest
-    from reconciler.sandbox.reserve import PortReservation
     from reconciler.sandbox.settings import ClusterSettings
+    from reconciler.sandbox.shape import ClusterRequest
 
 
 class StartedCluster(ABC):
@@ -88,11 +98,11 @@ class StartedCluster(ABC):
         }
 
     def statuses(self) -> tuple[BrokerStatus, ...]:
-        """Look after every broker."""
+        """Return the state of every broker."""
         return tuple(self._status(node) for node in self._brokers.values())
 
     def controller_statuses(self) -> tuple[ControllerStatus, ...]:
-        """Look after every controller, and see which one is active."""
+        """Return the state of every controller, and which one is active."""
         active = self._find_active_controller()
         return tuple(
             ControllerStatus(
@@ -117,11 +127,11 @@ class StartedCluster(ABC):
         self._kill(self._find_broker(broker_id, BrokerState.RUNNING, BrokerState.FROZEN))
 
     def freeze_broker(self, broker_id: int) -> None:
-        """Let a broker hang: connected, but without an answer (SIGSTOP)."""
+        """Freeze a broker: connected, but without an answer (SIGSTOP)."""
         self._freeze(self._find_broker(broker_id, BrokerState.RUNNING))
 
     def thaw_broker(self, broker_id: int) -> None:
-        """Let a frozen broker go on."""
+        """Resume a frozen broker."""
         self._thaw(self._find_broker(broker_id, BrokerState.FROZEN))
 
     def stop_controller(self, controller_id: int) -> None:
@@ -139,11 +149,11 @@ class StartedCluster(ABC):
         self._kill(self._find_controller(controller_id, *allowed))
 
     def freeze_controller(self, controller_id: int) -> None:
-        """Let a controller hang (SIGSTOP)."""
+        """Freeze a controller (SIGSTOP)."""
         self._freeze(self._find_controller(controller_id, BrokerState.RUNNING))
 
     def thaw_controller(self, controller_id: int) -> None:
-        """Let a frozen controller go on."""
+        """Resume a frozen controller."""
         self._thaw(self._find_controller(controller_id, BrokerState.FROZEN))
 
     def _stop_node(self, node: Node) -> None:
@@ -183,7 +193,7 @@ class StartedCluster(ABC):
         return nodes[node_id]
 
     def _await_agreement(self) -> None:
-        """Wait until the brokers that run know of each other and of nobody else."""
+        """Wait until the brokers that run know of each other and of no one else."""
         running = {
             status.id: status.address
             for status in self.statuses()
@@ -219,10 +229,77 @@ def name_node(node: Node) -> str:
 
 def reserve_listeners(
     further: Mapping[str, str], ports: PortReservation, *, bind_host: str
-) -> Sequence[Listener]:
+) -> Sequence[ListenerSettings]:
     """Return a broker's listeners for clients, the plaintext one first, on free ports."""
     protocols = {PLAINTEXT: PLAINTEXT, **further}
     return [
-        Listener(name, protocol, ports.take(), bind_host=bind_host)
+        ListenerSettings(name, protocol, ports.take(), bind_host=bind_host)
         for name, protocol in protocols.items()
     ]
+
+
+PAUSE_S = 0.05
+REQUEST_TIMEOUT_S = 2
+
+
+def await_metadata(
+    addresses: Mapping[int, str], timeout_s: float, refuse_death: Callable[[], None]
+) -> None:
+    """Wait until each broker's metadata shows exactly these brokers.
+
+    In: `timeout_s`, how long none of them may see anything new.
+    Errors: SandboxError naming the brokers that still see others, or what `refuse_death` raises.
+    """
+    deadline = time.monotonic() + timeout_s
+    views: dict[int, set[int]] = {}
+    lagging = set(addresses)
+    while True:
+        before, views = views, {i: _ask_brokers(addresses[i]) for i in lagging}
+        lagging = {i for i, view in views.items() if view != set(addresses)}
+        if not lagging:
+            return
+        refuse_death()
+        if views != before:
+            deadline = time.monotonic() + timeout_s
+        if time.monotonic() > deadline:
+            names = ", ".join(map(str, sorted(lagging)))
+            raise SandboxError(
+                f"the metadata of these brokers does not show the cluster as it is, and has not"
+                f" changed for {timeout_s:g} s: {names}; the machine may be short of memory or"
+                " processor time"
+            )
+        time.sleep(PAUSE_S)
+
+
+def _ask_brokers(address: str) -> set[int]:
+    """Return the ids that one broker knows, or nothing while it does not answer."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    # A client goes on to any broker it has heard of: a fresh one asks the one it is given.
+    client = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    try:
+        return set(client.list_topics(timeout=REQUEST_TIMEOUT_S).brokers)
+    except KafkaException:
+        return set()
+
+
+class PortReservation:
+    """Ports that this process holds until `release`."""
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] = []
+
+    def take(self) -> int:
+        """Reserve one more port."""
+        held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._sockets.append(held)
+        held.bind((HOST, 0))
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        port: int = held.getsockname()[1]
+        return port
+
+    def release(self) -> None:
+        """Give all ports back."""
+        while self._sockets:
+            self._sockets.pop().close()

@@ -1,9 +1,9 @@
-"""The program that hosts brokers: a JVM inside this process, told what to do over a socket.
+"""The program that hosts brokers: a JVM inside this process, controlled over a socket.
 
-It is run by path as `python -P host.py FD` and imports nothing of the package, so that it starts
-at once. One JSON object a line in both directions: first the launch, then commands, each with a
-line for every step of a node and one answer. When the other end is gone, for whatever reason, so
-is this process.
+It is run by path as `python -P host.py FD` and imports nothing of the package, so that it starts at
+once. One JSON object a line in both directions: first the launch, then commands, each with a line
+for every step of a node and one answer. When the other end closes, for any reason, this process
+ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PR_SET_PDEATHSIG = 1
 
 
-class Brokers:
+class HostedBrokers:
     """The nodes in this JVM, by the paths of their property files. Reflection on Kafka's classes.
 
     Works from 3.9 on: the classes used have kept their names, wherever their modules moved.
@@ -75,8 +75,8 @@ def start_jvm(launch: dict[str, Any]) -> None:
     )
 
 
-def obey(brokers: Brokers, command: dict[str, Any], tell: Callable[[], None]) -> None:
-    """Carry out one command for all of its nodes at the same time, and tell of each step."""
+def obey(brokers: HostedBrokers, command: dict[str, Any], tell: Callable[[], None]) -> None:
+    """Execute one command for all of its nodes at the same time, and report each step."""
 
     def act(node: str) -> None:
         match command["do"]:
@@ -110,7 +110,7 @@ def die_with_parent() -> None:
 
 
 def send(control: socket.socket, **line: Any) -> None:
-    """Send a line, whole: several threads have something to tell."""
+    """Send a complete line: several threads write."""
     with _sending:
         control.sendall(json.dumps(line).encode() + b"\n")
 
@@ -121,8 +121,8 @@ _sending = threading.Lock()
 def find_cause(error: BaseException) -> str:
     """Return the innermost cause of a Java exception, with what those around it add to its words.
 
-    A broker that cannot bind says only 'received a fatal error'; three causes further in stand
-    the address, and that it is in use.
+    A broker that cannot bind says only 'received a fatal error'; the address, and that it is in
+    use, are three causes further in.
     """
     told, cause = str(error), error
     while (inner := getattr(cause, "getCause", lambda: None)()) is not None:
@@ -133,7 +133,7 @@ def find_cause(error: BaseException) -> str:
 
 
 def main(descriptor: int) -> None:
-    """Launch, then obey until told to finish."""
+    """Launch, then execute commands until the command to finish."""
     control = socket.socket(fileno=descriptor)
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=read_commands, args=(control, commands), daemon=True).start()
@@ -141,7 +141,7 @@ def main(descriptor: int) -> None:
     if launch["die_with_parent"]:
         die_with_parent()
     start_jvm(launch)
-    brokers = Brokers()
+    brokers = HostedBrokers()
     while (command := commands.get())["do"] != "finish":
         number = command["number"]
         try:

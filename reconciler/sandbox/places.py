@@ -1,14 +1,26 @@
-"""Where the sandbox keeps things: jars and archives in the cache, logs and records in the state.
+"""This machine: where the sandbox keeps things, the directories of its runs, and what is left.
 
 Follows the XDG base directories: XDG_CACHE_HOME, XDG_STATE_HOME, else ~/.cache, ~/.local/state.
+Logs and property files of a run are kept for a while, its data is not. A run holds a lock on its
+directory; a directory that a killed run left has no lock, and is removed.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def cache_directory(name: str) -> Path:
@@ -34,3 +46,73 @@ def _directory(variable: str, fallback: str, name: str) -> Path:
             f"cannot make {directory}: {error.strerror}; {variable} names another place for it"
         ) from error
     return directory
+
+
+KEPT_RUNS = 20
+BEING_MADE_S = 60
+LOCK = "lock"
+DATA = "data"
+
+
+@contextmanager
+def open_run() -> Iterator[Path]:
+    """Yield a new directory for a run. Its data is removed in the end, its logs stay for now."""
+    runs = state_directory("sandbox/runs")
+    sweep_runs(runs)
+    directory = Path(tempfile.mkdtemp(prefix=f"{time.strftime('%Y%m%dT%H%M%S')}-", dir=runs))
+    with (directory / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory / DATA, ignore_errors=True)
+
+
+def sweep_runs(runs: Path) -> None:
+    """Remove the data of runs that have ended, and all of the oldest ones."""
+    ended = [
+        directory for directory in sorted(runs.iterdir(), reverse=True) if has_ended(directory)
+    ]
+    for directory in ended:
+        shutil.rmtree(directory / DATA, ignore_errors=True)
+    for directory in ended[KEPT_RUNS:]:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def has_ended(directory: Path) -> bool:
+    """Return whether no one holds a run's lock any more."""
+    try:
+        with (directory / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return _is_abandoned(directory)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_abandoned(directory: Path) -> bool:
+    """Distinguish a directory without a lock, or none at all, from one that is just being made."""
+    try:
+        return time.time() - directory.stat().st_mtime > BEING_MADE_S
+    except FileNotFoundError:
+        return True
+
+
+MEMORY = Path("/proc/meminfo")
+
+
+def read_free_memory_mb() -> int | None:
+    """Return the memory that programs can still be given, caches included. Source: proc(5)."""
+    try:
+        lines = MEMORY.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(found[0]) // 1024 if found else None
+
+
+def read_file_limit() -> int | None:
+    """Return how many files one process may open; a JVM raises its limit to the hard one."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return None if limit == resource.RLIM_INFINITY else limit

@@ -1,4 +1,4 @@
-"""A host process as its parent sees it: asked, answered, frozen, killed, missed when it dies."""
+"""A host process from the view of its parent: requests, answers, freeze, kill, death."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class HostProcess:
         self._control.close()
 
     def describe_death(self) -> str:
-        """Say how the process ended and what its log says of the reason."""
+        """Return how the process ended and what its log says of the reason."""
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -126,7 +126,7 @@ class HostProcess:
 
 
 def tell_death(name: str, code: int, log: Path) -> str:
-    """Say how a process ended: by a signal (its number, negated), or by itself with a code."""
+    """Return how a process ended: by a signal (its number, negated), or by itself with a code."""
     if code in {-signal.SIGKILL, -signal.SIGTERM}:  # from outside: its log knows nothing
         return f"{name} was ended by {signal.Signals(-code).name}; its log: {log}"
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
@@ -137,7 +137,7 @@ def tell_death(name: str, code: int, log: Path) -> str:
 def last_trouble(log: Path) -> str:
     """Return the last error of a log with its innermost cause, or just the last line.
 
-    An error that follows from another one has no cause beside it: then that of the other counts.
+    An error that follows from another one has no cause of its own: then that of the other counts.
     """
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
@@ -154,7 +154,7 @@ def last_trouble(log: Path) -> str:
 
 
 def _is_cause(line: str, *, is_error: bool) -> bool:
-    """Tell whether a line names an exception that ends something; no warning does."""
+    """Return whether a line names an exception that ends something; no warning does."""
     fatal = line.startswith("Exception in thread") or "OutOfMemory" in line
     told = "Exception" in line or "Error:" in line
     return not line.startswith(("\t", " ")) and (fatal or (is_error and told))
@@ -164,7 +164,7 @@ def wait_for_answers(hosts: Sequence[HostProcess], timeout_s: float) -> None:
     """Wait until every host has answered; the first bad answer, or death, ends the wait.
 
     In: `timeout_s`, how long none of them may get on with anything.
-    Errors: SandboxError with the reason, in the broker's own words where it gave one.
+    Errors: SandboxError with the reason, in the broker's own words if it gave one.
     """
     deadline = time.monotonic() + timeout_s
     with selectors.DefaultSelector() as selector:
@@ -186,7 +186,7 @@ def wait_for_answers(hosts: Sequence[HostProcess], timeout_s: float) -> None:
 
 
 def _take_answer(host: HostProcess) -> bool:
-    """Tell whether a host's answer is complete. Errors: SandboxError when it is a refusal."""
+    """Return whether a host's answer is complete. Errors: SandboxError when it is a refusal."""
     answer = host.receive()
     if answer is not None and answer["error"] is not None:
         raise SandboxError(f"{host.name}: {answer['error']}; its log: {host.log}")

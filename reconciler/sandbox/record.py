@@ -60,7 +60,7 @@ def forget_lost_sandbox() -> None:
 
 
 def is_sandbox_starting() -> bool:
-    """Tell whether a supervisor lives that has nothing to show yet."""
+    """Return whether a supervisor lives that has nothing to show yet."""
     with _lock_file().open("a") as lock:
         return _is_held(lock) and not _record_file().exists()
 
@@ -111,7 +111,7 @@ def _remove_stale_record() -> None:
 
 
 def remove_socket(control: Path) -> None:
-    """Remove a supervisor's socket and its directory, and nothing that may be beside it."""
+    """Remove a supervisor's socket and its directory, and nothing next to it."""
     with suppress(OSError):
         control.unlink(missing_ok=True)
         control.parent.rmdir()

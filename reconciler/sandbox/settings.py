@@ -41,7 +41,7 @@ SMALL = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class ListenerSettings:
     """A node's listener: its protocol (PLAINTEXT, SSL, …), and where it is found and bound."""
 
     name: str
@@ -61,7 +61,7 @@ class Node:
     """A process of Kafka's: a broker with its listeners, or a controller with none."""
 
     id: int
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[ListenerSettings, ...] = ()
     rack: str | None = None
 
     @property
@@ -78,7 +78,7 @@ class ClusterSettings:
     `copies`: how many brokers keep the consumer groups, so that they outlive one of them.
     """
 
-    controllers: Mapping[int, Listener]
+    controllers: Mapping[int, ListenerSettings]
     copies: int = 1
     inter_broker: str = PLAINTEXT
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -87,7 +87,7 @@ class ClusterSettings:
 def node_properties(
     node: Node, cluster: ClusterSettings, log_directories: Sequence[PurePath]
 ) -> dict[str, str]:
-    """Return the whole configuration of a node."""
+    """Return the entire configuration of a node."""
     controllers = cluster.controllers
     listeners = (controllers[node.id],) if node.is_controller else node.listeners
     properties = {

@@ -1,17 +1,20 @@
-"""The shape of a cluster: which broker ids it has, and in which racks."""
+"""The nouns of the sandbox: the request, the shape of a cluster, the state of its nodes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
 from reconciler.errors import SandboxError
 from reconciler.model import Broker
-from reconciler.snapshot import read_snapshot
+from reconciler.snapshot import decode_snapshot, refuse_file
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 LARGEST_ID = 2**31 - 1
@@ -36,11 +39,15 @@ def read_shape(file: Path) -> tuple[Broker, ...]:
 
     Errors: SnapshotError naming everything that is wrong with the file.
     """
-    return read_snapshot(file).brokers
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise refuse_file(str(file), f"cannot be read: {error.strerror}") from error
+    return decode_snapshot(content, str(file)).brokers
 
 
 def describe_shape(brokers: Sequence[Broker], controllers: int = 1) -> str:
-    """Say in words how large a cluster is, such as "6 brokers in 3 racks"."""
+    """Return the size of a cluster as text, such as "6 brokers in 3 racks"."""
     racks = len({broker.rack for broker in brokers} - {None})
     where = f"in {count(racks, 'rack')}" if racks else "without racks"
     quorum = f", {controllers} controllers" if controllers > 1 else ""
@@ -52,3 +59,99 @@ def choose_controller_ids(brokers: Sequence[Broker], number: int = 1) -> tuple[i
     taken = {broker.id for broker in brokers}
     free = (n for n in range(FIRST_CONTROLLER_ID, LARGEST_ID) if n not in taken)
     return tuple(islice(free, number))
+
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class EngineName(StrEnum):
+    """What the brokers run in."""
+
+    EMBEDDED = "embedded"
+    CONTAINER = "container"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRequest:
+    """A cluster that someone wants.
+
+    `controllers`: how many nodes keep the metadata. `listeners`: further listeners of every broker,
+    name to security protocol. `properties`: for every node, over the sandbox's own;
+    `broker_properties`: for single nodes. `scram_users`: as `kafka-storage format --add-scram`
+    takes them. `isolate` and `jvm_options` are for the embedded engine, `image` for the container
+    engine.
+    """
+
+    brokers: tuple[Broker, ...]
+    kafka_version: str
+    isolate: bool
+    image: str | None
+    controllers: int
+    listeners: Mapping[str, str]
+    properties: Mapping[str, str]
+    broker_properties: Mapping[int, Mapping[str, str]]
+    scram_users: Sequence[str]
+    jvm_options: Sequence[str]
+    log_directories: int
+    timeout_s: float
+
+
+class BrokerState(StrEnum):
+    """The state of a broker."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    FROZEN = "frozen"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """A broker, its addresses, and its state; `reason` is the cause of its death."""
+
+    id: int
+    rack: str | None
+    address: str
+    state: BrokerState
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerStatus:
+    """A controller; without an active one nothing of the cluster can be changed."""
+
+    id: int
+    address: str
+    state: BrokerState
+    reason: str = ""
+    active: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxHealth:
+    """Every node of the sandbox."""
+
+    brokers: tuple[BrokerStatus, ...]
+    controllers: tuple[ControllerStatus, ...]
+
+
+class StartObserver(Protocol):
+    """Hears about a start, from one thread at a time."""
+
+    def enter(self, stage: str) -> None:
+        """Hear what begins now, such as "starting 3 brokers"."""
+        ...
+
+    def count(self, done: int, total: int) -> None:
+        """Hear how far the current stage is. Units: bytes; only downloads count."""
+        ...
+
+
+class Silence:
+    """StartObserver that no one listens to."""
+
+    def enter(self, stage: str) -> None:
+        """Ignore it."""
+
+    def count(self, done: int, total: int) -> None:
+        """Ignore it."""

@@ -1,4 +1,4 @@
-"""The process behind `reconciler sandbox up`: it holds a cluster until it is told to let go.
+"""The process behind `reconciler sandbox up`: it holds a cluster until it is told to stop.
 
 Run as `python -m reconciler.sandbox.supervisor`. It reads the request from standard input, reports
 progress on standard output, and detaches once the asker has heard that all is ready; an asker who
@@ -44,7 +44,7 @@ class Reporter:
         self.send({"done": done, "total": total})
 
     def send(self, report: Mapping[str, Any]) -> None:
-        """Write one line. An asker who is gone is noticed elsewhere."""
+        """Write one line. The exit of the client is detected elsewhere."""
         with contextlib.suppress(BrokenPipeError):
             os.write(1, json.dumps(report).encode() + b"\n")
 
@@ -76,7 +76,7 @@ def end_in_order(_signal: int, _frame: FrameType | None) -> None:
 
 
 def await_agreement(asker: Any, agreed: threading.Event) -> None:
-    """Wait until the asker has taken note, or is gone: then end."""
+    """Wait until the client has read the result, or has exited: then end."""
     if asker.readline():
         agreed.set()
     else:
@@ -121,7 +121,7 @@ def detach() -> None:
 
 
 class ControlServer(socketserver.UnixStreamServer):
-    """Takes one command at a time about the cluster it stands for."""
+    """Executes one command at a time on its cluster."""
 
     def __init__(self, path: str, cluster: Cluster) -> None:
         self.path = path
@@ -136,13 +136,13 @@ class ControlHandler(socketserver.StreamRequestHandler):
     timeout = 10  # for one who connects and then says nothing
 
     def handle(self) -> None:
-        """Obey, and say what became of it."""
+        """Execute the command, and send the result."""
         command = json.loads(self.rfile.readline())
         try:
             answer = obey(self.server.cluster, command)
         except ReconcilerError as error:
             answer = {"error": str(error)}
-        # Whoever asked may have lost patience.
+        # The client may have timed out.
         with contextlib.suppress(BrokenPipeError):
             self.wfile.write(json.dumps(answer).encode() + b"\n")
 

@@ -1,21 +1,35 @@
-"""What placement would do: a cluster as it is or as imagined, steps in order, strategies beside.
+"""Simulated placement: a real or imagined cluster, steps in order, and several strategies.
 
-Belongs here: worlds, steps, and the figures that strategies are compared by. Forbidden here:
-specs, clients, and anything that changes a cluster. Kafka's own dice are thrown here for
+Belongs here: simulated clusters, steps, and the figures that strategies are compared by. Forbidden
+here: specs, clients, and anything that changes a cluster. Kafka's own random placement is here for
 comparison only.
 """
 
+from reconciler.simulate.cluster import (
+    AddBrokers,
+    LoseBroker,
+    LoseRack,
+    Place,
+    SimulatedCluster,
+    SimulationStep,
+    WantedTopic,
+)
 from reconciler.simulate.compare import (
     KAFKA,
     STRATEGIES,
     Comparison,
+    CountResult,
     choose_placer,
+    compare_counts,
     compare_strategies,
 )
-from reconciler.simulate.counts import CountResult, compare_counts
 from reconciler.simulate.figures import Figures
-from reconciler.simulate.steps import AddBrokers, LoseBroker, LoseRack, Place, Step, Wanted
-from reconciler.simulate.world import World
+from reconciler.simulate.text import (
+    list_comparison,
+    list_counts,
+    render_comparison,
+    render_counts,
+)
 
 __all__ = [
     "KAFKA",
@@ -27,10 +41,14 @@ __all__ = [
     "LoseBroker",
     "LoseRack",
     "Place",
-    "Step",
-    "Wanted",
-    "World",
+    "SimulatedCluster",
+    "SimulationStep",
+    "WantedTopic",
     "choose_placer",
     "compare_counts",
     "compare_strategies",
+    "list_comparison",
+    "list_counts",
+    "render_comparison",
+    "render_counts",
 ]

@@ -1,31 +1,32 @@
-"""The same steps by one strategy after the other, and by Kafka's own dice, thrown often."""
+"""The same steps by one strategy after the other, and by Kafka's own random placement.
+
+For one topic also: which numbers of partitions come out even.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from reconciler.errors import UsageError
 from reconciler.placement import STRATEGIES as PLACING
-from reconciler.placement import place_replicas
-from reconciler.placement.dice import throw_dice
-from reconciler.simulate.figures import Figures, Measured, measure_world
-from reconciler.simulate.steps import Place
+from reconciler.placement import lose_each_broker, measure_balance, place_like_kafka, place_replicas
+from reconciler.simulate.cluster import Place
+from reconciler.simulate.figures import Figures, Measured, measure_simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import Assignment, Broker
-    from reconciler.placement import Problem
-    from reconciler.placement.measure import Quality
-    from reconciler.simulate.steps import Step
-    from reconciler.simulate.world import Placer, World
+    from reconciler.model import Assignment, Balance, Broker
+    from reconciler.placement import Problem, Quality
+    from reconciler.simulate.cluster import Placer, SimulatedCluster, SimulationStep, WantedTopic
 
 KAFKA = "kafka"
 """Kafka's own placement. It is compared with, and no plan can be made with it."""
 
 AS_IT_IS = "as it is"
-"""What stands in a strategy's place where nothing is placed."""
+"""The name instead of a strategy if nothing is placed."""
 
 STRATEGIES: tuple[str, ...] = (*PLACING, KAFKA)
 """What can be compared, the default of plans first."""
@@ -35,11 +36,11 @@ _FAR_APART = 0x9E3779B97F4A7C15  # the first draws of neighbouring seeds are ali
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One strategy's outcome: measured once, or as often as the dice were thrown."""
+    """One strategy's outcome: measured once, or once for each draw of Kafka's random placement."""
 
     strategy: str
     outcomes: tuple[Measured, ...]
-    world: World
+    simulated: SimulatedCluster
 
     @property
     def mean(self) -> Figures:
@@ -57,59 +58,112 @@ class Comparison:
 
 
 def compare_strategies(
-    world: World,
-    steps: Sequence[Step],
+    simulated: SimulatedCluster,
+    steps: Sequence[SimulationStep],
     strategies: Iterable[str] = STRATEGIES,
-    throws: int = 20,
+    draws: int = 20,
 ) -> tuple[Comparison, ...]:
-    """Take the steps by each strategy. Same input, same answer, the dice included.
+    """Take the steps by each strategy. Same input, same answer, Kafka's random placement included.
 
-    Where nothing is placed, all strategies are one: `AS_IT_IS`.
+    If nothing is placed, all strategies are one: `AS_IT_IS`.
     Errors: UsageError for a step that cannot be taken.
     """
     seen: dict[Assignment, Quality] = {}
     if not any(isinstance(step, Place) for step in steps):
-        return (_compare(world, steps, AS_IT_IS, [choose_placer(STRATEGIES[0])], seen),)
+        return (_compare(simulated, steps, AS_IT_IS, [choose_placer(STRATEGIES[0])], seen),)
     return tuple(
-        _compare(world, steps, strategy, _list_placers(strategy, throws), seen)
+        _compare(simulated, steps, strategy, _list_placers(strategy, draws), seen)
         for strategy in strategies
     )
 
 
-def _list_placers(strategy: str, throws: int) -> list[Placer]:
-    return [choose_placer(strategy, throw) for throw in range(throws if strategy == KAFKA else 1)]
+def _list_placers(strategy: str, draws: int) -> list[Placer]:
+    return [choose_placer(strategy, draw) for draw in range(draws if strategy == KAFKA else 1)]
 
 
 def _compare(
-    world: World,
-    steps: Sequence[Step],
+    simulated: SimulatedCluster,
+    steps: Sequence[SimulationStep],
     strategy: str,
     placers: Iterable[Placer],
     seen: dict[Assignment, Quality],
 ) -> Comparison:
-    worlds = [_take_all(world, steps, placer) for placer in placers]
-    return Comparison(strategy, tuple(measure_world(one, seen) for one in worlds), worlds[0])
+    placed = [_take_all(simulated, steps, placer) for placer in placers]
+    return Comparison(strategy, tuple(measure_simulated(one, seen) for one in placed), placed[0])
 
 
-def _take_all(world: World, steps: Iterable[Step], place: Placer) -> World:
+def _take_all(
+    simulated: SimulatedCluster, steps: Iterable[SimulationStep], place: Placer
+) -> SimulatedCluster:
     for step in steps:
-        world = world.take(step, place)
-    return world
+        simulated = simulated.take(step, place)
+    return simulated
 
 
-def choose_placer(strategy: str, throw: int = 0) -> Placer:
-    """Return what places by a strategy; `throw` numbers the throws of Kafka's dice."""
+def choose_placer(strategy: str, draw: int = 0) -> Placer:
+    """Return what places by a strategy; `draw` numbers those of Kafka's random placement."""
     if strategy == KAFKA:
-        return _Dice(throw)
+        return _KafkaPlacer(draw)
     return lambda problem, _: place_replicas(problem, strategy).rows
 
 
-class _Dice:
-    """One throw of the dice: a seed for each request of it."""
+class _KafkaPlacer:
+    """One draw of Kafka's random placement: a seed for each request."""
 
-    def __init__(self, throw: int) -> None:
-        self._next = throw << 32
+    def __init__(self, draw: int) -> None:
+        self._next = draw << 32
 
     def __call__(self, problem: Problem, down: Collection[Broker]) -> Mapping[str, Assignment]:
         self._next += 1
-        return throw_dice(problem, self._next * _FAR_APART, down)
+        return place_like_kafka(problem, self._next * _FAR_APART, down)
+
+
+@dataclass(frozen=True, slots=True)
+class CountResult:
+    """A topic with this number of partitions: its balance, and the worst heir of one broker's loss.
+
+    `kafka_mean` and `kafka_worst` are the leaders' max − min over the draws of Kafka's placement.
+    """
+
+    partitions: int
+    balance: Balance
+    worst_heir: int
+    kafka_mean: float
+    kafka_worst: int
+
+    @property
+    def evenness(self) -> str:
+        """Return what every broker has the same number of."""
+        spreads = {"leaders": self.balance.leaders, "replicas": self.balance.replicas}
+        return " and ".join(name for name, spread in spreads.items() if not spread.skew)
+
+
+def compare_counts(
+    simulated: SimulatedCluster,
+    wanted: WantedTopic,
+    counts: Iterable[int],
+    strategy: str,
+    draws: int = 20,
+) -> Iterator[CountResult]:
+    """Place a topic with each of these counts, created or grown, on the same cluster.
+
+    Errors: UsageError if it cannot be placed, or has more partitions already.
+    """
+    if wanted.rows is not None:
+        raise UsageError(f"{wanted.topic} is assigned by hand, so its count is what it is")
+    for count in counts:
+        step = Place((replace(wanted, partitions=count),))
+        placed = simulated.take(step, choose_placer(strategy))
+        thrown = [
+            _balance(simulated.take(step, choose_placer(KAFKA, draw)), wanted.topic).leaders.skew
+            for draw in range(draws)
+        ]
+        losses = lose_each_broker([placed.topics[wanted.topic]], placed.brokers)
+        heir = max((loss.worst_heir for loss in losses.values()), default=0)
+        balance = _balance(placed, wanted.topic)
+        yield CountResult(count, balance, heir, mean(thrown), max(thrown))
+
+
+def _balance(simulated: SimulatedCluster, topic: str) -> Balance:
+    living = [broker.id for broker in simulated.brokers if broker.alive and not broker.cordoned]
+    return measure_balance([simulated.topics[topic].assignment], living)

@@ -1,24 +1,29 @@
-"""A world in figures: the same for every strategy, so that they can stand beside each other."""
+"""A cluster in figures: the same for every strategy, so that they can be compared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.placement.loss import count_unwritable, lose_each_broker, lose_each_rack
-from reconciler.placement.measure import Quality, measure_quality
+from reconciler.placement import (
+    Quality,
+    count_unwritable,
+    lose_each_broker,
+    lose_each_rack,
+    measure_quality,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from reconciler.model import Assignment
-    from reconciler.placement.loss import Loss
-    from reconciler.simulate.world import World
+    from reconciler.placement import Loss
+    from reconciler.simulate.cluster import SimulatedCluster
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a strategy comes to.
+    """The figures of a strategy.
 
     `topic_…` is max − min within a topic, that of the most uneven one; `cluster_…` over all
     topics. `…_if_broker` and `…_if_rack` are for the worst single broker or rack that could be
@@ -47,7 +52,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A world measured: the figures, and what they are of."""
+    """A simulated cluster measured: the figures, and what they are of."""
 
     figures: Figures
     cluster: Quality
@@ -56,24 +61,26 @@ class Measured:
     racks: Mapping[str, Loss]
 
 
-def measure_world(world: World, seen: dict[Assignment, Quality] | None = None) -> Measured:
-    """Measure a world.
+def measure_simulated(
+    simulated: SimulatedCluster, seen: dict[Assignment, Quality] | None = None
+) -> Measured:
+    """Measure a simulated cluster.
 
-    Who leads is who leads there: where brokers are lost, the first living replica. Racks are
-    judged by the rows as they were placed. `seen` keeps what was measured on the same brokers,
-    for most topics lie the same by every strategy.
+    Who leads is who leads there: where brokers are lost, the first living replica. Racks are judged
+    by the rows as they were placed. `seen` keeps what was measured on the same brokers, because
+    most topics are placed alike by every strategy.
     """
-    cluster = _measure(world, [topic.assignment for topic in world.topics.values()])
+    cluster = _measure(simulated, [topic.assignment for topic in simulated.topics.values()])
     topics = {}
     seen = {} if seen is None else seen
-    for name, topic in world.topics.items():
+    for name, topic in simulated.topics.items():
         if topic.assignment not in seen:
-            seen[topic.assignment] = _measure(world, [topic.assignment])
+            seen[topic.assignment] = _measure(simulated, [topic.assignment])
         topics[name] = seen[topic.assignment]
-    exposed = tuple(world.topics.values())
-    brokers = lose_each_broker(exposed, world.brokers)
-    racks = lose_each_rack(exposed, world.brokers)
-    under, offline = count_unwritable(exposed, world.brokers)
+    exposed = tuple(simulated.topics.values())
+    brokers = lose_each_broker(exposed, simulated.brokers)
+    racks = lose_each_rack(exposed, simulated.brokers)
+    under, offline = count_unwritable(exposed, simulated.brokers)
     misplaced = sum(topic.misplaced for topic in topics.values())
     figures = Figures(
         topic_leaders=max((q.balance.leaders.skew for q in topics.values()), default=0),
@@ -91,7 +98,7 @@ def measure_world(world: World, seen: dict[Assignment, Quality] | None = None) -
         heir_if_rack=_most(loss.worst_heir for loss in racks.values()),
         under_if_rack=_most(loss.under_min_in_sync for loss in racks.values()),
         offline_if_rack=_most(loss.offline for loss in racks.values()),
-        lost_heir=_most(loss.worst_heir for loss in world.losses),
+        lost_heir=_most(loss.worst_heir for loss in simulated.losses),
         under_now=under,
         offline_now=offline,
     )
@@ -102,13 +109,13 @@ def _most(counts: Iterable[int]) -> int:
     return max(counts, default=0)
 
 
-def _measure(world: World, assignments: list[Assignment]) -> Quality:
-    placed = measure_quality(assignments, world.brokers)
-    if len(world.living) == len(world.brokers):
+def _measure(simulated: SimulatedCluster, assignments: list[Assignment]) -> Quality:
+    placed = measure_quality(assignments, simulated.brokers)
+    if len(simulated.living) == len(simulated.brokers):
         return placed
-    living = {broker.id for broker in world.living}
+    living = {broker.id for broker in simulated.living}
     led = [tuple(tuple(b for b in row if b in living) for row in rows) for rows in assignments]
-    serving = measure_quality(led, world.brokers)
+    serving = measure_quality(led, simulated.brokers)
     return Quality(
         placed.partitions,
         serving.balance,

@@ -14,16 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model import Spread
-    from reconciler.placement.loss import Loss
-    from reconciler.placement.measure import Quality
-    from reconciler.simulate.compare import Comparison
-    from reconciler.simulate.counts import CountResult
+    from reconciler.placement import Loss, Quality
+    from reconciler.simulate.cluster import SimulatedCluster, WantedTopic
+    from reconciler.simulate.compare import Comparison, CountResult
     from reconciler.simulate.figures import Figures
-    from reconciler.simulate.steps import Wanted
-    from reconciler.simulate.world import World
 
 Column = tuple[str, str, str]
-"""The group that it stands under, its name, and its figure."""
+"""A column: its group, its name, and its figure."""
 
 _BALANCE: tuple[Column, ...] = (
     ("leaders max − min", "topic", "topic_leaders"),
@@ -46,11 +43,11 @@ _LOST: tuple[Column, ...] = (
 
 
 def render_comparison(comparisons: Sequence[Comparison]) -> str:
-    """Render strategies side by side. Returns lines ending in a newline."""
-    world = comparisons[0].world
-    lost = bool(world.losses)
+    """Render strategies in parallel. Returns lines ending in a newline."""
+    simulated = comparisons[0].simulated
+    lost = bool(simulated.losses)
     columns = _BALANCE + (_LOST if lost else _IF_LOST)
-    if not lost and not any(broker.rack for broker in world.brokers):
+    if not lost and not any(broker.rack for broker in simulated.brokers):
         columns = tuple(c for c in columns if c[0] not in ("racks", "if a rack is lost"))
     rows: list[tuple[str, Figures]] = []
     for one in comparisons:
@@ -60,50 +57,50 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
             rows.append((one.strategy, one.mean))
     cells = [[name, *(_number(getattr(f, key)) for _, _, key in columns)] for name, f in rows]
     table = _table([("", "strategy"), *((group, name) for group, name, _ in columns)], cells)
-    return "\n".join([describe_world(world), "", *table, "", *_legend(world)]) + "\n"
+    return "\n".join([describe_simulated(simulated), "", *table, "", *_legend(simulated)]) + "\n"
 
 
-def _legend(world: World) -> Iterator[str]:
-    lost = bool(world.losses)
+def _legend(simulated: SimulatedCluster) -> Iterator[str]:
+    lost = bool(simulated.losses)
     over = "the living brokers" if lost else "the brokers"
     yield f"topic: the most uneven topic over {over}; cluster: all topics together"
     yield "worst heir: the most leaders that one survivor takes over" + (
-        "" if lost else f"; of a broker's, {_ideal_heir(world):,} if they spread evenly"
+        "" if lost else f"; of a broker's, {_ideal_heir(simulated):,} if they spread evenly"
     )
     yield "under min: partitions that then refuse acks=all writes, by min.insync.replicas"
 
 
-def _ideal_heir(world: World) -> int:
-    """Return how many leaders each survivor takes over where all brokers lead and inherit alike."""
-    brokers = len(world.living)
-    partitions = sum(len(topic.assignment) for topic in world.topics.values())
+def _ideal_heir(simulated: SimulatedCluster) -> int:
+    """Return how many leaders each survivor takes over if all brokers lead and inherit alike."""
+    brokers = len(simulated.living)
+    partitions = sum(len(topic.assignment) for topic in simulated.topics.values())
     return ceil(partitions / (brokers * (brokers - 1))) if brokers > 1 else 0
 
 
-def describe_world(world: World) -> str:
-    """Say in a line what a world holds: brokers, racks, topics, partitions, replicas."""
-    rows = [row for topic in world.topics.values() for row in topic.assignment]
+def describe_simulated(simulated: SimulatedCluster) -> str:
+    """Return one line of counts for a cluster: brokers, racks, topics, partitions, replicas."""
+    rows = [row for topic in simulated.topics.values() for row in topic.assignment]
     held = ", ".join(
         (
-            count(len(world.topics), "topic"),
+            count(len(simulated.topics), "topic"),
             count(len(rows), "partition"),
             count(sum(map(len, rows)), "replica"),
         )
     )
-    return f"{describe_brokers(world)} · {held}"
+    return f"{describe_brokers(simulated)} · {held}"
 
 
-def describe_brokers(world: World) -> str:
-    """Say how many brokers there are, in how many racks, and how many of them do not live."""
-    racks = len({broker.rack for broker in world.brokers} - {None})
-    lost = len(world.brokers) - len(world.living)
+def describe_brokers(simulated: SimulatedCluster) -> str:
+    """Return the number of brokers, racks and dead brokers."""
+    racks = len({broker.rack for broker in simulated.brokers} - {None})
+    lost = len(simulated.brokers) - len(simulated.living)
     where = f" in {count(racks, 'rack')}" if racks else ""
     gone = f", {lost} of them lost" if lost else ""
-    return f"{count(len(world.brokers), 'broker')}{where}{gone}"
+    return f"{count(len(simulated.brokers), 'broker')}{where}{gone}"
 
 
 def render_counts(
-    wanted: Wanted, strategy: str, world: World, results: Sequence[CountResult]
+    wanted: WantedTopic, strategy: str, simulated: SimulatedCluster, results: Sequence[CountResult]
 ) -> str:
     """Render a topic's partition counts, one a line; the one that was asked for is marked."""
     heads = [
@@ -129,8 +126,8 @@ def render_counts(
         ]
         for one in results
     ]
-    other = len(world.topics.keys() - {wanted.topic})
-    title = f"{wanted.topic} on {describe_brokers(world)}, beside {count(other, 'other topic')}"
+    other = len(simulated.topics.keys() - {wanted.topic})
+    title = f"{wanted.topic} on {describe_brokers(simulated)}, beside {count(other, 'other topic')}"
     return "\n".join([title, "", *_table(heads, cells)]) + "\n"
 
 
@@ -139,7 +136,7 @@ def _spread(spread: Spread) -> str:
 
 
 def _number(value: float) -> str:
-    """Write a figure: whole ones plainly, means with one decimal."""
+    """Format a number: integers as they are, means with one decimal."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
@@ -192,7 +189,7 @@ def _list_strategy(one: Comparison) -> dict[str, Any]:
         listed["topics"] = {name: _quality(each) for name, each in measured.topics.items()}
         listed["if_broker_is_lost"] = _losses(measured.brokers)
         listed["if_rack_is_lost"] = _losses(measured.racks)
-        listed["losses"] = [_loss(loss) for loss in one.world.losses]
+        listed["losses"] = [_loss(loss) for loss in one.simulated.losses]
     return listed
 
 

@@ -1,4 +1,4 @@
-"""The scene of a rehearsal: brokers and topics as they are where the plan is to be applied."""
+"""The setup of a rehearsal: brokers and topics as they are where the plan is to be applied."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from reconciler.diff import managed_overrides
 from reconciler.errors import Finding, Severity
 from reconciler.model import EMPTY, Broker, TopicImage
 from reconciler.plan import steps_of
-from reconciler.spec.catalogue import parse_version
-from reconciler.spec.configs import catalogue
+from reconciler.spec import choose_catalogue, parse_version, spell_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model import ClusterState, Plan
 
 MOST_REPLICAS = 10_000
-"""Topics beside the plan are set up as long as all replicas are no more: about 20 s of work."""
+"""The limit of replicas up to which every live topic is set up, not only the planned ones: 20 s."""
 
 _CORDONING_SINCE = (4, 3)
 _TIER = "remote.storage.enable"
@@ -26,19 +25,19 @@ _OTHER_UNITS = (".minutes", ".hours")
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """What has to stand before a plan can be rehearsed.
+class Setup:
+    """The setup that a rehearsal of a plan needs.
 
     All of `brokers` are started, for the dead ones hold replicas too; then `dead` ones are
     stopped and `cordoned` ones cordoned. `topics` holds what to create, by name; `left_out`, why
-    others cannot be. `whole`: every live topic is in one of the two. `properties` are the
+    others cannot be. `complete`: every live topic is in one of the two. `properties` are the
     brokers' own settings that topics rest on; `tiered` asks for a controller that takes tiered
     topics.
     """
 
     brokers: tuple[Broker, ...]
     topics: Mapping[str, TopicImage]
-    whole: bool
+    complete: bool
     dead: tuple[int, ...] = ()
     cordoned: tuple[int, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=lambda: EMPTY)
@@ -52,31 +51,33 @@ class Scene:
         return count_replicas(self.topics.values())
 
 
-def set_scene(plan: Plan, state: ClusterState | None, kafka_version: str) -> Scene:
-    """Make the scene of a plan: from a state, or from what the plan itself rests on.
+def prepare_setup(plan: Plan, state: ClusterState | None, kafka_version: str) -> Setup:
+    """Make the setup of a plan: from a state, or from what the plan itself rests on.
 
-    With a state every live topic is part of it, so that balance is the true one, up to
+    With a state every live topic is part of it, so that the balance is the real one, up to
     `MOST_REPLICAS`; beyond, and without a state, those of the plan are.
     """
     planned = {topic.name: topic.before for topic in plan.topics if topic.before}
     live = _list_images(state) if state else planned
-    whole = state is not None and _count_after(plan, live) <= MOST_REPLICAS
-    images = live if whole else {n: image for n, image in live.items() if n in planned}
+    complete = state is not None and _count_after(plan, live) <= MOST_REPLICAS
+    images = live if complete else {n: image for n, image in live.items() if n in planned}
     left_out = {name: why for name, image in images.items() if (why := _cannot_create(image))}
     topics = {name: image for name, image in images.items() if name not in left_out}
     nodes = _complete_brokers(state.brokers if state else plan.brokers, topics.values())
     can_cordon = parse_version(kafka_version) >= _CORDONING_SINCE
     cordoned = tuple(node.id for node in nodes if node.cordoned and node.alive)
-    return Scene(
+    return Setup(
         brokers=tuple(replace(node, alive=True, cordoned=False) for node in nodes),
         topics=topics,
-        whole=whole,
+        complete=complete,
         dead=tuple(node.id for node in nodes if not node.alive),
         cordoned=cordoned if can_cordon else (),
         left_out=left_out,
         properties=dict(_list_properties(state, kafka_version)) if state else {},
         tiered=any(image.config.get(_TIER) == "true" for image in live.values()),
-        notes=tuple(_note_limits(plan, state, whole=whole, cordoned=cordoned, able=can_cordon)),
+        notes=tuple(
+            _note_limits(plan, state, complete=complete, cordoned=cordoned, able=can_cordon)
+        ),
     )
 
 
@@ -104,7 +105,7 @@ def _list_images(state: ClusterState) -> dict[str, TopicImage]:
 
 
 def _cannot_create(image: TopicImage) -> str:
-    """Say why no request creates a topic as it is, where none does."""
+    """Return why no request creates a topic as it is, if none does."""
     factors = sorted({len(row) for row in image.assignment})
     if len(factors) > 1:
         listed = " and ".join(map(str, factors))
@@ -115,7 +116,7 @@ def _cannot_create(image: TopicImage) -> str:
 def _complete_brokers(
     brokers: Iterable[Broker], images: Iterable[TopicImage]
 ) -> tuple[Broker, ...]:
-    """Add the brokers that only replica lists name: they are dead, or long gone."""
+    """Add the brokers that only replica lists name: they are dead or removed."""
     known = {broker.id: broker for broker in brokers}
     named = {broker for image in images for row in image.assignment for broker in row}
     gone = {broker: Broker(broker, alive=False) for broker in named - known.keys()}
@@ -124,7 +125,7 @@ def _complete_brokers(
 
 def _list_properties(state: ClusterState, kafka_version: str) -> Iterator[tuple[str, str]]:
     """Yield the brokers' own settings that differ from Kafka's, by the names brokers have."""
-    release = catalogue(kafka_version)
+    release = choose_catalogue(kafka_version)
     for key, value in sorted(state.config_defaults.items()):
         if key not in release.keys or release.same(key, release.default(key), value):
             continue
@@ -134,13 +135,13 @@ def _list_properties(state: ClusterState, kafka_version: str) -> Iterator[tuple[
 
 
 def _note_limits(
-    plan: Plan, state: ClusterState | None, *, whole: bool, cordoned: tuple[int, ...], able: bool
+    plan: Plan, state: ClusterState | None, *, complete: bool, cordoned: tuple[int, ...], able: bool
 ) -> Iterator[Finding]:
-    """Say what the scene lacks of the cluster that it stands for."""
+    """Return the differences between the setup and the real cluster."""
     if state is None:
         what = "the plan tells only of its own topics, so balance is measured over these"
         yield _note(what, "rehearse it --against a snapshot of the cluster for all of them")
-    elif not whole:
+    elif not complete:
         replicas = _count_after(plan, _list_images(state))
         what = (
             f"{replicas:,} replicas are more than the {MOST_REPLICAS:,} that are set up, so only "
@@ -155,3 +156,23 @@ def _note_limits(
 
 def _note(what: str, way_out: str) -> Finding:
     return Finding("rehearsal-differs", what, way_out, severity=Severity.NOTE)
+
+
+def choose_release(wanted: str | None, known: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
+    """Choose the release for a cluster's version or line, and say so if it is another one.
+
+    In: `known`, oldest first. Returns the newest one of the line, else of the lines before it,
+    else the oldest; the newest of all if nothing is wanted.
+    """
+    if wanted is None:
+        what = f"nothing tells the cluster's Kafka release; rehearsed on {known[-1]}"
+        return known[-1], (_note(what, "write kafka_version in clusters.yaml, or say --kafka"),)
+    if wanted in known:
+        return wanted, ()
+    line = parse_version(wanted)
+    before = [release for release in known if parse_version(release) <= line]
+    release = before[-1] if before else known[0]
+    if wanted == spell_line(line) == spell_line(parse_version(release)):
+        return release, ()
+    what = f"the cluster runs Kafka {wanted}, which is not here; rehearsed on {release}"
+    return release, (_note(what, "name another with --kafka"),)

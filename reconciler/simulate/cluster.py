@@ -1,4 +1,4 @@
-"""A cluster while it is simulated: its brokers and topics, and what a step makes of them."""
+"""A cluster while it is simulated: brokers and topics, the steps, and what each makes of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, assert_never
 from reconciler.diff import eligible_brokers
 from reconciler.errors import UsageError
 from reconciler.model import Broker
-from reconciler.placement import Problem, Wish, count_load
-from reconciler.placement.loss import Exposed, Loss, expose, measure_losses
-from reconciler.simulate.steps import AddBrokers, LoseBroker, LoseRack, Place, Step, Wanted
+from reconciler.placement import Exposed, Loss, Problem, Wish, count_load, expose, measure_losses
+
+if TYPE_CHECKING:
+    from reconciler.model import Assignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from reconciler.model import Assignment, ClusterState
 
     Placer = Callable[[Problem, Collection[Broker]], Mapping[str, Assignment]]
-    """Places a problem's wishes; the brokers beside it are registered and do not live."""
+    """Places a problem's wishes; the second argument holds registered brokers that are not
+    alive."""
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class SimulatedCluster:
     """Brokers, topics by name, and what was lost on the way, in order.
 
     A step that cannot be done is a UsageError: it was asked for on a command line.
@@ -35,8 +37,9 @@ class World:
     losses: tuple[Loss, ...] = ()
 
     @classmethod
-    def of(cls, state: ClusterState, min_in_sync: int = 1) -> World:
-        """Return a cluster's state as a world; `min_in_sync` is for topics that tell none.
+    def of(cls, state: ClusterState, min_in_sync: int = 1) -> SimulatedCluster:
+        """Return a cluster's state to simulate on; `min_in_sync` is the default for topics without
+        the config.
 
         Internal topics stay out, as they do of plans.
         """
@@ -50,8 +53,8 @@ class World:
         """The brokers that serve."""
         return tuple(broker for broker in self.brokers if broker.alive)
 
-    def take(self, step: Step, place: Placer) -> World:
-        """Return the world after a step."""
+    def take(self, step: SimulationStep, place: Placer) -> SimulatedCluster:
+        """Return the cluster after a step."""
         match step:
             case Place():
                 return self._place(step, place)
@@ -64,7 +67,7 @@ class World:
             case _:
                 assert_never(step)
 
-    def _place(self, step: Place, place: Placer) -> World:
+    def _place(self, step: Place, place: Placer) -> SimulatedCluster:
         able = eligible_brokers(self.brokers)
         wanted = [_check(one, self.topics.get(one.topic), len(able)) for one in step.topics]
         rows = {one.topic: one.rows for one in wanted if one.rows is not None}
@@ -79,7 +82,7 @@ class World:
             topics[one.topic] = replace(old, assignment=all_rows)
         return replace(self, topics={name: topics[name] for name in sorted(topics)})
 
-    def _wish(self, one: Wanted) -> Wish:
+    def _wish(self, one: WantedTopic) -> Wish:
         topic = self.topics.get(one.topic)
         existing = topic.assignment if topic else ()
         replication = one.replication or max(map(len, existing))
@@ -87,7 +90,7 @@ class World:
             one.topic, existing, one.partitions - len(existing), replication, one.rack_aware
         )
 
-    def _add(self, step: AddBrokers) -> World:
+    def _add(self, step: AddBrokers) -> SimulatedCluster:
         brokers = list(self.brokers)
         held = Counter(b.rack for b in brokers if b.alive and b.rack is not None)
         for _ in range(step.count):
@@ -97,7 +100,7 @@ class World:
             brokers.append(Broker(max(b.id for b in brokers) + 1, rack))
         return replace(self, brokers=tuple(brokers))
 
-    def _lose(self, lost: Collection[int], name: str) -> World:
+    def _lose(self, lost: Collection[int], name: str) -> SimulatedCluster:
         if not lost:
             living = ", ".join(
                 str(b.id) if b.rack is None else f"{b.id} in {b.rack}" for b in self.living
@@ -110,8 +113,8 @@ class World:
         return replace(self, brokers=brokers, losses=(*self.losses, loss))
 
 
-def _check(one: Wanted, topic: Exposed | None, able: int) -> Wanted:
-    """Return what is wanted. Errors: UsageError where the topic or the brokers stand against it."""
+def _check(one: WantedTopic, topic: Exposed | None, able: int) -> WantedTopic:
+    """Return the wish. Errors: UsageError if the topic or the brokers do not allow it."""
     name = one.topic
     if topic is None and one.replication is None:
         raise UsageError(f"there is no topic {name} to grow")
@@ -125,3 +128,51 @@ def _check(one: Wanted, topic: Exposed | None, able: int) -> Wanted:
             f"{name}: {replication} replicas need as many brokers, and {able} can take one"
         )
     return one
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTopic:
+    """A topic to create, or to expand to `partitions` partitions.
+
+    `replication` is None for a topic that grows, whose replication is what it is. `rows` lists
+    the replicas of every partition if a spec does; nothing is left to place then.
+    """
+
+    topic: str
+    partitions: int
+    replication: int | None = None
+    min_in_sync: int = 1
+    rack_aware: bool = True
+    rows: Assignment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Create and grow topics, all of them placed together."""
+
+    topics: tuple[WantedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddBrokers:
+    """Add brokers with the next ids, all in one rack, or else each where fewest are."""
+
+    count: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoseBroker:
+    """Lose a broker; its replicas stay assigned to it."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoseRack:
+    """Lose every broker of a rack at once."""
+
+    rack: str
+
+
+SimulationStep = Place | AddBrokers | LoseBroker | LoseRack
