@@ -1,4 +1,4 @@
-"""The run that this is part of, as GitHub Actions and GitLab CI tell it in the environment."""
+"""The run that this is part of, from the environment variables of GitHub Actions and GitLab CI."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.codehost.github import JOB_ACCOUNT, GitHub
+from reconciler.codehost.gitlab import GitLab
+from reconciler.codehost.host import PullRequest, Run
 from reconciler.errors import UsageError
-from reconciler.forge.github import JOB_ACCOUNT, GitHub
-from reconciler.forge.gitlab import GitLab
-from reconciler.forge.host import Request, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 def find_run(environment: Mapping[str, str]) -> Run:
-    """Return the run that the variables describe. Errors: UsageError where one is missing."""
+    """Return the run that the variables describe. Errors: UsageError if one is missing."""
     if environment.get("GITHUB_ACTIONS"):
         return _on_github(environment)
     if environment.get("GITLAB_CI"):
         return _on_gitlab(environment)
-    raise UsageError("this is no run of GitHub Actions or GitLab CI, so there is nobody to tell")
+    raise UsageError("this is not a run of GitHub Actions or GitLab CI")
 
 
 def _on_github(environment: Mapping[str, str]) -> Run:
     repository = _need(environment, "GITHUB_REPOSITORY")
-    forge = GitHub(
+    host = GitHub(
         _need(environment, "GITHUB_API_URL"),
         repository,
         _need(environment, "GITHUB_TOKEN"),
@@ -36,16 +36,16 @@ def _on_github(environment: Mapping[str, str]) -> Run:
     pull = event.get("pull_request")
     server, run = _need(environment, "GITHUB_SERVER_URL"), _need(environment, "GITHUB_RUN_ID")
     return Run(
-        forge=forge,
+        host=host,
         url=f"{server}/{repository}/actions/runs/{run}",
         commit=_need(environment, "GITHUB_SHA"),
-        request=Request(pull["number"], pull["head"]["sha"]) if pull else None,
+        request=PullRequest(pull["number"], pull["head"]["sha"]) if pull else None,
     )
 
 
 def _on_gitlab(environment: Mapping[str, str]) -> Run:
     project = _need(environment, "CI_PROJECT_ID")
-    forge = GitLab(
+    host = GitLab(
         _need(environment, "CI_API_V4_URL"), project, _need(environment, "RECONCILER_TOKEN")
     )
     commit = _need(environment, "CI_COMMIT_SHA")
@@ -53,10 +53,10 @@ def _on_gitlab(environment: Mapping[str, str]) -> Run:
     head = environment.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or commit
     number = environment.get("CI_MERGE_REQUEST_IID")
     return Run(
-        forge=forge,
+        host=host,
         url=_need(environment, "CI_JOB_URL"),
         commit=commit,
-        request=Request(int(number), head) if number else None,
+        request=PullRequest(int(number), head) if number else None,
     )
 
 

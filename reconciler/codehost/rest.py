@@ -1,4 +1,4 @@
-"""JSON over HTTP for a code host: pages, patience, and a token that is in no message."""
+"""JSON over HTTP for a code host: paging, retries, and a token that no message shows."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from reconciler.errors import Finding, ForgeError
+from reconciler.errors import CodeHostError, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 PAGE = 100
-"""Both hosts give at most so many at once."""
+"""The page size: neither host returns more at once."""
 WAITS_S = (1.0, 2.0, 4.0, 8.0)
-"""Between tries, where the host does not say."""
+"""Between tries, if the host does not say."""
 LONGEST_WAIT_S = 60.0
 LOOK_AGAIN_S = 3.0
-"""What was under way when an answer got lost is to be seen by then."""
+"""The time after which the effect of a request with a lost answer is visible."""
 TIMEOUT_S = 30.0
 _REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
 
 
-class UnansweredError(ForgeError):
-    """A request may have taken effect or not: look before it is sent again."""
+class UnansweredError(CodeHostError):
+    """A request may have taken effect or not: check before a retry."""
 
 
 @dataclass(frozen=True)
 class Rest:
-    """A code host's REST interface, with the header that lets us in."""
+    """A code host's REST interface, with the header that authenticates."""
 
     base: str
     secret: Mapping[str, str] = field(repr=False)
@@ -53,9 +53,9 @@ class Rest:
             page += 1
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Send a request and return what is answered, trying again where that is safe.
+        """Send a request and return the answer; retry if that is safe.
 
-        Errors: ForgeError; UnansweredError for a POST that may have taken effect.
+        Errors: CodeHostError; UnansweredError for a POST that may have taken effect.
         """
         for wait_s in (*WAITS_S, None):
             try:
@@ -71,7 +71,7 @@ class Rest:
             if wait_s is None or not trouble.passing:
                 break
             self.wait(trouble.wait_s or wait_s)
-        raise ForgeError([self._find(method, path, trouble)])
+        raise CodeHostError([self._find(method, path, trouble)])
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         content = None if body is None else json.dumps(body).encode()
@@ -88,14 +88,14 @@ class Rest:
         what = f"{method} {self.base}/{path.partition('?')[0]}: {trouble.said}"
         if trouble.status in _REFUSED:
             way_out = "give the token of this job the permissions that docs/ci.md lists"
-            return Finding("forge-access", what, way_out)
-        way_out = "run the job again; where that does not help, its status page may"
-        return Finding("forge-answer", what, way_out)
+            return Finding("code-host-access", what, way_out)
+        way_out = "run the job again; if that does not help, see the host's status page"
+        return Finding("code-host-answer", what, way_out)
 
 
 @dataclass(frozen=True, slots=True)
 class _Trouble:
-    """What went wrong, whether it may pass, and how long the host asks us to wait for that."""
+    """The error, whether it is temporary, and the wait that the host requests."""
 
     said: str
     status: int = 0

@@ -6,8 +6,8 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.forge.host import Note, Request
-from reconciler.forge.rest import Rest
+from reconciler.codehost.host import Note, PullRequest
+from reconciler.codehost.rest import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,15 +62,15 @@ class GitLab:
         self._rest.send("PUT", f"{self._project}/issues/{issue}", words)
 
     def close_issue(self, issue: int, reason: str) -> None:
-        """Say why in a note, then close."""
+        """Write the reason in a note, then close."""
         self._rest.send("POST", f"{self._project}/issues/{issue}/notes", {"body": reason})
         self._rest.send("PUT", f"{self._project}/issues/{issue}", {"state_event": "close"})
 
-    def list_merged(self, commit: str) -> Sequence[Request]:
+    def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the merge requests that became this commit: merged, squashed or fast-forwarded."""
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
         return [
-            Request(item["iid"], item["sha"])
+            PullRequest(item["iid"], item["sha"])
             for item in self._rest.list(path)
             if item["state"] == "merged"
             and commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"])

@@ -19,15 +19,18 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PullRequest:
     """A pull request, or merge request: its number, and the newest commit of its branch."""
 
     number: int
     head: str
 
 
-class Forge(Protocol):
-    """A repository on a code host. Errors: ForgeError; its UnansweredError: look before a retry."""
+class CodeHost(Protocol):
+    """A repository on a code host.
+
+    Errors: CodeHostError; after UnansweredError the effect is unknown: check before a retry.
+    """
 
     def list_comments(self, number: int) -> Iterable[Note]:
         """Yield the comments on a request that this account wrote, the oldest first."""
@@ -48,9 +51,9 @@ class Forge(Protocol):
         """Replace the words of an issue."""
 
     def close_issue(self, issue: int, reason: str) -> None:
-        """Say why in a comment, then close."""
+        """Write the reason in a comment, then close."""
 
-    def list_merged(self, commit: str) -> Sequence[Request]:
+    def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the requests whose merge made this commit, by whatever kind of merge."""
 
 
@@ -58,7 +61,7 @@ class Forge(Protocol):
 class Run:
     """A run of a workflow: where it is read, its commit, and the request it is for, if any."""
 
-    forge: Forge
+    host: CodeHost
     url: str
     commit: str
-    request: Request | None
+    request: PullRequest | None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from reconciler.forge.host import Note, Request
-from reconciler.forge.rest import Rest
+from reconciler.codehost.host import Note, PullRequest
+from reconciler.codehost.rest import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,20 +66,20 @@ class GitHub:
         self._rest.send("PATCH", f"{self._repository}/issues/{issue}", words)
 
     def close_issue(self, issue: int, reason: str) -> None:
-        """Say why in a comment, then close."""
+        """Write the reason in a comment, then close."""
         self.create_comment(issue, reason)
         closed = {"state": "closed", "state_reason": "completed"}
         self._rest.send("PATCH", f"{self._repository}/issues/{issue}", closed)
 
-    def list_merged(self, commit: str) -> Sequence[Request]:
+    def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the pull requests that became this commit: merged, squashed or rebased."""
         return [
-            Request(item["number"], item["head"]["sha"])
+            PullRequest(item["number"], item["head"]["sha"])
             for item in self._rest.list(f"{self._repository}/commits/{commit}/pulls")
             if item["merged_at"] and item["merge_commit_sha"] == commit
         ]
 
 
 def _author(item: dict[str, Any]) -> str:
-    """Return who wrote it; an account that is gone has no name."""
+    """Return the author; a deleted account has no name."""
     return str((item.get("user") or {}).get("login", ""))

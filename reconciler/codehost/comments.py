@@ -1,0 +1,233 @@
+"""The one comment or issue of a cluster: its markdown, how it is replaced, and what it approves.
+
+A comment ends in an invisible seal: the commit and the fingerprint of the plan above it. A merge
+approves the plan that the comment's seal names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from reconciler.codehost.rest import UnansweredError
+from reconciler.errors import CodeHostError, Finding, UsageError
+from reconciler.plan import (
+    COMMENT_LIMIT,
+    code,
+    fence,
+    fingerprint_plan,
+    mark_cluster,
+    render_markdown,
+    view_plan,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from reconciler.codehost.host import Note, PullRequest, Run
+    from reconciler.model import Plan
+
+REASON_LIMIT = 20_000
+"""The limit of the reason for a missing plan; the run's log has all of it. Units: characters."""
+
+_SEAL = re.compile(r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64}) -->")
+
+
+class Seal(NamedTuple):
+    """The content of the invisible last line of a comment: the identity of the plan above it."""
+
+    commit: str
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"<!-- reconciler:planned commit={self.commit} fingerprint={self.fingerprint} -->"
+
+
+def read_seal(body: str) -> Seal | None:
+    """Read the seal of a comment: its last line, so that no name or value can forge one."""
+    found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
+    return Seal(found[1], found[2]) if found else None
+
+
+def mark_drift(cluster: str) -> str:
+    """Return the invisible first line of the issue of a cluster."""
+    return f"<!-- reconciler:drift cluster={quote(cluster, safe='')} -->"
+
+
+def write_plan(plan: Plan, saved: str | None, run: Run) -> str:
+    """Write the comment that shows a plan, ending in its seal."""
+    commit = run.request.head if run.request else run.commit
+    seal = Seal(commit, fingerprint_plan(plan))
+    tail = f"<br>\n<sub>Planned for {commit[:12]} by {_link(run)}</sub>\n\n{seal}\n"
+    return render_markdown(plan, saved=saved, limit=_room(tail)).rstrip() + tail
+
+
+def write_no_plan(cluster: str, reason: str, run: Run) -> str:
+    """Write the comment for a missing plan: it has no seal, so nothing is approved."""
+    head = f"{mark_cluster(cluster)}\n### Kafka plan for {code(cluster)}: could not be made"
+    return f"{head}\n\n{_quote(reason)}\n\n<sub>From {_link(run)}</sub>\n"
+
+
+def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:
+    """Write title and text of the issue that shows how a cluster differs from its specs."""
+    head = (
+        f"{mark_drift(plan.cluster)}\n{code(plan.cluster)} is not as specified at "
+        f"{run.commit[:12]}. Either it was changed by other means, or what was merged is not "
+        "applied. Apply the plan below, or bring the specs in line with the cluster. This text "
+        f"is kept up to date, and the issue closes once both agree. Last seen by {_link(run)}."
+        "\n\n"
+    )
+    counts = ", ".join(view_plan(plan).to_do)
+    text = head + render_markdown(plan, saved=saved, limit=_room(head))
+    return f"Kafka drift on {plan.cluster}: {counts}", text
+
+
+def write_no_drift(cluster: str, reason: str, run: Run) -> tuple[str, str]:
+    """Write title and text of the issue that reports a failed drift check."""
+    head = (
+        f"{mark_drift(cluster)}\nNobody knows whether {code(cluster)} is as specified at "
+        f"{run.commit[:12]}: it could not be looked at by {_link(run)}."
+    )
+    return f"Kafka drift on {cluster}: could not be looked for", f"{head}\n\n{_quote(reason)}\n"
+
+
+def write_agreement(cluster: str, run: Run) -> str:
+    """Write why an issue is closed."""
+    return f"{code(cluster)} is as specified at {run.commit[:12]} again, says {_link(run)}."
+
+
+def _room(beside: str) -> int:
+    return COMMENT_LIMIT - len(beside.encode())
+
+
+def _link(run: Run) -> str:
+    return f"[this run]({run.url})"
+
+
+def _quote(reason: str) -> str:
+    """Format a run's output as code, so that nothing in it is interpreted."""
+    reason = reason.strip() or "The run said nothing; its log may."
+    if len(reason) > REASON_LIMIT:
+        whole, _, _ = reason[:REASON_LIMIT].rpartition("\n")
+        left = reason.count("\n") - whole.count("\n")
+        reason = f"{whole}\n… {left:,} more lines in the log of the run"
+    return fence(reason, "text")
+
+
+LOOKS = 3
+
+
+def report_plan(run: Run, plan: Plan, saved: str | None = None) -> str:
+    """Show a plan on the request; one without changes only if there is a comment already."""
+    return _comment(
+        run, plan.cluster, write_plan(plan, saved, run), create=bool(view_plan(plan).to_do)
+    )
+
+
+def report_no_plan(run: Run, cluster: str, reason: str) -> str:
+    """Report on the request that there is no plan, in place of an outdated one."""
+    return _comment(run, cluster, write_no_plan(cluster, reason, run), create=True)
+
+
+def _comment(run: Run, cluster: str, body: str, *, create: bool) -> str:
+    number, host = _request(run).number, run.host
+
+    def write() -> str:
+        found = find_comment(host.list_comments(number), cluster)
+        if found:
+            host.update_comment(number, found.id, body)
+            return f"comment {found.id} on request {number} updated"
+        if not create:
+            return f"no changes, so request {number} gets no comment"
+        host.create_comment(number, body)
+        return f"comment on request {number} written"
+
+    return _settle(write)
+
+
+def find_comment(comments: Iterable[Note], cluster: str) -> Note | None:
+    """Return the comment that a cluster's plan is shown in, the oldest if there are several."""
+    return _find(comments, mark_cluster(cluster))
+
+
+def report_drift(run: Run, plan: Plan, saved: str | None = None) -> str:
+    """Open or update the issue of a cluster that differs, and close that of one that agrees."""
+    if not view_plan(plan).to_do:
+        return _settle(lambda: _close(run, plan.cluster))
+    return _open(run, plan.cluster, *write_drift(plan, saved, run))
+
+
+def report_no_drift(run: Run, cluster: str, reason: str) -> str:
+    """Report in the issue of a cluster that it could not be checked."""
+    return _open(run, cluster, *write_no_drift(cluster, reason, run))
+
+
+def _open(run: Run, cluster: str, title: str, body: str) -> str:
+    def write() -> str:
+        if found := _find(run.host.list_issues(), mark_drift(cluster)):
+            run.host.update_issue(found.id, title, body)
+            return f"issue {found.id} updated"
+        run.host.create_issue(title, body)
+        return f"issue opened: {title}"
+
+    return _settle(write)
+
+
+def _close(run: Run, cluster: str) -> str:
+    if found := _find(run.host.list_issues(), mark_drift(cluster)):
+        run.host.close_issue(found.id, write_agreement(cluster, run))
+        return f"issue {found.id} closed"
+    return f"{cluster} is as specified"
+
+
+def _find(notes: Iterable[Note], mark: str) -> Note | None:
+    return next((note for note in notes if note.body.startswith(mark)), None)
+
+
+def _settle(write: Callable[[], str]) -> str:
+    """Write; if it is unknown whether that took effect, check and write again."""
+    for _ in range(LOOKS - 1):
+        try:
+            return write()
+        except UnansweredError:
+            continue
+    return write()
+
+
+def _request(run: Run) -> PullRequest:
+    if run.request is None:
+        raise UsageError("this run has no pull request or merge request to comment on")
+    return run.request
+
+
+_WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
+
+
+def find_approved(run: Run, cluster: str) -> str:
+    """Return the fingerprint of the plan that people saw when they merged.
+
+    Merged, squashed or rebased: the host knows which request became the commit of this run.
+    Errors: CodeHostError if no request did, or if it shows no plan for what was merged.
+    """
+    merged = run.host.list_merged(run.commit)
+    if len(merged) != 1:
+        number = "no request" if not merged else f"{len(merged)} requests"
+        raise _refuse_approval(
+            f"{number} became {run.commit[:12]}, so no plan for {cluster} was approved"
+        )
+    (request,) = merged
+    comment = find_comment(run.host.list_comments(request.number), cluster)
+    seal = read_seal(comment.body) if comment else None
+    if seal is None:
+        raise _refuse_approval(f"request {request.number} shows no plan for {cluster}")
+    if seal.commit != request.head:
+        raise _refuse_approval(
+            f"request {request.number} shows a plan for {seal.commit[:12]}, "
+            f"but was merged at {request.head[:12]}"
+        )
+    return seal.fingerprint
+
+
+def _refuse_approval(what: str) -> CodeHostError:
+    return CodeHostError([Finding("plan-unapproved", what, _WAY_OUT)])
