@@ -1,6 +1,6 @@
-"""The same stages as tables over many clusters, on Spark: what a platform team runs at night.
+"""The same stages as tables over many clusters, on Spark: for the nightly jobs of a platform team.
 
-    clusters ──► source ──► lake ──► plan, audit, history ──► report
+    clusters ──► source ──► lake ──► plan, audit, history ──► page
     spec tree ──► source ──┘
 
 Belongs here: sources that read clusters and spec trees into tables, the lake that keeps them, and
@@ -10,5 +10,124 @@ runs on a local session, a Spark cluster or Spark Connect alike.
 Forbidden here: any write to Kafka. Spark repeats tasks; applying belongs to one process.
 """
 
+from typing import TYPE_CHECKING
+
+from reconciler.exports import export_lazily
+
+if TYPE_CHECKING:
+    from reconciler.fleet.audit import (
+        AUDIT_RULES,
+        SEVERITIES,
+        Broken,
+        count_severities,
+        order_findings,
+        select_findings,
+        summarise_findings,
+    )
+    from reconciler.fleet.generator import (
+        GENERATED_ROOT,
+        MOST_TOPICS_IN_FILES,
+        FleetSize,
+        generate_fleet,
+        write_estate,
+    )
+    from reconciler.fleet.globs import translate_globs
+    from reconciler.fleet.jobs import (
+        Collected,
+        audit_collection,
+        collect_fleet,
+        plan_collection,
+        trace_collections,
+    )
+    from reconciler.fleet.lake import (
+        OF_A_CATALOGUE,
+        Lake,
+        LocalStore,
+        Published,
+        encode_commit,
+        find_ahead,
+        is_path,
+        remove_collection,
+        start_attempt,
+    )
+    from reconciler.fleet.page import gather_page, render_page
+    from reconciler.fleet.session import Engine, Interrupts, open_session
+    from reconciler.fleet.source import KafkaMetadata, SpecTree, Tree, choose_clusters, find_tree
+    from reconciler.fleet.tables import DRIFT, EVENTS, FINDINGS, GROWTH, LakeTable
+    from reconciler.fleet.trouble import plain_reasons, watch_tasks
+else:
+    __getattr__ = export_lazily(
+        __name__,
+        {
+            "audit": (
+                "Broken AUDIT_RULES SEVERITIES count_severities select_findings order_findings "
+                "summarise_findings"
+            ),
+            "generator": (
+                "FleetSize GENERATED_ROOT MOST_TOPICS_IN_FILES generate_fleet write_estate"
+            ),
+            "globs": "translate_globs",
+            "jobs": "Collected audit_collection collect_fleet plan_collection trace_collections",
+            "lake": (
+                "Lake LocalStore OF_A_CATALOGUE Published find_ahead is_path "
+                "remove_collection start_attempt encode_commit"
+            ),
+            "page": "gather_page render_page",
+            "session": "Engine Interrupts open_session",
+            "source": "KafkaMetadata SpecTree Tree choose_clusters find_tree",
+            "tables": "DRIFT EVENTS FINDINGS GROWTH LakeTable",
+            "trouble": "plain_reasons watch_tasks",
+        },
+    )
+
 READ, PLANNED = "read", "planned"
-"""The `status` of a reading, and of a plan, that went well; of another it is a rule's name."""
+"""The `status` of a successful reading or plan; otherwise it is a rule id."""
+
+__all__ = [
+    "AUDIT_RULES",
+    "DRIFT",
+    "EVENTS",
+    "FINDINGS",
+    "GENERATED_ROOT",
+    "GROWTH",
+    "MOST_TOPICS_IN_FILES",
+    "OF_A_CATALOGUE",
+    "PLANNED",
+    "READ",
+    "SEVERITIES",
+    "Broken",
+    "Collected",
+    "Engine",
+    "FleetSize",
+    "Interrupts",
+    "KafkaMetadata",
+    "Lake",
+    "LakeTable",
+    "LocalStore",
+    "Published",
+    "SpecTree",
+    "Tree",
+    "audit_collection",
+    "choose_clusters",
+    "collect_fleet",
+    "count_severities",
+    "encode_commit",
+    "find_ahead",
+    "find_tree",
+    "gather_page",
+    "generate_fleet",
+    "is_path",
+    "open_session",
+    "order_findings",
+    "plain_reasons",
+    "plan_collection",
+    "remove_collection",
+    "render_page",
+    "select_findings",
+    "start_attempt",
+    "summarise_findings",
+    "trace_collections",
+    "translate_globs",
+    "watch_tasks",
+    "write_estate",
+]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SET = re.compile(r"\[!?+\]?+[^\]]*\]")
 _NEVER = "(?!)"
 _LETTERS = f"{string.ascii_letters}{string.digits}._-"
-"""What names of topics are made of. Source: org.apache.kafka.common.internals.Topic."""
+"""The characters of topic names. Source: org.apache.kafka.common.internals.Topic."""
 
 
 def translate_globs(globs: Iterable[str]) -> str:
@@ -21,7 +21,7 @@ def translate_globs(globs: Iterable[str]) -> str:
 
     Python's own translation is for Python alone: a `[` inside of a set means more to Java. As
     there, what stands between two stars is found once, as early as it can be, and never again
-    (`(?>…)`): otherwise `*a*a*a*a*b` takes for ever where names have many an `a`.
+    (`(?>…)`): otherwise `*a*a*a*a*b` takes for ever if names have many an `a`.
     """
     return "^(?:" + ("|".join(map(_translate, globs)) or _NEVER) + ")$"
 

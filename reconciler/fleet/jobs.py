@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from reconciler.fleet import READ, tables
 from reconciler.fleet.audit import audit_fleet, make_expectations
 from reconciler.fleet.history import (
-    describe_topics,
+    describe_read_topics,
     find_drift,
     find_events,
     measure_growth,
     measure_trend,
     number_readings,
 )
-from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, read_commit
+from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, decode_commit
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.sound import read_collection, read_collections
@@ -91,7 +91,7 @@ def plan_collection(
     attempt = lake.find_attempt(collection)
     state = read_collection(lake, attempt)
     announce(f"planning {attempt.collection}")
-    facts, commit = join_tables(state), read_commit(attempt.commit)
+    facts, commit = join_tables(state), decode_commit(attempt.commit)
     answers = plan_fleet(facts, state["specs"], estate, commit, clusters).persist()
     with lake.begin(attempt.collection, PLAN) as draft:
         draft.append(tables.PLANS, answers)
@@ -137,13 +137,13 @@ def trace_collections(
 
     `since` leaves out what was first seen before; the last collection before it is what the first
     one after is compared with. Returns: the attempt by which the tables are read. Errors:
-    FleetError where there is no collection.
+    FleetError if there is no collection.
     """
     latest = lake.find_attempt().collection
     attempts = _choose_since(lake.list_attempts(), since)
     state = read_collections(lake, attempts)
     numbered = number_readings(state["readings"]).persist()
-    topics = describe_topics(state, numbered).persist()
+    topics = describe_read_topics(state, numbered).persist()
     brokers = state["brokers"].join(numbered, ["cluster", "collection"], how="inner")
     plans = _choose_since(lake.list_attempts(PLAN), since)
     with lake.begin(latest, HISTORY) as draft:

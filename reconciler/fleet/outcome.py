@@ -1,31 +1,31 @@
-"""A plan as rows: what `plans` and `changes` say of it."""
+"""A plan as rows of `plans` and `changes`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import PLANNED
-from reconciler.plan import encode_plan, fingerprint_plan, steps_of, summarise
+from reconciler.plan import encode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import Plan, PlannedTopic, RefusedField, TopicImage
+    from reconciler.model import Plan, RefusedField, TopicImage
+    from reconciler.plan import PlanView
 
 
-def describe_plan(plan: Plan) -> dict[str, Any]:
+def describe_plan(plan: Plan, view: PlanView) -> dict[str, Any]:
     """Return the row of a plan."""
-    counts = summarise(plan)
     before, after = plan.balance_before, plan.balance_after
     return {
         "cluster": plan.cluster,
         "status": PLANNED,
-        "fingerprint": fingerprint_plan(plan),
-        "changed": sum(bool(steps_of(topic)) for topic in plan.topics),
-        "refused": counts.refused,
+        "fingerprint": view.fingerprint,
+        "changed": len(view.changed),
+        "refused": len(view.refused),
         "refusals": [str(refusal) for refusal in plan.refusals],
-        "unchanged": counts.unchanged,
-        "unmanaged": len(plan.unmanaged),
+        "unchanged": view.unchanged,
+        "unmanaged": len(view.unmanaged),
         "leader_skew_before": before and before.leaders.skew,
         "leader_skew_after": after and after.leaders.skew,
         "replica_skew_before": before and before.replicas.skew,
@@ -34,14 +34,13 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
     }
 
 
-def describe_changes(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield the row of every topic that a plan speaks of."""
-    for topic in plan.topics:
-        steps = [type(step).__name__ for step in steps_of(topic)]
+def describe_changes(plan: Plan, view: PlanView) -> Iterator[dict[str, Any]]:
+    """Yield a row for every topic of a plan."""
+    for topic, shown in zip(plan.topics, view.topics, strict=True):
         yield {
             "topic": topic.name,
-            "action": _name_action(topic, steps),
-            "steps": steps,
+            "action": shown.action,
+            "steps": [str(step.verb) for step in shown.steps],
             "partitions_before": topic.before and len(topic.before.assignment),
             "partitions_after": topic.after and len(topic.after.assignment),
             "config_before": _list_config(topic.before),
@@ -69,16 +68,6 @@ def _describe_field(field: RefusedField) -> dict[str, Any]:
 def _spell(value: object) -> str | None:
     """Spell a value of any field as text: rows as lists."""
     return None if value is None else str(list(value) if isinstance(value, tuple) else value)
-
-
-def _name_action(topic: PlannedTopic, steps: list[str]) -> str:
-    if topic.refusals:
-        return "refuse"
-    if not steps:
-        return "note"
-    if topic.before is None:
-        return "create"
-    return "delete" if topic.after is None else "update"
 
 
 def _list_config(image: TopicImage | None) -> list[tuple[str, str]] | None:

@@ -23,6 +23,7 @@ from reconciler.fleet import READ, tables
 from reconciler.fleet.outcome import describe_changes, describe_plan
 from reconciler.fleet.rows import read_specs, read_state
 from reconciler.fleet.source.kafka_metadata import settle_readings
+from reconciler.plan import view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,12 +39,13 @@ _ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayT
 _FACTS = ("topics", "partitions", "configs")
 _OF_TOPICS = ("topic", "topic_id", "internal", "config", "value")
 _NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "moving")
-"""What a plan rests on; who leads at the moment, and how large a partition is, no plan asks."""
+"""The columns that a plan needs; it needs neither current leaders nor partition sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What one cluster's plan needs of an estate; stands in for it where only rows are at hand."""
+    """The part of an estate that one cluster's plan needs; it replaces the estate if only rows
+    exist."""
 
     clusters: Mapping[str, ClusterEntry]
     specs: tuple[TopicSpec, ...]
@@ -56,7 +58,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What every planner is sent along: a few rows a cluster, and what the estate says of it.
+    """The input of every planner: a few rows per cluster, and its part of the estate.
 
     No secret: the properties of clients are taken out before this leaves the driver.
     """
@@ -149,7 +151,8 @@ def _plan_cluster(cluster: str, facts: pa.Table, specs: pa.Table, known: Known) 
     state = read_state(reading, known.brokers.get(cluster, ()), *_split(facts))
     part = Slice({cluster: known.entries[cluster]}, read_specs(specs), known.findings)
     plan = api.build_plan(part, cluster, state, commit=known.commit)
-    return {**describe_plan(plan), "changes": [*describe_changes(plan)]}
+    view = view_plan(plan)
+    return {**describe_plan(plan, view), "changes": [*describe_changes(plan, view)]}
 
 
 def _split(facts: pa.Table) -> Iterator[pa.Table]:

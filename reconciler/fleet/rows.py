@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.tables import LakeTable
 
 Rows = dict[str, list[Any]]
 
@@ -39,7 +39,7 @@ def arrow_schema(name: str) -> pa.Schema:
     return to_arrow_schema(tables.TABLES[name].schema, prefers_large_types=False)
 
 
-def make_table(table: Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+def make_table(table: LakeTable, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """Make rows of a table out of its columns; those left out are null."""
     schema = arrow_schema(table.name)
     length = max((len(values) for values in columns.values()), default=0)
@@ -60,7 +60,7 @@ def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
     }
 
 
-def write_notes(notes: Iterable[Finding]) -> str:
+def encode_notes(notes: Iterable[Finding]) -> str:
     """Spell findings as JSON, for the column `notes`."""
     return _findings().dump_json(tuple(notes)).decode()
 
@@ -212,7 +212,7 @@ def _find_starts(runs: NDArray[Any]) -> list[int]:
 
 
 def _read_known(table: pa.Table, name: str) -> Callable[[int, int], tuple[Any, ...]]:
-    """Return what tells a range of a column: all of it, or nothing where some is not known."""
+    """Return a range of a column, or None if any of it is unknown."""
     column = table[name].combine_chunks()
     values = _list_rows(column) if pa.types.is_list(column.type) else tuple(column.to_pylist())
     if not column.null_count or name == "replicas":

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError, SandboxError
 from reconciler.files import appearing
-from reconciler.sandbox.java import find_java
-from reconciler.sandbox.places import cache_directory
+from reconciler.sandbox import cache_directory, find_java
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reconciler.sandbox.java import Java
+    from reconciler.sandbox import Java
 
 VECTOR = "jdk.incubator.vector"
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""What a short job gains most by: code that is compiled once, and a collector without threads."""
+"""The options that help a short job most: one compiler tier, and a collector without threads."""
 
 _LAUNCHER = """#!/bin/sh
 # Starts {java} without the one module that it lacks.
@@ -41,7 +40,7 @@ exec "{java}" "$@"
 def use_java() -> Java:
     """Point Spark at a Java runtime, 17 or newer: one that is installed, else the package's.
 
-    Errors: FleetError where there is none.
+    Errors: FleetError if there is none.
     """
     try:
         java = find_java()
@@ -55,7 +54,7 @@ def use_java() -> Java:
 def find_archive(java: Java, announce: Callable[[str], None]) -> Path | None:
     """Return the archive of classes for this Java and this Spark, made if it is not there yet.
 
-    It takes almost half off the time of a small job. None where it cannot be made, and on a
+    It takes almost half off the time of a small job. None if it cannot be made, and on a
     machine of a CI, which would pay for it and never use it. Cost: half a minute, once a machine.
     """
     try:
@@ -68,7 +67,7 @@ def find_archive(java: Java, announce: Callable[[str], None]) -> Path | None:
 
 
 def _knows_vector(java: Java) -> bool:
-    """Tell by the runtime's `release` file; one that lists no modules has them all."""
+    """Return the answer of the runtime's `release` file; one that lists no modules has them all."""
     release = (java.home / "release").read_text()
     return "MODULES=" not in release or VECTOR in release
 

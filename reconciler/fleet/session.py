@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from reconciler.errors import FleetError, UsageError, say_install
-from reconciler.sandbox.places import state_directory
+from reconciler.sandbox import state_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ EMBEDDED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Where a job runs, and how large it is.
+    """The engine and the size of a job.
 
     `large` keeps the JVM's full compiler and Spark's adaptive execution, which a job of millions
     of rows gains by and a small one pays for. `memory` is the driver's heap, as in 4g.
@@ -75,7 +75,7 @@ class Engine:
 def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: None) -> SparkSession:
     """Return the session of an engine; the one that spark-submit or a caller made goes first.
 
-    `announce` is told what takes a while. Errors: FleetError where the extra or Java is missing.
+    `announce` gets the name of a slow step. Errors: FleetError if the extra or Java is missing.
     """
     _require_spark()
     from py4j.protocol import Py4JError
@@ -97,42 +97,68 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     log = state_directory("fleet") / "spark.log"
     try:
-        with _logging_to(log), interrupted_later():
+        with _logging_to(log), Interrupts() as interrupts, interrupts.hold():
             return builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
         said = str(error).splitlines()[0]
         raise FleetError(f"no Spark session on {where}: {said}; {log} has more") from error
 
 
-@contextmanager
-def interrupted_later() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block.
+class Interrupts:
+    """Ctrl-C around Spark: held back while PySpark starts its JVM, and remembered until the end.
 
     PySpark that is interrupted removes the file by which the JVM tells where it listens. A JVM
-    that finds it gone neither serves nor ends.
+    that finds it gone neither serves nor ends. And one Ctrl-C in some hundred had no effect while
+    Spark started: Python drops an exception in what it calls when a value is let go, for example.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    taken: list[int] = []
 
-    def take(number: int, _frame: FrameType | None) -> None:
-        taken.append(number)
+    def __init__(self) -> None:
+        self._taken = self._held = False
+        self._before = signal.getsignal(signal.SIGINT)
+        self._ours: object = None
 
-    signal.signal(signal.SIGINT, take)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is take:  # a new context has a handler of its own
-            signal.signal(signal.SIGINT, before)
-        if taken:
+    def __enter__(self) -> Self:
+        self.watch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if signal.getsignal(signal.SIGINT) is self._ours:  # a new context has its own handler
+            signal.signal(signal.SIGINT, self._before)
+
+    def watch(self) -> None:
+        """Remember the calls of the current handler."""
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(handler):
+            return  # Python calls no handler there, or Ctrl-C is ignored
+
+        def take(number: int, frame: FrameType | None) -> None:
+            self._taken = True
+            if not self._held:
+                handler(number, frame)
+
+        signal.signal(signal.SIGINT, take)
+        self._ours = take
+        self.check()
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Let Ctrl-C wait for the end of the block. Errors: KeyboardInterrupt if one has come."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self.check()
+
+    def check(self) -> None:
+        """Errors: KeyboardInterrupt if one has come, taken or dropped."""
+        if self._taken:
             raise KeyboardInterrupt
 
 
 @contextmanager
 def _logging_to(log: Path) -> Iterator[None]:
-    """Let the JVM that is started meanwhile write to a file what it would tell a terminal."""
+    """Redirect the terminal output of a JVM that starts in the block to a file."""
     sys.stderr.flush()
     before = os.dup(2)
     try:
@@ -145,7 +171,7 @@ def _logging_to(log: Path) -> Iterator[None]:
 
 
 def _is_submitted(engine: Engine) -> bool:
-    """Tell whether spark-submit started this process, and with it chose where jobs run."""
+    """Return whether spark-submit started this process, and with it chose where jobs run."""
     return "PYSPARK_GATEWAY_PORT" in os.environ and engine.master is None
 
 
@@ -185,7 +211,7 @@ def _options(announce: Callable[[str], None], *, quick: bool) -> dict[str, str]:
 
 
 def _share(archive: Path | None) -> tuple[str, ...]:
-    """Share classes where that works; where not, say so in the log and not among the results."""
+    """Share classes if that works; if not, say so in the log and not among the results."""
     if archive is None:
         return ()
     return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=warning:stderr")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from reconciler.fleet.lake import Lake, Published
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.tables import LakeTable
 
 
 def read_collection(lake: Lake, attempt: Published) -> dict[str, DataFrame]:
@@ -26,11 +26,11 @@ def read_collection(lake: Lake, attempt: Published) -> dict[str, DataFrame]:
 
 
 def read_collections(
-    lake: Lake, attempts: Sequence[Published], wanted: Sequence[Table] = tables.STATE
+    lake: Lake, attempts: Sequence[Published], wanted: Sequence[LakeTable] = tables.STATE
 ) -> dict[str, DataFrame]:
     """Return tables of several collections, `readings` among them; `collection` comes first.
 
-    Errors: LakeError where a whole table is missing.
+    Errors: LakeError if an entire table is missing.
     """
     frames, damages = lake.read_sound(wanted, attempts)
     said: dict[tuple[str, str], str] = {}

@@ -37,7 +37,7 @@ _REGISTERED = re.compile(r"Registering worker ")
 def start_spark(workers: int = WORKERS, memory: str = "2g") -> Iterator[str]:
     """Start a master and workers of one core each, and end them. Yields: the master's URL.
 
-    Errors: FleetError where they are not up in time.
+    Errors: FleetError if they are not up in time.
     """
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-spark-")))
@@ -83,7 +83,7 @@ def _running(place: Path, log: Path, main: str, arguments: list[str]) -> Iterato
 
 
 def _environment() -> dict[str, str]:
-    """Return what a part of the cluster has to know: where Java, Python and this package are.
+    """Return the environment of a process of the cluster: where Java, Python and this package are.
 
     A worker starts executors with its own JAVA_HOME, and these start Python by PYSPARK_PYTHON.
     """
@@ -108,7 +108,7 @@ def _find_port() -> int:
 
 
 def _wait_for(log: Path, line: re.Pattern[str], times: int) -> None:
-    """Wait until a log says something so many times. Errors: FleetError with its last line."""
+    """Wait until a log has N matching lines. Errors: FleetError with its last line."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         said = log.read_text(errors="replace")

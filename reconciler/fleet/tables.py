@@ -19,8 +19,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from reconciler.model import Verb
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
 
 TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType()
 SHARE = DoubleType()
@@ -35,8 +39,8 @@ FIELDS = StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A table: what a row of it is, by which columns a row is found, and its columns."""
+class LakeTable:
+    """A table: its grain, its key columns, and its columns."""
 
     name: str
     grain: str
@@ -50,17 +54,17 @@ class Table:
 
 
 def _columns(**types: DataType) -> StructType:
-    """Declare columns; what is part of no key may be null."""
+    """Declare columns; all except key columns are nullable."""
     return StructType([StructField(name, kind) for name, kind in types.items()])
 
 
-READINGS = Table(
+READINGS = LakeTable(
     "readings",
     "one cluster, read or not",
     ("cluster",),
     _columns(
         cluster=TEXT,
-        status=TEXT,  # read, or the rule that says why not
+        status=TEXT,  # read, or the rule id of the failure
         error=TEXT,
         cluster_id=TEXT,
         kafka_version=TEXT,
@@ -71,19 +75,19 @@ READINGS = Table(
         synthetic=FLAG,
     ),
 )
-BROKERS = Table(
+BROKERS = LakeTable(
     "brokers",
     "one broker of a cluster",
     ("cluster", "id"),
     _columns(cluster=TEXT, id=COUNT, rack=TEXT, alive=FLAG, cordoned=FLAG),
 )
-TOPICS = Table(
+TOPICS = LakeTable(
     "topics",
     "one live topic of a cluster",
     ("cluster", "topic"),
     _columns(cluster=TEXT, topic=TEXT, topic_id=TEXT, internal=FLAG, partitions=COUNT),
 )
-PARTITIONS = Table(
+PARTITIONS = LakeTable(
     "partitions",
     "one partition of a live topic",
     ("cluster", "topic", "partition"),
@@ -91,7 +95,7 @@ PARTITIONS = Table(
         cluster=TEXT,
         topic=TEXT,
         partition=COUNT,
-        leader=COUNT,  # -1: nobody leads it; null: not known
+        leader=COUNT,  # -1: no leader; null: unknown
         replicas=BROKERS_OF,  # preferred leader first; the target while it moves
         in_sync=BROKERS_OF,
         moving=FLAG,
@@ -99,13 +103,13 @@ PARTITIONS = Table(
         rate_bytes_per_s=AMOUNT,
     ),
 )
-CONFIGS = Table(
+CONFIGS = LakeTable(
     "configs",
     "one override on a live topic",
     ("cluster", "topic", "config"),
     _columns(cluster=TEXT, topic=TEXT, config=TEXT, value=TEXT),
 )
-SPECS = Table(
+SPECS = LakeTable(
     "specs",
     "one topic as one cluster should have it",
     ("cluster", "topic"),
@@ -118,10 +122,10 @@ SPECS = Table(
         partitions=COUNT,
         replication_factor=COUNT,
         config=CONFIG,
-        spec=TEXT,  # the whole TopicSpec, as JSON: what the planner reads
+        spec=TEXT,  # the entire TopicSpec, as JSON: what the planner reads
     ),
 )
-CHANGES = Table(
+CHANGES = LakeTable(
     "changes",
     "one topic that a plan changes, refuses or remarks on",
     ("cluster", "topic"),
@@ -129,7 +133,7 @@ CHANGES = Table(
         cluster=TEXT,
         topic=TEXT,
         action=TEXT,  # create, update, delete, refuse, note
-        steps=ArrayType(TEXT, containsNull=False),
+        steps=ArrayType(TEXT, containsNull=False),  # create, expand, configure, delete
         partitions_before=COUNT,
         partitions_after=COUNT,
         config_before=CONFIG,
@@ -137,24 +141,24 @@ CHANGES = Table(
         assignment=ArrayType(BROKERS_OF, containsNull=False),  # row p: partition p, afterwards
         risks=ArrayType(TEXT, containsNull=False),
         refusals=ArrayType(TEXT, containsNull=False),  # rules
-        reasons=ArrayType(TEXT, containsNull=False),  # what each refusal says
+        reasons=ArrayType(TEXT, containsNull=False),  # the messages of the refusals
         refused_change=ArrayType(FIELDS, containsNull=False),  # null before or after: not set
         file=TEXT,
         line=COUNT,
     ),
 )
-PLANS = Table(
+PLANS = LakeTable(
     "plans",
     "one cluster's plan, or why there is none",
     ("cluster",),
     _columns(
         cluster=TEXT,
-        status=TEXT,  # planned, or the rule that says why not
+        status=TEXT,  # planned, or the rule id of the failure
         error=TEXT,
         fingerprint=TEXT,
         changed=COUNT,
         refused=COUNT,  # topics
-        refusals=ArrayType(TEXT, containsNull=False),  # of the plan as a whole
+        refusals=ArrayType(TEXT, containsNull=False),  # of the plan itself
         unchanged=COUNT,
         unmanaged=COUNT,
         leader_skew_before=COUNT,
@@ -164,18 +168,18 @@ PLANS = Table(
         plan=TEXT,  # the plan file, byte for byte
     ),
 )
-FINDINGS = Table(
+FINDINGS = LakeTable(
     "findings",
     "one rule that one subject of a cluster breaks",
     ("cluster", "topic", "subject", "rule"),
     _columns(
         cluster=TEXT,
-        topic=TEXT,  # null: the cluster itself, or a part of it that is no topic
+        topic=TEXT,  # null: the cluster itself, or a part of it that is not a topic
         subject=TEXT,  # topic, cluster, a broker or a config's key
         rule=TEXT,
         severity=TEXT,  # error, warning, note
-        affected=AMOUNT,  # how many: partitions as a rule; the more, the worse
-        evidence=CONFIG,  # the numbers and values that it rests on
+        affected=AMOUNT,  # the number affected, usually partitions; more is worse
+        evidence=CONFIG,  # the numbers and values behind it
         what=TEXT,
         way_out=TEXT,
         owner=TEXT,
@@ -183,7 +187,7 @@ FINDINGS = Table(
         line=COUNT,
     ),
 )
-BALANCE = Table(
+BALANCE = LakeTable(
     "balance",
     "one cluster, or one topic, broker or rack of it",
     ("cluster", "kind", "subject"),
@@ -192,11 +196,11 @@ BALANCE = Table(
         kind=TEXT,  # cluster, topic, broker, rack
         subject=TEXT,
         rack=TEXT,  # a broker's
-        brokers=COUNT,  # that may take something new
-        leaders=AMOUNT,  # preferred ones
+        brokers=COUNT,  # eligible for new replicas
+        leaders=AMOUNT,  # preferred leaders
         replicas=AMOUNT,
         size_bytes=AMOUNT,
-        leaders_least=AMOUNT,  # of the brokers that may take something new
+        leaders_least=AMOUNT,  # of the eligible brokers
         leaders_most=AMOUNT,
         replicas_least=AMOUNT,
         replicas_most=AMOUNT,
@@ -205,7 +209,7 @@ BALANCE = Table(
         rack_violations=AMOUNT,
     ),
 )
-EVENTS = Table(
+EVENTS = LakeTable(
     "events",
     "one thing that changed on a cluster between two collections that read it",
     ("cluster", "topic", "subject", "event", "first_seen"),
@@ -214,21 +218,21 @@ EVENTS = Table(
         topic=TEXT,  # null: of the cluster itself
         event=TEXT,  # a key of reconciler.fleet.history.EVENTS
         subject=TEXT,  # topic, broker or config's key
-        previous=TEXT,  # the last collection that did not show it yet
-        first_seen=TEXT,  # the first collection that did
+        previous=TEXT,  # the last collection without it
+        first_seen=TEXT,  # the first collection with it
         before=TEXT,
         after=TEXT,
         affected=AMOUNT,  # partitions
     ),
 )
-DRIFT = Table(
+DRIFT = LakeTable(
     "drift",
     "one change that consecutive plans of a cluster asked for without a break",
     ("cluster", "topic", "action", "first_seen"),
     _columns(
         cluster=TEXT,
         topic=TEXT,
-        action=TEXT,  # as in changes; a note is no drift
+        action=TEXT,  # as in changes; a note is not drift
         steps=ArrayType(TEXT, containsNull=False),  # of the latest plan
         first_seen=TEXT,
         last_seen=TEXT,
@@ -238,7 +242,7 @@ DRIFT = Table(
         lasted_s=AMOUNT,  # up to gone_in, or to last_seen
     ),
 )
-GROWTH = Table(
+GROWTH = LakeTable(
     "growth",
     "one topic, or a whole cluster, from its first collection to its last",
     ("cluster", "topic"),
@@ -251,12 +255,12 @@ GROWTH = Table(
         topics_last=COUNT,
         partitions_first=AMOUNT,
         partitions_last=AMOUNT,
-        size_bytes_first=AMOUNT,  # null: not known
+        size_bytes_first=AMOUNT,  # null: unknown
         size_bytes_last=AMOUNT,
         bytes_per_day=SHARE,
     ),
 )
-TREND = Table(
+TREND = LakeTable(
     "trend",
     "one cluster in one collection that read it",
     ("cluster", "seen"),
@@ -269,7 +273,7 @@ TREND = Table(
         size_bytes=AMOUNT,
     ),
 )
-COLLECTIONS = Table(
+COLLECTIONS = LakeTable(
     "collections",
     "one attempt at a collection that was published",
     ("attempt",),
@@ -278,7 +282,7 @@ COLLECTIONS = Table(
         what=TEXT,
         attempt=TEXT,
         finished_at=TEXT,
-        commit=TEXT,  # of the specs; ends in -dirty where files differed from it
+        commit=TEXT,  # of the specs; ends in -dirty if files differed from it
         clusters=COUNT,
         rows=MapType(TEXT, MapType(TEXT, AMOUNT)),  # by table and cluster
         version=COUNT,  # of the layout
@@ -286,17 +290,17 @@ COLLECTIONS = Table(
 )
 
 STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)
-"""What a cluster is, as it was read."""
+"""The tables of the state of a cluster."""
 
 AUDIT = (FINDINGS, BALANCE)
-"""What an audit says of a collection."""
+"""The tables of an audit of one collection."""
 
 HISTORY = (EVENTS, DRIFT, GROWTH, TREND)
-"""What is said of several collections, one after the other."""
+"""The tables about several collections over time."""
 
 
 def _side_by_side() -> StructType:
-    """Return every column of the state tables once, and `table`, which says whose row it is."""
+    """Return every column of the state tables once, and `table`, the name of the row's table."""
     schema = StructType([StructField("table", TEXT)])
     for table in STATE:
         for column in table.schema.fields:
@@ -305,16 +309,37 @@ def _side_by_side() -> StructType:
     return schema
 
 
-FACTS = Table(
+FACTS = LakeTable(
     "facts",
     "one row of some state table",
     ("table", "cluster", "topic", "partition", "config", "id"),
     _side_by_side(),
 )
 
-TABLES: Mapping[str, Table] = MappingProxyType(
+TABLES: Mapping[str, LakeTable] = MappingProxyType(
     {
         table.name: table
         for table in (*STATE, FACTS, SPECS, CHANGES, PLANS, *AUDIT, *HISTORY, COLLECTIONS)
     }
 )
+
+OLD_STEPS: Mapping[str, Verb] = MappingProxyType(
+    {
+        "CreateTopic": Verb.CREATE,
+        "AddPartitions": Verb.EXPAND,
+        "AlterConfig": Verb.CONFIGURE,
+        "DeleteTopic": Verb.DELETE,
+    }
+)
+"""The names of steps in collections of earlier releases."""
+
+
+def name_steps(rows: DataFrame) -> DataFrame:
+    """Return rows of any table with steps named by verb, for any release that wrote them."""
+    from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
+    if "steps" not in rows.columns:
+        return rows
+    verbs = F.create_map(*(F.lit(str(word)) for pair in OLD_STEPS.items() for word in pair))
+    named = F.transform("steps", lambda step: F.coalesce(F.try_element_at(verbs, step), step))
+    return rows.withColumn("steps", named)

@@ -17,7 +17,7 @@ def train(archive: str) -> None:
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
     from reconciler.fleet.runtime import QUICK, use_java
-    from reconciler.fleet.session import COMMON, EMBEDDED, interrupted_later
+    from reconciler.fleet.session import COMMON, EMBEDDED, Interrupts
 
     use_java()
     options = " ".join((*QUICK, f"-XX:ArchiveClassesAtExit={archive}"))
@@ -25,7 +25,7 @@ def train(archive: str) -> None:
     settings = {**COMMON, **EMBEDDED, "spark.sql.shuffle.partitions": "2"}
     for key, value in {**settings, "spark.driver.extraJavaOptions": options}.items():
         builder = builder.config(key, value)
-    with interrupted_later():
+    with Interrupts() as interrupts, interrupts.hold():
         session = builder.getOrCreate()
     rows = session.range(1000).select("id", (F.col("id") % 3).cast("string").alias("cluster"))
     rows = rows.withColumn("replicas", F.array(F.lit(1), F.col("id").cast("int")))

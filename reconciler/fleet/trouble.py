@@ -1,20 +1,24 @@
-"""What ends a job from outside, in one line: a full disk, too little memory, a damaged file."""
+"""A running job: its progress in Spark, and external failures, each in one line."""
 
 from __future__ import annotations
 
 import errno
 import re
+import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError  # what Spark has no exception of its own for
+from py4j.protocol import Py4JError  # failures without an exception of Spark's own
 from pyspark.errors import PySparkException
 
 from reconciler.errors import Finding, FleetError, LakeError
-from reconciler.sandbox.places import state_directory
+from reconciler.sandbox import state_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.core.status import StatusTracker
+    from pyspark.sql import SparkSession
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _TASK = re.compile(r"while writing rows to (\S+?)\.?(?:\s|$)")
@@ -31,12 +35,12 @@ _OUTER = re.compile(r"TASK_WRITE_FAILED|Job aborted")
 
 @contextmanager
 def plain_reasons() -> Iterator[None]:
-    """Say what ends a job in one line instead of a traceback. Errors: LakeError, FleetError."""
+    """Return what ends a job in one line instead of a traceback. Errors: LakeError, FleetError."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
         raise explain_spark(_read_text(error)) from error
-    except BrokenPipeError:  # who reads our output has gone
+    except BrokenPipeError:  # the reader of our output has exited
         raise
     except ConnectionError as error:
         raise explain_spark(_ENDED) from error
@@ -62,7 +66,7 @@ def explain_spark(said: str) -> LakeError | FleetError:
         return _fail("fleet-file", what, "make the collection again, or restore the file")
     log = state_directory("fleet") / "spark.log"
     if _GONE.search(said):
-        what = "the JVM of Spark ended in the middle of the job, as one does that lacks memory"
+        what = "the JVM of Spark ended in the middle of the job, perhaps for lack of memory"
         return _fail(
             "fleet-memory", what, f"give it more with --memory 4g; {log} says why it ended"
         )
@@ -104,3 +108,50 @@ def _choose_reason(lines: list[str]) -> str:
 
 def _fail(rule: str, what: str, way_out: str) -> LakeError:
     return LakeError([Finding(rule, what, way_out)])
+
+
+EVERY_S = 0.3
+
+
+@contextmanager
+def watch_tasks(session: SparkSession, tell: Callable[[int, int], None]) -> Iterator[None]:
+    """Report the number of finished tasks, and of all tasks, while the block lasts. A thread polls
+    Spark's status tracker; a Connect server reports by itself. Both stop when the block ends.
+    """
+    try:
+        tracker = session.sparkContext.statusTracker()
+    except PySparkException:  # Connect has no context
+        with _hearing(session, tell):
+            yield
+        return
+    over = threading.Event()
+    thread = threading.Thread(target=_ask, args=(tracker, tell, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _ask(tracker: StatusTracker, tell: Callable[[int, int], None], over: threading.Event) -> None:
+    while not over.wait(EVERY_S):
+        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        running = [stage for stage in stages if stage is not None]
+        if running:
+            tell(sum(s.numCompletedTasks for s in running), sum(s.numTasks for s in running))
+
+
+@contextmanager
+def _hearing(session: SparkSession, tell: Callable[[int, int], None]) -> Iterator[None]:
+    def hear(stages: Iterable[Any] | None = None, **_: Any) -> None:
+        running = [stage for stage in stages or () if stage.num_completed_tasks < stage.num_tasks]
+        if running:
+            tell(sum(s.num_completed_tasks for s in running), sum(s.num_tasks for s in running))
+
+    handler: Any = hear  # Spark's own type for it is a class
+    session.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(handler)

@@ -3,13 +3,33 @@
     states, specs ──► topics (one row each) ──► checks ──► findings
                          └──► balance ──────────┘
 
-Belongs here: what an audit calls a fault, as columns over tables, and what it advises. Partitions
-are counted once, into a row a topic; every check reads those rows. Forbidden here: Python in
-workers, plans, and anything that reads a cluster.
+Belongs here: the checks of an audit, as columns over tables, and their advice. Partitions are
+counted once, into a row a topic; every check reads those rows. Forbidden here: Python in workers,
+plans, and anything that reads a cluster.
 """
 
-from reconciler.fleet.audit.audit import Audit, audit_fleet
-from reconciler.fleet.audit.expectations import make_expectations
-from reconciler.fleet.audit.rules import RULES, AuditRule
+from reconciler.fleet.audit.audit import (
+    Audit,
+    Broken,
+    audit_fleet,
+    count_severities,
+    order_findings,
+    select_findings,
+    summarise_findings,
+)
+from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, AuditRule
+from reconciler.fleet.audit.topics import make_expectations
 
-__all__ = ["RULES", "Audit", "AuditRule", "audit_fleet", "make_expectations"]
+__all__ = [
+    "AUDIT_RULES",
+    "SEVERITIES",
+    "Audit",
+    "AuditRule",
+    "Broken",
+    "audit_fleet",
+    "count_severities",
+    "make_expectations",
+    "order_findings",
+    "select_findings",
+    "summarise_findings",
+]

@@ -1,4 +1,4 @@
-"""An audit of a collection, from its tables to findings and balance."""
+"""An audit of a collection, from its tables to findings and balance, and the summary of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
@@ -16,25 +16,32 @@ from reconciler.fleet.audit.balance import (
     weigh_clusters,
     weigh_racks,
 )
-from reconciler.fleet.audit.checks import apply_checks
-from reconciler.fleet.audit.clusters import describe_clusters
-from reconciler.fleet.audit.durability import check_durability
-from reconciler.fleet.audit.evenness import check_clusters, check_racks, check_topics
-from reconciler.fleet.audit.health import check_brokers, check_health, check_readings
-from reconciler.fleet.audit.outliers import find_outliers
-from reconciler.fleet.audit.ownership import check_ownership, find_collisions
-from reconciler.fleet.audit.racks import check_rack_names
-from reconciler.fleet.audit.topics import describe_topics
+from reconciler.fleet.audit.checks import (
+    check_brokers,
+    check_durability,
+    check_health,
+    check_ownership,
+    check_rack_names,
+    check_readings,
+    find_metric_collisions,
+    find_outliers,
+)
+from reconciler.fleet.audit.evenness import check_clusters, check_racks, check_topic_evenness
+from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
+from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from reconciler.fleet.audit.checks import Check
+    from pyspark.sql import Column, Row
+
+    from reconciler.errors import Severity
+    from reconciler.fleet.audit.rules import Check
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit says, as the tables of these names; `topics` is what both rest on, kept."""
+    """The result of an audit, as tables of these names; `topics` is the cached input of both."""
 
     findings: DataFrame
     balance: DataFrame
@@ -50,7 +57,7 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     """
     brokers = state["brokers"]
     clusters = describe_clusters(state["readings"], brokers, expectations).persist()
-    topics = describe_topics(state, specs, clusters).persist()
+    topics = describe_live_topics(state, specs, clusters).persist()
     counted = topics.where(~F.col("internal"))
     weighed = weigh_brokers(counted, brokers).persist()
     racks = weigh_racks(weighed, clusters)
@@ -62,7 +69,7 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
         apply_checks(clusters, check_rack_names()),
         apply_checks(totals, check_clusters()),
         apply_checks(racks, check_racks()),
-        find_collisions(topics),
+        find_metric_collisions(topics),
         find_outliers(topics, clusters),
     ]
     findings = reduce(DataFrame.unionByName, found).select(*tables.FINDINGS.columns)
@@ -72,5 +79,67 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
 def _check_topics() -> Iterator[Check]:
     yield from check_health()
     yield from check_durability()
-    yield from check_topics()
+    yield from check_topic_evenness()
     yield from check_ownership()
+
+
+ORDER = ("cluster", "topic", "subject", "rule")
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A broken rule: how often, on how many clusters, and its worst finding."""
+
+    rule: str
+    count: int
+    clusters: int
+    worst: Sequence[Row]
+
+
+def select_findings(
+    findings: DataFrame, least: Severity, clusters: Collection[str] = ()
+) -> DataFrame:
+    """Return findings of at least a severity, of the named clusters or of all."""
+    wanted = SEVERITIES[: SEVERITIES.index(least) + 1]
+    severe = findings.where(F.col("severity").isin([str(severity) for severity in wanted]))
+    return severe.where(F.col("cluster").isin(list(clusters))) if clusters else severe
+
+
+def order_findings(findings: DataFrame) -> DataFrame:
+    """Order findings: the most severe first, by rule, and the most affected first in each."""
+    return findings.orderBy(_rank(), F.desc("affected"), *ORDER)
+
+
+def summarise_findings(findings: DataFrame, shown: int) -> list[Broken]:
+    """Return every rule that is broken, the most severe first. Cost: two small results."""
+    counted = findings.groupBy("rule").agg(
+        F.count("*").alias("count"), F.count_distinct("cluster").alias("clusters")
+    )
+    by_rule = Window.partitionBy("rule").orderBy(F.desc("affected"), *ORDER)
+    numbered = findings.withColumn("number", F.row_number().over(by_rule))
+    worst: dict[str, list[Row]] = {}
+    for row in numbered.where(F.col("number") <= shown).orderBy("rule", "number").collect():
+        worst.setdefault(row["rule"], []).append(row)
+    found = {row["rule"]: row for row in counted.collect()}
+    return [
+        Broken(rule, found[rule]["count"], found[rule]["clusters"], worst[rule])
+        for rule in _list_rules()
+        if rule in found
+    ]
+
+
+def count_severities(broken: Sequence[Broken]) -> Mapping[Severity, int]:
+    """Count findings by severity, the most severe first."""
+    return {
+        severity: sum(of.count for of in broken if AUDIT_RULES[of.rule].severity is severity)
+        for severity in SEVERITIES
+    }
+
+
+def _rank() -> Column:
+    return F.array_position(F.array(*map(F.lit, _list_rules())), F.col("rule"))
+
+
+def _list_rules() -> list[str]:
+    """Name the rules, the most severe first, then in order of declaration."""
+    return sorted(AUDIT_RULES, key=lambda rule: SEVERITIES.index(AUDIT_RULES[rule].severity))

@@ -1,82 +1,263 @@
-"""What a check is, and how many of them look at the same rows in one pass."""
+"""The checks of an audit: health, safety, ownership, and consistency with peers.
+
+Peers are the same topic on other clusters, and the other topics of an owner. Their values in force
+are compared: an override, or else the default of the cluster; only keys that some peer overrides
+are looked at. Shuffles: a row for each such key and peer.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import tables
-from reconciler.fleet.audit.rules import RULES
+from reconciler.fleet import READ
+from reconciler.fleet.audit.rules import ABOUT, Check, apply_checks, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator
 
     from pyspark.sql import Column, DataFrame
 
-ABOUT = ("cluster", "topic", "owner", "file", "line")
 
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A rule over rows: where it is broken, how often, and what to say of that.
-
-    `what` and `evidence` are columns of the rows; null counts as not broken. `subject` is the
-    column that names who breaks it.
-    """
-
-    rule: str
-    broken: Column
-    what: Column
-    affected: Column | None = None
-    evidence: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
-    subject: str = "topic"
-
-
-def apply_checks(rows: DataFrame, checks: Iterable[Check]) -> DataFrame:
-    """Return a finding for each row and check that is broken by it.
-
-    In: rows with the columns ABOUT, or some of them. Out: `findings`. Shuffles: none.
-    """
-    found = F.explode(F.array_compact(F.array(*map(_find, checks)))).alias("finding")
-    about = [F.col(name) if name in rows.columns else _absent(name) for name in ABOUT]
-    return rows.select(*about, found).select(*ABOUT, "finding.*").select(*tables.FINDINGS.columns)
-
-
-def say(template: str, *columns: str | Column) -> Column:
-    """Put values into a sentence, each where a %s stands."""
-    return F.format_string(template, *(F.col(c) if isinstance(c, str) else c for c in columns))
-
-
-def percent(part: Column, whole: Column) -> Column:
-    """Return a proportion as people are shown it, as in 12.5%."""
-    return F.format_string("%.1f%%", part * 100.0 / F.greatest(whole, F.lit(1)))
-
-
-def _find(check: Check) -> Column:
-    rule = RULES[check.rule]
-    affected = F.lit(1) if check.affected is None else check.affected
-    finding = F.struct(
-        F.col(check.subject).cast("string").alias("subject"),
-        F.lit(rule.id).alias("rule"),
-        F.lit(str(rule.severity)).alias("severity"),
-        affected.cast("long").alias("affected"),
-        _write_evidence(check.evidence).alias("evidence"),
-        check.what.alias("what"),
-        F.lit(rule.way_out).alias("way_out"),
+def check_durability() -> Iterator[Check]:
+    """Check topics. Topics that the estate does not manage are not checked by its policy."""
+    yield from _check_asked()
+    yield Check(
+        "replication-single",
+        F.col("minded") & (F.col("least_replicas") == 1) & (F.col("brokers") > 1),
+        say("1 replica, on a cluster of %s brokers", "brokers"),
+        F.col("partitions"),
+        {"replication_factor": F.col("least_replicas"), "brokers": F.col("brokers")},
     )
-    return F.when(check.broken, finding)
+    yield Check(
+        "replication-uneven",
+        (F.col("least_replicas") < F.col("most_replicas")) & (F.col("moving") == 0),
+        say("partitions have between %s and %s replicas", "least_replicas", "most_replicas"),
+        F.col("partitions"),
+        {"least": F.col("least_replicas"), "most": F.col("most_replicas")},
+    )
+    yield _check_min_in_sync()
 
 
-def _write_evidence(evidence: Mapping[str, Column]) -> Column:
-    """Spell evidence as texts, which numbers, shares and config values have in common."""
-    if not evidence:
-        return F.create_map().cast(tables.CONFIG)
-    pairs = [(F.lit(key), F.coalesce(c.cast("string"), F.lit(""))) for key, c in evidence.items()]
-    return F.create_map(*(part for pair in pairs for part in pair))
+def _check_asked() -> Iterator[Check]:
+    """Compare the factor with the policy; without a policy, with file and defaults."""
+    spared = _or_false(F.regexp_like("topic", F.col("exempt")))
+    broken = F.col("minded") & ~spared & (F.col("least_replicas") < F.col("least_replication"))
+    policy = F.col("least_replication")
+    yield _compare("replication-below-policy", broken, policy, "the policy asks for")
+    inherited = F.coalesce("wished_replication", "default_replication")
+    below = F.col("minded") & (F.col("least_replicas") < inherited) & ~_or_false(broken)
+    yield _compare("replication-below-default", below, inherited, "its file or the defaults give")
 
 
-def _absent(name: str) -> Column:
-    return F.lit(None).cast(tables.FINDINGS.schema[name].dataType).alias(name)
+def _or_false(condition: Column) -> Column:
+    return F.coalesce(condition, F.lit(False))  # noqa: FBT003
+
+
+def _compare(rule: str, broken: Column, asked: Column, whoever: str) -> Check:
+    return Check(
+        rule,
+        broken,
+        say(f"replication factor %s, where {whoever} %s", "least_replicas", asked),
+        F.col("partitions"),
+        {"replication_factor": F.col("least_replicas"), "asked": asked},
+    )
+
+
+def _check_min_in_sync() -> Check:
+    """Exclude a factor of 1: another rule checks it, and min.insync.replicas cannot be lower."""
+    needed, factor = F.col("min_in_sync"), F.col("least_replicas")
+    return Check(
+        "min-in-sync-equals-replication",
+        F.col("minded") & (factor > 1) & (needed >= factor),
+        say("min.insync.replicas %s of %s replicas", "min_in_sync", "least_replicas"),
+        F.col("partitions"),
+        {"min.insync.replicas": needed, "replication_factor": factor},
+    )
+
+
+_COUNTED = {
+    "partition-offline": ("offline", "%s of %s partitions have no leader"),
+    "partition-under-replicated": (
+        "under_replicated",
+        "%s of %s partitions have replicas that are not in sync",
+    ),
+    "partition-moving": ("moving", "%s of %s partitions are under reassignment"),
+    "leader-not-preferred": (
+        "off_preferred",
+        "%s of %s partitions are led by another than their preferred replica",
+    ),
+}
+
+
+def check_health() -> Iterator[Check]:
+    """Check topics."""
+    for rule, (name, sentence) in _COUNTED.items():
+        count = F.col(name)
+        evidence = {name: count, "partitions": F.col("partitions")}
+        yield Check(rule, count > 0, say(sentence, name, "partitions"), count, evidence)
+    yield _check_unwritable()
+
+
+def check_brokers() -> Iterator[Check]:
+    """Check brokers. In: what each `broker` holds, replicas of internal topics among them."""
+    yield Check(
+        "broker-gone",
+        ~F.col("alive") & (F.col("replicas") > 0),
+        say("broker %s is not alive and holds %s replicas", "broker", "replicas"),
+        F.col("replicas"),
+        {"replicas": F.col("replicas"), "rack": F.col("rack")},
+        subject="broker",
+    )
+
+
+def check_readings() -> Iterator[Check]:
+    """Check what a collection says of its clusters. In: `readings`."""
+    yield Check(
+        "cluster-unread",
+        F.col("status") != READ,
+        F.coalesce("error", "status"),
+        evidence={"status": F.col("status"), "read_ms": F.col("read_ms")},
+        subject="cluster",
+    )
+
+
+def _check_unwritable() -> Check:
+    sentence = "%s of %s partitions take no writes with acks=all: fewer than %s replicas in sync"
+    return Check(
+        "partition-unwritable",
+        F.col("unwritable") > 0,
+        say(sentence, "unwritable", "partitions", "min_in_sync"),
+        F.col("unwritable"),
+        {name: F.col(name) for name in ("unwritable", "partitions", "min_in_sync")},
+    )
+
+
+SHOWN = 5
+
+
+def check_ownership() -> Iterator[Check]:
+    """Check topics."""
+    yield Check(
+        "topic-unmanaged",
+        F.col("minded") & ~F.col("managed"),
+        say("unmanaged, with %s partitions", "partitions"),
+        F.col("partitions"),
+        {"partitions": F.col("partitions")},
+    )
+    yield Check(
+        "topic-unowned",
+        F.col("managed") & F.col("owner").isNull(),
+        F.lit("its file names no owner"),
+        F.col("partitions"),
+        {"file": F.col("file")},
+    )
+
+
+def find_metric_collisions(topics: DataFrame) -> DataFrame:
+    """Return a finding for each topic whose metrics are also another's. Shuffles: the names."""
+    alike = F.regexp_replace("topic", r"\.", "_").alias("metric")
+    rows = topics.where(F.col("minded")).select("cluster", "topic", "owner", "file", "line", alike)
+    names = F.array_sort(F.collect_set("topic")).alias("names")
+    groups = rows.groupBy("cluster", "metric").agg(names).where(F.size("names") > 1)
+    found = rows.join(groups, ["cluster", "metric"], how="inner")
+    others = F.array_except("names", F.array("topic"))
+    shown = F.array_join(F.slice(others, 1, SHOWN), ", ")
+    check = Check(
+        "name-collision",
+        F.lit(True),  # noqa: FBT003
+        say("its metrics are also those of %s", shown),
+        F.size(others),
+        {"metric": F.col("metric"), "others": shown},
+    )
+    return apply_checks(found, [check])
+
+
+def check_rack_names() -> Iterator[Check]:
+    """Check clusters of several brokers."""
+    racks = F.map_values("rack_of")
+    brokers, without = F.size(racks), F.size(F.filter(racks, lambda rack: rack == ""))
+    evidence = {"brokers": brokers, "without_rack": without}
+    yield Check(
+        "rack-unknown",
+        (without > 0) & (without < brokers),
+        say("%s of %s brokers name no rack", without, brokers),
+        without,
+        evidence,
+        subject="cluster",
+    )
+    yield Check(
+        "rack-none",
+        (brokers > 1) & (without == brokers),
+        say("none of %s brokers names a rack", brokers),
+        brokers,
+        evidence,
+        subject="cluster",
+    )
+
+
+FEWEST_CLUSTERS = 3
+FEWEST_TOPICS = 5
+MOST, NEARLY_ALL = 0.6, 0.8
+"""The minimum shares that agree: of the clusters with a topic, of an owner's topics."""
+
+
+def find_outliers(topics: DataFrame, clusters: DataFrame) -> DataFrame:
+    """Return what differs by cluster, and what differs by owner. Out: `findings`.
+
+    A topic that is as its file has it is meant to differ from the same topic elsewhere.
+    """
+    rows = topics.where(F.col("minded"))
+    given = F.broadcast(clusters.select("cluster", F.explode("defaults").alias("key", "default")))
+    same_name = _find_unusual(rows, given, ["topic"], FEWEST_CLUSTERS, MOST)
+    untold = same_name.where(~F.col("told"))
+    owned = rows.where(F.col("owner").isNotNull())
+    same_owner = _find_unusual(owned, given, ["cluster", "owner"], FEWEST_TOPICS, NEARLY_ALL)
+    by_cluster = apply_checks(untold, [_differ("config-differs-by-cluster", "clusters")])
+    by_owner = apply_checks(same_owner, [_differ("config-differs-by-owner", "topics of its owner")])
+    return by_cluster.unionByName(by_owner)
+
+
+def _find_unusual(
+    rows: DataFrame, given: DataFrame, peers: list[str], fewest: int, share: float
+) -> DataFrame:
+    """Return rows with a `key` whose `value` is not the `usual` one among peers.
+
+    In: the defaults `given` by clusters; `share`, which has to agree at the least. Adds `agreeing`
+    of `voting` peers, and `told`, whether its file has this very value.
+    """
+    keys = rows.select(*peers, F.explode(F.map_keys("config")).alias("key")).distinct()
+    lived, wished = (
+        F.try_element_at(F.col(name), F.col("key")) for name in ("config", "wished_config")
+    )
+    values = rows.join(keys, peers, how="inner").select(
+        *ABOUT,
+        "key",
+        lived.alias("value"),
+        (F.col("managed") & lived.eqNullSafe(wished)).alias("told"),
+    )
+    in_force = F.coalesce("value", "default")  # null if its cluster does not report the default
+    votes = values.join(given, ["cluster", "key"], how="left").withColumn("value", in_force)
+    votes = votes.where(F.col("value").isNotNull()).drop("default")
+    counted = votes.groupBy(*peers, "key", "value").agg(F.count("*").alias("agreeing"))
+    usual = counted.groupBy(*peers, "key").agg(
+        F.max_by("value", F.struct("agreeing", "value")).alias("usual"),
+        F.max("agreeing").alias("agreeing"),
+        F.sum("agreeing").alias("voting"),
+    )
+    enough = (F.col("voting") >= fewest) & (F.col("agreeing") >= share * F.col("voting"))
+    split = enough & (F.col("agreeing") < F.col("voting"))
+    judged = votes.join(usual.where(split), [*peers, "key"], how="inner")
+    return judged.where(F.col("value") != F.col("usual"))
+
+
+def _differ(rule: str, peers: str) -> Check:
+    names = ("key", "value", "usual", "agreeing", "voting")
+    return Check(
+        rule,
+        F.lit(True),  # noqa: FBT003
+        say(f"%s is %s; %s of %s {peers} have %s", "key", "value", "agreeing", "voting", "usual"),
+        evidence={name: F.col(name) for name in names},
+        subject="key",
+    )

@@ -1,4 +1,4 @@
-"""Is it even: leaders and replicas over brokers and racks, of topics and of whole clusters."""
+"""Evenness of leaders and replicas over brokers and racks, of topics and of entire clusters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet.audit.checks import Check, percent, say
+from reconciler.fleet.audit.rules import Check, format_share, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 MISPLACED = 0.05
-"""As large a share of a cluster's partitions may lead on a broker that has too many."""
+"""The largest allowed share of a cluster's partitions that lead on a broker with too many."""
 
 SKEW = 0.2
-"""As much of the mean may lie between two brokers, and of its part between it and a rack."""
+"""The largest allowed difference between brokers, and between a rack and its part, per mean."""
 
 FEW = 10
 """Clusters with fewer leaders a broker are too small to be even."""
 
 
-def check_topics() -> Iterator[Check]:
-    """Check topics. How even internal ones are is Kafka's own affair; their racks are not."""
+def check_topic_evenness() -> Iterator[Check]:
+    """Check topics. Internal topics are checked for racks only: Kafka controls their evenness."""
     counted = ~F.col("internal")
     yield Check(
         "topic-leaders-uneven",
@@ -61,7 +61,7 @@ def check_topics() -> Iterator[Check]:
 
 
 def check_clusters() -> Iterator[Check]:
-    """Check clusters, as `weigh_clusters` has them. Brokers of unequal weight are let be."""
+    """Check clusters, as `weigh_clusters` has them. Brokers of unequal weight are not checked."""
     enough = ~F.col("weighted") & (F.col("leaders") >= FEW * F.col("brokers"))
     yield Check(
         "leaders-uneven",
@@ -70,7 +70,7 @@ def check_clusters() -> Iterator[Check]:
             "leaders max − min %s over %s brokers; %s of the partitions are misplaced",
             F.col("leaders_most") - F.col("leaders_least"),
             "brokers",
-            percent(F.col("misplaced"), F.col("leaders")),
+            format_share(F.col("misplaced"), F.col("leaders")),
         ),
         F.col("misplaced"),
         {**_range("leaders"), **_share("leaders")},
@@ -116,7 +116,7 @@ def _range(name: str) -> dict[str, Column]:
 
 
 def _share(whole: str) -> dict[str, Column]:
-    share = percent(F.col("misplaced"), F.col(whole))
+    share = format_share(F.col("misplaced"), F.col(whole))
     return {"misplaced": F.col("misplaced"), "misplaced_share": share}
 
 

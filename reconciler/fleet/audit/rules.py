@@ -1,25 +1,31 @@
-"""Every rule of an audit: how much it weighs, what it says and what to do.
+"""Every rule of an audit: its severity, its message, its way out, and its check.
 
-docs/fleet-audit.md holds this table; a test keeps the two equal.
+Many checks look at the same rows in one pass. docs/fleet-audit.md holds the table of rules; a test
+keeps the two equal.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+
 from reconciler.errors import Severity
+from reconciler.fleet import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import Column, DataFrame
 
 _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """A rule: its id, what holds where it is kept, and the way out where it is broken."""
+    """A rule: its id, what holds where it is kept, and the way out if it is broken."""
 
     id: str
     severity: Severity
@@ -32,7 +38,7 @@ _ALL = (
         "cluster-unread",
         _ERROR,
         "Every cluster of a collection could be read.",
-        "mend what the error names, and collect again; the rest of this audit leaves it out",
+        "fix what the error names, and collect again; the rest of this audit leaves it out",
     ),
     AuditRule(
         "partition-offline",
@@ -57,7 +63,7 @@ _ALL = (
         "partition-moving",
         _NOTE,
         "No partition is under reassignment.",
-        "let it finish before changing more; a reassignment that stands still can be cancelled",
+        "let it finish before changing more; a reassignment that is stuck can be cancelled",
     ),
     AuditRule(
         "leader-not-preferred",
@@ -185,7 +191,73 @@ _ALL = (
     ),
 )
 
-RULES: Mapping[str, AuditRule] = MappingProxyType({rule.id: rule for rule in _ALL})
+AUDIT_RULES: Mapping[str, AuditRule] = MappingProxyType({rule.id: rule for rule in _ALL})
 
 SEVERITIES: tuple[Severity, ...] = (_ERROR, _WARNING, _NOTE)
 """The most severe first."""
+
+
+ABOUT = ("cluster", "topic", "owner", "file", "line")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule over rows: where it is broken, how often, and what to say of that.
+
+    `what` and `evidence` are columns of the rows; null counts as not broken. `subject` is the
+    column that names who breaks it.
+    """
+
+    rule: str
+    broken: Column
+    what: Column
+    affected: Column | None = None
+    evidence: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
+    subject: str = "topic"
+
+
+def apply_checks(rows: DataFrame, checks: Iterable[Check]) -> DataFrame:
+    """Return a finding for each row and check that is broken by it.
+
+    In: rows with the columns ABOUT, or some of them. Out: `findings`. Shuffles: none.
+    """
+    found = F.explode(F.array_compact(F.array(*map(_find, checks)))).alias("finding")
+    about = [F.col(name) if name in rows.columns else _absent(name) for name in ABOUT]
+    return rows.select(*about, found).select(*ABOUT, "finding.*").select(*tables.FINDINGS.columns)
+
+
+def say(template: str, *columns: str | Column) -> Column:
+    """Put values into a sentence, one for each %s."""
+    return F.format_string(template, *(F.col(c) if isinstance(c, str) else c for c in columns))
+
+
+def format_share(part: Column, whole: Column) -> Column:
+    """Format a proportion, as in 12.5%."""
+    return F.format_string("%.1f%%", part * 100.0 / F.greatest(whole, F.lit(1)))
+
+
+def _find(check: Check) -> Column:
+    rule = AUDIT_RULES[check.rule]
+    affected = F.lit(1) if check.affected is None else check.affected
+    finding = F.struct(
+        F.col(check.subject).cast("string").alias("subject"),
+        F.lit(rule.id).alias("rule"),
+        F.lit(str(rule.severity)).alias("severity"),
+        affected.cast("long").alias("affected"),
+        _write_evidence(check.evidence).alias("evidence"),
+        check.what.alias("what"),
+        F.lit(rule.way_out).alias("way_out"),
+    )
+    return F.when(check.broken, finding)
+
+
+def _write_evidence(evidence: Mapping[str, Column]) -> Column:
+    """Format evidence as text: numbers, shares and config values."""
+    if not evidence:
+        return F.create_map().cast(tables.CONFIG)
+    pairs = [(F.lit(key), F.coalesce(c.cast("string"), F.lit(""))) for key, c in evidence.items()]
+    return F.create_map(*(part for pair in pairs for part in pair))
+
+
+def _absent(name: str) -> Column:
+    return F.lit(None).cast(tables.FINDINGS.schema[name].dataType).alias(name)

@@ -1,19 +1,17 @@
-"""What became of a fleet: collections one after the other in, events, growth and drift out.
+"""The history of a fleet: from collections to events, growth and drift.
 
 Belongs here: comparisons of a cluster with itself, each reading of it with the one before. A
 collection that could not read a cluster says nothing about it, so nothing is deleted by an outage.
 Forbidden here: judgements of what is found, which are an audit's, and Python in workers.
 """
 
-from reconciler.fleet.history.drift import find_drift
-from reconciler.fleet.history.events import EVENTS, find_events
-from reconciler.fleet.history.growth import measure_growth, measure_trend
-from reconciler.fleet.history.readings import number_readings
-from reconciler.fleet.history.topics import describe_topics
+from reconciler.fleet.history.events import EVENT_KINDS, find_events
+from reconciler.fleet.history.growth import find_drift, measure_growth, measure_trend
+from reconciler.fleet.history.readings import describe_read_topics, number_readings
 
 __all__ = [
-    "EVENTS",
-    "describe_topics",
+    "EVENT_KINDS",
+    "describe_read_topics",
     "find_drift",
     "find_events",
     "measure_growth",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-EVENTS: Mapping[str, str] = MappingProxyType(
+EVENT_KINDS: Mapping[str, str] = MappingProxyType(
     {
         "topic-created": "a topic that the reading before did not show",
         "topic-deleted": "a topic that is no longer there",
@@ -97,7 +97,7 @@ def find_broker_events(brokers: DataFrame) -> DataFrame:
 
 
 def find_cluster_events(readings: DataFrame) -> DataFrame:
-    """Return which clusters could not be read from when on. In: every reading, well or not."""
+    """Return unreadable clusters, with the time since. In: every reading, successful or not."""
     order = Window.partitionBy("cluster").orderBy("collection")
     well = F.col("status") == READ
     rows = readings.withColumns(
@@ -126,7 +126,7 @@ def _event(
     after: Column | None = None,
     affected: Column | None = None,
 ) -> Column:
-    """Return an event, null where it did not happen. What vanishes is first seen by the next."""
+    """Return an event, null if it did not happen. What vanishes is first seen by the next."""
     gone = name in ("topic-deleted", "broker-removed")
     previous, seen = ("collection", "next") if gone else ("previous", "collection")
     values = {
@@ -152,7 +152,7 @@ def _explode(rows: DataFrame, events: Column) -> DataFrame:
 
 
 def _configure() -> Column:
-    """Return an event for each override that is not what it was."""
+    """Return an event for each override that changed."""
     was_keys = F.coalesce(F.map_keys("was_config"), F.array().cast("array<string>"))
     keys = F.array_sort(F.array_union(F.map_keys("config"), was_keys))
 

@@ -1,4 +1,4 @@
-"""The readings of each cluster in their order, and how rows of one are set beside those before."""
+"""The readings of each cluster in their order, and a row for each topic of each reading."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from reconciler.fleet import READ
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame
 
 WHEN = "yyyyMMdd'T'HHmmss'Z'"
@@ -33,10 +35,10 @@ def number_readings(readings: DataFrame, well: str = READ) -> DataFrame:
 
 
 def beside_previous(rows: DataFrame, key: list[str], columns: list[str]) -> DataFrame:
-    """Set rows of numbered readings beside those of the reading before. Shuffles: by `key`.
+    """Join rows of numbered readings with those of the previous reading. Shuffles: by `key`.
 
-    Adds `was_X` for each column X; `appears`, where the reading before does not have the key, and
-    `vanishes`, where the one after has it no more; `stays`, where the reading before has it too.
+    Adds `was_X` for each column X; `appears`, if the reading before does not have the key, and
+    `vanishes`, if the one after has it no more; `stays`, if the reading before has it too.
     """
     order = Window.partitionBy(*key).orderBy("number")
     before, after = F.lag("number").over(order), F.lead("number").over(order)
@@ -56,3 +58,35 @@ def beside_previous(rows: DataFrame, key: list[str], columns: list[str]) -> Data
 def seconds_of(collection: str) -> Column:
     """Return when a collection was, in seconds since 1970."""
     return F.unix_timestamp(F.to_timestamp(collection, WHEN))
+
+
+KEY = ("cluster", "topic", "number")
+
+
+def describe_read_topics(state: Mapping[str, DataFrame], numbered: DataFrame) -> DataFrame:
+    """Return a row for each topic of each numbered reading.
+
+    In: state tables of several collections, with their `collection`. Adds `placed`, an array of
+    the replicas of each partition in order, and `config`, a map. Shuffles: each table once, by
+    cluster and topic.
+    """
+    order = F.broadcast(numbered)
+    tables = {
+        name: state[name].join(order, ["cluster", "collection"], how="inner")
+        for name in ("topics", "partitions", "configs")
+    }
+    row = F.struct("partition", "replicas")
+    placed = tables["partitions"].repartition("cluster", "topic").groupBy(*KEY)
+    gathered = placed.agg(
+        F.transform(F.array_sort(F.collect_list(row)), lambda of: of["replicas"]).alias("placed"),
+        F.sum("size_bytes").alias("size_bytes"),
+    )
+    entry = F.struct("config", F.coalesce("value", F.lit("(unknown)")).alias("value"))
+    config = F.map_from_entries(F.collect_list(entry)).alias("config")
+    topics = tables["topics"].select(*KEY, "collection", "previous", "next", "topic_id")
+    return (
+        topics.join(gathered, [*KEY], how="left")
+        .join(tables["configs"].groupBy(*KEY).agg(config), [*KEY], how="left")
+        .withColumn("partitions", F.coalesce(F.size("placed"), F.lit(0)))
+        .withColumn("config", F.coalesce("config", F.create_map().cast("map<string,string>")))
+    )

@@ -20,13 +20,14 @@ from reconciler.fleet.lake.attempts import (
     STATE,
     Attempt,
     Published,
+    decode_commit,
+    encode_commit,
     find_ahead,
-    read_commit,
     start_attempt,
-    write_commit,
 )
-from reconciler.fleet.lake.lake import LAKE_ROWS, Draft, Lake
+from reconciler.fleet.lake.lake import LAKE_ROWS, Draft, Lake, remove_collection
 from reconciler.fleet.lake.storage import OF_A_CATALOGUE
+from reconciler.fleet.lake.stores import LocalStore, is_path
 
 __all__ = [
     "AUDIT",
@@ -38,9 +39,12 @@ __all__ = [
     "Attempt",
     "Draft",
     "Lake",
+    "LocalStore",
     "Published",
+    "decode_commit",
+    "encode_commit",
     "find_ahead",
-    "read_commit",
+    "is_path",
+    "remove_collection",
     "start_attempt",
-    "write_commit",
 ]

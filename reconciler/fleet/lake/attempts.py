@@ -20,7 +20,7 @@ VERSION = 2
 """Of the layout. Lakes of version 1 share a directory among attempts, and count no rows."""
 
 SKEW = timedelta(minutes=5)
-"""By so much may the clocks of two machines differ."""
+"""The largest allowed difference between the clocks of two machines."""
 
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _ID = re.compile(r"[0-9TZ]+-[a-z]+-[0-9a-f]{8}")
@@ -41,7 +41,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Published(Attempt):
-    """An attempt that was published: what may be read.
+    """A published attempt: readers see only these.
 
     `rows` counts the rows of each cluster in each table. `commit` is what the specs were read at.
     """
@@ -71,7 +71,7 @@ def read_time(collection: str) -> datetime:
 
 
 def find_ahead(collections: Iterable[str], now: datetime, root: str) -> tuple[Finding, ...]:
-    """Return a warning for each collection whose time has not come: it counts as the latest."""
+    """Return a warning for each collection with a time in the future: it counts as the latest."""
     way_out = "until then it hides every later collection; to remove it: reconciler fleet lake"
     return tuple(
         Finding(
@@ -85,12 +85,12 @@ def find_ahead(collections: Iterable[str], now: datetime, root: str) -> tuple[Fi
     )
 
 
-def write_commit(commit: Commit | None) -> str | None:
+def encode_commit(commit: Commit | None) -> str | None:
     """Spell a commit in one word, as `git describe --dirty` does."""
     return None if commit is None else commit.sha + (_DIRTY if commit.dirty else "")
 
 
-def read_commit(text: str | None) -> Commit | None:
+def decode_commit(text: str | None) -> Commit | None:
     """Return the commit that a word names."""
     return Commit(text.removesuffix(_DIRTY), text.endswith(_DIRTY)) if text else None
 
@@ -140,7 +140,7 @@ def _read_text(value: object) -> str:
 
 
 def decode_publication(text: str, place: str) -> Published:
-    """Return the publication that a file says. Errors: LakeError."""
+    """Return the publication in a file. Errors: LakeError."""
     try:
         fields = json.loads(text)
     except ValueError:
@@ -149,13 +149,13 @@ def decode_publication(text: str, place: str) -> Published:
 
 
 def find_damaged_publication(place: str) -> Finding:
-    """Return what is said of a publication that cannot be read."""
+    """Return the message for a publication that cannot be read."""
     way_out = "restore the file from a backup, or delete it: its collection is then not read"
     return Finding("lake-publication", f"{place} is not a complete publication", way_out)
 
 
 def find_version(place: str, what: str) -> Finding:
-    """Return what is said of a lake that another release wrote."""
+    """Return the message for a lake that another release wrote."""
     way_out = "collect into a new directory, or read this one with the release that wrote it"
     return Finding("lake-version", f"{place} {what}; this release reads {VERSION}", way_out)
 

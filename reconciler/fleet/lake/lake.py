@@ -19,6 +19,7 @@ from reconciler.fleet.lake.attempts import (
 )
 from reconciler.fleet.lake.storage import MissingError, Storage
 from reconciler.fleet.lake.stores import choose_store
+from reconciler.fleet.tables import name_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
 
     from reconciler.fleet.lake.attempts import Attempt, Published
     from reconciler.fleet.lake.stores import Store
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.tables import LakeTable
 
 LAKE_ROWS = "lake-rows"
 """The rule that a damaged cluster breaks."""
 
 NAMED = 5
-"""So many clusters are named in a message."""
+"""The number of clusters named in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A cluster of which a table has not the rows that were published."""
+    """A cluster with missing rows: a table lacks rows that were published."""
 
     collection: str
     attempt: str
@@ -95,14 +96,14 @@ class Lake:
         said = f"{self.root} holds no {what} of {collection}"
         raise _fail("lake-collection-unknown", said, f"the latest are: {known}")
 
-    def read(self, table: Table, attempt: Published) -> DataFrame:
+    def read(self, table: LakeTable, attempt: Published) -> DataFrame:
         """Return a table as a collection has it, in exactly the declared columns.
 
-        Errors: LakeError where a row of it is missing.
+        Errors: LakeError if a row of it is missing.
         """
         return self.read_all(table, [attempt]).select(*table.columns)
 
-    def read_all(self, table: Table, attempts: Sequence[Published]) -> DataFrame:
+    def read_all(self, table: LakeTable, attempts: Sequence[Published]) -> DataFrame:
         """Return a table of several collections; `collection` comes first. Errors: LakeError."""
         frames, damages = self.read_sound([table], attempts)
         if damages:
@@ -112,12 +113,12 @@ class Lake:
         return frames[table.name]
 
     def read_sound(
-        self, wanted: Sequence[Table], attempts: Sequence[Published]
+        self, wanted: Sequence[LakeTable], attempts: Sequence[Published]
     ) -> tuple[dict[str, DataFrame], list[Damage]]:
         """Return tables of collections, without the clusters that lack some of their rows.
 
         Those are the damages. Rows are counted, and then read from the files that were counted.
-        Errors: LakeError where a whole table is missing.
+        Errors: LakeError if an entire table is missing.
         Cost: a job for all tables, which reads one column.
         """
         for attempt in attempts:
@@ -136,11 +137,12 @@ class Lake:
         collection = F.split_part("attempt", F.lit("-"), F.lit(1)).alias("collection")
         for table in wanted:
             rows = self.storage.load(table, attempts, counted[table.name])
-            frames[table.name] = _leave_out(damages, rows).select(collection, *table.columns)
+            sound = _leave_out(damages, rows).select(collection, *table.columns)
+            frames[table.name] = name_steps(sound)
         return frames, damages
 
     def remove(self, collection: str) -> tuple[Published, ...]:
-        """Remove a collection and what was made of it. Errors: LakeError where there is none."""
+        """Remove a collection and what was made of it. Errors: LakeError if there is none."""
         return remove_collection(self.store, collection, self.root)
 
     def _miss(self, what: str, attempts: Iterable[Published]) -> LakeError:
@@ -155,36 +157,36 @@ class Lake:
 
 @dataclass(slots=True)
 class Draft:
-    """An attempt that is being written. Nobody reads its rows before it is published."""
+    """An attempt that is being written. No one reads its rows before it is published."""
 
     lake: Lake
     attempt: Attempt
     published: Published | None = None
-    _handed: dict[Table, int] = field(default_factory=dict)
+    _handed: dict[LakeTable, int] = field(default_factory=dict)
 
-    def append(self, table: Table, rows: DataFrame) -> None:
+    def append(self, table: LakeTable, rows: DataFrame) -> None:
         """Add rows: a few files, sorted by cluster. Shuffles: once, by cluster."""
         self._write(table, rows.repartition("cluster").sortWithinPartitions("cluster"))
 
-    def store(self, table: Table, rows: DataFrame) -> DataFrame:
+    def store(self, table: LakeTable, rows: DataFrame) -> DataFrame:
         """Add rows by the tasks that read them from their source, and return what is kept.
 
-        A source that may answer differently the next time is so asked once: what is made of the
-        rows is made of those that are kept, also where Spark loses an executor and begins again.
+        So a source that may answer differently the next time is read once: later steps use the
+        stored rows, even if Spark loses an executor and retries.
         """
         self._write(table, rows)
         counted = self._count([table])[table.name]
         return self.lake.storage.load(table, [self.attempt], counted).select(*table.columns)
 
-    def drop(self, table: Table) -> None:
+    def drop(self, table: LakeTable) -> None:
         """Remove a table that was kept only to make others of it."""
         del self._handed[table]
         self.lake.store.drop(table, self.attempt)
 
     def publish(self, clusters: int, commit: str | None = None) -> Published:
-        """Let the attempt be seen, in place of earlier ones of the same collection.
+        """Publish the attempt, in place of earlier ones of the same collection.
 
-        Errors: LakeError where a table has not the rows that it was handed.
+        Errors: LakeError if a table has not the rows that it was handed.
         """
         counted = self._count([*self._handed])
         rows = {table.name: _sum_rows(counted[table.name], self.attempt) for table in self._handed}
@@ -195,12 +197,12 @@ class Draft:
             self.lake.store.clean(datetime.now(UTC))
         return published
 
-    def _write(self, table: Table, rows: DataFrame) -> None:
+    def _write(self, table: LakeTable, rows: DataFrame) -> None:
         self.lake.store.touch(self.attempt)
         self._handed[table] = self.lake.storage.write(table, rows, self.attempt)
 
-    def _count(self, wanted: Sequence[Table]) -> Mapping[str, Sequence[Row]]:
-        """Count what was written. Errors: LakeError where a row of it was lost."""
+    def _count(self, wanted: Sequence[LakeTable]) -> Mapping[str, Sequence[Row]]:
+        """Count what was written. Errors: LakeError if a row of it was lost."""
         with suppress(MissingError):
             counted = self.lake.storage.count(wanted, [self.attempt])
             lost = [t for t in wanted if sum(r["rows"] for r in counted[t.name]) != self._handed[t]]
@@ -214,7 +216,7 @@ class Draft:
 
 
 def remove_collection(store: Store, collection: str, root: str) -> tuple[Published, ...]:
-    """Remove a collection and what was made of it. Errors: LakeError where there is none.
+    """Remove a collection and what was made of it. Errors: LakeError if there is none.
 
     Attempts that are being written stay.
     """
@@ -242,7 +244,7 @@ def _leave_out(damages: Sequence[Damage], rows: DataFrame) -> DataFrame:
     return rows
 
 
-def _compare(table: Table, attempt: Published, counted: Iterable[Row]) -> Iterator[Damage]:
+def _compare(table: LakeTable, attempt: Published, counted: Iterable[Row]) -> Iterator[Damage]:
     """Yield the clusters whose rows are not as many as were published."""
     expected, found = attempt.rows[table.name], _sum_rows(counted, attempt)
     for cluster in sorted({*expected, *found}):

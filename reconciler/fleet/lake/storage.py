@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from reconciler.fleet.lake.attempts import Attempt
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.tables import LakeTable
 
 PARQUET = "parquet"
 OF_A_CATALOGUE = frozenset({"iceberg"})
@@ -44,14 +44,14 @@ class Storage:
     root: str
     form: str = PARQUET
 
-    def place_of(self, table: Table, attempt: Attempt | None = None) -> str:
+    def place_of(self, table: LakeTable, attempt: Attempt | None = None) -> str:
         """Return where a table is, or what an attempt has of it."""
         if self.form in OF_A_CATALOGUE:
             return f"{self.root}.{table.name}"
         within = f"/attempt={attempt.id}" if attempt and self.form == PARQUET else ""
         return f"{self.root}/{table.name}{within}"
 
-    def write(self, table: Table, rows: DataFrame, attempt: Attempt) -> int:
+    def write(self, table: LakeTable, rows: DataFrame, attempt: Attempt) -> int:
         """Add the rows of an attempt. Returns: how many the writing tasks were handed."""
         handed = Observation()
         seen = rows.select(*table.columns).observe(handed, F.count(F.lit(1)).alias("rows"))
@@ -62,8 +62,8 @@ class Storage:
             self.append(table, seen.withColumn("attempt", F.lit(attempt.id)), "attempt")
         return int(handed.get.get("rows", 0))
 
-    def append(self, table: Table, rows: DataFrame, *partitioned_by: str) -> None:
-        """Add rows to a table of another format than Parquet; it is made where there is none."""
+    def append(self, table: LakeTable, rows: DataFrame, *partitioned_by: str) -> None:
+        """Add rows to a table of another format than Parquet; it is made if there is none."""
         adding = rows.write.format(self.form).mode("append").partitionBy(*partitioned_by)
         if self.form in OF_A_CATALOGUE:
             # Iceberg would hand all rows of a partition, that is of the attempt, to one task.
@@ -71,7 +71,7 @@ class Storage:
         else:
             adding.save(self.place_of(table))
 
-    def open(self, table: Table) -> DataFrame:
+    def open(self, table: LakeTable) -> DataFrame:
         """Open a table of another format than Parquet. Errors: MissingError."""
         with naming_missing():
             if self.form in OF_A_CATALOGUE:
@@ -82,7 +82,7 @@ class Storage:
         return rows
 
     def count(
-        self, wanted: Sequence[Table], attempts: Sequence[Attempt]
+        self, wanted: Sequence[LakeTable], attempts: Sequence[Attempt]
     ) -> Mapping[str, Sequence[Row]]:
         """Count the rows that can be read, of each attempt, cluster and file, by table.
 
@@ -104,8 +104,10 @@ class Storage:
             rows[row["table"]].append(row)
         return rows
 
-    def load(self, table: Table, attempts: Sequence[Attempt], counted: Sequence[Row]) -> DataFrame:
-        """Return the rows of the files that were counted, and `attempt` beside each."""
+    def load(
+        self, table: LakeTable, attempts: Sequence[Attempt], counted: Sequence[Row]
+    ) -> DataFrame:
+        """Return the rows of the files that were counted, and `attempt` for each."""
         # `StructType.add` would change the declaration.
         schema = StructType([*table.schema.fields, StructField("attempt", StringType())])
         if not counted:
@@ -118,7 +120,7 @@ class Storage:
         paths = [f"{self.place_of(table, of[attempt])}/{name}" for attempt, name in files]
         return reader.parquet(*map(_escape, paths))
 
-    def delete(self, table: Table, attempt: Attempt) -> None:
+    def delete(self, table: LakeTable, attempt: Attempt) -> None:
         """Remove the rows of an attempt."""
         place = self.place_of(table, attempt)
         if self.form == PARQUET:
@@ -128,7 +130,7 @@ class Storage:
         named = place if self.form in OF_A_CATALOGUE else f"{self.form}.`{place}`"
         self.session.sql(f"DELETE FROM {named} WHERE attempt = '{attempt.id}'")  # noqa: S608
 
-    def _scan(self, table: Table, attempts: Sequence[Attempt]) -> DataFrame:
+    def _scan(self, table: LakeTable, attempts: Sequence[Attempt]) -> DataFrame:
         """Return attempt, cluster and file of every row that can be read.
 
         A damaged file is left out here, so that counting finds out whose rows it had.

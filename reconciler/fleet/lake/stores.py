@@ -5,21 +5,37 @@
 | a directory of this machine | one file, renamed into `collections` | go, once they are dead |
 | a directory that Spark reaches, as s3a://… | one object, put into `collections` | stay |
 | Delta, Iceberg | one row, appended to `collections` by the format's own commit | stay |
+
+A job holds a lock on a file of its attempt, and the kernel frees it when the process ends.
+
+| the lock of an attempt | the attempt |
+|---|---|
+| held | is being written |
+| free, made on this machine | is dead: its process has ended, by kill -9 as well |
+| free, made elsewhere, touched within a day | may live: a network file system may not share locks |
+| free, made elsewhere, untouched for a day | is dead |
+| cannot be asked for, or there is none | may live |
+
+An attempt touches its file with every table. One that was taken for dead by mistake publishes
+nothing: its rows are counted before, and are gone.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
-from contextlib import AbstractContextManager, nullcontext, suppress
+import socket
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reconciler.errors import LakeError
-from reconciler.files import write_file
+from reconciler.files import appearing, write_file
 from reconciler.fleet import tables
 from reconciler.fleet.lake.attempts import (
     choose_newest,
@@ -28,28 +44,26 @@ from reconciler.fleet.lake.attempts import (
     list_fields,
     read_publication,
 )
-from reconciler.fleet.lake.locks import SILENT, hold_lock, try_lock
 from reconciler.fleet.lake.storage import PARQUET, MissingError, Storage, naming_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
     from reconciler.fleet.lake.attempts import Attempt, Published
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.tables import LakeTable
 
 PUBLISHED, RUNNING = tables.COLLECTIONS.name, "running"
 _OLDER = "was written by an earlier release"
 
 
 class Store(Protocol):
-    """What a lake asks of the place that it is in."""
+    """The interface of a store of a lake."""
 
     @property
     def root(self) -> str:
-        """The place as Spark is told it."""
+        """The root as Spark names it."""
 
     def check_layout(self) -> None:
         """Refuse a lake of another layout. Errors: LakeError."""
@@ -58,10 +72,10 @@ class Store(Protocol):
         """List the publications of a kind, of every kind unless one is named. Errors: LakeError."""
 
     def publish(self, published: Published) -> None:
-        """Let an attempt be seen: at once, and whole or not at all."""
+        """Publish an attempt atomically."""
 
     def withdraw(self, published: Published) -> None:
-        """Let an attempt be seen no more, and remove its rows."""
+        """Withdraw an attempt, and remove its rows."""
 
     def hold(self, attempt: Attempt) -> AbstractContextManager[None]:
         """Show that an attempt is being written, for as long as the block lasts."""
@@ -69,7 +83,7 @@ class Store(Protocol):
     def touch(self, attempt: Attempt) -> None:
         """Show that an attempt goes on."""
 
-    def drop(self, table: Table, attempt: Attempt) -> None:
+    def drop(self, table: LakeTable, attempt: Attempt) -> None:
         """Remove the rows of a table that an attempt wrote."""
 
     def discard(self, attempt: Attempt) -> None:
@@ -92,7 +106,7 @@ def choose_store(session: SparkSession | None, root: str, form: str) -> Store:
 
 
 def is_path(root: str) -> bool:
-    """Tell whether a root is a directory of this machine, and no URL of another file system."""
+    """Return whether a root is a local directory, not a URL of another file system."""
     return root.startswith("file:") or not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", root)
 
 
@@ -104,7 +118,7 @@ class LocalStore:
 
     @property
     def root(self) -> str:
-        """The directory as Spark is told it, whatever its own file system is."""
+        """The directory as Spark names it, for any file system."""
         return f"file:{self.path}"
 
     def check_layout(self) -> None:
@@ -137,13 +151,13 @@ class LocalStore:
             self.discard(published)
 
     def hold(self, attempt: Attempt) -> AbstractContextManager[None]:
-        return hold_lock(self._lock(attempt.id))
+        return hold_attempt_lock(self._lock(attempt.id))
 
     def touch(self, attempt: Attempt) -> None:
         if self._lock(attempt.id).exists():
             os.utime(self._lock(attempt.id))
 
-    def drop(self, table: Table, attempt: Attempt) -> None:
+    def drop(self, table: LakeTable, attempt: Attempt) -> None:
         shutil.rmtree(self.path / table.name / f"attempt={attempt.id}", ignore_errors=True)
 
     def discard(self, attempt: Attempt) -> None:
@@ -183,16 +197,17 @@ class LocalStore:
 
 @dataclass(frozen=True, slots=True)
 class SparkStore:
-    """A place that only Spark reaches: an object store, a table format, a Connect server's disk.
+    """A store that only Spark reaches: an object store, a table format, a Connect server's disk.
 
-    Nobody can prove here that an attempt is dead, so none is removed. docs/fleet.md says how to.
+    It is impossible to prove here that an attempt is dead, so none is removed. docs/fleet.md says
+    how to remove one.
     """
 
     storage: Storage
 
     @property
     def root(self) -> str:
-        """The place as Spark is told it."""
+        """The root as Spark names it."""
         return self.storage.root
 
     def check_layout(self) -> None:
@@ -235,7 +250,7 @@ class SparkStore:
     def touch(self, attempt: Attempt) -> None:
         pass
 
-    def drop(self, table: Table, attempt: Attempt) -> None:
+    def drop(self, table: LakeTable, attempt: Attempt) -> None:
         self.storage.delete(table, attempt)
 
     def discard(self, attempt: Attempt) -> None:
@@ -264,3 +279,47 @@ def _list_superseded(published: list[Published], now: datetime) -> Iterator[Publ
             newer = newest[one.collection]
             if newer is not one and newer.finished_at < before:
                 yield one
+
+
+SILENT = timedelta(days=1)
+"""The age at which an attempt of another machine with a free lock counts as dead."""
+
+
+@contextmanager
+def hold_attempt_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of an attempt. The file gets its name when it is locked, never before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        with appearing(path) as file:
+            handle = os.dup(file.fileno())  # the lock lasts as long as any of the two is open
+            held.callback(os.close, handle)
+            with suppress(OSError):  # without locks, the attempt may live for ever
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            holder = {"host": socket.gethostname(), "pid": os.getpid(), "started_at": at}
+            os.write(handle, f"{json.dumps(holder)}\n".encode())
+        yield
+        path.unlink(missing_ok=True)  # after an error it stays: who cleans up looks for it
+
+
+@contextmanager
+def try_lock(path: Path, now: datetime) -> Iterator[bool]:
+    """Yield whether the attempt of a lock is dead; it stays locked for as long as the block."""
+    with ExitStack() as held:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+            held.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            silent_s = now.timestamp() - path.stat().st_mtime  # another cleaner may have removed it
+        except OSError:  # held, or not there, or this file system has no locks
+            is_dead = False
+        else:
+            is_dead = _is_ours(path) or silent_s > SILENT.total_seconds()
+        yield is_dead
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return bool(json.loads(path.read_text())["host"] == socket.gethostname())
+    except (OSError, ValueError, TypeError, KeyError):
+        return False

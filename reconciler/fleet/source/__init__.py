@@ -1,5 +1,29 @@
 """Sources of Spark: live clusters, and spec trees at a commit, as tables.
 
-They run on executors, so whatever they need comes by their options; secrets come as references,
-which are resolved where the cluster is read. They only read.
+They run on executors, so their options carry all input; secrets are references, which are resolved
+when the cluster is read. They only read.
 """
+
+from typing import TYPE_CHECKING
+
+from reconciler.exports import export_lazily
+
+if TYPE_CHECKING:
+    from reconciler.fleet.source.kafka_metadata import KafkaMetadata, choose_clusters
+    from reconciler.fleet.source.spec_tree import SpecTree, Tree, find_tree
+else:
+    __getattr__ = export_lazily(
+        __name__,
+        {
+            "kafka_metadata": "KafkaMetadata choose_clusters",
+            "spec_tree": "SpecTree Tree find_tree",
+        },
+    )
+
+__all__ = [
+    "KafkaMetadata",
+    "SpecTree",
+    "Tree",
+    "choose_clusters",
+    "find_tree",
+]

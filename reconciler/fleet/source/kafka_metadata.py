@@ -25,7 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, In
 
 from reconciler.errors import ClusterError, Finding, FindingsError, Location, ReconcilerError
 from reconciler.fleet import READ, tables
-from reconciler.fleet.rows import arrow_schema, make_table, write_notes, write_state
+from reconciler.fleet.rows import arrow_schema, encode_notes, make_table, write_state
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ T = TypeVar("T")
 UNREADABLE = "unreadable"
 BATCH_ROWS = 50_000
 LIMIT_S = 300.0
-"""As long may the reading of one range take, however often single questions are repeated."""
+"""The timeout for reading one range, including all retries."""
 
 
 def choose_clusters(
@@ -77,7 +77,7 @@ class TopicRange(InputPartition):
     of: int
 
     def holds(self, topic: str) -> bool:
-        """Tell whether a topic is in this range."""
+        """Return whether a topic is in this range."""
         return zlib.crc32(topic.encode()) % self.of == self.number
 
 
@@ -90,7 +90,7 @@ class KafkaMetadata(DataSource):
         return "kafka_metadata"
 
     def schema(self) -> StructType:
-        """Return the columns of every state table, side by side."""
+        """Return the columns of every state table, in parallel."""
         return tables.FACTS.schema
 
     def reader(self, schema: StructType) -> KafkaMetadataReader:
@@ -138,9 +138,8 @@ class KafkaMetadataReader(DataSourceReader):
 
 
 def settle_readings(rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the row that counts of each cluster: a range that was not read goes before the rest.
-
-    With it goes the whole cluster: what lacks some of its topics is not planned.
+    """Return the row that counts for each cluster: an unread range overrides the others. The entire
+    cluster then counts as unread: it is not planned without some of its topics.
     """
     settled: dict[str, Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: (row["cluster"], row["status"] == READ)):
@@ -157,7 +156,7 @@ class _Reading:
     limit_s: float
 
     def take(self, columns: Sequence[str]) -> Mapping[str, pa.Table]:
-        """Return the rows of every table; of `readings` alone where the range is not read."""
+        """Return the rows of every table; of `readings` alone if the range is not read."""
         started, at = time.monotonic(), datetime.now(UTC)
         try:
             state = _call_within(self.limit_s, lambda: self._read(columns), self.range.cluster)
@@ -215,7 +214,7 @@ class _Reading:
 def _call_within(limit_s: float, call: Callable[[], T], cluster: str) -> T:
     """Return what a call returns. Errors: its own; ClusterError when the time is up.
 
-    The call then goes on unheard in its thread: nobody can end a client that waits.
+    The call then continues in its thread: a client that waits cannot be stopped.
     """
     answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
 
@@ -242,7 +241,7 @@ def _describe(state: ClusterState) -> dict[str, Any]:
         "cluster_id": state.cluster_id,
         "kafka_version": state.kafka_version,
         "defaults": list(state.config_defaults.items()),
-        "notes": write_notes(state.notes),
+        "notes": encode_notes(state.notes),
     }
 
 

@@ -3,8 +3,8 @@
     session.dataSource.register(SpecTree)
     session.read.format("spec_tree").options(estate="topics", commit="main").load()
 
-The files of a commit are taken out of git once and travel with the job, so that executors need
-neither the repository nor git. Without a commit they are read as they lie there, on whichever
+The files of a commit are taken out of git once and travel with the job as texts, so that executors
+need neither the repository nor git. Without a commit they are read as they are, on whichever
 machine reads them. Every mistake of the estate ends the reading: a fleet is not planned on half
 of its specs.
 """
@@ -12,11 +12,11 @@ of its specs.
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import tarfile
 import tempfile
 from base64 import b64decode, b64encode
-from contextlib import chdir
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from reconciler.errors import FleetError, escape_unprintable
+from reconciler.errors import Finding, FleetError, Location, escape_unprintable
 from reconciler.fleet import tables
 from reconciler.fleet.rows import arrow_schema, write_specs
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files of an estate: `path` as it lies there, or out of a packed tar file."""
+    """The files of an estate: as they are at `path`, or packed as `_pack` does."""
 
     path: str
     packed: bytes | None = None
@@ -47,37 +47,32 @@ class Tree:
     def load(self) -> Estate:
         """Read the estate; places in it are spelled as from where `path` leads.
 
-        Errors: SpecError with every mistake; UsageError where there is nothing at the path.
+        Errors: SpecError with every mistake; UsageError if there is nothing at the path.
         """
         from reconciler.api import load_estate
+        from reconciler.spec import parse_estate
 
         if self.packed is None:
             return load_estate(self.path)
-        with tempfile.TemporaryDirectory(prefix="reconciler-") as place:
-            with tarfile.open(fileobj=BytesIO(gzip.decompress(self.packed))) as archive:
-                try:
-                    archive.extractall(place, filter="data")
-                except tarfile.FilterError as error:
-                    raise FleetError(f"{self.path}: {error}") from error
-            with chdir(place):
-                return load_estate(self.path)
+        return parse_estate(_unpack(self.packed), self.path)
 
     def list_options(self) -> dict[str, str]:
-        """Return the options of `spec_tree` that stand for these files."""
+        """Return the options of `spec_tree` that carry these files."""
         packed = {} if self.packed is None else {"packed": b64encode(self.packed).decode()}
         return {"estate": self.path, **packed}
 
 
 def find_tree(path: str, commit: str | None = None, repository: str = ".") -> Tree:
-    """Return an estate's files as they were at a commit, or as they lie there without one.
+    """Return an estate's files as they were at a commit, or as they are now without one.
 
-    Errors: FleetError where git does not have the commit, or the estate in it.
+    Errors: FleetError if git does not have the commit, or the estate in it.
     """
     if commit is None:
         return Tree(str(Path(repository) / path))
     if Path(path).is_absolute():
         repository, path = str(Path(path).parent), Path(path).name
-    return Tree(path, gzip.compress(_archive(repository, commit, path), mtime=0))
+    shown = str(Path(path))
+    return Tree(shown, _pack(_read_archive(_archive(repository, commit, path), shown)))
 
 
 class SpecTree(DataSource):
@@ -123,6 +118,41 @@ class SpecTreeReader(DataSourceReader):
         for cluster in estate.declared:
             rows = write_specs(cluster, estate.topics_for(cluster))
             yield from rows.select(self._columns).to_batches()
+
+
+def _read_archive(archived: bytes, path: str) -> dict[str, bytes | Finding]:
+    """Read the estate at `path` in a tar file, which is unpacked for as long as that takes."""
+    from reconciler.api import read_estate_files
+
+    with tempfile.TemporaryDirectory(prefix="reconciler-") as place:
+        with tarfile.open(fileobj=BytesIO(archived)) as archive:
+            try:
+                archive.extractall(place, filter="data")
+            except tarfile.FilterError as error:
+                raise FleetError(f"{path}: {error}") from error
+        return read_estate_files(Path(place) / path, path)
+
+
+def _pack(files: Mapping[str, bytes | Finding]) -> bytes:
+    """Pack files as text: equal files, equal bytes. Findings say why a file could not be read."""
+    described = {
+        path: found.decode("utf-8", "surrogateescape")
+        if isinstance(found, bytes)
+        else [found.rule, found.what, found.way_out, found.where and found.where.file]
+        for path, found in files.items()
+    }
+    return gzip.compress(json.dumps(described, sort_keys=True).encode(), mtime=0)
+
+
+def _unpack(packed: bytes) -> dict[str, bytes | Finding]:
+    files: dict[str, bytes | Finding] = {}
+    for path, found in json.loads(gzip.decompress(packed)).items():
+        if isinstance(found, str):
+            files[path] = found.encode("utf-8", "surrogateescape")
+        else:
+            rule, what, way_out, file = found
+            files[path] = Finding(rule, what, way_out, Location(file, 1))
+    return files
 
 
 def _archive(repository: str, commit: str, path: str) -> bytes:

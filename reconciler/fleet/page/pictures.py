@@ -1,21 +1,24 @@
-"""The pictures of a report, each a pure function: same values, same bytes."""
+"""The pictures of the page as SVG, each a pure function: same values, same bytes.
+
+Their looks are the page's. Lengths are pixels, or shares of the width as in "37.5%": so a figure is
+as wide as its place, and its letters stay as large as the page's. Each has a text too.
+"""
 
 from __future__ import annotations
 
-from math import sqrt
+from dataclasses import dataclass
+from math import log1p, sqrt
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
 
-from reconciler.fleet.report.contents import Standing
-from reconciler.fleet.report.figure import Figure, percent
-from reconciler.fleet.report.scale import round_step
-from reconciler.fleet.report.words import say_when
+from reconciler.fleet.page.contents import Standing, say_when
+from reconciler.svg import Drawing, Length, spell
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.fleet.report.contents import BrokerLoad, ClusterLine, DriftPoint
-    from reconciler.fleet.report.scale import Scale
+    from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, DriftPoint
 
 MARKS = {
     Standing.UNREADABLE: "!",
@@ -24,13 +27,13 @@ MARKS = {
     Standing.PENDING: "~",
     Standing.SETTLED: "✓",
 }
-"""What stands for a standing beside its colour."""
+"""The sign of a standing, next to its colour."""
 
 STYLES = {standing: standing.name.lower() for standing in Standing}
 
 LEAST_TILE = 26.0
 LARGEST_TILES = ((24, 112.0), (72, 76.0))
-"""How large the largest tile is among so many; smaller still among more,"""
+"""The size of the largest tile, by the number of tiles; smaller still among more,"""
 
 CROWDED_TILE = 52.0
 """so that a fleet fits on a screen."""
@@ -46,7 +49,7 @@ COLUMN, BARS = 34.0, 64.0
 
 
 def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
-    """Draw one of so many clusters: a square that grows with the root of its partitions."""
+    """Draw one of N clusters: a square that grows with the root of its partitions."""
     largest = next((size for most, size in LARGEST_TILES if clusters <= most), CROWDED_TILE)
     share = sqrt(cluster.partitions / most_partitions) if most_partitions else 0
     side = LEAST_TILE + (largest - LEAST_TILE) * share
@@ -59,19 +62,19 @@ def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
 
 
 def draw_mark(standing: Standing) -> str:
-    """Draw what stands for a standing, as small as a word."""
+    """Draw the sign of a standing, as small as a word."""
     figure = Figure(18, 18)
     figure.box(1, 1, 16, 16, f"tile {STYLES[standing]}", round_px=4)
     figure.write(9, 13.5, MARKS[standing], "mark small")
     return figure.finish()
 
 
-def draw_dumbbell(before: int, after: int, scale: Scale) -> str:
+def draw_dumbbell(before: int, after: int, scale: Axis) -> str:
     """Draw a number before, as a ring, and after, as a dot."""
     figure = Figure("100%", ROW)
     middle = ROW / 2
     figure.line("0%", middle, "100%", middle, "rail")
-    start, end = percent(scale.place(before)), percent(scale.place(after))
+    start, end = spell_width(scale.place(before)), spell_width(scale.place(after))
     style = "better" if after < before else "worse" if after > before else "same"
     figure.line(start, middle, end, middle, f"way {style}")
     figure.dot(start, middle, 5, f"ring {style}")
@@ -79,20 +82,20 @@ def draw_dumbbell(before: int, after: int, scale: Scale) -> str:
     return figure.finish(f"{before:,} before, {after:,} after")
 
 
-def draw_axis(scale: Scale) -> str:
-    """Draw the axis that stands above a column of dumbbells."""
+def draw_axis(scale: Axis) -> str:
+    """Draw the axis above a column of dumbbells."""
     figure = Figure("100%", 16)
     for tick in scale.ticks():
-        place = percent(scale.place(tick))
+        place = spell_width(scale.place(tick))
         figure.line(place, 12, place, 16, "grid")
         figure.write(place, 10, f"{tick:,}", "middle small")
     return figure.finish()
 
 
 def draw_bar(number: int, most: int) -> str:
-    """Draw a number as a bar that stands beside it."""
+    """Draw a number as a bar next to it."""
     figure = Figure("100%", 10)
-    figure.box(0, 1, percent(number / max(most, 1)), 8, "bar", round_px=2)
+    figure.box(0, 1, spell_width(number / max(most, 1)), 8, "bar", round_px=2)
     return figure.finish()
 
 
@@ -142,12 +145,12 @@ def draw_drift(points: Sequence[DriftPoint]) -> str:
         middle = room * (place + 0.5)
         _draw_point(figure, point, middle, min(0.76 * room, WIDEST_BAR), floor, unit)
         if place in dated:
-            figure.write(percent(middle), CHART - 7, dates[place], "middle small")
+            figure.write(spell_width(middle), CHART - 7, dates[place], "middle small")
     return figure.finish(describe_drift(points))
 
 
 def _name_dates(points: Sequence[DriftPoint]) -> list[str]:
-    """Say when each collection was made, as 11-21; as 11-21 03:00 where two share a day."""
+    """Format the date of each collection, as 11-21; as 11-21 03:00 if two share a day."""
     days = [say_when(point.collection)[5:10] for point in points]
     if len(set(days)) == len(days):
         return days
@@ -155,7 +158,7 @@ def _name_dates(points: Sequence[DriftPoint]) -> list[str]:
 
 
 def describe_drift(points: Sequence[DriftPoint]) -> str:
-    """Say in words what the chart shows."""
+    """Return a text description of the chart."""
     first, last = points[0], points[-1]
     says = f"{count(last.changed + last.refused, 'topic')} not as specified at the last of "
     says += f"{count(len(points), 'collection')}"
@@ -178,7 +181,7 @@ def _draw_point(
     figure: Figure, point: DriftPoint, middle: float, width: float, floor: float, unit: float
 ) -> None:
     """Draw one collection; `unit` is how high a topic is."""
-    x, wide = percent(middle - width / 2), percent(width)
+    x, wide = spell_width(middle - width / 2), spell_width(width)
     title = (
         f"{say_when(point.collection)}: {point.changed:,} to change, {point.refused:,} refused,"
         f" {point.unchanged:,} as specified"
@@ -189,7 +192,7 @@ def _draw_point(
     figure.box(x, floor - changed, wide, changed, "bar", title)
     figure.box(x, floor - changed - refused, wide, refused, "bar no", title)
     if point.unplanned:
-        figure.write(percent(middle), floor - changed - refused - 5, "!", "middle warn")
+        figure.write(spell_width(middle), floor - changed - refused - 5, "!", "middle warn")
 
 
 def draw_broker(broker: BrokerLoad, most: int, even: float) -> str:
@@ -201,3 +204,62 @@ def draw_broker(broker: BrokerLoad, most: int, even: float) -> str:
             figure.box(6, BARS - unit * held, COLUMN - 12, unit * held, style)
     figure.line(0, BARS - unit * even, COLUMN, BARS - unit * even, "even")
     return figure.finish()
+
+
+def spell_width(share: float) -> str:
+    """Spell a share of the width."""
+    return f"{100 * share:.5g}%"
+
+
+class Figure(Drawing):
+    """A picture inside the page, whose looks are the page's."""
+
+    def __init__(self, width: Length, height: float) -> None:
+        super().__init__()
+        self._size = f'width="{spell(width)}" height="{spell(height)}"'
+
+    def finish(self, says: str = "") -> str:
+        """Return the figure. `says` is read out instead; without it the text next to it is."""
+        role = f'role="img" aria-label={quoteattr(says)}' if says else 'aria-hidden="true"'
+        return f"<svg {self._size} {role}>{''.join(self.shapes)}</svg>"
+
+
+FAR_APART = 60
+"""From this ratio on, a linear axis would put all small numbers at its edge."""
+
+_EDGE = 0.03
+"""The share of the width that stays free at both ends, so that no dot is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis from nought to `most`."""
+
+    most: int
+
+    @property
+    def by_powers(self) -> bool:
+        """Whether it grows by powers instead of in proportion."""
+        return self.most > FAR_APART
+
+    def place(self, number: int) -> float:
+        """Return where a number is, as a share of the width."""
+        most = max(self.most, 1)
+        share = log1p(number) / log1p(most) if self.by_powers else number / most
+        return _EDGE + (1 - 2 * _EDGE) * share
+
+    def ticks(self) -> tuple[int, ...]:
+        """Return the numbers to write at the axis: nought, and a few round ones."""
+        if self.by_powers:
+            powers = (10**n for n in range(1, len(str(self.most))))
+            return (0, *powers)
+        step = round_step(self.most, 3)
+        return tuple(range(0, self.most + 1, step))
+
+
+def round_step(most: int, steps: int) -> int:
+    """Return the least of 1, 2, 5, 10, 20 … by which `steps` steps reach `most`."""
+    power = 1
+    while power * 5 * steps < most:
+        power *= 10
+    return next(power * digit for digit in (1, 2, 5) if power * digit * steps >= most)

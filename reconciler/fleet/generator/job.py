@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 from reconciler.errors import UsageError
 from reconciler.files import write_file
 from reconciler.fleet import tables
-from reconciler.fleet.rows import write_specs
-from reconciler.fleet.synthetic.partitions import write_partitions
-from reconciler.fleet.synthetic.shapes import draw_shapes
-from reconciler.fleet.synthetic.specs import (
+from reconciler.fleet.generator.shapes import draw_shapes
+from reconciler.fleet.generator.specs import (
     CLUSTERS_FILE,
     list_specs,
     write_clusters_file,
     write_topic_files,
 )
-from reconciler.fleet.synthetic.state import (
+from reconciler.fleet.generator.state import (
     write_brokers,
     write_configs,
+    write_partitions,
     write_reading,
     write_topics,
 )
-from reconciler.fleet.synthetic.topics import draw_cluster_topics
+from reconciler.fleet.generator.topics import draw_cluster_topics
+from reconciler.fleet.rows import write_specs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from reconciler.fleet.generator.shapes import FleetSize
     from reconciler.fleet.lake import Lake, Published
-    from reconciler.fleet.synthetic.shapes import FleetSize
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.tables import LakeTable
 
 MOST_TOPICS_IN_FILES = 5_000
-"""A larger fleet has its specs in the lake alone: files by the hundred thousand help nobody."""
+"""A larger fleet has its specs in the lake alone: hundreds of thousands of files are of no use."""
 
 MOST_TASKS = 64
 BATCH_ROWS = 50_000
-ROOT = "topics"
-"""Where the files of the specs would lie, in a fleet that has none."""
+GENERATED_ROOT = "topics"
+"""The path that files of the specs would have, in a fleet without files."""
 
 
-def simulate_fleet(
+def generate_fleet(
     lake: Lake,
     size: FleetSize,
     collection: str,
     *,
-    root: str = ROOT,
+    root: str = GENERATED_ROOT,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Published:
-    """Add a synthetic fleet to the lake: every state table, and the specs beside them.
+    """Add a synthetic fleet to the lake: every state table, and the specs.
 
     The rows depend on `size` and `root` alone. Cost: 7 million partitions in a minute of two cores.
     """
@@ -64,7 +64,9 @@ def simulate_fleet(
         return draft.publish(size.clusters)
 
 
-def draw_table(session: SparkSession, table: Table, size: FleetSize, root: str = ROOT) -> DataFrame:
+def draw_table(
+    session: SparkSession, table: LakeTable, size: FleetSize, root: str = GENERATED_ROOT
+) -> DataFrame:
     """Return one table of a synthetic fleet. Shuffles: none; a cluster is drawn in one task."""
     numbers = session.range(0, size.clusters, 1, min(size.clusters, MOST_TASKS))
     draw = partial(_draw_rows, name=table.name, size=size, root=root)
@@ -72,9 +74,9 @@ def draw_table(session: SparkSession, table: Table, size: FleetSize, root: str =
 
 
 def write_estate(size: FleetSize, directory: Path) -> int:
-    """Write the clusters of a fleet, and its topics where they are few. Returns: files of topics.
+    """Write the clusters of a fleet, and its topics if they are few. Returns: files of topics.
 
-    Errors: UsageError where the directory holds something, or cannot be written to.
+    Errors: UsageError if the directory holds something, or cannot be written to.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)

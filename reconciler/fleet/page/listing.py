@@ -1,30 +1,29 @@
-"""The tables of a report: columns that a reader sorts by, rows of text with pictures beside."""
+"""The tables of the page: sortable columns, rows of text and pictures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.fleet.report.pictures import (
+from reconciler.fleet.page.contents import say_share, say_when
+from reconciler.fleet.page.pictures import (
+    Axis,
     draw_axis,
     draw_bar,
     draw_dumbbell,
     draw_mark,
     draw_sparkline,
 )
-from reconciler.fleet.report.scale import Scale
-from reconciler.fleet.report.table import Cell, Column, Listing
-from reconciler.fleet.report.words import say_share, say_when
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.fleet.report.contents import ClusterLine, Kept, Report
+    from reconciler.fleet.page.contents import ClusterLine, FleetPage, Kept
 
 
-def _number(key: str, title: str) -> Column:
-    return Column(key, title, numeric=True)
+def _number(key: str, title: str) -> ListingColumn:
+    return ListingColumn(key, title, numeric=True)
 
 
 def _amount(number: int | None) -> Cell:
@@ -48,9 +47,9 @@ def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Listings:
-    """Lists what a report says, table by table."""
+    """Lists what the page shows, table by table."""
 
-    report: Report
+    page: FleetPage
     places: Mapping[str, str]
 
     def _name(self, cluster: str) -> Cell:
@@ -65,14 +64,14 @@ class Listings:
                 Cell(str(cluster.standing), draw_mark(cluster.standing)),
                 *map(Cell, cluster.trouble),
             )
-            for cluster in self.report.clusters.rows
+            for cluster in self.page.clusters.rows
             if cluster.trouble and cluster.plan is None
         )
         columns = (
-            Column("cluster", "Cluster", style="brief"),
-            Column("state", "State", style="brief"),
-            Column("rule", "Rule", style="brief"),
-            Column("reason", "Reason", style="long"),
+            ListingColumn("cluster", "Cluster", style="brief"),
+            ListingColumn("state", "State", style="brief"),
+            ListingColumn("rule", "Rule", style="brief"),
+            ListingColumn("reason", "Reason", style="long"),
         )
         title = "Clusters that could not be read or planned"
         return Listing(
@@ -81,15 +80,15 @@ class Listings:
 
     def skew(self) -> Listing:
         """List the skew of each cluster before and after its plan."""
-        plans = [(c, c.plan) for c in self.report.clusters.rows if c.plan is not None]
+        plans = [(c, c.plan) for c in self.page.clusters.rows if c.plan is not None]
         scales = (
             _scale((plan.leaders_before, plan.leaders_after) for _, plan in plans),
             _scale((plan.replicas_before, plan.replicas_after) for _, plan in plans),
         )
-        columns = [Column("cluster", "Cluster", style="brief")]
+        columns = [ListingColumn("cluster", "Cluster", style="brief")]
         for noun, scale in zip(("leaders", "replicas"), scales, strict=True):
             columns += [
-                Column(
+                ListingColumn(
                     f"{noun}-gain", noun.title(), numeric=True, above=draw_axis(scale), style="wide"
                 ),
                 _number(f"{noun}-before", f"{noun.title()} before"),
@@ -106,19 +105,19 @@ class Listings:
     def plans(self) -> Listing:
         """List the clusters and their plans."""
         columns = (
-            Column("cluster", "Cluster", style="brief"),
-            Column("state", "State", style="brief"),
+            ListingColumn("cluster", "Cluster", style="brief"),
+            ListingColumn("state", "State", style="brief"),
             _number("pending", "To change"),
             _number("refused", "Refused"),
             _number("unchanged", "As specified"),
             _number("unmanaged", "Unmanaged"),
-            Column("drift", "Drift over time", numeric=True),
+            ListingColumn("drift", "Drift over time", numeric=True),
             _number("topics", "Topics"),
             _number("partitions", "Partitions"),
             _number("brokers", "Brokers"),
         )
-        rows = tuple(map(self._describe_cluster, self.report.clusters.rows))
-        note = _say_left_out(self.report.clusters, "cluster", "those that are worst off first")
+        rows = tuple(map(self._describe_cluster, self.page.clusters.rows))
+        note = _say_left_out(self.page.clusters, "cluster", "those that are worst off first")
         return Listing("clusters", "Clusters and their plans", columns, rows, note)
 
     def _describe_cluster(self, cluster: ClusterLine) -> tuple[Cell, ...]:
@@ -140,17 +139,17 @@ class Listings:
         )
 
     def topics(self) -> Listing:
-        """List the topics that lie least evenly."""
-        kept = self.report.topics
+        """List the least even topics."""
+        kept = self.page.topics
         most = max((row.leader_skew for row in kept.rows), default=0)
         most_replicas = max((row.replica_skew for row in kept.rows), default=0)
         columns = (
-            Column("topic", "Topic", style="name"),
-            Column("cluster", "Cluster", style="brief"),
+            ListingColumn("topic", "Topic", style="name"),
+            ListingColumn("cluster", "Cluster", style="brief"),
             _number("partitions", "Partitions"),
             _number("leaders", "Leader skew"),
             _number("replicas", "Replica skew"),
-            Column("plan", "Plan"),
+            ListingColumn("plan", "Plan"),
         )
         rows = tuple(
             (
@@ -169,15 +168,15 @@ class Listings:
 
     def changes(self) -> Listing:
         """List what the plans change and refuse."""
-        kept = self.report.changes
+        kept = self.page.changes
         columns = (
-            Column("topic", "Topic", style="name"),
-            Column("cluster", "Cluster", style="brief"),
-            Column("action", "Action"),
-            Column("change", "Change", style="long"),
-            Column("risks", "Risks", style="brief"),
-            Column("reasons", "Reasons", style="long"),
-            Column("file", "File", style="brief"),
+            ListingColumn("topic", "Topic", style="name"),
+            ListingColumn("cluster", "Cluster", style="brief"),
+            ListingColumn("action", "Action"),
+            ListingColumn("change", "Change", style="long"),
+            ListingColumn("risks", "Risks", style="brief"),
+            ListingColumn("reasons", "Reasons", style="long"),
+            ListingColumn("file", "File", style="brief"),
         )
         rows = tuple(
             (
@@ -197,12 +196,12 @@ class Listings:
     def rules(self) -> Listing:
         """List how often each rule of the audit was found broken."""
         columns = (
-            Column("severity", "Severity"),
-            Column("rule", "Rule", style="brief"),
+            ListingColumn("severity", "Severity"),
+            ListingColumn("rule", "Rule", style="brief"),
             _number("findings", "Findings"),
             _number("clusters", "Clusters"),
         )
-        found = self.report.audit.rules if self.report.audit else ()
+        found = self.page.audit.rules if self.page.audit else ()
         rows = tuple(
             (Cell(r.severity), Cell(r.rule), _amount(r.findings), _amount(r.clusters))
             for r in found
@@ -212,15 +211,15 @@ class Listings:
     def findings(self) -> Listing:
         """List the gravest findings of the audit."""
         columns = (
-            Column("severity", "Severity"),
-            Column("cluster", "Cluster", style="brief"),
-            Column("topic", "Topic", style="name"),
-            Column("rule", "Rule", style="brief"),
-            Column("what", "What", style="long"),
-            Column("evidence", "Evidence", style="long"),
-            Column("way_out", "What to do", style="long"),
+            ListingColumn("severity", "Severity"),
+            ListingColumn("cluster", "Cluster", style="brief"),
+            ListingColumn("topic", "Topic", style="name"),
+            ListingColumn("rule", "Rule", style="brief"),
+            ListingColumn("what", "What", style="long"),
+            ListingColumn("evidence", "Evidence", style="long"),
+            ListingColumn("way_out", "What to do", style="long"),
         )
-        audit = self.report.audit
+        audit = self.page.audit
         rows = tuple(
             tuple(
                 self._name(found.cluster) if c.key == "cluster" else Cell(getattr(found, c.key))
@@ -234,11 +233,11 @@ class Listings:
     def drift(self) -> Listing:
         """List what the plans of each collection came to."""
         columns = (
-            Column("collection", "Collection"),
+            ListingColumn("collection", "Collection"),
             _number("pending", "To change"),
             _number("refused", "Refused"),
             _number("unchanged", "As specified"),
-            Column("drift", "Drift", numeric=True),
+            ListingColumn("drift", "Drift", numeric=True),
             _number("planned", "Clusters planned"),
             _number("unplanned", "Not planned"),
         )
@@ -254,17 +253,17 @@ class Listings:
                 ),
                 *map(_amount, (point.planned, point.unplanned)),
             )
-            for point in reversed(self.report.drift)
+            for point in reversed(self.page.drift)
         )
         return Listing("drift-table", "The same in numbers", columns, rows, empty="No plans yet.")
 
 
-def _scale(pairs: Iterable[tuple[int | None, int | None]]) -> Scale:
-    return Scale(max((n for pair in pairs for n in pair if n is not None), default=0))
+def _scale(pairs: Iterable[tuple[int | None, int | None]]) -> Axis:
+    return Axis(max((n for pair in pairs for n in pair if n is not None), default=0))
 
 
-def _compare(before: int | None, after: int | None, scale: Scale) -> tuple[Cell, Cell, Cell]:
-    """Return what was gained as a picture, and the two numbers."""
+def _compare(before: int | None, after: int | None, scale: Axis) -> tuple[Cell, Cell, Cell]:
+    """Return the change as a picture, and the two numbers."""
     if before is None or after is None:
         return Cell("–"), _amount(before), _amount(after)
     picture = Cell("", draw_dumbbell(before, after, scale), sort_by=before - after)
@@ -273,3 +272,36 @@ def _compare(before: int | None, after: int | None, scale: Scale) -> tuple[Cell,
 
 def _join_rules(reasons: Sequence[str], rules: Sequence[str]) -> Iterable[str]:
     return (f"{what} [{rule}]" for what, rule in zip(reasons, rules, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ListingColumn:
+    """What a column is called in addresses and on the page. `above` is a picture in its head."""
+
+    key: str
+    title: str
+    numeric: bool = False
+    above: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text, whatever is in it; a picture, which is markup; where it leads; what it sorts by."""
+
+    text: str = ""
+    picture: str = ""
+    link: str = ""
+    sort_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A table. `note` says what was left out; `empty` what it means that there is no row."""
+
+    name: str
+    title: str
+    columns: tuple[ListingColumn, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    empty: str = "Nothing to show."

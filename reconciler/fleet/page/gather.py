@@ -1,4 +1,4 @@
-"""From the lake to what a report says: whatever grows with the fleet is aggregated on Spark."""
+"""From the lake to what the page shows: whatever grows with the fleet is aggregated on Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import PLANNED, READ, tables
 from reconciler.fleet.lake import AUDIT, PLAN
-from reconciler.fleet.report.contents import (
+from reconciler.fleet.page.contents import (
     MOST_BROKERS,
     MOST_CLUSTERS,
     MOST_COLLECTIONS,
@@ -19,20 +19,21 @@ from reconciler.fleet.report.contents import (
     ChangeLine,
     ClusterLine,
     DriftPoint,
+    FleetPage,
+    FleetTotals,
     Kept,
-    Planned,
-    Report,
+    PlanTotals,
     Standing,
     TopicSkew,
-    Totals,
+    cut,
+    describe_change_row,
 )
-from reconciler.fleet.report.findings import gather_findings
-from reconciler.fleet.report.measures import (
+from reconciler.fleet.page.measures import (
     count_loads,
+    gather_findings,
     measure_topics,
     select_user_partitions,
 )
-from reconciler.fleet.report.words import cut, describe_change
 from reconciler.fleet.sound import read_collection
 
 if TYPE_CHECKING:
@@ -43,20 +44,20 @@ if TYPE_CHECKING:
     from reconciler.fleet.lake import Lake, Published
 
 ACTIONS = ("refuse", "delete", "update", "create")
-"""What a plan does to a topic, what wants a look first."""
+"""The actions of a plan on a topic, the most urgent first."""
 
 _ORDER = tuple(Standing)
 _READING = ("cluster", "status", "error", "kafka_version", "synthetic")
 _PLAN = [name for name in tables.PLANS.columns if name not in ("fingerprint", "plan")]
 
 
-def gather_report(
+def gather_page(
     lake: Lake,
     collection: str | None,
     made_at: str,
     announce: Callable[[str], None] = lambda _: None,
-) -> Report:
-    """Gather what a report says of a collection, the latest unless one is named.
+) -> FleetPage:
+    """Gather what the page shows of a collection, the latest unless one is named.
 
     Cost: one pass over the partitions for the brokers, one for the topics.
     """
@@ -74,7 +75,7 @@ def gather_report(
     announce("listing changes and findings")
     ordered = sorted(clusters, key=lambda c: (_ORDER.index(c.standing), -c.partitions, c.name))
     shown = [replace(c, drifts=drifts.get(c.name, ())) for c in ordered[:MOST_CLUSTERS]]
-    return Report(
+    return FleetPage(
         collection=attempt.collection,
         made_at=made_at,
         commit=attempt.commit,
@@ -173,8 +174,8 @@ def _name_trouble(row: Row | None) -> tuple[str, str] | None:
     return cut(row["status"]), cut(row["error"] or "")
 
 
-def _describe_plan(row: Row) -> Planned:
-    return Planned(
+def _describe_plan(row: Row) -> PlanTotals:
+    return PlanTotals(
         changed=row["changed"] or 0,
         refused=row["refused"] or 0,
         unchanged=row["unchanged"] or 0,
@@ -186,18 +187,18 @@ def _describe_plan(row: Row) -> Planned:
     )
 
 
-def _sum(clusters: Sequence[ClusterLine]) -> Totals:
+def _sum(clusters: Sequence[ClusterLine]) -> FleetTotals:
     plans = [cluster.plan for cluster in clusters if cluster.plan is not None]
     totals = ("changed", "refused", "unchanged", "unmanaged")
     sums = {name: sum(getattr(plan, name) for plan in plans) for name in totals}
-    return Totals(
+    return FleetTotals(
         clusters=len(clusters),
         read=sum(cluster.read for cluster in clusters),
         synthetic=sum(cluster.synthetic for cluster in clusters),
         brokers=sum(cluster.broker_count for cluster in clusters),
         topics=sum(cluster.topics for cluster in clusters),
         partitions=sum(cluster.partitions for cluster in clusters),
-        plan=Planned(**sums) if plans else None,
+        plan=PlanTotals(**sums) if plans else None,
         planned=len(plans),
     )
 
@@ -253,7 +254,7 @@ def _read_changes(lake: Lake, planned: Published | None) -> DataFrame | None:
 
 
 def _find_worst(state: Mapping[str, DataFrame], changes: DataFrame | None) -> Kept[TopicSkew]:
-    """Return the topics that lie least evenly, of those where max − min is above one."""
+    """Return the least even topics, of those with max − min above one."""
     measured = measure_topics(_pick_partitions(state), state["brokers"])
     uneven = measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)).persist()
     order = (F.desc("leader_skew"), F.desc("replica_skew"), "cluster", "topic")
@@ -293,7 +294,7 @@ def _describe_row(row: Row) -> ChangeLine:
         cluster=row["cluster"],
         topic=row["topic"],
         action=row["action"],
-        what=cut(describe_change(row.asDict())),
+        what=cut(describe_change_row(row.asDict())),
         risks=tuple(row["risks"] or ()),
         reasons=tuple(map(cut, row["reasons"] or ())),
         rules=tuple(row["refusals"] or ()),

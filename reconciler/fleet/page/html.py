@@ -1,4 +1,4 @@
-"""A report as one HTML page that stands alone: style, script and pictures are inside it.
+"""The HTML page of a fleet, in one file: style, script and pictures are inside it.
 
 Names come from clusters and specs, and may hold anything: every text is escaped, and the page's
 content policy runs no script but its own, whose hash it names, and fetches nothing.
@@ -12,9 +12,9 @@ from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from reconciler.fleet.report.contents import Standing
-from reconciler.fleet.report.listing import Listings, number_clusters
-from reconciler.fleet.report.pictures import (
+from reconciler.fleet.page.contents import Standing, say_share, say_when
+from reconciler.fleet.page.listing import Listings, number_clusters
+from reconciler.fleet.page.pictures import (
     STYLES,
     describe_drift,
     draw_broker,
@@ -22,7 +22,6 @@ from reconciler.fleet.report.pictures import (
     draw_mark,
     draw_tile,
 )
-from reconciler.fleet.report.words import say_share, say_when
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -31,29 +30,29 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from reconciler.fleet.report.contents import BrokerLoad, ClusterLine, Report
+    from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, FleetPage
 
 NO_RACK = "no rack"
 
 
-def render_page(report: Report) -> str:
-    """Render a report as HTML. Same report, same bytes."""
+def render_page(page: FleetPage) -> str:
+    """Render the page as HTML. Same fleet, same bytes."""
     style, script = _read("page.css"), _read("page.js")
-    places = number_clusters(report.clusters.rows)
+    places = number_clusters(page.clusters.rows)
     return (
         _open_templates()
         .get_template("page.html.jinja")
         .render(
-            report=report,
+            page=page,
             style=_trust(style),
             script=_trust(script),
             policy=_state_policy(style, script),
-            figures=list(_list_figures(report)),
-            standings=_count_standings(report),
-            lists=Listings(report, places),
+            figures=list(_list_figures(page)),
+            standings=_count_standings(page),
+            lists=Listings(page, places),
             places=places,
-            most=max((cluster.partitions for cluster in report.clusters.rows), default=0),
-            shown=[cluster for cluster in report.clusters.rows if cluster.brokers],
+            most=max((cluster.partitions for cluster in page.clusters.rows), default=0),
+            shown=[cluster for cluster in page.clusters.rows if cluster.brokers],
         )
     )
 
@@ -62,7 +61,7 @@ def _open_templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
-        loader=PackageLoader("reconciler.fleet.report", "."),
+        loader=PackageLoader("reconciler.fleet.page", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -80,7 +79,7 @@ def _open_templates() -> Environment:
 
 
 def _read(name: str) -> str:
-    return resources.files("reconciler.fleet.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("reconciler.fleet.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def _trust(markup: str) -> Markup:
@@ -102,9 +101,9 @@ def _hash(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
-def _list_figures(report: Report) -> Iterator[tuple[str, str, str]]:
+def _list_figures(page: FleetPage) -> Iterator[tuple[str, str, str]]:
     """Yield the headline: how many, of what, and what to know about it."""
-    totals, plan = report.totals, report.totals.plan
+    totals, plan = page.totals, page.totals.plan
     unreadable = totals.clusters - totals.read
     yield f"{totals.read:,}", "clusters read", f"{unreadable:,} unreadable"
     yield f"{totals.topics:,}", "topics", f"on {count(totals.brokers, 'broker')}"
@@ -116,12 +115,12 @@ def _list_figures(report: Report) -> Iterator[tuple[str, str, str]]:
     yield f"{plan.refused:,}", "refused", "with reasons below"
     whole = plan.drift + plan.unchanged
     yield say_share(plan.drift, whole), "drift", f"{plan.drift:,} of {count(whole, 'topic')}"
-    yield f"{plan.unmanaged:,}", "unmanaged", "live, and in no file"
+    yield f"{plan.unmanaged:,}", "unmanaged", "live, and in no spec"
 
 
-def _count_standings(report: Report) -> list[tuple[Standing, int]]:
+def _count_standings(page: FleetPage) -> list[tuple[Standing, int]]:
     """Return how many clusters there are of each standing, worst first."""
-    counted = Counter(cluster.standing for cluster in report.clusters.rows)
+    counted = Counter(cluster.standing for cluster in page.clusters.rows)
     return [(standing, counted[standing]) for standing in Standing if counted[standing]]
 
 

@@ -1,7 +1,7 @@
 """The specs of a synthetic fleet, as rows and as the files that say the same.
 
-A place in a file is where the value stands when `write_topic_files` and `write_clusters_file` have
-written it: a fleet that is too large for files has specs that look as if they came from some.
+A place in a file is the position of the value after `write_topic_files` and `write_clusters_file`
+write it: a fleet that is too large for files has specs that look as if they came from some.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Location
-from reconciler.fleet.synthetic.topics import OWNERS, PROFILES, USUAL_REPLICATION
+from reconciler.fleet.generator.topics import OWNERS, PROFILES, USUAL_REPLICATION
 from reconciler.model import TopicSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from reconciler.fleet.synthetic.shapes import ClusterShape
-    from reconciler.fleet.synthetic.topics import Topics
+    from reconciler.fleet.generator.shapes import ClusterShape
+    from reconciler.fleet.generator.topics import Topics
 
 CLUSTERS_FILE = "clusters.yaml"
 KAFKA_VERSION = "4.1"
@@ -26,7 +26,7 @@ IN_SYNC = "min.insync.replicas"
 
 _DEFAULTS = f"replication_factor: {USUAL_REPLICATION}, config: {{{IN_SYNC}: 2}}"
 _HEADER = (
-    "# A synthetic fleet, made by `reconciler fleet simulate`. These clusters do not exist.",
+    "# A synthetic fleet, made by `reconciler fleet generate`. These clusters do not exist.",
     "version: 1",
     f"defaults: {{{_DEFAULTS}}}",
     "profiles:",

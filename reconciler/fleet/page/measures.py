@@ -1,4 +1,4 @@
-"""How the partitions of a fleet lie on its brokers, as DataFrames.
+"""What the page shows of partitions and findings, aggregated as DataFrames.
 
 Leaders are preferred leaders: those that a partition has when all is well, and that plans move.
 As in plans, internal topics do not count.
@@ -6,11 +6,23 @@ As in plans, internal topics do not count.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
+from reconciler.errors import Severity
+from reconciler.fleet.page.contents import (
+    MOST_ROWS,
+    AuditSummary,
+    FindingLine,
+    Kept,
+    RuleCount,
+    cut,
+)
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame
 
 
@@ -73,3 +85,41 @@ def _skew(name: str) -> Column:
     """Max − min; a broker that holds nothing is in no row, and makes the least nought."""
     least = F.when(F.col("used") < F.col("room"), F.lit(0)).otherwise(F.col(f"{name}_min"))
     return F.col(f"{name}_max") - least
+
+
+MOST_RULES = 100
+
+
+def gather_findings(findings: DataFrame) -> AuditSummary:
+    """Count every rule, and keep the gravest findings.
+
+    In: `findings`, whose `subject` names what is no topic.
+    """
+    counted = findings.groupBy("rule", "severity").agg(
+        F.count("rule").alias("findings"), F.countDistinct("cluster").alias("clusters")
+    )
+    rules = counted.orderBy(_rank(), F.desc("findings"), "rule").limit(MOST_RULES).collect()
+    order = (_rank(), F.col("rule"), F.col("cluster"), F.col("topic"))
+    gravest = findings.orderBy(*order).limit(MOST_ROWS).collect()
+    lines = tuple(_describe(row.asDict()) for row in gravest)
+    return AuditSummary(
+        tuple(RuleCount(**row.asDict()) for row in rules), Kept(lines, findings.count())
+    )
+
+
+def _rank() -> Column:
+    """The rank of a severity: 1 is the most severe; an unknown severity comes first."""
+    return F.array_position(F.array(*(F.lit(str(s)) for s in Severity)), F.col("severity"))
+
+
+def _describe(row: Mapping[str, Any]) -> FindingLine:
+    texts = ("cluster", "topic", "rule", "severity", "evidence", "what", "way_out")
+    found = {**row, "topic": row["topic"] or row["subject"]}
+    return FindingLine(**{name: cut(_spell(found[name])) for name in texts})
+
+
+def _spell(value: object) -> str:
+    """Spell evidence, which may be a text, numbers by name, or nothing."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {held}" for name, held in sorted(value.items()))
+    return "" if value is None else str(value)

@@ -1,10 +1,17 @@
-"""What a report says: small frozen values, bounded however large the fleet is."""
+"""The content of the page: small frozen values, bounded for any size of the fleet."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from reconciler.errors import escape_unprintable
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -32,7 +39,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept(Generic[T_co]):
-    """The first rows of many, and how many there are in all."""
+    """The first rows of many, and the total number."""
 
     rows: tuple[T_co, ...] = ()
     total: int = 0
@@ -44,8 +51,8 @@ class Kept(Generic[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """What a cluster's plan comes to. Skews are max − min over its brokers, None where unknown."""
+class PlanTotals:
+    """The result of a cluster's plan. Skews are max − min over its brokers, None if unknown."""
 
     changed: int
     refused: int
@@ -79,7 +86,7 @@ class ClusterLine:
     """One cluster: what was read, what its plan says, how it drifted.
 
     `trouble` says why it was not read, or not planned, by rule and in words. `brokers` is empty
-    where they are left out. `drifts` is a number for each collection of the report, None where
+    if they are left out. `drifts` is a number for each collection of the page, None if
     the cluster was not planned in it.
     """
 
@@ -93,7 +100,7 @@ class ClusterLine:
     broker_count: int = 0
     rack_count: int = 0
     brokers: tuple[BrokerLoad, ...] = ()
-    plan: Planned | None = None
+    plan: PlanTotals | None = None
     drifts: tuple[int | None, ...] = ()
 
     @property
@@ -122,7 +129,7 @@ class DriftPoint:
 
 @dataclass(frozen=True, slots=True)
 class TopicSkew:
-    """How unevenly a topic lies: max − min over the brokers that are alive.
+    """How unevenly a topic is distributed: max − min over the brokers that are alive.
 
     `action` is what the plan does about the topic, if it does anything.
     """
@@ -173,7 +180,7 @@ class RuleCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class AuditSummary:
     """What an audit found: every rule counted, and the gravest findings."""
 
     rules: tuple[RuleCount, ...] = ()
@@ -181,8 +188,8 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """The fleet in numbers. Plans count as None where there are none."""
+class FleetTotals:
+    """The fleet in numbers. Plans count as None if there are none."""
 
     clusters: int
     read: int
@@ -190,20 +197,74 @@ class Totals:
     brokers: int
     topics: int
     partitions: int
-    plan: Planned | None = None
+    plan: PlanTotals | None = None
     planned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """All that a page shows. `made_at` is ISO 8601, UTC; `audit` is None where there was none."""
+class FleetPage:
+    """All that a page shows. `made_at` is ISO 8601, UTC; `audit` is None if there was none."""
 
     collection: str
     made_at: str
     commit: str | None
-    totals: Totals
+    totals: FleetTotals
     clusters: Kept[ClusterLine]
     drift: tuple[DriftPoint, ...] = ()
     topics: Kept[TopicSkew] = Kept()
     changes: Kept[ChangeLine] = Kept()
-    audit: Audit | None = None
+    audit: AuditSummary | None = None
+
+
+_COLLECTION = "%Y%m%dT%H%M%SZ"
+
+
+def cut(text: str) -> str:
+    """Limit the length of a text from the lake, and escape control characters."""
+    said = escape_unprintable(text)
+    return said if len(said) <= MOST_LETTERS else f"{said[: MOST_LETTERS - 1]}…"
+
+
+def say_when(collection: str) -> str:
+    """Format the time of a collection, as 2026-11-21 03:00 UTC."""
+    return datetime.strptime(collection, _COLLECTION).strftime("%Y-%m-%d %H:%M UTC")  # noqa: DTZ007
+
+
+def say_share(part: int, whole: int) -> str:
+    """Format a share as a percentage; it is 0 or 100 only if that is exact."""
+    if not whole:
+        return "–"
+    percent = 100 * part / whole
+    if 0 < part < whole:
+        percent = min(max(percent, 0.1), 99.9)
+    return f"{percent:.1f}".removesuffix(".0") + " %"
+
+
+def describe_change_row(row: Mapping[str, Any]) -> str:
+    """Return what a row of `changes` changes, or would change: partitions, replicas, configs."""
+    if refused := row["refused_change"]:
+        return ", ".join(map(_say_refused, refused))
+    return ", ".join(_list_differences(row)) or ", ".join(row["steps"] or ())
+
+
+def _say_refused(field: Mapping[str, Any]) -> str:
+    before = "not set" if field["before"] is None else field["before"]
+    after = "not set" if field["after"] is None else field["after"]
+    name = field["path"].removeprefix("config.")
+    return f"{name} {before} → {after} ({field['file']}:{field['line']})"
+
+
+def _list_differences(row: Mapping[str, Any]) -> Iterator[str]:
+    before, after = row["partitions_before"], row["partitions_after"]
+    if before is None and after is not None:
+        yield count(after, "partition")
+    elif after is not None and before != after:
+        yield f"{before:,} → {count(after, 'partition')}"
+    was, becomes = row["config_before"] or {}, row["config_after"] or {}
+    if row["action"] == "delete":
+        return
+    for key in sorted({*was, *becomes}):
+        if was.get(key) != becomes.get(key):
+            known = was.get(key, "not set") if before is not None else ""
+            arrow = " → " if known else " "
+            yield f"{key} {known}{arrow}{becomes.get(key, 'not set')}"

@@ -67,7 +67,7 @@ class ClusterShape:
         return np.arange(self.lowest_id, self.lowest_id + self.brokers, dtype=np.int32)
 
     def list_brokers(self) -> list[Broker]:
-        """List the brokers: racks take turns, and nobody knows the rack of one that is gone."""
+        """List the brokers: racks alternate, and the rack of a missing broker is unknown."""
         from reconciler.model import Broker
 
         return [
@@ -113,7 +113,7 @@ def draw_shapes(size: FleetSize) -> tuple[ClusterShape, ...]:
 
 
 def divide(total: int, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Divide a whole number in proportion to weights; the largest remainders are rounded up."""
+    """Divide an integer in proportion to weights; the largest remainders are rounded up."""
     shares = total * weights / weights.sum()
     whole: NDArray[np.int64] = np.floor(shares).astype(np.int64)
     left = total - int(whole.sum())

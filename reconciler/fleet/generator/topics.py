@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reconciler.fleet.synthetic.shapes import divide, draw_shapes, spell_id
+from reconciler.fleet.generator.shapes import divide, draw_shapes, spell_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from reconciler.fleet.synthetic.shapes import ClusterShape, FleetSize
+    from reconciler.fleet.generator.shapes import ClusterShape, FleetSize
 
     Counts = NDArray[np.int64]
 
@@ -30,12 +30,12 @@ class Drift(IntEnum):
     """How a topic and its spec differ."""
 
     NONE = 0
-    MISSING = 1  # specified, not there
+    MISSING = 1  # specified, missing
     GROW = 2  # more partitions specified
     SHRINK = 3  # fewer specified, which Kafka cannot do
     CONFIG = 4  # a specified value was changed by hand
-    OVERRIDE = 5  # a value was set by hand that no spec speaks of
-    UNMANAGED = 6  # there, in no spec
+    OVERRIDE = 5  # an unmanaged value was set by hand
+    UNMANAGED = 6  # exists, unmanaged
     REPLICATION = 7  # fewer replicas than specified
     MIXED = 8  # one partition has fewer replicas than the others
     MOVING = 9  # more partitions specified while it is being reassigned
@@ -88,7 +88,7 @@ _GOLDEN = 0.6180339887498949
 class Topics:
     """A cluster's topics, one each row: first those that are live, then those that are missing.
 
-    `partitions` and `replication` are 0 where a topic is missing; `wished_…` where it is in no
+    `partitions` and `replication` are 0 if a topic is missing; `wished_…` if it is in no
     spec. `profile` and `owner` are indices.
     """
 
