@@ -1,7 +1,7 @@
-"""What can be wrong, and how it is said: locations, findings and the error tree.
+"""Findings, their locations, and the error tree.
 
-Every check returns all its findings; an error carries them to the command line, which prints
-them and exits with the error's code. The codes are the table of docs/exit-codes.md.
+Every check returns all its findings. An error carries them to the command line, which prints
+them and exits with the error's code. docs/exit-codes.md lists the codes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HIDDEN = "***"
 SHORTEST_HIDDEN = 3
 SHORTEST_LINE = 16
-"""Of a secret of several lines, such as a key, each line as long as that is one as well."""
+"""Each line of a multi-line secret, such as a key, is a secret if it has this length."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,7 +38,7 @@ class Location:
 
 
 class Severity(StrEnum):
-    """How much a finding weighs: only errors stop a run."""
+    """The severity of a finding: only errors stop a run."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -47,11 +47,11 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a check has to say: what, the way out, the rule, and where.
+    """One result of a check: what is wrong, the way out, the rule, and where.
 
-    Secrets that this run has resolved are taken out, whoever quotes them. Characters that no
-    screen should be sent, quoted from a file or a broker, are escaped.
-    Errors: KeyError for a rule that the rulebook does not list, so no rule goes undocumented.
+    Secrets that this run has resolved are hidden, whatever quotes them. Unprintable characters
+    from files and brokers are escaped.
+    Errors: KeyError for a rule that the rulebook does not list, so every rule is documented.
     """
 
     rule: str
@@ -69,7 +69,7 @@ class Finding:
                 object.__setattr__(self, part, text)
 
     def about(self, topic: str) -> Finding:
-        """Return it with its topic named, for where no heading names it: many may share a place."""
+        """Return it with the name of its topic, for output without a heading per topic."""
         return replace(self, what=f"{topic}: {self.what}")
 
     def __str__(self) -> str:
@@ -79,17 +79,26 @@ class Finding:
 
 
 def escape_unprintable(text: str) -> str:
-    """Spell unprintable characters as Python does: \\t, \\x1b, \\u2028."""
+    """Escape unprintable characters as Python does: \\t, \\x1b, \\u2028."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-class _Secrets:
-    """The secrets that this process has resolved: the one thing here that is not a value.
+def show_path(path: str, inside: str = "") -> str:
+    """Spell a path, or one inside it, so that it can be printed, whatever bytes it is made of."""
+    if inside:
+        path = inside if path in ("", ".") else f"{path.rstrip('/')}/{inside}"
+    return escape_unprintable(
+        path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    )
 
-    Clients and brokers quote what they were given, in texts that wander far before they become a
-    finding. Nobody on the way knows what is secret, so it is known where findings are made.
+
+class _Secrets:
+    """The secrets that this process has resolved: the only mutable state in this module.
+
+    Clients and brokers quote secrets in error texts, and such a text passes through many functions
+    that do not know what is secret. So secrets are hidden where findings are created.
     """
 
     def __init__(self) -> None:
@@ -115,10 +124,10 @@ _SECRETS = _Secrets()
 
 
 def keep_secret(value: str, *, is_word: bool = False) -> None:
-    """Keep a value out of every finding and every answer that this process makes from now on.
+    """Hide a value in every finding and every answer that this process creates from now on.
 
-    `is_word`: of a name, such as a user's, only mentions that stand alone are hidden, since it may
-    be part of other words. A value too short to be a secret would hide the message as well.
+    `is_word`: a name, such as that of a user, is hidden only as a separate word, because it may be
+    part of other words. Very short values are not hidden: this would make messages unreadable.
     """
     if len(value) < SHORTEST_HIDDEN:
         return
@@ -130,19 +139,19 @@ def keep_secret(value: str, *, is_word: bool = False) -> None:
 
 
 def forget_secrets() -> None:
-    """Forget what was secret, for a process that goes on to something else."""
+    """Forget all secrets, for a process that continues with other work."""
     _SECRETS.forget()
 
 
 def hide_secrets(text: str) -> str:
-    """Take the secrets out of a text that comes from a client or a broker."""
+    """Hide the secrets in a text from a client or a broker."""
     return _SECRETS.hide(text)
 
 
 def say_install(extra: str) -> str:
-    """Say how to install what one of our extras needs.
+    """Return the command that installs the requirements of an extra.
 
-    It names those distributions: this one is installed from a clone, and no index has it.
+    It lists the distributions, because this one is installed from a clone and is in no index.
     """
     from importlib.metadata import requires
 
@@ -154,7 +163,7 @@ def say_install(extra: str) -> str:
 
 
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Order findings by place, then rule, each said once; those without a place come first."""
+    """Sort findings by place, then rule, without duplicates; those without a place come first."""
     nowhere = Location("", 0, 0)
     unique = set(findings)
     return tuple(sorted(unique, key=lambda f: (f.where or nowhere, f.rule, f.what)))
@@ -167,13 +176,13 @@ class ReconcilerError(Exception):
 
 
 class UsageError(ReconcilerError):
-    """The command line itself is off. 64 as in sysexits.h, never to be taken for a diff."""
+    """The command line is wrong. 64 as in sysexits.h, so it never looks like pending changes."""
 
     exit_code = 64
 
 
 class FindingsError(ReconcilerError):
-    """Findings of severity error that end a run, all of them at once."""
+    """All findings of severity error that end a run."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = sort_findings(findings)
@@ -181,7 +190,7 @@ class FindingsError(ReconcilerError):
 
 
 class SpecError(FindingsError):
-    """The estate does not hold: nothing was read from or written to a cluster."""
+    """The estate has errors: nothing was read from or written to a cluster."""
 
 
 class ClusterError(FindingsError):
@@ -189,18 +198,18 @@ class ClusterError(FindingsError):
 
 
 class LockHeldError(FindingsError):
-    """Another apply works on the cluster: nothing of this one was done."""
+    """Another apply holds the lock of the cluster: this one did nothing."""
 
 
 class LockLostError(ClusterError):
-    """The lock is gone, and another apply may have begun: nothing more is sent."""
+    """The lock is lost, and another apply may have started: no more requests are sent."""
 
 
 class AuditError(FindingsError):
-    """An apply is over, and its record could not be kept where it should be.
+    """An apply has ended, and its audit record could not be written.
 
-    `record` is that record, as JSON. `applied` is what became of the plan, an
-    `apply.Applied`; None where the apply ended with an error, whose findings are among ours.
+    `record` is that record, as JSON. `applied` is the result of the plan, an `apply.Applied`. It is
+    None if the apply ended with an error; the findings then include those of that error.
     """
 
     def __init__(self, findings: Iterable[Finding], applied: object = None) -> None:
@@ -210,23 +219,23 @@ class AuditError(FindingsError):
 
 
 class PlanFileError(FindingsError):
-    """A plan file is no plan of ours: malformed, from a newer format, or tampered with."""
+    """A plan file is invalid: malformed, of a newer format, or edited."""
 
 
 class SnapshotError(FindingsError):
-    """A snapshot cannot be read, or is none of ours: everything that is wrong, all at once."""
+    """A snapshot cannot be read, or is invalid; carries all of its errors."""
 
 
 class StalePlanError(FindingsError):
-    """The cluster has moved since the plan was made: one finding for each thing that moved."""
+    """The cluster has changed since the plan was made: one finding per change."""
 
 
 class RefusedPlanError(FindingsError):
-    """The plan refuses some of its topics, so nothing of it is applied."""
+    """The plan refuses some of its topics, so nothing is applied."""
 
 
-class ForgeError(FindingsError):
-    """A code host refuses, or does not answer; or nothing that it shows was approved."""
+class CodeHostError(FindingsError):
+    """A code host refuses or does not answer, or it shows no approved plan."""
 
 
 class SandboxError(ReconcilerError):
@@ -234,8 +243,8 @@ class SandboxError(ReconcilerError):
 
 
 class FleetError(ReconcilerError):
-    """A job over the fleet cannot run at all: no Spark, no Java, no lake."""
+    """A fleet job cannot run: no Spark, no Java, no lake."""
 
 
 class LakeError(FindingsError):
-    """A lake cannot be read or written as it is, or a job over it cannot go on."""
+    """A lake cannot be read or written, or a job on it cannot continue."""

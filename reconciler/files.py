@@ -1,8 +1,8 @@
-"""Files of ours: written whole or not at all, appended to, and read as JSON without a doubt.
+"""Write files atomically, append to them, and read JSON without duplicate keys.
 
-Whoever can put a file next to one that we write, as a pull request can, must not choose where we
-write: names of unfinished files are random, and no link is followed. docs/ci.md says what else a
-request may do.
+A pull request can add files next to those that we write. It must not be able to redirect our
+writes. So unfinished files have random names, and symbolic links are not followed. docs/ci.md
+explains what else a pull request may do.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-READABLE = 0o666  # less what the umask takes away
+READABLE = 0o666  # minus the umask
 
 
 class DuplicateKeyError(ValueError):
-    """An object has a key twice, so readers disagree on what it says; says which keys."""
+    """A JSON object has duplicate keys, which parsers treat differently; names the keys."""
 
     def __init__(self, keys: set[str]) -> None:
         super().__init__(f"keys appear twice in one object: {', '.join(sorted(keys))}")
@@ -32,13 +32,13 @@ class DuplicateKeyError(ValueError):
 
 @contextmanager
 def appearing(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
-    """Yield a new file that takes the name `path` if, and only if, no error comes.
+    """Yield a new file that is renamed to `path` only if no error occurs.
 
-    A link of that name is replaced, not followed. Errors: OSError, also where something that is
-    no regular file has the name: a device or a pipe would be lost.
+    A symbolic link at `path` is replaced, not followed. Errors: OSError, also if `path` is not a
+    regular file, because a device or a pipe would be lost.
     """
     if path.exists() and not path.is_file():
-        raise OSError(errno.EEXIST, "it is no regular file")
+        raise OSError(errno.EEXIST, "it is not a regular file")
     unfinished = path.with_name(f".{secrets.token_hex(8)}.partial")
     try:
         with open(unfinished, "xb", opener=partial(_open_no_link, mode=mode)) as file:
@@ -49,7 +49,7 @@ def appearing(path: Path, mode: int = READABLE) -> Iterator[BinaryIO]:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text file: whole, or not at all, also where the machine stops. Errors: OSError."""
+    """Write a text file completely or not at all, even if the machine stops. Errors: OSError."""
     with appearing(path) as file:
         file.write(text.encode())
         file.flush()
@@ -57,7 +57,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def open_to_append(path: Path) -> BinaryIO:
-    """Open a file so that each write reaches its end at once. Errors: OSError, also for a link."""
+    """Open a file such that each write appends at once. Errors: OSError, also for a link."""
     try:
         return open(path, "ab", buffering=0, opener=_open_no_link)
     except OSError as error:
@@ -67,7 +67,7 @@ def open_to_append(path: Path) -> BinaryIO:
 
 
 def load_json(text: str) -> Any:
-    """Read JSON that has no key twice. Errors: DuplicateKeyError, ValueError, RecursionError."""
+    """Parse JSON without duplicate keys. Errors: DuplicateKeyError, ValueError, RecursionError."""
     twice: set[str] = set()
 
     def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

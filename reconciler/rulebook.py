@@ -1,6 +1,6 @@
-"""Every rule that a finding can name: one table, from which docs/rules.md is generated.
+"""Every rule that a finding can name. docs/rules.md is generated from this table.
 
-A rule's id is part of the interface: it stays when the wording of its messages changes.
+A rule's id is part of the interface: it stays the same when the wording of its messages changes.
 """
 
 from __future__ import annotations
@@ -15,261 +15,307 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its id and what it protects from, in one sentence."""
+    """A rule: its id and what must hold, in one sentence."""
 
     id: str
     says: str
 
 
-# Files: what can be read at all (spec.files, spec.load), and the form of documents (spec.shape).
+# Files: what can be read at all (spec.syntax), and the form of documents (spec.forms).
 _FILES: tuple[Rule, ...] = (
-    Rule("estate-file", "Every YAML file of an estate is a regular file that can be read."),
-    Rule("estate-link", "Links of an estate stay inside it, so nobody chooses what a run shows."),
-    Rule("clusters-file", "An estate has at most one clusters.yaml, at its top, of one document."),
-    Rule("file-size", "A file is small enough to be read by people, and to be read at all."),
+    Rule("estate-file", "Every YAML file of an estate is a regular, readable file."),
+    Rule(
+        "estate-link", "Symbolic links stay inside the estate, so no link can expose another file."
+    ),
+    Rule(
+        "clusters-file", "An estate has at most one clusters.yaml, at its top, with one document."
+    ),
+    Rule("file-size", "A file is not larger than people and parsers can read."),
     Rule("file-encoding", "Files are UTF-8 without control characters."),
-    Rule("yaml-syntax", "Files are YAML."),
-    Rule("yaml-tab", "YAML is indented with blanks: what a tab is worth differs by reader."),
-    Rule("yaml-line-ends", "A line ends where git and editors see it end, so nothing hides."),
-    Rule("yaml-depth", "Values are nested no deeper than a specification needs."),
-    Rule("yaml-alias", "An alias follows its anchor, and aliases do not blow a document up."),
-    Rule("yaml-key", "Keys of a map are plain words."),
-    Rule("yaml-merge-key", "Merge keys are no part of YAML 1.2; profiles hold what is shared."),
-    Rule("yaml-duplicate-key", "A key stands once in a map, so no value is dropped silently."),
-    Rule("yaml-tag", "Values carry no YAML tags of their own."),
-    Rule("document-start", "Each topic of a file is a document of its own, after a line of '---'."),
-    Rule("document-form", "A document is a map of the keys that its kind has."),
-    Rule("document-kind", "Of other tools, the KafkaTopics of Strimzi and Jikkou are read."),
-    Rule("key-unknown", "A key that nobody reads is a mistake, not a comment."),
-    Rule("key-missing", "A document carries the keys without which it means nothing."),
-    Rule("value-missing", "A key has a value; what is not managed is left out."),
-    Rule("value-form", "A value is the text, list or map that its key takes."),
-    Rule("value-count", "Counts are plain decimal whole numbers, so 012 and 1e3 surprise nobody."),
-    Rule("value-range", "Counts are in the range that Kafka can hold."),
-    Rule("value-text", "What looks like a number or a flag is quoted where text is meant."),
-    Rule("value-flag", "Flags are true or false, not yes, no, on or off."),
-    Rule("value-choice", "A value of a fixed set is one of that set."),
-    Rule("value-repeated", "A list names each thing once."),
+    Rule("yaml-syntax", "Files are valid YAML."),
+    Rule("yaml-tab", "YAML is indented with spaces, because readers interpret tabs differently."),
+    Rule("yaml-line-ends", "Lines end where git and editors see the end, so no content is hidden."),
+    Rule("yaml-depth", "Values are nested no deeper than a spec needs."),
+    Rule(
+        "yaml-alias",
+        "An alias follows its anchor, and aliases do not expand a document without limit.",
+    ),
+    Rule("yaml-key", "Keys of a map are plain text."),
+    Rule("yaml-merge-key", "Merge keys are not part of YAML 1.2; use profiles for shared values."),
+    Rule(
+        "yaml-duplicate-key", "A key appears only once in a map, so no value is dropped silently."
+    ),
+    Rule("yaml-tag", "Values have no custom YAML tags."),
+    Rule("document-start", "Each topic of a file is a separate document, after a line of '---'."),
+    Rule("document-form", "A document is a map with the keys of its kind."),
+    Rule("document-kind", "Of other tools, only the KafkaTopics of Strimzi and Jikkou are read."),
+    Rule("key-unknown", "An unknown key is an error, because nothing reads it."),
+    Rule("key-missing", "A document has all required keys."),
+    Rule("value-missing", "A key has a value; omit a key that is not managed."),
+    Rule("value-form", "A value is a text, a list or a map, as its key requires."),
+    Rule("value-count", "Counts are plain decimal integers, so 012 and 1e3 are errors."),
+    Rule("value-range", "Counts are in the range that Kafka supports."),
+    Rule("value-text", "A text that looks like a number or a boolean is quoted."),
+    Rule("value-flag", "Booleans are true or false, not yes, no, on or off."),
+    Rule("value-choice", "A value with a fixed set of choices is one of them."),
+    Rule("value-repeated", "A list has no duplicates."),
 )
 
-# The estate as a whole: clusters, profiles, overrides, and who manages what (spec.rules).
+# The entire estate: clusters, profiles, overrides, and ownership (spec.rules).
 _ESTATE: tuple[Rule, ...] = (
-    Rule("estate-empty", "An estate without topics is nothing to do, and that is said."),
-    Rule("cluster-unknown", "A topic names clusters that clusters.yaml has."),
-    Rule("cluster-none", "A topic names at least one cluster, or leaves clusters out for all."),
-    Rule("key-form", "Clusters and profiles have names that fit into paths, URLs and terminals."),
-    Rule("profile-unknown", "A topic names a profile that clusters.yaml has."),
-    Rule("override-untargeted", "An override is for a cluster that the topic goes to."),
-    Rule("topic-duplicate", "A topic is written once; overrides say what differs on a cluster."),
-    Rule("topic-ignored", "A topic is not both written and ignored."),
-    Rule("topic-not-owned", "A topic is one that its estate owns, where clusters.yaml says which."),
-    Rule("topic-not-managed", "A document that asks not to be managed is left alone, and named."),
-    Rule("acknowledge-unknown", "Only risks that exist can be acknowledged."),
-    Rule("cluster-id-form", "A cluster id is text as the cluster itself tells it."),
-    Rule("kafka-version-form", "A Kafka version is quoted text, so that 4.10 is not 4.1."),
-    Rule("kafka-version-newer", "A newer Kafka is checked by the newest catalogue there is."),
-    Rule("kafka-version-older", "An older Kafka is checked by the oldest catalogue there is."),
-    Rule("client-property-unknown", "Client properties carry the names that librdkafka knows."),
-    Rule("client-property-runs", "No client property of an estate loads or runs anything."),
-    Rule("secret-misplaced", "Secrets stay in what the client authenticates with."),
-    Rule("secret-literal", "Secrets are referred to, never written into a file."),
+    Rule("estate-empty", "An estate without topics is reported."),
+    Rule("cluster-unknown", "A topic names only clusters in clusters.yaml."),
+    Rule(
+        "cluster-none",
+        "A topic names at least one cluster, or omits clusters to be on all of them.",
+    ),
+    Rule("key-form", "Names of clusters and profiles are valid in paths, URLs and terminals."),
+    Rule("profile-unknown", "A topic names a profile in clusters.yaml."),
+    Rule("override-untargeted", "An override names a cluster of the topic."),
+    Rule(
+        "topic-duplicate",
+        "A topic has only one document; overrides hold the differences between clusters.",
+    ),
+    Rule("topic-ignored", "A topic with a spec is not ignored."),
+    Rule("topic-not-owned", "If clusters.yaml has owns, every topic with a spec matches it."),
+    Rule("topic-not-managed", "A document that asks not to be managed is left alone and reported."),
+    Rule("acknowledge-unknown", "Only known risks can be acknowledged."),
+    Rule("cluster-id-form", "A cluster id is a text in the form that clusters report."),
+    Rule("kafka-version-form", "A Kafka version is a quoted text, because 4.10 is not 4.1."),
+    Rule("kafka-version-newer", "A newer Kafka is checked with the newest catalogue."),
+    Rule("kafka-version-older", "An older Kafka is checked with the oldest catalogue."),
+    Rule("client-property-unknown", "Client properties have names that librdkafka knows."),
+    Rule("client-property-runs", "No client property of an estate loads or runs code."),
+    Rule("secret-misplaced", "Secrets are only in properties that authenticate the client."),
+    Rule("secret-literal", "Secrets are references, never literal values."),
     Rule("secret-reference", "References are ${env:NAME} or ${file:/absolute/path}."),
 )
 
 # Names of topics (spec.names).
 _NAMES: tuple[Rule, ...] = (
     Rule("name-empty", "A topic has a name."),
-    Rule("name-dots", "No topic is called '.' or '..': its log directory could not be."),
+    Rule("name-dots", "No topic is called '.' or '..', because these are invalid directory names."),
     Rule("name-length", "A topic's name has at most 249 characters."),
     Rule("name-characters", "A name holds ASCII letters, digits, '.', '_' and '-' only."),
-    Rule("name-internal", "Topics that Kafka keeps for itself are not written in specs."),
-    Rule("name-collides", "No two topics of a cluster are equal after '.' turns into '_'."),
+    Rule("name-internal", "Internal topics of Kafka have no specs."),
+    Rule("name-collides", "No two topics of a cluster have names that differ only in '.' and '_'."),
 )
 
 # Topic configs, one by one and across fields (spec.configs, spec.rules).
 _CONFIGS: tuple[Rule, ...] = (
-    Rule("config-unknown", "A config is one that brokers of the cluster's Kafka version know."),
-    Rule("config-internal", "Configs that Kafka keeps for its own tests are not set."),
-    Rule("config-not-managed", "Configs that reassignment tools set and clear are left to them."),
-    Rule("config-null", "A config that is written has a value."),
-    Rule("config-type", "A value is of its config's type, and can be read one way only."),
-    Rule("config-unit", "Durations and sizes are whole numbers of units that mean one thing."),
-    Rule("config-range", "A number lies in the range that the brokers take."),
-    Rule("config-choice", "A value is one that the brokers know, letter by letter."),
-    Rule("config-too-long", "A value has at most 32,767 bytes: a longer one arrives as null."),
-    Rule("config-lag-pair", "The shortest compaction lag does not exceed the longest."),
-    Rule("tiered-needs-delete", "A tiered topic is deleted from, not compacted."),
-    Rule("tiered-local-retention", "A tiered topic keeps no more locally than altogether."),
-    Rule("tiered-copy-lag", "Records are copied to the remote tier before they go locally."),
-    Rule("tiered-copy-disabled", "A tiered topic that copies nothing more keeps all locally."),
+    Rule("config-unknown", "A config exists in the cluster's Kafka version."),
+    Rule("config-internal", "Kafka's internal test configs are not set."),
+    Rule("config-not-managed", "Configs that reassignment tools set and clear are not managed."),
+    Rule("config-null", "A config has a value."),
+    Rule("config-type", "A value has the type of its config, and is unambiguous."),
+    Rule("config-unit", "Durations and sizes are integers with unambiguous units."),
+    Rule("config-range", "A number is in the range that the brokers accept."),
+    Rule("config-choice", "A value is one that the brokers accept; case matters."),
+    Rule("config-too-long", "A value has at most 32,767 bytes; a longer one arrives as null."),
+    Rule("config-lag-pair", "The minimum compaction lag does not exceed the maximum."),
+    Rule("tiered-needs-delete", "A tiered topic uses cleanup.policy delete, not compact."),
+    Rule(
+        "tiered-local-retention",
+        "A tiered topic's local retention does not exceed its total retention.",
+    ),
+    Rule(
+        "tiered-copy-lag", "Records are copied to the remote tier before they are deleted locally."
+    ),
+    Rule("tiered-copy-disabled", "A tiered topic with copying disabled keeps all records locally."),
 )
 
-# What a team's own policy allows (policy), and how it is written (spec.policy_keys).
+# Policies of a team (policy), and their form (spec.policy_keys).
 _POLICY: tuple[Rule, ...] = (
-    Rule("policy-name", "A topic's name matches the pattern of its policy, from end to end."),
-    Rule("policy-owner", "A topic names its owner where the policy requires one."),
-    Rule("policy-description", "A topic describes its records where the policy requires that."),
-    Rule("policy-partitions", "A topic has as many partitions as its policy allows."),
-    Rule("policy-replication", "A topic has as many replicas as its policy allows."),
-    Rule("policy-config", "A topic's file sets only configs that its policy leaves to it."),
+    Rule("policy-name", "A topic's entire name matches the pattern of its policy."),
+    Rule("policy-owner", "A topic has an owner if its policy requires one."),
+    Rule("policy-description", "A topic has a description if its policy requires one."),
+    Rule("policy-partitions", "A topic has a number of partitions that its policy allows."),
+    Rule("policy-replication", "A topic has a number of replicas that its policy allows."),
+    Rule("policy-config", "A topic's file sets only configs that its policy allows there."),
     Rule("policy-config-missing", "Configs that a policy requires are set."),
     Rule("policy-config-value", "Configs are within the ranges and values of their policy."),
-    Rule("policy-rule", "Rules that a team wrote itself hold for every topic and change."),
-    Rule("policy-rule-open", "A rule answers true or false wherever it is asked."),
-    Rule("policy-expression", "Rules are CEL, and speak of what there is."),
-    Rule("policy-pattern", "A pattern is a regular expression as RE2 reads it."),
-    Rule("policy-pattern-linear", "A pattern has only what can be matched in linear time."),
-    Rule("policy-range", "A range has something in it: its least does not exceed its most."),
-    Rule("config-not-offered", "Where a service knows fewer configs, specs ask for no others."),
+    Rule("policy-rule", "A team's own rules hold for every topic and change."),
+    Rule("policy-rule-open", "A rule evaluates to true or false for every subject."),
+    Rule("policy-expression", "Rules are valid CEL and use only known names."),
+    Rule("policy-pattern", "A pattern is a regular expression of RE2."),
+    Rule("policy-pattern-linear", "A pattern can be matched in linear time."),
+    Rule("policy-range", "A range is not empty: its minimum does not exceed its maximum."),
+    Rule("config-not-offered", "Specs set only configs that the managed service supports."),
 )
 
 # Replica assignments and counts that contradict each other (spec.rules).
 _ASSIGNMENTS: tuple[Rule, ...] = (
     Rule("assignment-form", "An assignment has one row of broker ids for each partition."),
-    Rule("assignment-consecutive", "Rows are for partitions 0, 1, 2 … without a gap."),
+    Rule("assignment-consecutive", "Rows are for partitions 0, 1, 2 … without gaps."),
     Rule("assignment-row-empty", "A partition has at least one replica."),
     Rule("assignment-broker-twice", "A broker holds at most one replica of a partition."),
     Rule("assignment-lengths", "All partitions of a topic have the same number of replicas."),
-    Rule("assignment-partitions", "partitions written beside an assignment is its row count."),
-    Rule("assignment-replication", "replication_factor beside an assignment is its row length."),
+    Rule("assignment-partitions", "partitions next to an assignment equals its number of rows."),
     Rule(
-        "min-insync-le-replication",
-        "min.insync.replicas promises no more copies than there are replicas.",
+        "assignment-replication", "replication_factor next to an assignment equals its row length."
+    ),
+    Rule(
+        "min-insync-le-replication", "min.insync.replicas does not exceed the number of replicas."
     ),
 )
 
-# Wishes held against a live cluster (diff).
+# Specs compared with a live cluster (diff).
 _DIFF: tuple[Rule, ...] = (
-    Rule("partitions-never-shrink", "Kafka cannot remove partitions, and no topic is recreated."),
-    Rule("replication-stays", "A replication factor is never changed: that would move replicas."),
+    Rule(
+        "partitions-never-shrink", "Kafka cannot remove partitions, and topics are never recreated."
+    ),
+    Rule(
+        "replication-stays", "A replication factor is never changed, because that moves replicas."
+    ),
     Rule("replicas-stay", "Existing replicas are never moved; only new partitions are placed."),
     Rule("expand-after-reassignment", "A topic under reassignment takes no new partitions."),
-    Rule("expand-uniform-replication", "A topic of mixed replication takes no new partitions."),
-    Rule("create-needs-counts", "A topic that does not exist needs partitions and replication."),
-    Rule("name-collides-with-live", "No new topic may equal a live one after '.' turns into '_'."),
-    Rule("rf-le-brokers", "A partition has at most one replica on each eligible broker."),
-    Rule("racks-known", "Spreading over racks needs the rack of every broker, or of none."),
-    Rule("broker-unknown", "An assignment names brokers that the cluster has."),
-    Rule("broker-dead", "A dead broker takes nothing new."),
-    Rule("broker-cordoned", "A broker whose log directories are all cordoned takes nothing new."),
-    Rule("broker-excluded", "A broker named in exclude_brokers takes nothing new."),
-    Rule("untiering-deletes", "Leaving the remote tier deletes what it holds, so that is said."),
-    Rule("tiered-storage-off", "No topic is tiered where the brokers have no remote tier."),
-    Rule("tiered-storage-unknown", "Where it is not known if brokers have a remote tier is said."),
-    Rule("gradual-needs-limit", "Steps lead from a limit that is known to another one."),
-    Rule("gradual-step", "What a plan leaves for the next ones is said."),
     Rule(
-        "deletion-budget", "A plan deletes max_deletes topics at most: none unless it is written."
+        "expand-uniform-replication",
+        "A topic with mixed replication factors takes no new partitions.",
     ),
-    Rule("deletion-disabled", "Where brokers delete no topics, no plan does."),
-    Rule("deletion-internal", "A topic that Kafka keeps for itself is not deleted."),
+    Rule("create-needs-counts", "A new topic needs partitions and replication_factor."),
+    Rule(
+        "name-collides-with-live",
+        "No new topic's name differs from a live one only in '.' and '_'.",
+    ),
+    Rule("rf-le-brokers", "A partition has at most one replica on each eligible broker."),
+    Rule("racks-known", "To spread over racks, all brokers must have a rack, or none."),
+    Rule("broker-unknown", "An assignment names only brokers of the cluster."),
+    Rule("broker-dead", "A dead broker takes no new replicas."),
+    Rule(
+        "broker-cordoned", "A broker whose log directories are all cordoned takes no new replicas."
+    ),
+    Rule("broker-excluded", "A broker in exclude_brokers takes no new replicas."),
+    Rule("untiering-deletes", "Leaving the remote tier deletes its records; this is reported."),
+    Rule("tiered-storage-off", "A topic is tiered only if the brokers have a remote tier."),
+    Rule(
+        "tiered-storage-unknown",
+        "If it is unknown whether brokers have a remote tier, this is reported.",
+    ),
+    Rule(
+        "gradual-needs-limit",
+        "Retention steps need a live limit to start from and a limit to end at.",
+    ),
+    Rule("gradual-step", "Retention steps that remain for later plans are reported."),
+    Rule("deletion-budget", "A plan deletes at most max_deletes topics; the default is none."),
+    Rule("deletion-disabled", "Nothing is deleted if the brokers do not delete topics."),
+    Rule("deletion-internal", "An internal topic of Kafka is not deleted."),
     Rule("deletion-in-use", "A topic that an active consumer group uses is not deleted."),
     Rule("deletion-written", "A topic that was written to within unused_for is not deleted."),
-    Rule("deletion-unseen", "A topic that cannot be seen to be unused is not deleted."),
-    Rule("deletion-reassigning", "A topic whose replicas are on the move is not deleted."),
-    Rule("config-disputed", "A config on which the brokers disagree is named and left alone."),
-    Rule("not-managed", "What is live and outside the specs' reach is named and left alone."),
+    Rule("deletion-unseen", "A topic is not deleted if it cannot be verified that it is unused."),
+    Rule("deletion-reassigning", "A topic under reassignment is not deleted."),
+    Rule("config-disputed", "A config on which the brokers disagree is reported and left alone."),
+    Rule("not-managed", "Live settings that specs cannot manage are reported and left alone."),
 )
 
-# What a run needs of a cluster: reach, identity, rights (kafka).
+# What a run needs from a cluster: connection, identity, rights (kafka).
 _CLUSTER: tuple[Rule, ...] = (
-    Rule("secret-unresolved", "A secret that a client property refers to is there, and readable."),
-    Rule("client-property-value", "Client properties have values that the client takes."),
-    Rule("client-new", "What a request adds to clusters.yaml is connected to after its merge."),
-    Rule(
-        "client-changed", "Where a plan is read with another client than the estate's, it says so."
-    ),
-    Rule("connect-address", "A run knows where the brokers of its cluster are."),
-    Rule("connect-host-unknown", "The names of brokers resolve."),
+    Rule("secret-unresolved", "A secret that a client property refers to exists and is readable."),
+    Rule("client-property-value", "Client properties have values that the client accepts."),
+    Rule("client-new", "Nothing connects to a cluster that a pull request adds before the merge."),
+    Rule("client-changed", "A plan says if it was read with a client other than the estate's."),
+    Rule("connect-address", "A run has the addresses of the brokers."),
+    Rule("connect-host-unknown", "The host names of brokers resolve."),
     Rule("connect-refused", "A broker listens at its address."),
-    Rule("connect-not-kafka", "The port that a run talks to is a broker's."),
-    Rule("connect-controller", "Topics are read from brokers, not from the controllers' port."),
-    Rule("connect-tls-missing", "A listener with TLS is spoken to with TLS."),
-    Rule("connect-tls-unwanted", "A listener without TLS is spoken to without."),
-    Rule("connect-tls-untrusted", "A broker proves by its certificate that it is the one meant."),
+    Rule("connect-not-kafka", "The port belongs to a Kafka broker."),
+    Rule(
+        "connect-controller", "Topics are read from brokers, not from the port of the controllers."
+    ),
+    Rule("connect-tls-missing", "The client uses TLS on a listener with TLS."),
+    Rule("connect-tls-unwanted", "The client does not use TLS on a listener without TLS."),
+    Rule("connect-tls-untrusted", "A broker's certificate is trusted and matches its host name."),
     Rule("connect-tls-validity", "The certificates of brokers are valid today."),
-    Rule("connect-tls-client", "Where brokers ask for a client's certificate, they accept it."),
-    Rule("connect-sasl-missing", "A listener with SASL is spoken to with SASL."),
-    Rule("connect-sasl-unwanted", "A listener without SASL is spoken to without."),
-    Rule("connect-mechanism", "The SASL mechanism is one that the listener offers."),
-    Rule("connect-credentials", "The brokers know the user and accept the proof."),
-    Rule("connect-token", "An OAuth token can be had where the client fetches it."),
+    Rule("connect-tls-client", "If brokers require a client certificate, they accept it."),
+    Rule("connect-sasl-missing", "The client uses SASL on a listener with SASL."),
+    Rule("connect-sasl-unwanted", "The client does not use SASL on a listener without SASL."),
+    Rule("connect-mechanism", "The listener offers the SASL mechanism."),
+    Rule("connect-credentials", "The brokers accept the user and its credentials."),
+    Rule("connect-token", "The client can fetch an OAuth token."),
     Rule("connect-timeout", "Brokers answer within ten seconds."),
-    Rule("fleet-time-limit", "A cluster of a fleet is read within the time that a job allows it."),
-    Rule("connect-lost", "Brokers go on answering while a run needs them."),
-    Rule("cluster-id", "The cluster is the one that clusters.yaml expects."),
-    Rule("cluster-rights", "The account holds the rights that a run needs."),
-    Rule("cluster-answer", "A cluster answers what it is asked."),
-    Rule("reassignments-unseen", "A plan knows which replicas are on the move."),
-    Rule("lock-held", "One apply at a time changes a cluster."),
-    Rule("lock-lost", "An apply that lost the lock of its cluster sends nothing more."),
-    Rule("lock-unavailable", "An apply holds the lock of its cluster, or is told to do without."),
+    Rule("fleet-time-limit", "A cluster of a fleet is read within the time limit of the job."),
+    Rule("connect-lost", "Brokers stay reachable during a run."),
+    Rule("cluster-id", "The cluster has the id in clusters.yaml."),
+    Rule("cluster-rights", "The account has the rights that a run needs."),
+    Rule("cluster-answer", "A cluster answers requests without an error."),
+    Rule("reassignments-unseen", "A plan knows which replicas are being reassigned."),
+    Rule("lock-held", "Only one apply at a time changes a cluster."),
+    Rule("lock-lost", "An apply that lost the lock of its cluster sends no more requests."),
+    Rule("lock-unavailable", "An apply can take the lock of its cluster, or runs with --no-lock."),
 )
 
-# Snapshots: files that stand in for a cluster (snapshot).
+# Snapshots: files that replace a cluster (snapshot).
 _SNAPSHOTS: tuple[Rule, ...] = (
-    Rule("snapshot-file", "A snapshot is a file of UTF-8 text that can be read."),
-    Rule("snapshot-form", "A snapshot has the form that its schema describes."),
+    Rule("snapshot-file", "A snapshot is a readable UTF-8 file."),
+    Rule("snapshot-form", "A snapshot matches its schema."),
     Rule("snapshot-version", "A snapshot of a newer major format is not read."),
-    Rule("snapshot-assumed", "What a snapshot leaves out and a plan rests on is said."),
+    Rule(
+        "snapshot-assumed", "A plan reports values that it needs and the snapshot does not contain."
+    ),
 )
 
 # Plan files, stale plans and outcomes (plan, apply).
 _PLAN: tuple[Rule, ...] = (
     Rule(
         "risk-not-acknowledged",
-        "Data loss, and reordering of compacted topics, is accepted by name.",
+        "Data loss, and reordering of compacted topics, is acknowledged by name.",
     ),
-    Rule("guard-max-changed", "One plan changes no larger a share of a cluster than is allowed."),
-    Rule("plan-form", "A plan file has the form that its schema describes."),
+    Rule("guard-max-changed", "One plan changes at most the allowed share of a cluster's topics."),
+    Rule("plan-form", "A plan file matches its schema."),
     Rule("plan-version", "A plan file of a newer major format is not read."),
-    Rule("plan-tampered", "A plan file matches the fingerprint it carries."),
-    Rule("plan-cluster", "A plan is applied to the cluster that it was made for."),
-    Rule("plan-commit", "A saved plan is applied from the specs that it was made of."),
-    Rule("plan-scope", "A plan that leaves topics out says so, and what left the files."),
-    Rule("plan-unexpected", "A fresh plan is applied only if it is the one that was approved."),
-    Rule("audit-topic", "Where records of applies are to be kept, they can be."),
-    Rule("audit-lost", "A record of an apply that could not be kept is shown instead."),
-    Rule("plan-stale", "What a plan rests on has not moved since it was made."),
+    Rule("plan-tampered", "A plan file matches its seal and its fingerprint."),
+    Rule("plan-cluster", "A plan is applied only to its own cluster."),
+    Rule("plan-commit", "A saved plan is applied only with the specs that it was made from."),
+    Rule(
+        "plan-scope", "A plan reports the topics that it leaves out, and those removed from files."
+    ),
+    Rule("plan-unexpected", "A new plan is applied only if it is the approved plan."),
+    Rule("audit-topic", "If applies must be recorded, the audit topic is writable."),
+    Rule("audit-lost", "An audit record that could not be written is printed instead."),
+    Rule("plan-stale", "What a plan is based on has not changed since it was made."),
 )
 
-# Plans run for real on a throwaway cluster (rehearse).
+# Plans that run on a throwaway cluster (rehearse).
 _REHEARSAL: tuple[Rule, ...] = (
-    Rule("rehearsal-fits", "A throwaway cluster fits into the machine that it is to run on."),
-    Rule("rehearsal-differs", "Where a throwaway cluster is unlike the one it stands for is said."),
+    Rule("rehearsal-fits", "A throwaway cluster fits into the resources of the machine."),
+    Rule(
+        "rehearsal-differs",
+        "Differences between a throwaway cluster and the real one are reported.",
+    ),
 )
 
-# Estates written for clusters and files that are there already (adopt).
+# Estates generated from existing clusters and files (adopt).
 _ADOPTION: tuple[Rule, ...] = (
-    Rule("import-left-out", "A topic that no spec can describe as it is stays out, and is named."),
-    Rule("import-not-managed", "What a spec cannot say of a topic is left open, and named."),
-    Rule("import-kept", "What people wrote and an import cannot rewrite is kept, and named."),
-    Rule("import-foreign", "Topics that other software creates for itself are named by an import."),
-    Rule("import-not-carried", "What other tools' files say and no spec can is named."),
-    Rule("import-differs", "A plan after an import is empty; what keeps it from that is said."),
+    Rule("import-left-out", "A topic that no spec can describe is left out and reported."),
+    Rule("import-not-managed", "A value that a spec cannot describe is left open and reported."),
+    Rule("import-kept", "Content that an import cannot rewrite is kept and reported."),
+    Rule("import-foreign", "An import reports topics that other software creates for itself."),
+    Rule(
+        "import-not-carried", "Content of other tools' files that no spec can describe is reported."
+    ),
+    Rule("import-differs", "A plan after an import is empty; what prevents this is reported."),
 )
 
-# What a job over the fleet needs, and what its lake holds (fleet).
+# What a fleet job needs, and what its lake contains (fleet).
 _FLEET: tuple[Rule, ...] = (
-    Rule("lake-collection-name", "A collection is named by a valid time in UTC."),
-    Rule("lake-collection-ahead", "A collection is not named by a time that is still to come."),
+    Rule("lake-collection-name", "The name of a collection is a valid time in UTC."),
+    Rule("lake-collection-ahead", "The name of a collection is not a time in the future."),
     Rule("lake-collection-unknown", "A collection that a job reads is published in the lake."),
-    Rule("lake-version", "A lake has the layout that this release reads and writes."),
+    Rule("lake-version", "A lake has the layout of this release."),
     Rule("lake-publication", "Every publication in a lake is complete."),
     Rule("lake-table-missing", "A published collection has all of its tables."),
-    Rule("lake-rows", "A table has as many rows of each cluster as were published."),
+    Rule("lake-rows", "A table has all published rows of each cluster."),
     Rule("lake-write", "A collection is published with every row that was written."),
-    Rule("fleet-disk-full", "The disks of the lake and of Spark have room for a job."),
+    Rule("fleet-disk-full", "The disks of the lake and of Spark have space for a job."),
     Rule("fleet-memory", "Spark has the memory that a job needs."),
-    Rule("fleet-file", "Files of the lake can be read and written."),
-    Rule("fleet-spark", "Spark takes a job to its end."),
+    Rule("fleet-file", "Files of the lake are readable and writable."),
+    Rule("fleet-spark", "Spark completes a job."),
 )
 
-# What a workflow tells a code host, and asks it (forge).
-_FORGE: tuple[Rule, ...] = (
-    Rule("forge-access", "A workflow's token may write the comments and issues it is to write."),
-    Rule("forge-answer", "A code host answers what it is asked."),
-    Rule("plan-unapproved", "What is applied on merge was shown in the request that was merged."),
+# Requests to a code host.
+_CODE_HOST: tuple[Rule, ...] = (
+    Rule("code-host-access", "The token of a workflow may write its comments and issues."),
+    Rule("code-host-answer", "A code host answers what it is asked."),
+    Rule("plan-unapproved", "A merge applies only what its pull request showed."),
 )
 
 STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
@@ -287,7 +333,7 @@ STAGES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "rehearsal": _REHEARSAL,
         "adoption": _ADOPTION,
         "fleet": _FLEET,
-        "workflows": _FORGE,
+        "workflows": _CODE_HOST,
     }
 )
 

@@ -1,4 +1,4 @@
-"""Several requests under way at once, in threads that keep nobody from leaving."""
+"""Several requests at once, in threads that do not block the end of the program."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run_side_by_side(
 
 
 def _keep(work: Callable[[T], R], item: T) -> Future[R]:
-    """Work on one item and keep what comes of it, an error as well."""
+    """Work on one item and keep its result or error."""
     kept: Future[R] = Future()
     try:
         kept.set_result(work(item))

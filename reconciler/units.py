@@ -1,7 +1,6 @@
-"""Amounts as people write them, and back: 7d is 604800000 ms, 1GiB 1073741824 bytes, 1 topic.
+"""Amounts with units: 7d is 604800000 ms, 1GiB is 1073741824 bytes; 1 topic, 2 topics.
 
-Exact or refused: whole numbers of units that mean one thing only. What is refused carries the
-spelling to use instead.
+Only integers with unambiguous units are accepted. An error contains the correct spelling.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ DAY = 24 * HOUR
 
 
 class UnitError(ValueError):
-    """A text is no quantity of the scale. `way_out` says what to write, where that is known."""
+    """A text is not a quantity of the scale. `way_out` says what to write, if that is known."""
 
     def __init__(self, what: str, way_out: str) -> None:
         self.what = what
@@ -32,10 +31,10 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A dimension's units: those that are read, those that are shown, those that are meant.
+    """The units of a dimension: the accepted, the shown, and the mistaken ones.
 
-    `mistaken` holds units that people write, in lower case, with the amount that they most
-    likely mean and why they are not read as they stand.
+    `mistaken` holds units that people often write, in lower case, with the amount that they most
+    likely mean and the reason why they are not accepted.
     """
 
     noun: str
@@ -45,7 +44,7 @@ class Scale:
 
     @property
     def legend(self) -> str:
-        """Name the units that are read."""
+        """List the accepted units."""
         return ", ".join(self.units)
 
 
@@ -108,35 +107,35 @@ _COMPOUND = re.compile(r"(?:[0-9]{1,19}[ \t]*[A-Za-z]{1,12}[ \t]*){2,9}")
 
 
 def count(number: int, noun: str) -> str:
-    """Say a number with its noun: 1 topic, 2 topics, 1,000 topics."""
+    """Format a number with its noun: 1 topic, 2 topics, 1,000 topics."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def parse_duration(text: str) -> int:
-    """Read a duration such as `7d`. Units: milliseconds. Errors: UnitError."""
+    """Parse a duration such as `7d`. Units: milliseconds. Errors: UnitError."""
     return _parse(text, DURATION)
 
 
 def parse_size(text: str) -> int:
-    """Read a size such as `1GiB`. Units: bytes. Errors: UnitError."""
+    """Parse a size such as `1GiB`. Units: bytes. Errors: UnitError."""
     return _parse(text, SIZE)
 
 
 def format_duration(milliseconds: int) -> str:
-    """Write a duration in the largest unit that holds it exactly: 7d, 90min, 500ms."""
+    """Format a duration in the largest unit that is exact: 7d, 90min, 500ms."""
     return _format(milliseconds, DURATION)
 
 
 def format_size(size_bytes: int) -> str:
-    """Write a size in the largest unit that holds it exactly: 1GiB, 1000B."""
+    """Format a size in the largest unit that is exact: 1GiB, 1000B."""
     return _format(size_bytes, SIZE)
 
 
 def describe_value(key: str, value: str) -> str:
-    """Show a config value to a person: `7d (604800000)` where a unit holds it exactly.
+    """Format a config value for people: `7d (604800000)` if a unit is exact.
 
-    The dimension is read off the key's ending, as in all of Kafka's own names. A value that no
-    unit larger than the key's own holds stays as it is, and so do limits such as -1.
+    The suffix of the key gives the dimension, as in all of Kafka's names. A value without an exact
+    larger unit stays as it is, and so do limits such as -1.
     """
     scale = DURATION if key.endswith(".ms") else SIZE if key.endswith(".bytes") else None
     if scale is None or not re.fullmatch(r"[1-9][0-9]*", value):
@@ -159,7 +158,7 @@ def _format(amount: int, scale: Scale) -> str:
 
 
 def _explain(text: str, scale: Scale) -> UnitError:
-    """Find out what was meant, so that the message can say what to write."""
+    """Guess what was meant, so that the message can say what to write."""
     otherwise = f"write a whole number and one of {scale.legend}"
     if _COMPOUND.fullmatch(text):
         return _explain_compound(text, scale, otherwise)
@@ -169,25 +168,25 @@ def _explain(text: str, scale: Scale) -> UnitError:
     sign, number, unit = match.groups()
     if sign == "-":
         return UnitError(
-            f"'{text}' is a {scale.noun} below zero", "write a limit such as -1 plainly"
+            f"'{text}' is a {scale.noun} below zero", "write a limit such as -1 without a unit"
         )
     if not unit:
-        return UnitError(f"'{text}' has no unit and is not whole", otherwise)
+        return UnitError(f"'{text}' has no unit and is not a whole number", otherwise)
     amount, why = _weigh(unit, scale)
     if amount is None:
         return UnitError(f"'{unit}' in '{text}' is not a unit of a {scale.noun}", otherwise)
     return UnitError(
-        f"'{text}' is not read: {why or _fault(sign)}",
+        f"'{text}' is not accepted: {why or _fault(sign)}",
         _propose(Fraction(number) * amount, unit, Fraction(number), scale),
     )
 
 
 def _fault(sign: str) -> str:
-    return "numbers stand without a plus" if sign else "only whole numbers are"
+    return "write numbers without a plus" if sign else "only whole numbers are"
 
 
 def _weigh(unit: str, scale: Scale) -> tuple[int | None, str]:
-    """Return what a unit amounts to, and why it cannot stand; no reason for a good one."""
+    """Return the amount of a unit, and why it is not accepted; no reason for an accepted one."""
     if unit in scale.units:
         return scale.units[unit], ""
     for name, amount in scale.units.items():

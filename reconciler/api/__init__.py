@@ -6,14 +6,15 @@
     print(render_plan(plan))
     apply_plan(plan, estate)
 
-Beside them, `read_snapshot` gives a state without a cluster, and `take_snapshot` one to keep.
-Every call raises a ReconcilerError whose text is fit for a person; nothing prints. Stages are
-imported by the calls that need them, so that the first answer does not wait for the others.
+In addition, `read_snapshot` gives a state without a cluster, and `take_snapshot` one to keep. Every
+call raises a ReconcilerError whose text is fit for a person; nothing prints. Stages are imported by
+the calls that need them, so that the first answer does not wait for the others.
 """
 
 from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
 from reconciler.api.applying import apply_plan
 from reconciler.api.connections import find_cluster, open_connection
+from reconciler.api.estate_files import list_estate_files, read_estate_files
 from reconciler.api.planning import build_plan, load_estate, read_cluster
 from reconciler.api.records import ApplyRecord, begin_record
 from reconciler.api.rehearsing import rehearse_plan
@@ -37,9 +38,11 @@ __all__ = [
     "draw_explanation",
     "explain_topic",
     "find_cluster",
+    "list_estate_files",
     "load_estate",
     "open_connection",
     "read_cluster",
+    "read_estate_files",
     "read_snapshot",
     "rehearse_plan",
     "render_explanation",

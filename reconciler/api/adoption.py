@@ -1,4 +1,4 @@
-"""Estates written for clusters and files that are there already."""
+"""Estates written for existing clusters and files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.api.connections import refuse_other_cluster
+from reconciler.api.estate_files import (
+    leads_out,
+    read_estate_files,
+    read_file,
+    refuse_link,
+    write_texts,
+)
 from reconciler.api.snapshots import read_snapshot, take_snapshot
+from reconciler.errors import UsageError, show_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.adopt import Adoption
+    from reconciler.adopt import Adoption, EstateDraft
+    from reconciler.errors import Finding
     from reconciler.model import ClusterState
     from reconciler.spec import Estate
+
+_SUFFIXES = {".yaml", ".yml", ".json"}
 
 
 def adopt_cluster(
@@ -30,42 +41,78 @@ def adopt_cluster(
 
     `path` may hold an estate, whose topics are kept and amended; `against` reads a snapshot;
     `ignore` leaves topics out, here and from now on.
-    Errors: as `load_estate` and `take_snapshot`; UsageError where the cluster's address is unknown.
+    Errors: as `load_estate` and `take_snapshot`; UsageError if the cluster's address is unknown.
     """
     from reconciler import adopt as stage
 
-    request = stage.Request(cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore))
-    with stage.open_staging(Path(path)) as staging:
-        estate = staging.change({})
-        if against is not None:
-            state = read_snapshot(against)
-        else:
-            state = _read_for_adoption(estate, Path(path), cluster, bootstrap_servers)
-        if cluster in estate.clusters:
-            refuse_other_cluster(estate.clusters[cluster], state)
-        return stage.adopt_cluster(staging, state, request)
+    request = stage.AdoptionRequest(
+        cluster, topics, assignments, bootstrap_servers, ignore=tuple(ignore)
+    )
+    draft = _open_draft(Path(path))
+    if against is not None:
+        state = read_snapshot(against)
+    else:
+        state = _read_for_adoption(draft.estate, Path(path), cluster, bootstrap_servers)
+    if cluster in draft.estate.clusters:
+        refuse_other_cluster(draft.estate.clusters[cluster], state)
+    return stage.adopt_topics(draft, state, request)
 
 
 def convert_files(tool: str, source: str | Path, path: str | Path) -> Adoption:
-    """Make the texts of an estate out of another tool's files; nothing is written yet."""
+    """Make the texts of an estate out of another tool's files; nothing is written yet.
+
+    Errors: as `load_estate`, for the files of the tool as well.
+    """
     from reconciler import adopt as stage
 
-    with stage.open_staging(Path(path)) as staging:
-        return stage.convert_files(staging, tool, Path(source))
+    draft = _open_draft(Path(path))
+    return stage.convert_topics(draft, tool, _read_foreign_files(Path(source)), _follow)
 
 
 def write_adoption(adoption: Adoption, path: str | Path) -> None:
-    """Write the files of an adoption into its estate, each whole or not at all."""
-    from reconciler.adopt import write_texts
-
+    """Write the files of an adoption into its estate, each completely or not at all."""
     write_texts(Path(path), adoption.texts)
+
+
+def _open_draft(path: Path) -> EstateDraft:
+    """Read the estate that is to be changed; a missing directory counts as empty."""
+    from reconciler.adopt import open_draft
+
+    return open_draft(read_estate_files(path) if path.exists() else {}, str(path))
+
+
+def _read_foreign_files(path: Path) -> dict[str, bytes | Finding]:
+    """Read every YAML or JSON file of another tool below a path. Errors: UsageError."""
+    if not path.exists():
+        raise UsageError(f"there is no {show_path(str(path))}; name a file or a directory")
+    if path.is_file():
+        shown = show_path(str(path))
+        return {shown: read_file(path, shown)}
+    found = sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in _SUFFIXES and file.is_file()
+        if not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
+    shown_files = {show_path(str(file)): file for file in found}
+    return {
+        shown: refuse_link(shown, str(path)) if leads_out(file, path) else read_file(file, shown)
+        for shown, file in shown_files.items()
+    }
+
+
+def _follow(file: str, named: str) -> tuple[str, bytes | Finding | None]:
+    """Read the file that another one names, relative to where that is."""
+    path = Path(file).parent / named
+    shown = show_path(str(path))
+    return shown, read_file(path, shown) if path.is_file() else None
 
 
 def _read_for_adoption(
     estate: Estate, path: Path, cluster: str, bootstrap_servers: str | None
 ) -> ClusterState:
-    """Read a cluster whole, be it one that clusters.yaml does not have yet."""
-    from reconciler.errors import Location, UsageError
+    """Read an entire cluster, also one that clusters.yaml does not have yet."""
+    from reconciler.errors import Location
     from reconciler.kafka import KafkaReader, connect
     from reconciler.spec import ClusterEntry
 

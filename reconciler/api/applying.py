@@ -1,24 +1,24 @@
-"""A plan made true on its cluster, by one run at a time, and written down."""
+"""Apply a plan to its cluster, one run at a time, and record it."""
 
 from __future__ import annotations
 
 import json
 import time
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.api.connections import open_connection
 from reconciler.api.records import begin_record
-from reconciler.errors import AuditError, ClusterError, FindingsError
+from reconciler.errors import AuditError, ClusterError, Finding, FindingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from reconciler.api.records import ApplyRecord
     from reconciler.apply import Applied, Ending, StepAnswered
-    from reconciler.kafka import Connection
-    from reconciler.kafka.lock import Waiting
+    from reconciler.kafka import Connection, KafkaReader, Waiting
     from reconciler.model import Plan
     from reconciler.ports import Lease
     from reconciler.spec import Estate
@@ -37,44 +37,47 @@ def apply_plan(
 ) -> Applied:
     """Make the changes of a plan on its cluster, and nothing else.
 
-    The lock of the cluster is held meanwhile: where another run has it, this one waits for up to
-    `lock_timeout_s`, and None does without a lock. `record` is what `begin_record` made; where the
-    cluster has an `audit_topic`, it goes there in the end.
-    Returns an outcome for every topic. Errors: RefusedPlanError, StalePlanError, LockHeldError and
-    ClusterError, all of them before anything is written; AuditError, which holds the outcomes,
-    where the audit topic does not take the record.
+    The run holds the lock of the cluster: if another run has it, this one waits for up to
+    `lock_timeout_s`; None means no lock. `record` comes from `begin_record`; if the cluster has an
+    `audit_topic`, it is written there at the end. Returns an outcome for every topic. Errors:
+    RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before anything is
+    written; AuditError, which holds the outcomes, if the audit topic does not take the record.
     """
     from reconciler import apply as stage
     from reconciler.kafka import KafkaReader
     from reconciler.kafka.writer import KafkaWriter
-    from reconciler.plan import is_deletion, steps_of
 
     record = record or begin_record(plan)
+    connection = open_connection(estate, plan.cluster, bootstrap_servers)
+    reader, writer = KafkaReader(connection), KafkaWriter(connection)
+    work = partial(stage.run_plan, plan, reader, writer, time, observe, skip_refused=skip_refused)
+    audit = _Audit(connection, record)
+    applied: Applied | None = None
+    try:
+        with connection:
+            audit.check(plan)
+            with audit.keep_errors():
+                _check_rights(plan, reader)
+                try:
+                    with _hold_lock(connection, record, lock_timeout_s, observe_wait) as lease:
+                        applied = work(lease=lease)
+                except KeyboardInterrupt:
+                    if applied is None:
+                        raise  # otherwise the work is done: the lock expires
+            audit.keep(applied, None)
+    except KeyboardInterrupt:
+        if applied is None:
+            raise
+        audit.give_up(applied)
+    return applied
+
+
+def _check_rights(plan: Plan, reader: KafkaReader) -> None:
+    from reconciler.plan import is_deletion, steps_of
+
     deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
     names = {topic.name for topic in plan.topics if steps_of(topic)}.difference(deleted)
-    with open_connection(estate, plan.cluster, bootstrap_servers) as connection:
-        audit = _Audit(connection, record)
-        audit.check(plan)
-        with audit.keep_errors():
-            reader = KafkaReader(connection)
-            reader.check_rights(names, for_apply=True, deleted=deleted)
-            applied: Applied | None = None
-            try:
-                with _hold_lock(connection, record, lock_timeout_s, observe_wait) as lease:
-                    applied = stage.apply_plan(
-                        plan,
-                        reader,
-                        KafkaWriter(connection),
-                        time,
-                        observe,
-                        lease=lease,
-                        skip_refused=skip_refused,
-                    )
-            except KeyboardInterrupt:
-                if applied is None:
-                    raise  # otherwise the work is over: the lock goes by itself
-        audit.keep(applied, None)
-    return applied
+    reader.check_rights(names, for_apply=True, deleted=deleted)
 
 
 def _hold_lock(
@@ -83,10 +86,10 @@ def _hold_lock(
     timeout_s: float | None,
     observe: Callable[[Waiting], None],
 ) -> AbstractContextManager[Lease | None]:
-    """Hold the lock of the cluster, as whoever the record names."""
+    """Hold the lock of the cluster under the name in the record."""
     if timeout_s is None:
         return nullcontext()
-    from reconciler.kafka.lock import Holder, hold_lock
+    from reconciler.kafka import Holder, hold_lock
 
     author = record.author
     holder = Holder(
@@ -101,18 +104,19 @@ def _hold_lock(
 
 
 class _Audit:
-    """The audit topic of a cluster, where it has one."""
+    """The audit topic of a cluster, if it has one."""
 
     def __init__(self, connection: Connection, record: ApplyRecord) -> None:
         self._connection = connection
         self._topic = connection.entry.audit_topic
         self._record = record
+        self._kept = False
 
     def check(self, plan: Plan) -> None:
-        """Refuse where the record could not be kept. Errors: ClusterError."""
+        """Refuse if the record could not be kept. Errors: ClusterError."""
         if self._topic is None:
             return
-        from reconciler.kafka.audit import check_audit_topic
+        from reconciler.kafka.writer import check_audit_topic
 
         created = {topic.name for topic in plan.topics if topic.before is None and topic.after}
         check_audit_topic(self._connection, self._topic, planned=self._topic in created)
@@ -131,17 +135,34 @@ class _Audit:
         if self._topic is None:
             return
         from reconciler.apply import end_run
-        from reconciler.kafka.audit import write_audit_record
+        from reconciler.kafka.writer import write_audit_record
 
         text = self._write(end_run(applied, error))
         try:
             write_audit_record(self._connection, self._topic, self._record.cluster, text)
         except ClusterError as lost:
-            findings = error.findings if isinstance(error, FindingsError) else ()
-            failure = AuditError([*findings, *lost.findings], applied)
-            failure.__cause__ = error
-            failure.record = self._write(end_run(error=failure))  # now it says that as well
-            raise failure from error
+            raise self._lose(applied, error, lost.findings) from error
+        self._kept = True
+
+    def give_up(self, applied: Applied) -> None:
+        """Wait no longer for a record that is not kept yet. Errors: AuditError."""
+        if self._topic is None or self._kept:
+            return
+        from reconciler.kafka.writer import KEEP_PRINTED
+
+        what = f"interrupted before audit_topic {self._topic} had the record of this apply"
+        raise self._lose(applied, None, [Finding("audit-lost", what, KEEP_PRINTED)])
+
+    def _lose(
+        self, applied: Applied | None, error: BaseException | None, lost: Sequence[Finding]
+    ) -> AuditError:
+        from reconciler.apply import end_run
+
+        findings = error.findings if isinstance(error, FindingsError) else ()
+        failure = AuditError([*findings, *lost], applied)
+        failure.__cause__ = error
+        failure.record = self._write(end_run(error=failure))  # now it says that as well
+        return failure
 
     def _write(self, ending: Ending) -> str:
         return json.dumps(self._record.end(ending), ensure_ascii=False)

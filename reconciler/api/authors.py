@@ -1,4 +1,4 @@
-"""Who is behind a run: a person at a machine, or a job and whoever set it off."""
+"""The author of a run: a person at a machine, or a job and the person who started it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "BUILD_URL")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who runs this, and where. `run_url` leads to the job, where there is one."""
+    """Who runs this, and where. `run_url` leads to the job, if there is one."""
 
     user: str
     host: str
@@ -26,7 +26,7 @@ class Author:
 
 
 def find_author(environment: Mapping[str, str] = os.environ) -> Author:
-    """Find out who set this run off: what a CI says goes before the name of the account."""
+    """Find out who started this run: the variables of a CI override the name of the account."""
     actor = next((environment[name] for name in ACTORS if environment.get(name)), "")
     return Author(actor or _login(), socket.gethostname(), os.getpid(), _find_run(environment))
 

@@ -1,4 +1,4 @@
-"""Which cluster of an estate is meant, how it is reached, and whether it is that one."""
+"""The choice of a cluster of an estate, the connection to it, and the check of its id."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from reconciler.spec import ClusterEntry, Estate
 
 
-class Wishes(Protocol):
-    """What planning needs of an estate: an Estate, or what stands in for it."""
+class SpecSource(Protocol):
+    """What planning needs of an estate: an Estate, or what replaces it."""
 
     @property
     def clusters(self) -> Mapping[str, ClusterEntry]:
@@ -24,7 +24,7 @@ class Wishes(Protocol):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What there is to remark on the estate."""
+        """Findings about the estate."""
         ...
 
     def topics_for(self, cluster: str) -> tuple[TopicSpec, ...]:
@@ -32,8 +32,8 @@ class Wishes(Protocol):
         ...
 
 
-def find_cluster(estate: Wishes, cluster: str) -> ClusterEntry:
-    """Return a cluster's entry. Errors: UsageError that lists the clusters there are."""
+def find_cluster(estate: SpecSource, cluster: str) -> ClusterEntry:
+    """Return a cluster's entry. Errors: UsageError that lists the known clusters."""
     from reconciler.errors import UsageError
 
     entry = estate.clusters.get(cluster)
@@ -54,13 +54,13 @@ def open_connection(
     `client` replaces the client properties of the estate.
     """
     from reconciler.kafka import connect
-    from reconciler.spec.clusters import SANDBOX
+    from reconciler.spec import SANDBOX
 
     entry = find_cluster(estate, cluster)
     if client is not None:
         entry = replace(entry, client=client)
     if cluster == SANDBOX and bootstrap_servers is None:
-        from reconciler.sandbox.control import require_sandbox
+        from reconciler.sandbox import require_sandbox
 
         bootstrap_servers = require_sandbox().bootstrap_servers
     return connect(entry, bootstrap_servers=bootstrap_servers)

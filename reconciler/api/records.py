@@ -1,7 +1,7 @@
-"""What is written down of an apply: who wanted what, where, and what came of it.
+"""The record of an apply: author, plan, cluster and result.
 
-The line at the end says everything that the line at the start does, so one line is enough. No
-config value and no property of the client is in it.
+The last line contains everything in the first line, so one line is enough. No config value and no
+property of the client is in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reconciler.model import Plan
 
 MOST_TOPICS = 1_000
-"""A record is to stay well under the 1 MiB that a topic takes by default."""
+"""The limit of a record, well below the 1 MiB that a topic accepts by default."""
 
 _DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
 
@@ -42,14 +42,14 @@ class ApplyRecord:
     refused: int = 0
 
     def begin(self) -> dict[str, Any]:
-        """Say what is about to be done, as a JSON object."""
+        """Return the start of the run as a JSON object."""
         return {"at": self.started.isoformat(), "type": "apply", **self._tell()}
 
     def end(self, ending: Ending) -> dict[str, Any]:
-        """Say how it ended, as a JSON object."""
+        """Return the end of the run as a JSON object."""
         now = datetime.now(UTC)
         outcomes = ending.outcomes
-        # What is not as planned comes first, lest it be left out.
+        # Outcomes that differ from the plan come first, so that they are not omitted.
         shown = sorted(outcomes, key=lambda outcome: (outcome.kind in _DONE, outcome.topic))
         return {
             "at": now.isoformat(),
@@ -79,11 +79,9 @@ class ApplyRecord:
 
 def begin_record(plan: Plan) -> ApplyRecord:
     """Begin the record of an apply, now."""
-    from reconciler.apply import PHASES
     from reconciler.plan import fingerprint_plan, steps_of
 
-    verbs = {kind: phase for phase, kind in PHASES}
-    steps = Counter(verbs[type(step)] for topic in plan.topics for step in steps_of(topic))
+    steps = Counter(str(step.verb) for topic in plan.topics for step in steps_of(topic))
     return ApplyRecord(
         started=datetime.now(UTC),
         author=find_author(),

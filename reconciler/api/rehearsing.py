@@ -1,4 +1,4 @@
-"""A plan run for real on a throwaway cluster of the same shape: its own is not written to."""
+"""Run a plan on a throwaway cluster of the same shape; nothing is written to its own cluster."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from reconciler.errors import Finding
     from reconciler.kafka import Connection, KafkaReader
     from reconciler.model import Balance, ClusterState, Plan
-    from reconciler.rehearse import Machine, Rehearsal, Scene
-    from reconciler.sandbox import Cluster
-    from reconciler.sandbox.progress import Progress
+    from reconciler.rehearse import Machine, Rehearsal, Setup
+    from reconciler.sandbox import Cluster, StartObserver
     from reconciler.spec import ClusterEntry
 
 STARTING, SETTING_UP, APPLYING = "start", "set up", "apply"
@@ -29,7 +28,7 @@ MOST_VIEWS = 12
 60 were seen to stall a small machine."""
 
 PATIENCE_S = 60.0
-"""So long brokers beyond these may take to show what the others do."""
+"""The time that the other brokers have to show the same as these."""
 
 
 def rehearse_plan(
@@ -39,47 +38,46 @@ def rehearse_plan(
     entry: ClusterEntry | None = None,
     replan: Callable[[ClusterState], Plan] | None = None,
     kafka_version: str | None = None,
-    progress: Progress | None = None,
+    progress: StartObserver | None = None,
 ) -> Rehearsal:
-    """Apply a plan to a throwaway cluster that is like its own, and look at what came of it.
+    """Apply a plan to a throwaway cluster like its own, and check the result.
 
-    `state` is the cluster's: without one, only what the plan rests on is set up. `entry` tells its
-    Kafka release and the brokers that take nothing. `replan` plans once more on what is found;
-    without it, the plan is applied once more. Refused topics are left out. Nothing but the
-    throwaway cluster is written to.
-    Errors: RefusedPlanError for a plan that is refused as a whole; FindingsError where it would
-    not fit; SandboxError where it cannot be started; StalePlanError where the plan no longer fits
-    the state; ClusterError.
+    `state` is the cluster's: without one, only the images of the plan are set up. `entry` gives its
+    Kafka release and the excluded brokers. `replan` plans once more on what is found; without it,
+    the plan is applied once more. Refused topics are left out. Nothing but the throwaway cluster is
+    written to.
+    Errors: RefusedPlanError for a plan that is refused as a whole; FindingsError if it would not
+    fit; SandboxError if it cannot be started; StalePlanError if the plan no longer fits the state;
+    ClusterError.
     """
     from reconciler.kafka import KafkaReader
-    from reconciler.rehearse import set_scene
-    from reconciler.sandbox import start_cluster
-    from reconciler.sandbox.progress import Silence
+    from reconciler.rehearse import prepare_setup
+    from reconciler.sandbox import Silence, start_cluster
 
     _refuse_whole(plan)
     _refuse_other_state(plan, state)
     progress = progress or Silence()
     release, notes = _choose_release(entry, state, kafka_version)
-    scene = set_scene(plan, state, release)
-    _refuse_beyond(scene, plan)
+    setup = prepare_setup(plan, state, release)
+    _refuse_beyond(setup, plan)
     stopwatch = _Stopwatch()
     with ExitStack() as stack:
         with stopwatch.measure(STARTING):
             cluster = stack.enter_context(
                 start_cluster(
-                    shape=scene.brokers,
+                    shape=setup.brokers,
                     kafka_version=release,
-                    properties=scene.properties,
-                    broker_properties=_tune_controller(scene),
-                    timeout_s=START_S + START_S_PER_BROKER * len(scene.brokers),
+                    properties=setup.properties,
+                    broker_properties=_tune_controller(setup),
+                    timeout_s=START_S + START_S_PER_BROKER * len(setup.brokers),
                     progress=progress,
                 )
             )
             connection = stack.enter_context(_connect(cluster))
         reader = KafkaReader(connection, most_views=MOST_VIEWS)
-        stage = _Stage(scene, cluster, connection, reader, stopwatch, progress)
+        stage = _Stage(setup, cluster, connection, reader, stopwatch, progress)
         rehearsal = stage.perform(plan, entry.exclude_brokers if entry else (), replan)
-    return replace(rehearsal, notes=(*notes, *scene.notes))
+    return replace(rehearsal, notes=(*notes, *setup.notes))
 
 
 @dataclass(slots=True)
@@ -99,12 +97,12 @@ class _Stopwatch:
 class _Stage:
     """A throwaway cluster that runs, and what is done on it."""
 
-    scene: Scene
+    setup: Setup
     cluster: Cluster
     connection: Connection
     reader: KafkaReader
     stopwatch: _Stopwatch
-    progress: Progress
+    progress: StartObserver
 
     def perform(
         self,
@@ -112,62 +110,63 @@ class _Stage:
         excluded: Collection[int],
         replan: Callable[[ClusterState], Plan] | None,
     ) -> Rehearsal:
-        """Set the scene, apply the plan, and look."""
+        """Set the cluster up, apply the plan, and look."""
         from reconciler.rehearse import Rehearsal, bind_plan, compare_found
 
         with self.stopwatch.measure(SETTING_UP):
             self._set_up()
-        before = self._read(lambda state: self.scene.topics.keys() <= state.topics.keys())
+        before = self._read(lambda state: self.setup.topics.keys() <= state.topics.keys())
         ids = {name: topic.topic_id for name, topic in before.topics.items() if topic.topic_id}
-        missing = self.scene.left_out
+        missing = self.setup.left_out
         bound = bind_plan(plan, self.cluster.cluster_id, ids, missing)
         self.progress.enter("applying the plan")
         with self.stopwatch.measure(APPLYING):
             applied = self._apply(bound)
-        compare = partial(compare_found, bound, self.scene, applied.outcomes)
+        compare = partial(compare_found, bound, self.setup, applied.outcomes)
         after = self._read(lambda state: not compare(state))
         outcomes = (*applied.outcomes, *_list_missing(plan, missing))
         pending = () if applied.interrupted else self._find_pending(plan, bound, after, replan)
         return Rehearsal(
             plan=plan,
-            scene=self.scene,
+            setup=self.setup,
             kafka_version=self.cluster.kafka_version,
             outcomes=tuple(sorted(outcomes, key=lambda outcome: outcome.topic)),
             differences=compare(after),
             pending=pending,
-            balance_before=_measure(before, self.scene, excluded),
-            balance_after=_measure(after, self.scene, excluded),
+            balance_before=_measure(before, self.setup, excluded),
+            balance_after=_measure(after, self.setup, excluded),
             seconds=self.stopwatch.seconds,
             planned_again=replan is not None,
             interrupted=applied.interrupted,
         )
 
     def _set_up(self) -> None:
-        """Create the topics; then stop and cordon the brokers that are, where this stands for."""
-        from reconciler.kafka import cordon_brokers
-        from reconciler.rehearse import plan_scene
+        """Create the topics; then stop dead brokers and cordon cordoned ones, as on the real
+        cluster."""
+        from reconciler.kafka.writer import cordon_brokers
+        from reconciler.rehearse import plan_setup
 
-        self.progress.enter(f"setting up {len(self.scene.topics):,} topics")
-        created = self._apply(plan_scene(self.scene, self.cluster.cluster_id))
+        self.progress.enter(f"setting up {len(self.setup.topics):,} topics")
+        created = self._apply(plan_setup(self.setup, self.cluster.cluster_id))
         if created.interrupted:
             raise KeyboardInterrupt
         failed = {o.topic: o.text for o in created.outcomes if o.kind is not OutcomeKind.DONE}
-        kept = {name: image for name, image in self.scene.topics.items() if name not in failed}
-        left_out = {**self.scene.left_out, **failed}
-        self.scene = replace(self.scene, topics=kept, left_out=left_out)
-        for broker in self.scene.dead:
+        kept = {name: image for name, image in self.setup.topics.items() if name not in failed}
+        left_out = {**self.setup.left_out, **failed}
+        self.setup = replace(self.setup, topics=kept, left_out=left_out)
+        for broker in self.setup.dead:
             self.cluster.stop_broker(broker)
-        cordon_brokers(self.connection, self.scene.cordoned)
+        cordon_brokers(self.connection, self.setup.cordoned)
 
     def _apply(self, plan: Plan) -> Applied:
         from reconciler import apply as stage
         from reconciler.kafka.writer import KafkaWriter
 
         writer = KafkaWriter(self.connection)
-        return stage.apply_plan(plan, self.reader, writer, time, skip_refused=True)
+        return stage.run_plan(plan, self.reader, writer, time, skip_refused=True)
 
     def _read(self, is_there: Callable[[ClusterState], bool]) -> ClusterState:
-        """Read the cluster, again while the broker that answers may not have heard of it all."""
+        """Read the cluster; retry while the answering broker may lag behind."""
         from reconciler.api.snapshots import identify_topics
 
         deadline = time.monotonic() + PATIENCE_S
@@ -203,15 +202,15 @@ def _connect(cluster: Cluster) -> Connection:
     return connect(entry, bootstrap_servers=cluster.bootstrap_servers)
 
 
-def _tune_controller(scene: Scene) -> dict[int, dict[str, str]]:
+def _tune_controller(setup: Setup) -> dict[int, dict[str, str]]:
     """Return what lets a controller judge tiered topics: the tier switched on, without storage.
 
     Nothing is ever written to them here.
     """
-    from reconciler.sandbox.shape import choose_controller_ids
+    from reconciler.sandbox import choose_controller_ids
 
-    (controller,) = choose_controller_ids(scene.brokers)
-    return {controller: {"remote.log.storage.system.enable": "true"}} if scene.tiered else {}
+    (controller,) = choose_controller_ids(setup.brokers)
+    return {controller: {"remote.log.storage.system.enable": "true"}} if setup.tiered else {}
 
 
 def _choose_release(
@@ -219,7 +218,7 @@ def _choose_release(
 ) -> tuple[str, tuple[Finding, ...]]:
     """Choose the Kafka release to rehearse on. Errors: SandboxError for one that is not here."""
     from reconciler.rehearse import choose_release
-    from reconciler.sandbox.jars import find_release, known_releases
+    from reconciler.sandbox import find_release, known_releases
 
     if asked:
         return find_release(asked), ()
@@ -227,23 +226,23 @@ def _choose_release(
     return choose_release(told, known_releases())
 
 
-def _refuse_beyond(scene: Scene, plan: Plan) -> None:
+def _refuse_beyond(setup: Setup, plan: Plan) -> None:
     from reconciler.errors import FindingsError
     from reconciler.rehearse import measure_needs
 
-    if refusals := [*measure_needs(scene, plan).refuse_beyond(_ask_machine())]:
+    if refusals := [*measure_needs(setup, plan).refuse_beyond(_ask_machine())]:
         raise FindingsError(refusals)
 
 
 def _ask_machine() -> Machine:
     from reconciler.rehearse import Machine
-    from reconciler.sandbox.machine import read_file_limit, read_free_memory_mb
+    from reconciler.sandbox import read_file_limit, read_free_memory_mb
 
     return Machine(read_free_memory_mb(), read_file_limit())
 
 
 def _refuse_whole(plan: Plan) -> None:
-    """Refuse what apply would refuse, whatever is skipped, before a broker starts."""
+    """Refuse a plan that apply would refuse in any case, before a broker starts."""
     from reconciler.errors import RefusedPlanError
     from reconciler.plan import list_refusals
 
@@ -270,10 +269,10 @@ def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
             yield Outcome(topic.name, OutcomeKind.NOT_ATTEMPTED, text)
 
 
-def _measure(state: ClusterState, scene: Scene, excluded: Collection[int]) -> Balance | None:
+def _measure(state: ClusterState, setup: Setup, excluded: Collection[int]) -> Balance | None:
     """Measure balance on what the brokers show, over those that take something."""
     from reconciler.placement import measure_balance
 
-    out = {*scene.dead, *scene.cordoned, *excluded}
-    ids = [broker.id for broker in scene.brokers if broker.id not in out]
+    out = {*setup.dead, *setup.cordoned, *excluded}
+    ids = [broker.id for broker in setup.brokers if broker.id not in out]
     return measure_balance([topic.assignment for topic in state.user_topics.values()], ids)

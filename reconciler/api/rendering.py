@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 
 if TYPE_CHECKING:
     from reconciler.model import ClusterState, Plan
-    from reconciler.plan.explain import Matrix
+    from reconciler.plan import Matrix
     from reconciler.spec import Estate
 
 PlanFormat = Literal["text", "json", "markdown", "github"]
@@ -19,11 +19,13 @@ def render_plan(
     colour: bool = False,
     saved: str | None = None,
     unmanaged: bool = False,
+    width: int | None = None,
 ) -> str:
     """Render a plan: text for people, canonical JSON, a comment, or annotations of GitHub.
 
-    `saved` is where the plan is kept, which a comment then points to; `unmanaged` has the text
-    name the live topics that are in no file, as JSON and comments do anyway.
+    `saved` is the place of the plan, which a comment then points to; `unmanaged` has the text name
+    the live topics that no spec names, as JSON and comments do anyway. Text is broken into lines of
+    `width` characters at most where names allow it; None breaks none.
     """
     from reconciler.plan import encode_plan, render_text
 
@@ -31,15 +33,15 @@ def render_plan(
         case "json":
             return encode_plan(plan)
         case "markdown":
-            from reconciler.plan.markdown import render_markdown
+            from reconciler.plan import render_markdown
 
             return render_markdown(plan, saved=saved)
         case "github":
-            from reconciler.plan.github import render_github
+            from reconciler.plan import render_github
 
             return render_github(plan)
         case "text":
-            return render_text(plan, colour=colour, unmanaged=unmanaged)
+            return render_text(plan, colour=colour, unmanaged=unmanaged, width=width)
         case _:
             assert_never(format)
 
@@ -49,12 +51,12 @@ def explain_topic(
 ) -> Matrix:
     """Explain where a plan puts one topic, and why: a value to be rendered as text or picture.
 
-    Errors: UsageError where neither the plan nor the cluster has such a topic.
+    Errors: UsageError if neither the plan nor the cluster has such a topic.
     """
     from difflib import get_close_matches
 
+    from reconciler import plan as stage
     from reconciler.errors import UsageError
-    from reconciler.plan import explain as stage
 
     known = {*state.topics, *(planned.name for planned in plan.topics)}
     if topic not in known:
@@ -62,18 +64,18 @@ def explain_topic(
         meant = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"{topic!r} is neither in the plan nor on {cluster}{meant}")
     spec = next((s for s in estate.topics_for(cluster) if s.name == topic), None)
-    return stage.explain_topic(topic, plan, state, spec=spec)
+    return stage.build_matrix(topic, plan, state, spec=spec)
 
 
 def render_explanation(matrix: Matrix, *, width: int = 120, colour: bool = False) -> str:
-    """Render an explanation as text, no line wider than so many characters."""
-    from reconciler.plan.explain import render_matrix
+    """Render an explanation as text, no line wider than `width` characters."""
+    from reconciler.plan import render_matrix
 
     return render_matrix(matrix, width=width, colour=colour)
 
 
 def draw_explanation(matrix: Matrix) -> str:
-    """Draw an explanation as an SVG document that stands alone."""
-    from reconciler.plan.explain import draw_matrix
+    """Draw an explanation as a standalone SVG document."""
+    from reconciler.plan import draw_matrix
 
     return draw_matrix(matrix)

@@ -1,4 +1,4 @@
-"""The command line: one verb a module, and the only code that prints.
+"""The command line: one module per verb, and the only code that prints.
 
 Output goes to stdout, messages and progress to stderr, so that a pipe holds nothing but output.
 """

@@ -27,11 +27,11 @@ VERBS = MappingProxyType(
         "apply": "Make the changes of a plan, and nothing else.",
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",
         "import": "Write specs for a cluster, or for other tools' files.",
-        "snapshot": "Save a cluster's state as a file that stands in for it.",
+        "snapshot": "Save a cluster's state as a file to plan on.",
         "simulate": "Show what placement would do, without a cluster.",
         "fleet": "Collect, plan and audit every cluster, on Spark.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
-        "report": "Tell GitHub or GitLab about a plan, from within a workflow.",
+        "report": "Report a plan to GitHub or GitLab, from a workflow.",
         "schema": "Print the JSON Schemas of the file formats.",
     }
 )
@@ -68,7 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 error or refusal, 2 changes pending, 64 usage."""
     gc.set_threshold(100_000)  # a short life with many small values: 0.1 s less at 2,000 topics
     code = run(arguments)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: a late Ctrl-C changes no exit code
+    for late in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # all output is written: neither changes the exit code
+        signal.signal(late, signal.SIG_IGN)
     sys.exit(code)
 
 

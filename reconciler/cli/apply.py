@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from contextlib import contextmanager
@@ -14,19 +15,25 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.journal import Journal
-from reconciler.cli.lock import WaitingNotes
-from reconciler.cli.outcomes import print_ending
 from reconciler.cli.planning import Wanted, load_planner
-from reconciler.cli.saved import read_plan, refuse_other_specs
-from reconciler.cli.terminal import fold_to_screen, print_error, wants_colour
+from reconciler.cli.plans import read_plan, refuse_other_specs
+from reconciler.cli.terminal import (
+    fold_to_screen,
+    fold_width,
+    paint,
+    print_error,
+    print_note,
+    wants_colour,
+)
 from reconciler.errors import (
     AuditError,
     FindingsError,
     ReconcilerError,
     RefusedPlanError,
     UsageError,
+    escape_unprintable,
 )
-from reconciler.units import count
+from reconciler.units import SECOND, count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +42,8 @@ if TYPE_CHECKING:
     from reconciler.apply import Ending
     from reconciler.cli.planning import Planner
     from reconciler.errors import Finding
-    from reconciler.model import Plan
+    from reconciler.kafka import Waiting
+    from reconciler.model import Outcome, Plan
     from reconciler.spec import Estate
 
 INTERRUPTED = 130
@@ -48,16 +56,16 @@ INTERRUPTED = 130
     type=click.Path(path_type=Path),
     default=Path("topics"),
     show_default=True,
-    help="Where clusters.yaml is, beside a saved plan.",
+    help="Where clusters.yaml is, for a saved plan.",
 )
 @options.clusters_option
 @options.all_clusters_option
 @options.bootstrap_option
 @options.topic_option
 @options.changed_since_option
-@click.option("--auto-approve", is_flag=True, help="Do not ask; for CI.")
-@click.option("--skip-refused", is_flag=True, help="Do the rest where topics are refused.")
-@click.option("--expect", metavar="FINGERPRINT", help="Go on only if this is the plan.")
+@click.option("--auto-approve", is_flag=True, help="Do not ask for approval; for CI.")
+@click.option("--skip-refused", is_flag=True, help="Apply the others where topics are refused.")
+@click.option("--expect", metavar="FINGERPRINT", help="Apply only the plan with this fingerprint.")
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -69,7 +77,7 @@ INTERRUPTED = 130
     callback=options.read_duration,
     default="15s",
     show_default=True,
-    help="How long to wait where another apply works on the cluster, such as 10m.",
+    help="How long to wait for another apply on the cluster, such as 10m.",
 )
 @click.option("--no-lock", is_flag=True, help="Apply without the cluster's lock.")
 def command(
@@ -99,7 +107,7 @@ def command(
         source, clusters, all_clusters, bootstrap_servers, topic, changed_since=changed_since
     )
     patience_s = None if no_lock else lock_timeout
-    asked = Asked(auto_approve, skip_refused, expect, journal, bootstrap_servers, patience_s)
+    asked = ApplyOptions(auto_approve, skip_refused, expect, journal, bootstrap_servers, patience_s)
     with _ending_gently():
         if source.is_file() and source.suffix not in (".yaml", ".yml"):
             return _apply_saved(wanted, estate, asked).exit_code
@@ -113,8 +121,8 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How a plan is to be applied; without the cluster's lock where `patience_s` is None."""
+class ApplyOptions:
+    """The options of an apply; it takes no lock if `patience_s` is None."""
 
     auto_approve: bool
     skip_refused: bool
@@ -124,10 +132,12 @@ class Asked:
     patience_s: float | None
 
 
-def _apply_saved(wanted: Wanted, estate: Path, asked: Asked) -> Ending:
+def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
     """Apply the plan of a file, from the specs that it was made of."""
     if wanted.topic != "*" or wanted.changed_since is not None:
-        raise UsageError("a saved plan is applied whole; leave --topic and --changed-since out")
+        raise UsageError(
+            "a saved plan is applied as a whole; leave --topic and --changed-since out"
+        )
     plan = read_plan(wanted.estate)
     if wanted.all_clusters or not {plan.cluster}.issuperset(wanted.clusters):
         others = ", ".join(wanted.clusters) or "all clusters"
@@ -137,8 +147,8 @@ def _apply_saved(wanted: Wanted, estate: Path, asked: Asked) -> Ending:
     return _apply(plan, loaded, asked)
 
 
-def _apply_each(planner: Planner, asked: Asked) -> int:
-    """Go from cluster to cluster: an interrupt ends that, a failure does not."""
+def _apply_each(planner: Planner, asked: ApplyOptions) -> int:
+    """Apply cluster by cluster: an interrupt ends this, a failure does not."""
     endings: dict[str, Ending] = {}
     for cluster in planner.clusters:
         endings[cluster] = _try_to_apply(planner, cluster, asked)
@@ -149,7 +159,7 @@ def _apply_each(planner: Planner, asked: Asked) -> int:
     return max(ending.exit_code for ending in endings.values())
 
 
-def _try_to_apply(planner: Planner, cluster: str, asked: Asked) -> Ending:
+def _try_to_apply(planner: Planner, cluster: str, asked: ApplyOptions) -> Ending:
     from reconciler.apply import end_run
 
     try:
@@ -161,17 +171,17 @@ def _try_to_apply(planner: Planner, cluster: str, asked: Asked) -> Ending:
 
 
 def _summarise(clusters: Sequence[str], endings: Mapping[str, Ending]) -> None:
-    """Say how each cluster fared, in a line."""
+    """Return one line per cluster with its result."""
     for cluster in clusters:
         click.echo(f"{cluster}: {endings[cluster].ended if cluster in endings else 'not begun'}")
 
 
-def _apply(plan: Plan, loaded: Estate, asked: Asked, label: str = "") -> Ending:
-    """Show a plan, have it approved, and apply it. Returns how that ended.
-
-    `label` comes before what is said of an error, where there are several clusters.
+def _apply(plan: Plan, loaded: Estate, asked: ApplyOptions, label: str = "") -> Ending:
+    """Show a plan, ask for approval, and apply it. Returns the result. `label` is the prefix of
+    errors if there are several clusters.
     """
-    click.echo(fold_to_screen(api.render_plan(plan, colour=wants_colour(sys.stdout))), color=True)
+    text = api.render_plan(plan, colour=wants_colour(sys.stdout), width=fold_width())
+    click.echo(text, color=True)
     record = api.begin_record(plan)
     with Journal(asked.journal, record) as log:
         ending = _run(plan, loaded, asked, log, record)
@@ -182,8 +192,10 @@ def _apply(plan: Plan, loaded: Estate, asked: Asked, label: str = "") -> Ending:
     return ending
 
 
-def _run(plan: Plan, loaded: Estate, asked: Asked, log: Journal, record: ApplyRecord) -> Ending:
-    """Apply a plan that is approved, and decide how that ended, whatever happens."""
+def _run(
+    plan: Plan, loaded: Estate, asked: ApplyOptions, log: Journal, record: ApplyRecord
+) -> Ending:
+    """Apply an approved plan, and return its result in every case."""
     from reconciler.apply import end_run
     from reconciler.plan import count_steps, list_refusals
 
@@ -227,7 +239,7 @@ def _expect(plan: Plan, expected: str | None) -> None:
 
 
 def _refuse(plan: Plan, refusals: Sequence[Finding]) -> Ending:
-    """End a run that is refused: say that nothing was done, and how to do the rest of the plan."""
+    """End a refused run: report that nothing was done, and how to apply the rest of the plan."""
     from reconciler.apply import end_run
     from reconciler.plan import count_steps
 
@@ -241,9 +253,8 @@ def _refuse(plan: Plan, refusals: Sequence[Finding]) -> Ending:
 
 
 def _approve(plan: Plan) -> Ending | None:
-    """Ask the person. Returns how the run ends, unless they say yes.
-
-    What was typed before the question is no answer to it.
+    """Ask for approval. Returns the result of the run unless the answer is yes. Input from before
+    the question does not count as an answer.
     """
     import termios
 
@@ -252,7 +263,7 @@ def _approve(plan: Plan) -> Ending | None:
 
     for name, stream in (("stdin", sys.stdin), ("stderr", sys.stderr)):
         if not (stream and stream.isatty()):  # a stream that is closed is None
-            error = f"{name} is not a terminal, so nobody can be asked; pass --auto-approve"
+            error = f"{name} is not a terminal; pass --auto-approve"
             return Ending(Ended.NOT_APPROVED, error=error)
     changes = count(count_steps(plan), "change")
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
@@ -265,7 +276,7 @@ def _approve(plan: Plan) -> Ending | None:
 
 @contextmanager
 def _ending_gently() -> Iterator[None]:
-    """Take SIGTERM, by which CI ends its jobs, as Ctrl-C is taken: with a report."""
+    """Handle SIGTERM, with which CI ends its jobs, like Ctrl-C: with a report."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -275,7 +286,7 @@ def _ending_gently() -> Iterator[None]:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Let no signal cut a report short: the work is over, and how it ended is decided."""
+    """Ignore signals during a report: the work is done, and its result is fixed."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     try:
@@ -283,3 +294,49 @@ def _undisturbed() -> Iterator[None]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
+
+
+AGAIN_S = 30.0
+
+
+class WaitingNotes:
+    """Reports the holder of the lock, once per holder, and every half minute while it waits."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout = format_duration(round(timeout_s * SECOND))
+        self._holder = ""
+        self._told_s = 0.0
+
+    def observe(self, waiting: Waiting) -> None:
+        """Take note of a moment of waiting."""
+        if waiting.holder != self._holder:
+            print_note(f"waiting up to {self._timeout} for {escape_unprintable(waiting.holder)}")
+        elif waiting.waited_s - self._told_s >= AGAIN_S:
+            print_note(f"still waiting, {waiting.waited_s:.0f} s of {self._timeout}")
+        else:
+            return
+        self._holder = waiting.holder
+        self._told_s = waiting.waited_s
+
+
+def print_ending(ending: Ending, label: str = "") -> None:
+    """Print what became of every topic, and how the run ended; an error goes to stderr.
+
+    Whoever read stdout may have gone: that does not change how the run ended.
+    """
+    try:
+        for outcome in ending.outcomes:
+            click.echo(fold_to_screen(_line(outcome)), color=True)
+        click.echo(f"\n{ending.last_line}")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if ending.error is not None:
+        print_error(f"{label}{ending.error}")
+
+
+def _line(outcome: Outcome) -> str:
+    tones = {"done": "green", "already done": "green", "half done": "yellow", "failed": "red"}
+    tone = tones.get(str(outcome.kind), "yellow")
+    said = f"  {outcome.text}" if outcome.text else ""
+    return f"{paint(tone, f'{outcome.kind:<13}')} {outcome.topic}{said}"

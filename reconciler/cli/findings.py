@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from reconciler.errors import Finding, Location
 
 RESULTS_TAKEN = 25_000
-"""Code scanning refuses a run of more results."""
+"""The limit of results per run in code scanning."""
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
-def render_text(findings: Sequence[Finding]) -> str:
+def render_findings(findings: Sequence[Finding]) -> str:
     """Show findings for a person: place and what, then the way out, a blank line between files."""
     files = groupby(findings, key=lambda finding: finding.where.file if finding.where else "")
     return "\n\n".join("\n".join(map(_render_finding, group)) for _, group in files)
@@ -110,7 +110,7 @@ def _result(finding: Finding) -> dict[str, Any]:
 def render_junit(findings: Sequence[Finding], topics: Sequence[str]) -> str:
     """Show findings as JUnit: a failed case for each error, a passed one for each good topic.
 
-    Warnings and notes are told in the output of the suite, since they fail nothing.
+    Warnings and notes are in the output of the suite, since they fail nothing.
     """
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     told = [str(finding) for finding in findings if finding.severity is not Severity.ERROR]

@@ -1,4 +1,4 @@
-"""What git tells of an estate: its commit, and how its files differ from those of another one.
+"""An estate in git: its commit, and the differences of its files from another commit.
 
 Only reads: no lock is taken, nothing is fetched that a partial clone does not fetch by itself.
 """
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.errors import UsageError, escape_unprintable
+from reconciler.api import list_estate_files
+from reconciler.errors import UsageError, escape_unprintable, show_path
 from reconciler.model import SHORT, Commit
-from reconciler.spec.changes import Changes, name_topics
-from reconciler.spec.clusters import load_clusters
-from reconciler.spec.files import find_files, show_path
+from reconciler.spec import Changes, load_clusters, name_topics
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -29,21 +28,21 @@ _HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
 
 class GitError(UsageError):
-    """Git cannot tell what is asked for, or is not there; the text is git's own first line."""
+    """Git failed or is missing; the text is the first line of git's message."""
 
     @property
     def is_surprising(self) -> bool:
-        """Tell whether there is a repository, and git, and still no answer."""
+        """Return whether git and a repository exist, but git gives no answer."""
         return not any(said in str(self) for said in ("not a git repository", "not installed"))
 
 
 class UnknownCommitError(GitError):
-    """The repository, as far as it is here, has no such commit."""
+    """The local repository has no such commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """The files of an estate that are not what they are in some commit.
+    """The files of an estate that differ from those in a commit.
 
     `files` are there, spelled as in locations. `gone` are not there any more, `once` were there in
     that commit, both by their path in the repository; what links led to is not among them.
@@ -58,7 +57,7 @@ class Differences:
 
 
 class Checkout:
-    """The repository that an estate lies in. Errors: GitError where it lies in none."""
+    """The repository that contains an estate. Errors: GitError if there is none."""
 
     def __init__(self, estate: Path) -> None:
         self.estate = estate
@@ -67,7 +66,7 @@ class Checkout:
 
     @property
     def inside(self) -> Path:
-        """Where in the repository the estate lies."""
+        """The path of the estate in the repository."""
         return Path(os.path.relpath(self.estate.resolve(), self.top))
 
     def find_commit(self, name: str) -> str:
@@ -80,7 +79,8 @@ class Checkout:
             raise UnknownCommitError(f"there is no commit {shown} in this repository") from error
 
     def find_here(self, name: str) -> str:
-        """Return the id of a commit that has to be here. Errors: UsageError with the way out."""
+        """Return the id of a commit that must be in the local repository. Errors: UsageError with
+        the way out."""
         try:
             return self.find_commit(name)
         except UnknownCommitError as error:
@@ -106,9 +106,8 @@ class Checkout:
         commit = self.find_commit(commit)
         changed = self._list("diff", "--name-only", "--no-renames", "--no-ext-diff", commit)
         same = self._list("ls-files") - changed
-        found = find_files(self.estate)
-        paths = [*found.topics, *([found.clusters] if found.clusters else [])]
-        files = (path for path, places in _trace_all(paths) if self._differs(places, same))
+        every = _trace_all(list_estate_files(self.estate))
+        files = (str(path) for path, places in every if self._differs(places, same))
         inside = self.inside
         once = {n for n in changed if _is_spec(Path(n)) and Path(n).is_relative_to(inside)}
         gone = {name for name in once if not os.path.lexists(self.top / name)}
@@ -126,15 +125,14 @@ class Checkout:
                 answer = answer[int(size) + 1 :]
 
     def _differs(self, places: Iterable[Path], same: Container[str]) -> bool:
-        """Tell whether a file differs, or a link to it; what git does not know does.
-
-        A link above the repository is none of its business.
+        """Return whether a file differs, or a link to it; untracked files differ. Links above the
+        repository are ignored.
         """
         inside = (place for place in places if place.is_relative_to(self.top))
         return any(str(place)[len(str(self.top)) + 1 :] not in same for place in inside)
 
     def _deepen(self) -> str:
-        """Say how to get at commits that a shallow clone lacks."""
+        """Return how to fetch commits that a shallow clone lacks."""
         if self._ask("rev-parse", "--is-shallow-repository").strip() != b"true":
             return ""
         return "this clone is shallow: git fetch --unshallow, or fetch-depth: 0 in the workflow"
@@ -161,7 +159,7 @@ class Checkout:
 def read_commit(estate: Path) -> Commit | None:
     """Read the commit of an estate, and whether its files are as committed.
 
-    Returns None where there is no commit yet. Errors: GitError where git cannot tell.
+    Returns None if there is no commit yet. Errors: GitError if git fails.
     """
     checkout = Checkout(estate)
     try:
@@ -174,12 +172,12 @@ def read_commit(estate: Path) -> Commit | None:
 def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
     """Find what changed in an estate since it parted from `ref`, committed or not.
 
-    Errors: UsageError where git cannot tell.
+    Errors: UsageError if git fails.
     """
     try:
         checkout = Checkout(path)
     except GitError as error:
-        what = f"git cannot tell what changed in {show_path(path)}: {error}"
+        what = f"git cannot tell what changed in {show_path(str(path))}: {error}"
         raise UsageError(f"{what}; leave --changed-since out") from error
     base = checkout.find_merge_base(ref)
     found = checkout.compare(base)
@@ -205,12 +203,12 @@ class ClustersThen:
 def read_clusters(path: Path, ref: str) -> ClustersThen:
     """Read the clusters that an estate has at a commit; without a clusters.yaml there are none.
 
-    Errors: UsageError where git cannot tell; SpecError where that clusters.yaml does not hold.
+    Errors: UsageError if git fails; SpecError if that clusters.yaml is invalid.
     """
     try:
         checkout = Checkout(path)
     except GitError as error:
-        what = f"git cannot tell how clusters of {show_path(path)} are reached: {error}"
+        what = f"git cannot tell how clusters of {show_path(str(path))} are reached: {error}"
         raise UsageError(f"{what}; leave --client-from out") from error
     base = checkout.find_here(ref)
     names = [(checkout.inside / name).as_posix() for name in CLUSTERS_FILES]
@@ -227,7 +225,7 @@ def _is_clusters(name: str) -> bool:
 
 
 def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:
-    """Yield each file with the links that lead to it, and where it lies in the end.
+    """Yield each file with the links that lead to it, and its final path.
 
     Cost: directories are looked at once, not once for each file.
     """

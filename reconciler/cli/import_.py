@@ -1,4 +1,4 @@
-"""`reconciler import`: specs for a cluster that is there, or for other tools' files."""
+"""`reconciler import`: specs for an existing cluster, or from other tools' files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from reconciler import api
 from reconciler.cli import options
-from reconciler.cli.findings import render_text
+from reconciler.cli.findings import render_findings
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import UsageError
 from reconciler.units import count
@@ -110,8 +110,8 @@ def _show_changes(estate: Path, texts: Mapping[str, str]) -> str:
 
 def _report(adoption: Adoption, cluster: str | None, estate: Path, *, dry_run: bool) -> None:
     if adoption.notes:
-        print_note(render_text(adoption.notes) if wants_colour(sys.stderr)
-                   else click.unstyle(render_text(adoption.notes)))  # fmt: skip
+        print_note(render_findings(adoption.notes) if wants_colour(sys.stderr)
+                   else click.unstyle(render_findings(adoption.notes)))  # fmt: skip
     files = len(adoption.texts)
     done = "would be " if dry_run else ""
     parts = [f"{count(len(adoption.written), 'topic')} {done}written"]
@@ -128,7 +128,7 @@ def _report(adoption: Adoption, cluster: str | None, estate: Path, *, dry_run: b
 
 
 def _name_schemas(adoption: Adoption, estate: Path) -> None:
-    """Say how to get the schemas that new files point editors at, where they are not there yet."""
+    """Return how to get the schemas to which new files refer editors, if they are missing."""
     place = Path(os.path.normpath(estate / ".." / "schemas"))
     wanted = {"clusters" if Path(f).stem == "clusters" else "topic" for f in adoption.created}
     if missing := [name for name in sorted(wanted) if not _schema(place, name).exists()]:

@@ -1,4 +1,4 @@
-"""What an apply tells while it runs: a bar for people, JSON lines for machines."""
+"""The progress of an apply: a bar for people, JSON lines for machines."""
 
 from __future__ import annotations
 
@@ -22,23 +22,13 @@ if TYPE_CHECKING:
     from reconciler.api import ApplyRecord
     from reconciler.apply import Ending, StepAnswered
 
-TITLES = {
-    "validate": "asking the brokers",
-    "create": "creating topics",
-    "expand": "adding partitions",
-    "configure": "altering configs",
-    "delete": "deleting topics",
-    "verify": "seen on every broker",
-}
-
 
 class Journal:
-    """Observes an apply: moves a bar where a person is looking, and writes FILE where asked.
+    """Observes an apply: moves a bar if a person is looking, and writes FILE if asked.
 
-    A run's first line says what is about to be done, and its last one what came of it, whatever
-    that was; only a run that is killed has none.
-    A file that cannot be opened is a UsageError, before anything is done; one that can no longer
-    be written to is given up with a note, since the cluster matters more.
+    The first line of a run describes its plan, and the last one its result; only a killed run has
+    no last line. A file that cannot be opened is a UsageError, before anything is done; after a
+    write error the journal stops with a note, since the cluster matters more.
     """
 
     def __init__(self, file: Path | None, record: ApplyRecord) -> None:
@@ -64,12 +54,12 @@ class Journal:
     ) -> None:
         from reconciler.apply import end_run
 
-        if not self._ended:  # by an error that nobody expects
+        if not self._ended:  # by an error that no one expects
             self.conclude(end_run(error=error))
         self._exits.close()
 
     def show_progress(self) -> None:
-        """Show how far the run is from now on, where a person is looking.
+        """Show the progress of the run from now on, if the output is a terminal.
 
         Not before the plan is approved: bars hide the cursor, and are drawn over the question.
         """
@@ -84,7 +74,7 @@ class Journal:
             self._advance(self._bars, answered)
 
     def conclude(self, ending: Ending) -> None:
-        """Take note of every outcome, and of how the run ended."""
+        """Record every outcome, and the result of the run."""
         self._ended = True
         for outcome in ending.outcomes:
             self._note("outcome", asdict(outcome))
@@ -96,7 +86,9 @@ class Journal:
         The first round answers every step; a topic may have several to be asked about.
         """
         if answered.phase not in self._tasks:
-            title = TITLES[answered.phase]
+            from reconciler.apply import PHASES
+
+            title = PHASES[answered.phase]
             self._tasks[answered.phase] = bars.add_task(title, total=answered.total)
         task = self._tasks[answered.phase]
         if not bars.tasks[task].finished:
@@ -116,7 +108,7 @@ class Journal:
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a file so that each line reaches it at once and whole, whatever ends this process."""
+    """Open a file for writing by line: lines are complete even if this process is killed."""
     try:
         return open_to_append(path)
     except OSError as error:

@@ -22,7 +22,7 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> flo
 
 def read_release(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return the release of Kafka that an option names, such as 4.1; refuse one that cannot run."""
-    from reconciler.sandbox.jars import find_release
+    from reconciler.sandbox import find_release
 
     if value is None:
         return None
@@ -45,7 +45,7 @@ all_clusters_option = click.option(
 changed_since_option = click.option(
     "--changed-since",
     metavar="REF",
-    help="Only topics whose files changed since the branch parted from this one.",
+    help="Only topics whose files changed since the branch forked from REF.",
 )
 bootstrap_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT,…", help="Overrides the address in clusters.yaml."
@@ -54,7 +54,7 @@ topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only t
 client_from_option = click.option(
     "--client-from",
     metavar="REV",
-    help="Connect as clusters.yaml says at this commit, not as it says here.",
+    help="Connect by the clusters.yaml of this commit, not by this one.",
 )
 against_option = click.option(
     "--against",
@@ -62,9 +62,7 @@ against_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Plan on this file instead of the cluster.",
 )
-unmanaged_option = click.option(
-    "--unmanaged", is_flag=True, help="Name the live topics that are in no file."
-)
+unmanaged_option = click.option("--unmanaged", is_flag=True, help="List the unmanaged topics.")
 plan_format_option = click.option(
     "--format",
     "form",

@@ -12,8 +12,7 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.planning import Wanted, load_planner, report_failures
-from reconciler.cli.shelf import Shelf, write_whole
-from reconciler.cli.showing import Shown, print_plans
+from reconciler.cli.plans import PlanFiles, Shown, print_plans, write_whole
 from reconciler.cli.terminal import screen_width, wants_colour
 from reconciler.errors import UsageError
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.cli.planning import Made
-    from reconciler.plan.explain import Matrix
-    from reconciler.plan.weigh import Weigh
+    from reconciler.plan import Matrix, Weigh
 
 PENDING = 2
 
@@ -97,7 +95,7 @@ def command(
     )
     wanted.check()
     _check_explain(explain, svg, form, wanted)
-    shelf = _find_shelf(out, wanted)
+    files = _find_files(out, wanted)
     planner = load_planner(wanted)
     made = planner.make_plans()
     matrices = [
@@ -105,13 +103,13 @@ def command(
         for p in made.plans
         for name in explain
     ]
-    print_plans(_list_shown(made, shelf), form, unmanaged=unmanaged)
+    print_plans(_list_shown(made, files), form, unmanaged=unmanaged)
     if form == "text":
         _explain(matrices)
     if svg is not None:
         write_whole(svg, api.draw_explanation(matrices[0]))
-    if shelf is not None:
-        _fill(shelf, made)
+    if files is not None:
+        _fill(files, made)
     report_failures(made)
     return exit_code(made, detailed=detailed_exitcode)
 
@@ -126,7 +124,7 @@ def _explain(matrices: Iterable[Matrix]) -> None:
 def _check_explain(
     explain: tuple[str, ...], svg: Path | None, form: api.PlanFormat, wanted: Wanted
 ) -> None:
-    """Refuse what could not be shown, before anything is read."""
+    """Refuse invalid combinations of options, before anything is read."""
     if svg is not None and len(explain) != 1:
         raise UsageError("--svg draws one topic; name it with --explain TOPIC")
     if explain and form != "text" and svg is None:
@@ -139,30 +137,30 @@ def _check_explain(
             raise UsageError(f"{what}, so there is nothing to explain")
 
 
-def _find_shelf(out: Path | None, wanted: Wanted) -> Shelf | None:
+def _find_files(out: Path | None, wanted: Wanted) -> PlanFiles | None:
     if out is None:
         return None
-    shelf = Shelf(out, wanted.is_many)
-    shelf.check()
-    return shelf
+    files = PlanFiles(out, wanted.is_many)
+    files.check()
+    return files
 
 
-def _list_shown(made: Made, shelf: Shelf | None) -> list[Shown]:
-    """Pair each plan with where it is going to be kept."""
+def _list_shown(made: Made, files: PlanFiles | None) -> list[Shown]:
+    """Pair each plan with the path of its file."""
     return [
-        Shown(plan, str(shelf.place(cluster)) if shelf else None) for cluster, _, plan in made.plans
+        Shown(plan, str(files.place(cluster)) if files else None) for cluster, _, plan in made.plans
     ]
 
 
-def _fill(shelf: Shelf, made: Made) -> None:
+def _fill(files: PlanFiles, made: Made) -> None:
     for planned in made.plans:
-        shelf.save(planned.plan)
+        files.save(planned.plan)
     for failure in made.failures:
-        shelf.clear(failure.cluster)
+        files.clear(failure.cluster)
 
 
 def exit_code(made: Made, *, detailed: bool) -> int:
-    """Return 1 where something failed or is refused, 2 where changes are pending, if asked."""
+    """Return 1 if something failed or is refused, 2 if changes are pending, if asked."""
     from reconciler.plan import list_refusals, steps_of
 
     plans = [planned.plan for planned in made.plans]

@@ -1,4 +1,4 @@
-"""From what was asked for on the command line to plans: load once, read side by side, plan each."""
+"""From the options of the command line to plans: load once, read in parallel, plan each."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 
     from reconciler.cli.git import ClustersThen
     from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.plan.weigh import Weigh
-    from reconciler.spec import Estate
-    from reconciler.spec.changes import Changes
+    from reconciler.plan import Weigh
+    from reconciler.spec import Changes, Estate
 
 AT_ONCE = 8
-"""As many clusters are read side by side."""
+"""The number of clusters to read in parallel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be planned: an estate, on which clusters, which of its topics, and how."""
+    """A request for plans: the estate, its clusters, its topics, and the options."""
 
     estate: Path
     clusters: tuple[str, ...]
@@ -43,11 +42,11 @@ class Wanted:
 
     @property
     def is_many(self) -> bool:
-        """Tell whether several clusters are meant, be it that only one turns up."""
+        """Return whether several clusters are meant, even if only one is found."""
         return self.all_clusters or len(set(self.clusters)) > 1
 
     def check(self) -> None:
-        """Refuse what cannot be meant, before anything is read. Errors: UsageError."""
+        """Refuse contradicting options, before anything is read. Errors: UsageError."""
         if self.all_clusters and self.clusters:
             raise UsageError("--all-clusters are all of them; leave --cluster out")
         if not self.all_clusters and not self.clusters:
@@ -80,7 +79,7 @@ class Failed(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What came of planning on some clusters, in the order in which they were named."""
+    """The results of planning on some clusters, in the order of their names on the command line."""
 
     plans: tuple[Planned, ...]
     failures: tuple[Failed, ...] = ()
@@ -98,13 +97,13 @@ class Planner:
     then: ClustersThen | None = None
 
     def make_plan(self, cluster: str) -> Planned:
-        """Read one cluster and plan, saying what is going on where it takes a while."""
+        """Read one cluster and plan; show the progress if this is slow."""
         with working(f"reading {cluster}"):
             state = self._read(cluster)
         return self._plan(cluster, state)
 
     def make_plans(self) -> Made:
-        """Plan on all clusters, read side by side; of several, one that fails hides no other."""
+        """Plan on all clusters, read in parallel; a failure of one hides no other."""
         if not self.wanted.is_many:
             return Made((self.make_plan(self.clusters[0]),))
         read = self._read_all()
@@ -139,7 +138,7 @@ class Planner:
             raise ClusterError([*error.findings, *self._note_client(cluster)]) from error
 
     def _choose_client(self, cluster: str) -> Mapping[str, str] | None:
-        """Choose how a cluster is reached: as it was at another commit, where one is named.
+        """Choose how a cluster is reached: as it was at another commit, if one is named.
 
         A pull request that could choose would have the secrets of the job sent to its own server.
         Errors: ClusterError for a cluster that was not there then.
@@ -157,7 +156,7 @@ class Planner:
         raise ClusterError([Finding("client-new", what, way_out, where)])
 
     def _note_client(self, cluster: str) -> Iterator[Finding]:
-        """Say where the client that a cluster was read with is not the one of the estate."""
+        """Yield a note if a cluster was read with another client than that of the estate."""
         if self.then is None or cluster not in self.then.entries:
             return
         entry, used = api.find_cluster(self.estate, cluster), self.then.entries[cluster].client
@@ -201,7 +200,8 @@ class Planner:
 
 
 def report_failures(made: Made) -> None:
-    """Say of each cluster that could not be planned on why, and how many could."""
+    """Report each cluster that could not be planned, with the reason, and the number of the
+    others."""
     for cluster, error in made.failures:
         print_error(f"{cluster}: {error}")
     if made.failures:
@@ -213,7 +213,7 @@ def load_planner(wanted: Wanted) -> Planner:
     """Load an estate, and find out what is to be planned of it.
 
     Errors: SpecError; UsageError for a cluster that is not there, a glob that no topic matches, or
-    where git cannot tell.
+    if git fails.
     """
     estate = api.load_estate(wanted.estate)
     clusters = _choose_clusters(estate, wanted)
@@ -238,7 +238,7 @@ def _choose_clusters(estate: Estate, wanted: Wanted) -> tuple[str, ...]:
 
 
 def _refuse_idle_glob(estate: Estate, clusters: tuple[str, ...], glob: str) -> None:
-    """Refuse a glob that nothing matches: 'no changes' would be said of nothing, for ever."""
+    """Refuse a glob without matches: it would always report 'no changes'."""
     names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
     if glob != "*" and not any(fnmatchcase(name, glob) for name in names):
         where = ", ".join(clusters)
@@ -246,9 +246,9 @@ def _refuse_idle_glob(estate: Estate, clusters: tuple[str, ...], glob: str) -> N
 
 
 def _read_commit(estate: Path) -> Commit | None:
-    """Read the commit of the specs; where git cannot tell, the plan names none, and that is said.
+    """Read the commit of the specs; if git fails, the plan names none, with a note.
 
-    An estate under no version control is nothing to speak of.
+    An estate without version control gets no note.
     """
     try:
         return read_commit(estate)

@@ -1,4 +1,4 @@
-"""`reconciler rehearse`: run a plan for real, where nothing can be lost."""
+"""`reconciler rehearse`: run a plan on a throwaway cluster."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import click
 
 from reconciler import api
 from reconciler.cli import options
+from reconciler.cli.plans import read_plan
 from reconciler.cli.sandbox import StartProgress
-from reconciler.cli.saved import read_plan
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import UsageError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.rehearse import Rehearsal
     from reconciler.spec import ClusterEntry
 
-Form = Literal["text", "json", "markdown"]
+ReportFormat = Literal["text", "json", "markdown"]
 INTERRUPTED = 130
 
 
@@ -36,7 +36,7 @@ INTERRUPTED = 130
     type=click.Path(path_type=Path),
     default=Path("topics"),
     show_default=True,
-    help="Where clusters.yaml is, beside a saved plan; there may be none.",
+    help="Where clusters.yaml is, for a saved plan; optional.",
 )
 @click.option("--cluster", metavar="NAME", help="Which cluster; a saved plan names its own.")
 @options.bootstrap_option
@@ -70,7 +70,7 @@ def command(
     topic: str,
     against: Path | None,
     kafka: str | None,
-    form: Form,
+    form: ReportFormat,
 ) -> int:
     """Apply a saved PLAN, or a plan of SOURCE, an estate, for --cluster, to a throwaway cluster.
 
@@ -111,21 +111,21 @@ class Occasion(NamedTuple):
     replan: Callable[[ClusterState], Plan] | None = None
 
 
-def render_rehearsal(rehearsal: Rehearsal, form: Form) -> str:
+def render_rehearsal(rehearsal: Rehearsal, form: ReportFormat) -> str:
     """Render a rehearsal in the form that was asked for."""
     from reconciler import rehearse as stage
 
     if form == "json":
         return stage.encode_rehearsal(rehearsal)
     if form == "markdown":
-        return stage.render_markdown(rehearsal)
-    return stage.render_text(rehearsal, colour=wants_colour(sys.stdout))
+        return stage.render_rehearsal_comment(rehearsal)
+    return stage.render_rehearsal(rehearsal, colour=wants_colour(sys.stdout))
 
 
 def _take_saved(
     source: Path, estate: Path, cluster: str | None, glob: str, against: Path | None
 ) -> Occasion:
-    """Read a saved plan; the estate beside it only says which Kafka release the cluster runs."""
+    """Read a saved plan; the estate is only needed for the Kafka release of the cluster."""
     plan = read_plan(source)
     if cluster not in (None, plan.cluster):
         raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
@@ -138,7 +138,7 @@ def _take_saved(
 def _plan_afresh(
     source: Path, cluster: str | None, servers: str | None, glob: str, against: Path | None
 ) -> Occasion:
-    """Plan on the whole state, so that balance on the throwaway cluster is the true one."""
+    """Plan on the entire state, so that the balance on the throwaway cluster is the real one."""
     if cluster is None:
         raise UsageError("name the cluster: --cluster NAME")
     loaded = api.load_estate(source)
@@ -153,7 +153,7 @@ def _plan_afresh(
 
 
 def _has_work(plan: Plan) -> bool:
-    """Tell whether there is something to do. Errors: RefusedPlanError where all is refused."""
+    """Return whether there is something to do. Errors: RefusedPlanError if all is refused."""
     from reconciler.errors import RefusedPlanError
     from reconciler.plan import list_refusals, steps_of
 

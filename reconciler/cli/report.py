@@ -1,4 +1,4 @@
-"""`reconciler report`: tell GitHub or GitLab about a plan, from within a workflow."""
+"""`reconciler report`: report a plan to GitHub or GitLab, from a workflow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import cluster_option
-from reconciler.cli.saved import read_plan
+from reconciler.cli.plans import read_plan
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 
@@ -22,21 +22,21 @@ plan_option = click.option(
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="What plan --out saved.",
+    help="The file that plan --out saved.",
 )
 errors_option = click.option(
     "--errors",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="What it said on stderr, told where no plan was saved.",
+    help="Its stderr, reported where no plan was saved.",
 )
 
 
 @click.group()
 def command() -> None:
-    """Tell GitHub or GitLab about a plan, from within a workflow.
+    """Report a plan to GitHub or GitLab, from a workflow.
 
-    The variables that the runner sets say whom; GITHUB_TOKEN or RECONCILER_TOKEN lets us in.
+    The runner's variables name the host; GITHUB_TOKEN or RECONCILER_TOKEN authenticates.
     """
 
 
@@ -46,14 +46,14 @@ def command() -> None:
 @errors_option
 def plan(cluster: str, path: Path, errors: Path | None) -> None:
     """Write or replace the cluster's comment on this pull request."""
-    from reconciler.forge import find_run, tell_no_plan, tell_plan
+    from reconciler.codehost import find_run, report_no_plan, report_plan
 
     run = find_run(os.environ)
     made = _read(cluster, path)
     if made is None:
-        print_note(tell_no_plan(run, cluster, _read_errors(errors)))
+        print_note(report_no_plan(run, cluster, _read_errors(errors)))
     else:
-        print_note(tell_plan(run, made, path.name))
+        print_note(report_plan(run, made, path.name))
 
 
 @command.command()
@@ -62,21 +62,21 @@ def plan(cluster: str, path: Path, errors: Path | None) -> None:
 @errors_option
 def drift(cluster: str, path: Path, errors: Path | None) -> None:
     """Open, update or close the cluster's issue."""
-    from reconciler.forge import find_run, tell_drift, tell_no_drift
+    from reconciler.codehost import find_run, report_drift, report_no_drift
 
     run = find_run(os.environ)
     made = _read(cluster, path)
     if made is None:
-        print_note(tell_no_drift(run, cluster, _read_errors(errors)))
+        print_note(report_no_drift(run, cluster, _read_errors(errors)))
     else:
-        print_note(tell_drift(run, made, path.name))
+        print_note(report_drift(run, made, path.name))
 
 
 @command.command()
 @cluster_option
 def approved(cluster: str) -> None:
     """Print the fingerprint of the plan that the merged pull request showed."""
-    from reconciler.forge import find_approved, find_run
+    from reconciler.codehost import find_approved, find_run
 
     click.echo(find_approved(find_run(os.environ), cluster))
 
@@ -92,7 +92,7 @@ def _read(cluster: str, path: Path) -> Plan | None:
 
 
 def _read_errors(errors: Path | None) -> str:
-    """Read why there is no plan, as far as that was kept."""
+    """Read the reason for a missing plan, if it was saved."""
     if errors is None or not errors.exists():
         return ""
     return errors.read_text(encoding="utf-8", errors="replace")

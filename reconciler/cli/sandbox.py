@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler import sandbox
 from reconciler.cli import options
 from reconciler.cli.terminal import paint, print_note, wants_colour
 from reconciler.errors import UsageError
-from reconciler.sandbox import control
-from reconciler.sandbox.jars import find_release, known_releases
-from reconciler.sandbox.request import EngineName
-from reconciler.sandbox.shape import describe_shape, read_shape, spread_brokers
-from reconciler.sandbox.status import BrokerState
+from reconciler.sandbox import (
+    BrokerState,
+    EngineName,
+    describe_shape,
+    find_release,
+    known_releases,
+    read_shape,
+    spread_brokers,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from reconciler.model import Broker
-    from reconciler.sandbox.record import SandboxRecord
-    from reconciler.sandbox.status import BrokerStatus, ControllerStatus, SandboxHealth
+    from reconciler.sandbox import BrokerStatus, ControllerStatus, SandboxHealth, SandboxRecord
 
 DEFAULT_BROKERS = 3
 COLOURS = {
@@ -90,7 +94,7 @@ def up(
         raise UsageError("--controllers is for --engine embedded; containers have one controller")
     began = time.monotonic()
     with StartProgress() as progress:
-        record = control.bring_up_sandbox(
+        record = sandbox.bring_up_sandbox(
             shape,
             engine=engine,
             isolate=isolate,
@@ -106,8 +110,8 @@ def up(
 @command.command()
 def status() -> None:
     """Show what runs, and how each broker is."""
-    record = control.require_sandbox()
-    health = control.look_after(record)
+    record = sandbox.require_sandbox()
+    health = sandbox.look_after(record)
     well = sum(status.state is BrokerState.RUNNING for status in health.brokers)
     _print_record(record, f"{well} of {len(health.brokers)} brokers running")
     _print_health(health)
@@ -116,21 +120,21 @@ def status() -> None:
 @command.command()
 def down() -> None:
     """End the sandbox and remove what it stored. There may be none."""
-    click.echo("The sandbox is gone." if control.take_down_sandbox() else "No sandbox runs.")
+    click.echo("The sandbox is gone." if sandbox.take_down_sandbox() else "No sandbox runs.")
 
 
 @command.command("stop-broker")
 @click.argument("broker_id", metavar="ID", type=int)
-def stop_broker(broker_id: int) -> None:
+def stop_one_broker(broker_id: int) -> None:
     """Shut one broker down, as an operator would."""
-    _print_health(control.stop_broker(control.require_sandbox(), broker_id))
+    _print_health(sandbox.stop_broker(sandbox.require_sandbox(), broker_id))
 
 
 @command.command("start-broker")
 @click.argument("broker_id", metavar="ID", type=int)
-def start_broker(broker_id: int) -> None:
+def start_broker_again(broker_id: int) -> None:
     """Start a broker again that is stopped or dead."""
-    _print_health(control.start_broker(control.require_sandbox(), broker_id))
+    _print_health(sandbox.start_broker(sandbox.require_sandbox(), broker_id))
 
 
 def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> tuple[Broker, ...]:

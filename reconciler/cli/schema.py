@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def _topic() -> dict[str, Any]:
-    from reconciler.spec.json_schema import build_topic_schema
+    from reconciler.spec import build_topic_schema
 
     return build_topic_schema()
 
 
 def _clusters() -> dict[str, Any]:
-    from reconciler.spec.json_schema import build_clusters_schema
+    from reconciler.spec import build_clusters_schema
 
     return build_clusters_schema()
 
 
 def _plan() -> dict[str, Any]:
-    from reconciler.plan.document import PlanDocument
+    from reconciler.plan import PlanDocument
 
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

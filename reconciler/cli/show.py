@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import plan_format_option, unmanaged_option
-from reconciler.cli.saved import read_plan
-from reconciler.cli.showing import Shown, print_plans
+from reconciler.cli.plans import Shown, print_plans, read_plan
 
 if TYPE_CHECKING:
     from reconciler.api import PlanFormat

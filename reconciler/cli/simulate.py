@@ -1,4 +1,4 @@
-"""`reconciler simulate`: what placement would do, without a cluster."""
+"""`reconciler simulate`: the effect of placement, without a cluster."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from reconciler.simulate import (
     LoseBroker,
     LoseRack,
     Place,
-    Step,
-    Wanted,
-    World,
+    SimulatedCluster,
+    SimulationStep,
+    WantedTopic,
     choose_placer,
     compare_counts,
     compare_strategies,
-)
-from reconciler.simulate.text import (
     list_comparison,
     list_counts,
     render_comparison,
@@ -47,7 +45,7 @@ class InOrder(click.Command):
     """A command that remembers in which order its steps were given, across options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note the name of each step option, as often as it stands there."""
+        """Note the name of each step option, once per occurrence."""
         order = self.make_parser(ctx).parse_args(args=list(args))[2]
         ctx.obj = [option.name for option in order if option.name in STEPS]
         return super().parse_args(ctx, args)
@@ -79,19 +77,19 @@ def _one(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Begin with this cluster.",
 )
-@_one("--brokers", "N", "Begin with so many empty ones.", 10_000)
-@_one("--racks", "N", "In so many racks, named rack0, rack1 …  [default: none]", 10_000)
+@_one("--brokers", "N", "Begin with N empty brokers.", 10_000)
+@_one("--racks", "N", "Spread over N racks, named rack0, rack1 …  [default: none]", 10_000)
 @_many("--topic", "NAME=PxR", "P partitions of R replicas, there from the start, all at once.")
 @_many("--create", "NAME=PxR", "A step: create a topic.")
 @_many("--grow", "NAME=P", "A step: grow a topic to P partitions.")
 @_many("--add-brokers", "N[:RACK]", "A step: add brokers.")
 @_many("--lose-broker", "ID", "A step: lose a broker.", int)
 @_many("--lose-rack", "NAME", "A step: lose a rack.")
-@_one("--min-insync", "N", "min.insync.replicas where a topic tells none.  [default: 1]", 100, 1)
+@_one("--min-insync", "N", "min.insync.replicas of topics without one.  [default: 1]", 100, 1)
 @click.option(
     "--strategy", multiple=True, type=click.Choice(STRATEGIES), help="Only this one; repeatable."
 )
-@_one("--throws", "N", "How often Kafka's own dice are thrown.  [default: 20]", 10_000, 20)
+@_one("--draws", "N", "Random placements of Kafka's own.  [default: 20]", 10_000, 20)
 @_one("--partitions-from", "A", "Try one topic, the last one, with A partitions …", MOST_PARTITIONS)
 @_one("--to", "B", "… up to B, and show which counts come out even.", MOST_PARTITIONS)
 @click.option(
@@ -108,27 +106,27 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Begin with --against a snapshot or with --brokers; then come the topics of ESTATE and --topic,
     placed together, then the steps, in the order in which they are given. The strategy `kafka` is
-    the controller's own dice, thrown often: nothing can be planned with it.
+    the controller's own random placement, drawn often: nothing can be planned with it.
     """
     steps = {name: options.pop(name) for name in STEPS}
-    asked = Request(**options)
-    world = _begin(asked)
-    first = (*_read_estate(asked, world), *_read_topics(asked.topic, asked.min_insync))
-    taken: list[Step] = [Place(first)] if first else []
+    asked = SimulationRequest(**options)
+    simulated = _begin(asked)
+    first = (*_read_estate(asked, simulated), *_read_topics(asked.topic, asked.min_insync))
+    taken: list[SimulationStep] = [Place(first)] if first else []
     taken += _read_steps(ctx.obj, steps, asked.min_insync)
     if asked.partitions_from is not None or asked.to is not None:
-        click.echo(_try_counts(world, taken, asked), nl=False)
+        click.echo(_try_counts(simulated, taken, asked), nl=False)
         return
-    if not (taken or world.topics):
+    if not (taken or simulated.topics):
         raise UsageError("there is nothing on these brokers; add --topic NAME=PxR, or ESTATE")
-    compared = compare_strategies(world, taken, asked.strategy or STRATEGIES, asked.throws)
+    compared = compare_strategies(simulated, taken, asked.strategy or STRATEGIES, asked.draws)
     render = list_comparison if asked.form == "json" else render_comparison
     click.echo(render(compared), nl=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What was asked for, the steps aside."""
+class SimulationRequest:
+    """The options, without the steps."""
 
     estate: Path | None
     cluster: str | None
@@ -138,28 +136,30 @@ class Request:
     topic: tuple[str, ...]
     min_insync: int
     strategy: tuple[str, ...]
-    throws: int
+    draws: int
     partitions_from: int | None
     to: int | None
     form: str
 
 
-def _begin(asked: Request) -> World:
+def _begin(asked: SimulationRequest) -> SimulatedCluster:
     if asked.against is not None and asked.brokers is None:
         if asked.racks is not None:
             raise UsageError("--against says which racks there are; leave --racks out")
-        return World.of(api.read_snapshot(asked.against), asked.min_insync)
+        return SimulatedCluster.of(api.read_snapshot(asked.against), asked.min_insync)
     if asked.brokers is None or asked.against is not None:
         raise UsageError("begin with either --against SNAPSHOT or --brokers N")
     if asked.racks is None:
-        return World(tuple(Broker(n + 1) for n in range(asked.brokers)))
+        return SimulatedCluster(tuple(Broker(n + 1) for n in range(asked.brokers)))
     if asked.racks > asked.brokers:
         raise UsageError(f"{asked.brokers} brokers cannot fill {asked.racks} racks")
-    return World(tuple(Broker(n + 1, f"rack{n % asked.racks}") for n in range(asked.brokers)))
+    return SimulatedCluster(
+        tuple(Broker(n + 1, f"rack{n % asked.racks}") for n in range(asked.brokers))
+    )
 
 
-def _read_estate(asked: Request, world: World) -> Iterator[Wanted]:
-    """Return the estate's topics that the world has not, or has with fewer partitions."""
+def _read_estate(asked: SimulationRequest, simulated: SimulatedCluster) -> Iterator[WantedTopic]:
+    """Return the estate's topics that the cluster has not, or has with fewer partitions."""
     if asked.estate is None and asked.cluster is None:
         return
     if asked.estate is None or asked.cluster is None:
@@ -167,14 +167,14 @@ def _read_estate(asked: Request, world: World) -> Iterator[Wanted]:
     loaded = api.load_estate(asked.estate)
     api.find_cluster(loaded, asked.cluster)
     for spec in loaded.topics_for(asked.cluster):
-        live = world.topics.get(spec.name)
+        live = simulated.topics.get(spec.name)
         partitions = len(spec.assignment) if spec.assignment else spec.partitions
         replication = len(spec.assignment[0]) if spec.assignment else spec.replication_factor
         if spec.absent or partitions is None or (live is None and replication is None):
             continue
         if live is not None and partitions <= len(live.assignment):
             continue
-        yield Wanted(
+        yield WantedTopic(
             spec.name,
             partitions,
             None if live is not None else replication,
@@ -184,38 +184,40 @@ def _read_estate(asked: Request, world: World) -> Iterator[Wanted]:
         )
 
 
-def _read_topics(texts: Sequence[str], min_insync: int) -> Iterator[Wanted]:
+def _read_topics(texts: Sequence[str], min_insync: int) -> Iterator[WantedTopic]:
     for text in texts:
         match = re.fullmatch(r"([^=\s]+)=([1-9][0-9]{0,6})[x×]([1-9][0-9]{0,4})", text)
         if match is None:
             raise UsageError(
-                f"{text!r} is no topic; write NAME=PARTITIONSxREPLICATION: orders=12x3"
+                f"{text!r} is not a topic; write NAME=PARTITIONSxREPLICATION: orders=12x3"
             )
-        yield Wanted(match[1], int(match[2]), int(match[3]), min_insync)
+        yield WantedTopic(match[1], int(match[2]), int(match[3]), min_insync)
 
 
 def _read_steps(
     order: Sequence[str], given: dict[str, tuple[Any, ...]], min_insync: int
-) -> Iterator[Step]:
+) -> Iterator[SimulationStep]:
     """Return the steps in the order in which they were given."""
     left = {name: iter(values) for name, values in given.items()}
     for name in order:
         yield _read_step(name, next(left[name]), min_insync)
 
 
-def _read_step(name: str, value: Any, min_insync: int) -> Step:
+def _read_step(name: str, value: Any, min_insync: int) -> SimulationStep:
     match name:
         case "create":
             return Place(tuple(_read_topics([value], min_insync)))
         case "grow":
             match = re.fullmatch(r"([^=\s]+)=([1-9][0-9]{0,6})", value)
             if match is None:
-                raise UsageError(f"{value!r} is no growth; write NAME=PARTITIONS: orders=24")
-            return Place((Wanted(match[1], int(match[2])),))
+                raise UsageError(f"{value!r} is not a growth; write NAME=PARTITIONS: orders=24")
+            return Place((WantedTopic(match[1], int(match[2])),))
         case "add_brokers":
             number, _, rack = value.partition(":")
             if not re.fullmatch(r"[1-9][0-9]{0,3}", number):
-                raise UsageError(f"{value!r} is no number of brokers; write N or N:RACK: 3:rack1")
+                raise UsageError(
+                    f"{value!r} is not a number of brokers; write N or N:RACK: 3:rack1"
+                )
             return AddBrokers(int(number), rack or None)
         case "lose_broker":
             return LoseBroker(value)
@@ -223,7 +225,9 @@ def _read_step(name: str, value: Any, min_insync: int) -> Step:
             return LoseRack(value)
 
 
-def _try_counts(world: World, steps: Sequence[Step], asked: Request) -> str:
+def _try_counts(
+    simulated: SimulatedCluster, steps: Sequence[SimulationStep], asked: SimulationRequest
+) -> str:
     """Take all steps but the last, and that one with each count."""
     if asked.partitions_from is None or asked.to is None:
         raise UsageError("--partitions-from and --to go together")
@@ -232,14 +236,14 @@ def _try_counts(world: World, steps: Sequence[Step], asked: Request) -> str:
         raise UsageError(f"--to is at least --partitions-from, and at most {MOST_COUNTS} are tried")
     strategy = asked.strategy[0] if asked.strategy else STRATEGIES[0]
     if len(asked.strategy) > 1 or strategy == KAFKA:
-        raise UsageError("counts are tried with one strategy; kafka stands beside it anyway")
+        raise UsageError("counts are tried with one strategy; kafka is always compared")
     last = steps[-1] if steps else None
     if not isinstance(last, Place) or len(last.topics) != 1:
         raise UsageError("counts are tried for one topic; name it last: --create or --grow")
     for step in steps[:-1]:
-        world = world.take(step, choose_placer(strategy))
+        simulated = simulated.take(step, choose_placer(strategy))
     (wanted,) = last.topics
-    results = tuple(compare_counts(world, wanted, counts, strategy, asked.throws))
+    results = tuple(compare_counts(simulated, wanted, counts, strategy, asked.draws))
     if asked.form == "json":
         return list_counts(wanted.topic, strategy, results)
-    return render_counts(wanted, strategy, world, results)
+    return render_counts(wanted, strategy, simulated, results)

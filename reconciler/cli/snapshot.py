@@ -1,4 +1,4 @@
-"""`reconciler snapshot`: a cluster's state as a file that stands in for it."""
+"""`reconciler snapshot`: a cluster's state as a file to plan on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the terminal can show: colours where they are wanted, messages on stderr.
+"""What the terminal can show: colours if they are wanted, messages on stderr.
 
 Colours follow NO_COLOR, FORCE_COLOR and whether a person is looking (no-color.org).
 """
@@ -6,7 +6,6 @@ Colours follow NO_COLOR, FORCE_COLOR and whether a person is looking (no-color.o
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from contextlib import contextmanager
@@ -14,12 +13,14 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from reconciler.styling import Paint, fold_lines
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Tell whether `stream` should carry colours."""
+    """Return whether `stream` should carry colours."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -28,44 +29,30 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def paint(colour: str, text: str) -> str:
-    """Paint what goes to stdout, where colours are wanted."""
-    return click.style(text, fg=colour) if wants_colour(sys.stdout) else text
+    """Paint what goes to stdout, if colours are wanted."""
+    return Paint(wants_colour(sys.stdout))(colour, text)
 
 
 def screen_width() -> int:
-    """Return the width of the terminal in characters, or 120 where nobody is looking."""
+    """Return the width of the terminal in characters, or 120 if there is no terminal."""
     return shutil.get_terminal_size((120, 24)).columns
 
 
+def fold_width() -> int | None:
+    """Return the width to fold lines to: the terminal's, or None for a file or a pipe."""
+    return screen_width() if sys.stdout.isatty() else None
+
+
 def fold_to_screen(text: str) -> str:
-    """Break the lines that a terminal would cut inside a word; a file gets them whole."""
-    if not sys.stdout.isatty():
-        return text
-    return "\n".join(fold(line, screen_width()) for line in text.split("\n"))
-
-
-def fold(line: str, width: int) -> str:
-    """Break a line at blanks. The rest stands under the last column of the left half or so."""
-    plain = click.unstyle(line)
-    if len(plain) <= width:
-        return line
-    starts = [match.end() for match in re.finditer(r"  +(?=\S)", plain)]
-    hang = max((start for start in starts if start <= width * 3 // 5), default=2)
-    folded, used = "", 0
-    for blanks, word in re.findall(r"( *)([^ ]+)", line):
-        room = len(blanks) + len(click.unstyle(word))
-        if used and used + room > width:
-            folded, used = f"{folded}\n{' ' * hang}{word}", hang + len(click.unstyle(word))
-        else:
-            folded, used = folded + blanks + word, used + room
-    return folded
+    """Fold what is printed to the terminal; a file or a pipe gets each line as one."""
+    return fold_lines(text, fold_width())
 
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Say what is going on while it lasts, where a person is looking.
+    """Show the progress while it lasts, if the output is a terminal.
 
-    Yields what to say it anew with.
+    Yields a function that updates the text.
     """
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -91,16 +78,16 @@ def show_cursor() -> None:
 
 
 def _shorten(text: str) -> str:
-    """Keep a line that is to be wiped out again from wrapping."""
+    """Shorten a line that will be erased, so that it does not wrap."""
     return text[: max(screen_width() - 4, 1)]
 
 
 def print_error(message: str) -> None:
-    """Say what stopped the run, on stderr, its first word in red where colours are wanted."""
+    """Print what stopped the run to stderr, its first word in red if colours are on."""
     label = click.style("error:", fg="red", bold=True) if wants_colour(sys.stderr) else "error:"
     click.echo(f"{label} {message}", err=True, color=wants_colour(sys.stderr))
 
 
 def print_note(message: str) -> None:
-    """Say something beside the output, on stderr."""
+    """Print a note on stderr, apart from the output."""
     click.echo(message, err=True, color=wants_colour(sys.stderr))

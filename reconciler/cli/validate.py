@@ -11,9 +11,9 @@ import click
 from reconciler.cli.findings import (
     count_findings,
     list_findings,
+    render_findings,
     render_junit,
     render_sarif,
-    render_text,
 )
 from reconciler.cli.options import estate_argument
 from reconciler.cli.terminal import wants_colour
@@ -44,7 +44,7 @@ def command(estate: Path, form: str) -> int:
     Every mistake is shown at once, with its place and the way out. Exits 1 if there is an error.
     ESTATE defaults to topics.
     """
-    from reconciler.spec import load_estate
+    from reconciler.api import load_estate
 
     loaded: Estate | None = None
     try:
@@ -63,7 +63,7 @@ def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> st
         case "sarif":
             return render_sarif(findings)
         case "github":
-            from reconciler.plan.github import annotate_findings
+            from reconciler.plan import annotate_findings
 
             annotations = annotate_findings(findings)
             return "\n".join(filter(None, [annotations, _conclude(findings, estate)]))
@@ -71,11 +71,11 @@ def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> st
             return render_junit(findings, estate.topics if estate else ())
         case _:
             conclusion = _conclude(findings, estate)
-            return "\n\n".join(filter(None, [render_text(findings), conclusion]))
+            return "\n\n".join(filter(None, [render_findings(findings), conclusion]))
 
 
 def _conclude(findings: Sequence[Finding], estate: Estate | None) -> str:
-    """Return the last line: what is wrong in numbers, or that all is good."""
+    """Return the last line: the number of findings, or that all specs are valid."""
     if estate is None:
         return f"{count_findings(findings)}; no cluster was touched"
     if not estate.topics:

@@ -11,11 +11,11 @@ JOBS = MappingProxyType(
     {
         "collect": "Add a snapshot of every cluster to the lake.",
         "plan": "Plan every cluster of a collection.",
-        "audit": "Say what is wrong with a collection, the worst first.",
-        "history": "Say what changed between collections, and how long drift stays.",
-        "report": "Write a collection as one HTML page.",
+        "audit": "Report what is wrong with a collection, the worst first.",
+        "history": "Report what changed between collections, and how long drift lasts.",
+        "page": "Write a collection as one HTML page.",
         "lake": "Remove a collection from the lake.",
-        "simulate": "Add a synthetic fleet to the lake, to try the other jobs on.",
+        "generate": "Add a synthetic fleet to the lake, to try the other jobs on.",
     }
 )
 

@@ -1,4 +1,4 @@
-"""`reconciler fleet audit`: what is wrong with the clusters of a collection, and what to do."""
+"""`reconciler fleet audit`: findings about the clusters of a collection, with the way out."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet.audit.summary import Broken
-    from reconciler.fleet.session import Engine
+    from reconciler.fleet import Broken, Engine
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
@@ -70,20 +69,20 @@ def command(
     nothing of what is shown is an error, 1 where something is. ESTATE defaults to topics.
     """
     from reconciler.api import load_estate
-    from reconciler.fleet import tables
-    from reconciler.fleet.audit.summary import (
+    from reconciler.fleet import (
+        FINDINGS,
+        audit_collection,
         count_severities,
+        plain_reasons,
         select_findings,
         summarise_findings,
     )
-    from reconciler.fleet.jobs import audit_collection
-    from reconciler.fleet.trouble import plain_reasons
 
     loaded = load_estate(estate)
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
         made = audit_collection(lake, loaded, collection, announce=job.announce)
-        kept = select_findings(lake.read(tables.FINDINGS, made), Severity(severity), clusters)
+        kept = select_findings(lake.read(FINDINGS, made), Severity(severity), clusters)
         broken = summarise_findings(kept, show)
     if output == "json":
         with plain_reasons():
@@ -94,8 +93,7 @@ def command(
 
 
 def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> None:
-    from reconciler.fleet.audit.rules import SEVERITIES
-    from reconciler.fleet.audit.summary import count_severities
+    from reconciler.fleet import SEVERITIES, count_severities
 
     for one in broken:
         for line in _describe(one):
@@ -108,10 +106,10 @@ def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> N
 
 
 def _describe(broken: Broken) -> Iterator[str]:
-    """Yield the lines of a rule: what it asks, who breaks it worst, what to do."""
-    from reconciler.fleet.audit.rules import RULES
+    """Yield the lines of a rule: its requirement, its worst findings, the way out."""
+    from reconciler.fleet import AUDIT_RULES
 
-    rule = RULES[broken.rule]
+    rule = AUDIT_RULES[broken.rule]
     label = paint(COLOURS[rule.severity], f"{rule.severity:<8}")
     where = f"{count(broken.count, 'finding')} on {count(broken.clusters, 'cluster')}"
     yield f"{label} {rule.id}  {where}"
@@ -125,7 +123,7 @@ def _describe(broken: Broken) -> Iterator[str]:
 
 
 def _name_subject(row: Row) -> str:
-    """Name who breaks a rule, where the cluster is named already."""
+    """Name who breaks a rule, if the cluster is named already."""
     if row["topic"] is not None:
         return str(row["topic"])
     return "" if row["subject"] == row["cluster"] else str(row["subject"])
@@ -133,13 +131,13 @@ def _name_subject(row: Row) -> str:
 
 def _print_json(collection: str, findings: DataFrame, broken: Sequence[Broken]) -> None:
     """Print one document, a finding a line: there may be more than fit into memory."""
-    from reconciler.fleet.audit.summary import count_severities, sort_findings
+    from reconciler.fleet import count_severities, order_findings
 
     counts = {str(severity): count for severity, count in count_severities(broken).items()}
     head = json.dumps({"format_version": "1.0", "collection": collection, "counts": counts})
     click.echo(f'{head[:-1]}, "findings": [', nl=False)
     separator = "\n"
-    for row in sort_findings(findings).toLocalIterator():
+    for row in order_findings(findings).toLocalIterator():
         click.echo(separator + json.dumps(row.asDict(), ensure_ascii=False), nl=False)
         separator = ",\n"
     click.echo("\n]}")

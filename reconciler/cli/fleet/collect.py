@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.fleet.options import engine_options, lake_option, open_lake, spark_job
 from reconciler.cli.fleet.reading import (
-    Asked,
+    ReadOptions,
     choose_name,
     prepare_reading,
     reading_options,
@@ -19,7 +19,7 @@ from reconciler.fleet import READ
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.fleet.session import Engine
+    from reconciler.fleet import Engine
 
 
 @click.command()
@@ -33,7 +33,7 @@ def command(
     *,
     root: str,
     collection: str | None,
-    asked: Asked,
+    asked: ReadOptions,
     form: str,
     engine: Engine,
 ) -> int:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet.lake import Lake, Published
-    from reconciler.fleet.session import Engine
+    from reconciler.fleet import Engine, Lake, LakeTable, Published
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _COLLECTION = re.compile(r"\d{8}T\d{6}Z")
@@ -33,7 +32,7 @@ _DAY_S, _HOUR_S, _MINUTE_S = 86_400, 3_600, 60
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The rows that are shown of a table, and how many there are of it."""
+    """The rows of a table to show, and the total number."""
 
     rows: Sequence[Row]
     count: int
@@ -62,7 +61,7 @@ def command(
     The whole result is kept in the lake, as the tables `events`, `drift`, `growth` and `trend`.
     A collection that could not read a cluster says nothing about it. Exits 0.
     """
-    from reconciler.fleet.jobs import trace_collections
+    from reconciler.fleet import trace_collections
 
     start = None if since is None else _read_since(since)
     with spark_job(engine) as job:
@@ -93,10 +92,9 @@ def _select(
     """Return the wanted rows of each table, in the order in which they are shown."""
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-    from reconciler.fleet import tables
-    from reconciler.fleet.globs import translate_globs
+    from reconciler.fleet import DRIFT, EVENTS, GROWTH, translate_globs
 
-    def wanted(table: tables.Table) -> DataFrame:
+    def wanted(table: LakeTable) -> DataFrame:
         rows = lake.read(table, made)
         rows = rows.where(F.col("cluster").isin(list(clusters))) if clusters else rows
         named = F.regexp_like("topic", F.lit(translate_globs([topic or "*"])))
@@ -104,11 +102,11 @@ def _select(
 
     grown = F.abs(F.col("partitions_last") - F.col("partitions_first"))
     bytes_grown = F.abs(F.col("size_bytes_last") - F.col("size_bytes_first"))
-    growth = wanted(tables.GROWTH).where((grown > 0) | (F.coalesce(bytes_grown, F.lit(0)) > 0))
+    growth = wanted(GROWTH).where((grown > 0) | (F.coalesce(bytes_grown, F.lit(0)) > 0))
     names = ("cluster", "topic")
     return {
-        "events": wanted(tables.EVENTS).orderBy(F.desc("first_seen"), *names, "event", "subject"),
-        "drift": wanted(tables.DRIFT).orderBy(F.desc("pending"), F.desc("lasted_s"), *names),
+        "events": wanted(EVENTS).orderBy(F.desc("first_seen"), *names, "event", "subject"),
+        "drift": wanted(DRIFT).orderBy(F.desc("pending"), F.desc("lasted_s"), *names),
         "growth": growth.orderBy(F.desc(F.coalesce(bytes_grown, F.lit(0))), F.desc(grown), *names),
     }
 
@@ -119,7 +117,7 @@ def _take(rows: DataFrame, shown: int) -> Told:
 
 
 def _print_part(title: str, told: Told, describe: Callable[[Row], tuple[str, ...]]) -> None:
-    """Print a table under its title; nothing is said in a line too."""
+    """Print a table under its title; an empty table is a line."""
     click.echo(paint("cyan", title), color=True)
     for line in _align([describe(row) for row in told.rows]):
         click.echo(f"  {line}")

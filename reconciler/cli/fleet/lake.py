@@ -10,7 +10,7 @@ from reconciler.cli.fleet.options import engine_options, lake_option, open_lake,
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from reconciler.fleet.session import Engine
+    from reconciler.fleet import Engine
 
 
 @click.group(name="lake")
@@ -30,9 +30,7 @@ def remove(collection: str, root: str, form: str, engine: Engine) -> int:
     """
     from pathlib import Path
 
-    from reconciler.fleet.lake.lake import remove_collection
-    from reconciler.fleet.lake.stores import LocalStore, is_path
-    from reconciler.fleet.trouble import plain_reasons
+    from reconciler.fleet import LocalStore, is_path, plain_reasons, remove_collection
 
     if form == "parquet" and engine.remote is None and is_path(root):
         with plain_reasons():

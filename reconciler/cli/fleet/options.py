@@ -1,29 +1,27 @@
-"""What the jobs of a fleet share: where Spark runs, where the lake is, and how a job is watched."""
+"""Shared by the jobs of a fleet: the Spark engine, the lake, and the progress display."""
 
 from __future__ import annotations
 
-import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reconciler.cli.terminal import print_note, working
 from reconciler.errors import UsageError
-from reconciler.fleet.session import Engine, open_session
+from reconciler.fleet import Engine, Interrupts, open_session
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import FrameType
 
     from pyspark.sql import SparkSession
 
-    from reconciler.fleet.lake import Lake
+    from reconciler.fleet import Lake
 
 T = TypeVar("T")
 
@@ -73,7 +71,7 @@ def engine_options(function: Callable[..., T]) -> Callable[..., T]:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A session that jobs run in, and whom they tell what they do."""
+    """The session of jobs, and the receiver of their progress."""
 
     session: SparkSession
     announce: Callable[[str], None]
@@ -81,61 +79,24 @@ class Job:
 
 @contextmanager
 def spark_job(engine: Engine) -> Iterator[Job]:
-    """Open a session, and show how far its work is where a person is looking.
+    """Open a session, and show how far its work is if a person is looking.
 
     The session is left open: the JVM ends with this process, and `stop` waits a second.
     """
-    with working("starting Spark") as say, _Interrupts() as interrupts:
+    with working("starting Spark") as say, Interrupts() as interrupts:
         session, line = open_session(engine, say), _Line(say, interrupts)
         interrupts.watch()  # PySpark has put a handler of its own in the place of ours
-        from reconciler.fleet.progress import watch_tasks
-        from reconciler.fleet.trouble import plain_reasons
+        from reconciler.fleet import plain_reasons, watch_tasks
 
         watched = watch_tasks(session, line.count) if sys.stderr.isatty() else nullcontext()
         with plain_reasons(), watched:
             yield Job(session, line.announce)
 
 
-class _Interrupts:
-    """Remembers Ctrl-C: one in some hundred had no effect while Spark started.
-
-    Python drops an exception in what it calls when a value is let go, for example.
-    """
-
-    def __init__(self) -> None:
-        self._taken = False
-        self._before = signal.getsignal(signal.SIGINT)
-
-    def __enter__(self) -> Self:
-        self.watch()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
-
-    def watch(self) -> None:
-        """Remember what the handler of this moment is called for."""
-        handler = signal.getsignal(signal.SIGINT)
-        if not callable(handler):  # it is ignored
-            return
-
-        def take(number: int, frame: FrameType | None) -> None:
-            self._taken = True
-            handler(number, frame)
-
-        signal.signal(signal.SIGINT, take)
-        self.check()
-
-    def check(self) -> None:
-        """Errors: KeyboardInterrupt if one has come, taken or dropped."""
-        if self._taken:
-            raise KeyboardInterrupt
-
-
 class _Line:
-    """The line on the screen that says what a job does, and how many of its tasks are done."""
+    """The progress line of a job: its stage, and the number of finished tasks."""
 
-    def __init__(self, say: Callable[[str], None], interrupts: _Interrupts) -> None:
+    def __init__(self, say: Callable[[str], None], interrupts: Interrupts) -> None:
         self._say, self._interrupts, self._what = say, interrupts, "working"
 
     def announce(self, what: str) -> None:
@@ -148,14 +109,13 @@ class _Line:
 
 
 def open_lake(session: SparkSession, root: str, form: str) -> Lake:
-    """Return the lake, whose place Spark is told in full where it is on this machine.
+    """Return the lake. On this machine, Spark gets its absolute path.
 
     Warns of collections that are ahead of the clock. Errors: LakeError for another layout.
     """
     from pathlib import Path
 
-    from reconciler.fleet.lake import OF_A_CATALOGUE, Lake
-    from reconciler.fleet.lake.stores import is_path
+    from reconciler.fleet import OF_A_CATALOGUE, Lake, is_path
 
     if is_path(root) and form not in OF_A_CATALOGUE:
         root = str(Path(root.removeprefix("file:")).absolute())
@@ -166,7 +126,7 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
 
 def warn_ahead(collections: Iterable[str], root: str) -> None:
     """Warn of collections that are ahead of the clock: they count as the latest."""
-    from reconciler.fleet.lake import find_ahead
+    from reconciler.fleet import find_ahead
 
     for finding in find_ahead(collections, datetime.now(UTC), root):
         print_note(f"warning: {finding}")

@@ -15,13 +15,13 @@ from reconciler.cli.fleet.options import (
     spark_job,
 )
 from reconciler.cli.fleet.reading import (
-    Asked,
+    ReadOptions,
     name_now,
     prepare_reading,
     reading_options,
     refuse_asked,
 )
-from reconciler.cli.shelf import Shelf
+from reconciler.cli.plans import PlanFiles
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
 from reconciler.fleet import PLANNED
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
-    from reconciler.fleet.session import Engine
+    from reconciler.fleet import Engine
 
 PENDING = 2
 
@@ -56,7 +56,7 @@ def command(
     root: str,
     collection: str | None,
     live: bool,
-    asked: Asked,
+    asked: ReadOptions,
     out: Path | None,
     detailed_exitcode: bool,
     form: str,
@@ -68,17 +68,17 @@ def command(
     where a cluster could not be planned or something is refused. ESTATE defaults to topics.
     """
     from reconciler.api import load_estate
-    from reconciler.fleet.jobs import plan_collection
+    from reconciler.fleet import plan_collection
 
     if live and collection:
-        raise UsageError("--live makes a collection of its own; leave --collection away")
+        raise UsageError("--live makes a collection of its own; leave --collection out")
     if not live:
         refuse_asked(context)
     reading = prepare_reading(estate, asked) if live else None
     loaded = reading.estate if reading else load_estate(estate)
-    shelf = None if out is None else Shelf(out, is_many=True)
-    if shelf is not None:
-        shelf.check()
+    files = None if out is None else PlanFiles(out, is_many=True)
+    if files is not None:
+        files.check()
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
         if reading:
@@ -88,8 +88,8 @@ def command(
         )
         rows = sorted(plans.collect(), key=lambda row: row["cluster"])
     _print_plans(rows)
-    if shelf is not None:
-        _fill(shelf, rows)
+    if files is not None:
+        _fill(files, rows)
     if any(row["status"] != PLANNED or _is_refused(row) for row in rows):
         return 1
     return PENDING if detailed_exitcode and any(row["changed"] for row in rows) else 0
@@ -125,10 +125,10 @@ def _is_refused(row: Row) -> bool:
     return bool(row["refused"] or row["refusals"])
 
 
-def _fill(shelf: Shelf, rows: Sequence[Row]) -> None:
-    """Write a plan file a cluster, and take away what an earlier run left of the others."""
+def _fill(files: PlanFiles, rows: Sequence[Row]) -> None:
+    """Write a plan file per cluster, and remove stale ones of other clusters."""
     for row in rows:
         if row["plan"] is None:
-            shelf.clear(row["cluster"])
+            files.clear(row["cluster"])
         else:
-            shelf.keep(row["cluster"], row["plan"])
+            files.keep(row["cluster"], row["plan"])

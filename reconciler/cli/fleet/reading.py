@@ -1,4 +1,4 @@
-"""What `collect` and `plan --live` share: which clusters are read, and the specs beside them."""
+"""Shared by `collect` and `plan --live`: the clusters to read, and their specs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.fleet.jobs import Collected
-    from reconciler.fleet.lake import Lake
-    from reconciler.fleet.source.spec_tree import Tree
+    from reconciler.fleet import Collected, Lake, Tree
     from reconciler.model import Commit
     from reconciler.spec import ClusterEntry, Estate
 
@@ -49,14 +47,14 @@ _OPTIONS = {
         default=300,
         show_default=True,
         metavar="SECONDS",
-        help="As long may the reading of a cluster take.",
+        help="Timeout per cluster.",
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How clusters are to be read, as the command line says it."""
+class ReadOptions:
+    """The options for reading clusters, from the command line."""
 
     clusters: tuple[str, ...]
     commit: str | None
@@ -76,11 +74,10 @@ class Reading:
 
     def collect(self, lake: Lake, collection: str, announce: Callable[[str], None]) -> Collected:
         """Read all of it into a lake."""
-        from reconciler.fleet.jobs import collect_fleet
-        from reconciler.fleet.lake import write_commit
+        from reconciler.fleet import collect_fleet, encode_commit
 
         facts, specs = _read(lake.session, self.chosen), _load_specs(lake.session, self.tree)
-        sha = write_commit(self.commit)
+        sha = encode_commit(self.commit)
         return collect_fleet(lake, facts, specs, collection, commit=sha, announce=announce)
 
 
@@ -89,7 +86,7 @@ def reading_options(function: Callable[..., T]) -> Callable[..., T]:
 
     @wraps(function)
     def wrapped(*arguments: Any, **options: Any) -> T:
-        asked = Asked(**{name: options.pop(name) for name in _OPTIONS})
+        asked = ReadOptions(**{name: options.pop(name) for name in _OPTIONS})
         return function(*arguments, asked=asked, **options)
 
     for option in reversed(_OPTIONS.values()):
@@ -107,7 +104,7 @@ def choose_name(collection: str | None, root: str) -> str:
 
     Errors: LakeError for a name that is no time.
     """
-    from reconciler.fleet.lake import start_attempt
+    from reconciler.fleet import start_attempt
 
     if collection is None:
         return name_now()
@@ -117,17 +114,16 @@ def choose_name(collection: str | None, root: str) -> str:
 
 
 def refuse_asked(context: click.Context) -> None:
-    """Refuse options of reading where nothing is read. Errors: UsageError."""
+    """Refuse options of reading if nothing is read. Errors: UsageError."""
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
         if parameter.name in _OPTIONS and source is click.core.ParameterSource.COMMANDLINE:
             raise UsageError(f"{parameter.opts[0]} says how clusters are read; add --live")
 
 
-def prepare_reading(path: str, asked: Asked) -> Reading:
-    """Find what is to be read, before Spark is started for it. Errors: ReconcilerError."""
-    from reconciler.fleet.source.kafka_metadata import choose_clusters
-    from reconciler.fleet.source.spec_tree import find_tree
+def prepare_reading(path: str, asked: ReadOptions) -> Reading:
+    """Find the clusters to read, before Spark starts. Errors: ReconcilerError."""
+    from reconciler.fleet import choose_clusters, find_tree
 
     read_at = _find_commit(path, asked.commit)
     tree = find_tree(path, read_at.sha if asked.commit and read_at else None)
@@ -147,7 +143,7 @@ def _choose_entries(estate: Estate, clusters: Sequence[str]) -> list[ClusterEntr
 
 
 def _find_commit(estate: str, ref: str | None) -> Commit | None:
-    """Return the commit that was asked for, or the one that the files lie at, if git can tell."""
+    """Return the requested commit, or the commit of the files, if git reports one."""
     from reconciler.model import Commit
 
     if ref is not None:
@@ -161,14 +157,14 @@ def _find_commit(estate: str, ref: str | None) -> Commit | None:
 
 
 def _read(session: SparkSession, chosen: Mapping[str, str]) -> DataFrame:
-    from reconciler.fleet.source.kafka_metadata import KafkaMetadata
+    from reconciler.fleet import KafkaMetadata
 
     session.dataSource.register(KafkaMetadata)
     return session.read.format(KafkaMetadata.name()).options(**chosen).load()
 
 
 def _load_specs(session: SparkSession, tree: Tree) -> DataFrame:
-    from reconciler.fleet.source.spec_tree import SpecTree
+    from reconciler.fleet import SpecTree
 
     session.dataSource.register(SpecTree)
     return session.read.format(SpecTree.name()).options(**tree.list_options()).load()

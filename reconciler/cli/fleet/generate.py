@@ -1,4 +1,4 @@
-"""`reconciler fleet simulate`: a fleet that does not exist, to try the pipeline on."""
+"""`reconciler fleet generate`: a fleet that does not exist, to try the pipeline on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from reconciler.cli.terminal import print_note
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from reconciler.fleet.session import Engine
-    from reconciler.fleet.synthetic.shapes import FleetSize
+    from reconciler.fleet import Engine, FleetSize
 
 AT_LEAST_ONE = click.IntRange(min=1)
 
@@ -36,7 +35,7 @@ AT_LEAST_ONE = click.IntRange(min=1)
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Of the random numbers.",
+    help="Seed of the random numbers.",
 )
 @click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")
 @click.option(
@@ -61,8 +60,7 @@ def command(
     Counts are of what is live, over all clusters, and met exactly. The same seed gives the same
     rows. Every reading is marked as synthetic.
     """
-    from reconciler.fleet.synthetic.job import ROOT, simulate_fleet
-    from reconciler.fleet.synthetic.shapes import FleetSize
+    from reconciler.fleet import GENERATED_ROOT, FleetSize, generate_fleet
 
     size = FleetSize(clusters, topics, partitions, seed)
     when = choose_name(collection, root)
@@ -70,17 +68,17 @@ def command(
         _write_estate(size, estate)
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
-        place = ROOT if estate is None else str(estate)
-        made = simulate_fleet(lake, size, when, root=place, announce=job.announce)
+        place = GENERATED_ROOT if estate is None else str(estate)
+        made = generate_fleet(lake, size, when, root=place, announce=job.announce)
     counts = ", ".join(
         map(count, (clusters, topics, partitions), ("cluster", "topic", "partition"))
     )
-    click.echo(f"simulated {counts} (seed {seed}) as {made.collection} into {root}")
+    click.echo(f"generated {counts} (seed {seed}) as {made.collection} into {root}")
     return 0
 
 
 def _write_estate(size: FleetSize, directory: Path) -> None:
-    from reconciler.fleet.synthetic.job import MOST_TOPICS_IN_FILES, write_estate
+    from reconciler.fleet import MOST_TOPICS_IN_FILES, write_estate
 
     if write_estate(size, directory):
         print_note(f"wrote the estate to {directory}")

@@ -1,4 +1,4 @@
-"""`reconciler fleet report`: a collection as one HTML page."""
+"""`reconciler fleet page`: a collection as one HTML page."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reconciler.cli.fleet.options import (
     open_lake,
     spark_job,
 )
-from reconciler.cli.shelf import write_whole
+from reconciler.cli.plans import write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
-    from reconciler.fleet.session import Engine
+    from reconciler.fleet import Engine
 
 
 @click.command()
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The page, as report.html.",
+    help="The page, as fleet.html.",
 )
 @engine_options
 def command(root: str, collection: str | None, out: Path, form: str, engine: Engine) -> int:
@@ -40,15 +40,14 @@ def command(root: str, collection: str | None, out: Path, form: str, engine: Eng
     It shows the plans, the drift and the audit that the lake holds of it, and says which it lacks.
     """
     if not out.absolute().parent.is_dir():
-        raise UsageError(f"{out} cannot be written: {out.parent} is no directory")
-    from reconciler.fleet.report import render_page
-    from reconciler.fleet.report.gather import gather_report
+        raise UsageError(f"{out} cannot be written: {out.parent} is not a directory")
+    from reconciler.fleet import gather_page, render_page
 
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
-        report = gather_report(lake, collection, made_at, job.announce)
-    page = render_page(report)
-    write_whole(out, page)
-    print_note(f"wrote {out}, {len(page.encode()) / 1e6:.1f} MB: {report.collection}")
+        page = gather_page(lake, collection, made_at, job.announce)
+    html = render_page(page)
+    write_whole(out, html)
+    print_note(f"wrote {out}, {len(html.encode()) / 1e6:.1f} MB: {page.collection}")
     return 0

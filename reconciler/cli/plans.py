@@ -1,0 +1,198 @@
+"""Plans as files and as output: saved, read again, compared with the specs, printed.
+
+In a workflow of GitHub Actions they are also appended to its summary, and to its outputs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from reconciler import api
+from reconciler.cli.git import Checkout, GitError, UnknownCommitError
+from reconciler.cli.terminal import fold_width, print_note, wants_colour
+from reconciler.errors import Finding, FindingsError, UsageError
+from reconciler.files import open_to_append, write_file
+from reconciler.model import SHORT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.cli.git import Differences
+    from reconciler.model import Commit, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFiles:
+    """The path to save to, and whether it is a directory, a plan file for each cluster in it."""
+
+    out: Path
+    is_many: bool
+
+    def check(self) -> None:
+        """Refuse a path of the other kind, before anything is read. Errors: UsageError."""
+        if not self.out.exists() or self.out.is_dir() == self.is_many:
+            return
+        if self.is_many:
+            raise UsageError(f"{self.out} is a file; for several clusters name a directory")
+        raise UsageError(f"{self.out} is a directory; for one cluster name a file")
+
+    def place(self, cluster: str) -> Path:
+        """Return the path of the plan of a cluster."""
+        return self.out / f"{cluster}.json" if self.is_many else self.out
+
+    def save(self, plan: Plan) -> None:
+        """Write a plan file atomically."""
+        self.keep(plan.cluster, api.render_plan(plan, "json"))
+
+    def keep(self, cluster: str, text: str) -> None:
+        """Write a plan file of this text."""
+        path = self.place(cluster)
+        if self.is_many:
+            _make_directory(self.out)
+        write_whole(path, text)
+        print_note(f"saved to {path}; apply it with: reconciler apply {path}")
+
+    def clear(self, cluster: str) -> None:
+        """Remove the plan of an earlier run if this run has none to replace it."""
+        path = self.place(cluster)
+        if path.exists():
+            path.unlink()
+            print_note(f"removed stale {path}")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file atomically. Errors: UsageError."""
+    try:
+        write_file(path, text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be made: {error.strerror}") from error
+
+
+FILES_NAMED = 5
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan file. Errors: PlanFileError."""
+    from reconciler.plan import decode_plan
+
+    return decode_plan(path.read_text(encoding="utf-8", errors="replace"), str(path))
+
+
+def refuse_other_specs(plan: Plan, estate: Path) -> None:
+    """Refuse a plan if the specs are not those of its commit any more.
+
+    What cannot be compared is reported: the plan predates a commit, or its commit is not here.
+    Errors: FindingsError that names the files.
+    """
+    commit = plan.commit
+    if commit is None:
+        return
+    if commit.dirty:
+        _doubt(commit, "it was made of specs that were not all committed")
+        return
+    try:
+        found = Checkout(estate).compare(commit.sha)
+    except UnknownCommitError:
+        _doubt(commit, "that commit is not in this repository, or not in this shallow clone")
+    except GitError as error:
+        _doubt(commit, str(error))
+    else:
+        if found:
+            raise FindingsError([_refuse(commit, found)])
+
+
+def _doubt(commit: Commit, why: str) -> None:
+    print_note(f"the plan is of commit {commit.sha[:SHORT]}, not compared with the specs: {why}")
+
+
+def _refuse(commit: Commit, found: Differences) -> Finding:
+    names = sorted(found.files) + [f"{name} (gone)" for name in sorted(found.gone)]
+    more = len(names) - FILES_NAMED
+    said = ", ".join(names[:FILES_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    short = commit.sha[:SHORT]
+    what = f"the plan was made of the specs of commit {short}, and others are here: {said}"
+    return Finding("plan-commit", what, f"check out {short}, or plan again")
+
+
+class Shown(NamedTuple):
+    """A plan, and the path of its file, if there is one."""
+
+    plan: Plan
+    saved: str | None = None
+
+
+def print_plans(plans: Sequence[Shown], form: api.PlanFormat, *, unmanaged: bool = False) -> None:
+    """Print plans, and report them to a workflow if that is asked for.
+
+    JSON is a line for each; texts and comments follow one another.
+    """
+    if form == "github":
+        _annotate(plans)
+        return
+    colour, width = wants_colour(sys.stdout), fold_width()
+    between = "\n" if form == "json" else "\n\n"
+    pages = [
+        api.render_plan(
+            plan, form, colour=colour, saved=saved, unmanaged=unmanaged, width=width
+        ).rstrip("\n")
+        for plan, saved in plans
+    ]
+    if pages:
+        click.echo(between.join(pages), color=True)
+
+
+def _annotate(plans: Sequence[Shown]) -> None:
+    from reconciler.plan import render_github
+
+    click.echo(render_github(*(shown.plan for shown in plans)), nl=False)
+    report_plans(plans)
+
+
+LEAST_ROOM = 65_536
+"""The limit of a plan's summary, for any number of changes. Units: bytes."""
+
+
+def report_plans(plans: Sequence[Shown]) -> None:
+    """Append plans to the files that the runner names, if it names them."""
+    from reconciler.plan import list_outputs
+
+    if name := os.environ.get("GITHUB_STEP_SUMMARY"):
+        for number, (plan, saved) in enumerate(plans):
+            _summarise(plan, saved, Path(name), share=len(plans) - number)
+    if name := os.environ.get("GITHUB_OUTPUT"):
+        outputs = list_outputs(*(shown.plan for shown in plans))
+        lines = [f"{key}={value}\n" for key, value in outputs.items()]
+        _append(Path(name), "".join(lines))
+
+
+def _summarise(plan: Plan, saved: str | None, path: Path, share: int) -> None:
+    """Append to the summary of this step, in a share of the room that is left of it."""
+    from reconciler.plan import SUMMARY_LIMIT, render_markdown
+
+    room = (SUMMARY_LIMIT - 1 - (path.stat().st_size if path.exists() else 0)) // share
+    if room < LEAST_ROOM:
+        full = "the summary of this step is full, so the plan"
+        print_note(f"{full} for {plan.cluster} is not added to it")
+        return
+    _append(path, render_markdown(plan, saved=saved, limit=room))
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        with open_to_append(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,74 @@
+"""Shapes of SVG, the common parts of every picture in pages and files."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Length = float | str
+"""Pixels, or a share of the width as in "37.5%"."""
+
+
+class Drawing:
+    """Collects shapes in the order in which they are painted. A style is a class of the page."""
+
+    def __init__(self) -> None:
+        self.shapes: list[str] = []
+
+    def write(self, x: Length, y: float, text: str, style: str, *, turned: bool = False) -> None:
+        """Write text with its baseline at y; turned, it reads upwards."""
+        turn = f' transform="rotate(-90 {spell(x)} {spell(y)})"' if turned else ""
+        self.shapes.append(
+            f'<text class="{style}" x="{spell(x)}" y="{spell(y)}"{turn}>{escape(text)}</text>'
+        )
+
+    def box(
+        self,
+        x: Length,
+        y: float,
+        width: Length,
+        height: float,
+        style: str,
+        title: str = "",
+        *,
+        round_px: float = 0,
+        known: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Draw a rectangle. `title` is shown to who points at it.
+
+        `known` becomes data attributes, for programs that read the picture.
+        """
+        rounded = f' rx="{spell(round_px)}"' if round_px else ""
+        data = "".join(f" data-{name}={quoteattr(value)}" for name, value in known.items())
+        end = f"><title>{escape(title)}</title></rect>" if title else "/>"
+        self.shapes.append(
+            f'<rect class="{style}" x="{spell(x)}" y="{spell(y)}" width="{spell(width)}"'
+            f' height="{spell(height)}"{rounded}{data}{end}'
+        )
+
+    def dot(self, x: Length, y: float, radius: float, style: str) -> None:
+        """Draw a circle."""
+        self.shapes.append(
+            f'<circle class="{style}" cx="{spell(x)}" cy="{spell(y)}" r="{spell(radius)}"/>'
+        )
+
+    def line(self, x1: Length, y1: float, x2: Length, y2: float, style: str) -> None:
+        """Draw a straight line."""
+        self.shapes.append(
+            f'<line class="{style}" x1="{spell(x1)}" y1="{spell(y1)}"'
+            f' x2="{spell(x2)}" y2="{spell(y2)}"/>'
+        )
+
+    def trace(self, points: list[tuple[float, float]], style: str) -> None:
+        """Draw lines from point to point."""
+        places = " ".join(f"{spell(x)},{spell(y)}" for x, y in points)
+        self.shapes.append(f'<polyline class="{style}" points="{places}"/>')
+
+
+def spell(length: Length) -> str:
+    """Spell a length as an attribute."""
+    return length if isinstance(length, str) else f"{length:g}"
