@@ -1,4 +1,4 @@
-# What a person types. Every target does its own set-up: Python 3.11 or newer is all it needs.
+# Every target does its own set-up. It only needs Python 3.11 or newer.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,17 +9,25 @@ TOOLS := $(abspath $(VENV))/tools
 GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
-# Needed for pipefail: pip's exit code counts, not that of what shows its progress.
+# How many processes share the tests on brokers and on Spark. One process
+# takes 1 GB on brokers, and 2 GB on Spark.
+KAFKA_WORKERS ?= 2
+FLEET_WORKERS ?= 2
+
+# Without bytecode, each process compiles every test file before it runs the first one.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Needed for pipefail: the exit code must be that of pip, not of its progress display.
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate dangers test-slow test-workflows bench-balance bench-estate \
+.PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows bench-balance bench-estate \
 	bench-read bench-apply bench-placement bench-fleet campaign campaign-lake compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-# On a terminal, a line that says what pip is at; elsewhere all that pip says.
+# On a terminal, show the current line of pip only; elsewhere show all of its output.
 define install
 @echo "setting up $(VENV) with '.[$(1)]' …"
 @$(PYTHON) -m venv $(VENV)
@@ -35,43 +43,44 @@ $(READY): pyproject.toml
 $(VENV)/.with-%: pyproject.toml
 	$(call install,$*)
 
-# What developers have includes every extra; without it, only these extras are installed.
+# The developers' set-up includes every extra; without it, install only the named extras.
 needs = $(if $(wildcard $(READY)),$(READY),$(1:%=$(VENV)/.with-%))
 
-demo: $(call needs,sandbox)  ## Watch specs become topics on a real 6-broker Kafka, then clean up.
+demo: $(call needs,sandbox)  ## Show how specs become topics on a real Kafka of 6 brokers, then clean up.
 	@$(BIN)/python docs/demo.py
 
-demo-fleet: $(call needs,sandbox fleet)  ## Watch three real clusters collected, planned and mended, on Spark.
+demo-fleet: $(call needs,sandbox fleet)  ## Show how three real clusters are collected, planned and fixed, on Spark.
 	@$(BIN)/python docs/demo_fleet.py
 
-test: lint test-unit test-laws test-kafka test-fleet  ## Check the code, and run every test that is not slow.
+test: lint test-unit test-laws test-kafka test-fleet  ## Check the code, and run all tests that are not slow.
 
 test-unit: $(READY)  ## Run the tests that need neither brokers nor Spark, on every core.
-	@$(PYTEST) --part unit -n auto
+	@$(PYTEST) --part unit -n auto --dist loadfile
 
-test-laws: $(READY)  ## Run the laws that hold for whatever Hypothesis invents, on every core.
-	@$(PYTEST) --part laws -n auto
+test-laws: $(READY)  ## Run the property tests with Hypothesis, on every core.
+	@$(PYTEST) --part laws -n auto --dist worksteal
 
 test-kafka: $(READY)  ## Run the tests on real brokers.
-	@$(PYTEST) --part kafka
+	@$(PYTEST) --part kafka -n $(KAFKA_WORKERS) --dist loadfile
 
 test-fleet: $(READY)  ## Run the tests on Spark.
-	@$(PYTEST) --part fleet
+	@$(PYTEST) --part fleet -n $(FLEET_WORKERS) --dist loadfile
 
-test-slow: $(READY)  ## Run the slow tests: faults, and every Kafka release line.
+test-slow: $(READY)  ## Run the slow tests: faults, every Kafka release line, and the laws at length.
 	@$(BIN)/pytest -m slow
+	@HYPOTHESIS_PROFILE=thorough $(PYTEST) --part laws -n auto --dist worksteal
 
 test-workflows: $(TOOLS)/.ready  ## Run the workflows of GitHub and GitLab on a real cluster.
 	@PATH="$(TOOLS)/bin:$(TOOLS)/node_modules/.bin:$$PATH" $(BIN)/pytest -m workflows
 
 $(TOOLS)/.ready: Makefile $(READY)
-	@echo "setting up $(TOOLS); tests whose tools cannot be had are skipped by name …"
+	@echo "setting up $(TOOLS); tests whose tools cannot be installed are skipped by name …"
 	@mkdir -p $(TOOLS)
 	@for tool in $(GO_TOOLS); do GOBIN=$(TOOLS)/bin go install $$tool || true; done
 	@npm install --silent --prefix $(TOOLS) $(NODE_TOOLS) || true
 	@touch $@
 
-lint: $(READY)  ## Style, types, import contracts, workflows, generated files.
+lint: $(READY)  ## Check style, types, import contracts, workflows and generated files.
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
@@ -83,40 +92,45 @@ fmt: $(READY)  ## Format the code.
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-generate: $(READY)  ## Write what is made from the code: schemas/, docs/rules.md, docs/lake.md.
+generate: $(READY)  ## Write what is made from the code: schemas/, rules, lake and glossary in docs/.
 	@$(BIN)/python schemas/generate.py
 
-dangers: $(READY)  ## Act out every danger on real brokers, and write docs/dangers.md.
+# Create the environment anew first (make clean lint), and run the tests in it.
+constraints: $(READY)  ## Pin what is installed here for CI and the action: .ci/constraints.txt.
+	@{ echo "# What CI and the action install: make constraints writes it, from an environment whose tests pass."; \
+	   $(BIN)/pip freeze --exclude-editable --disable-pip-version-check; } > .ci/constraints.txt
+
+dangers: $(READY)  ## Run every dangerous edit on real brokers, and write docs/dangers.md.
 	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers
 
-campaign-lake: $(READY)  ## Jobs on one lake at once, half of them killed; ROUNDS=30 SEED=1.
+campaign-lake: $(READY)  ## Run jobs on one lake at once, and kill half of them; ROUNDS=30 SEED=1.
 	@PYTHONPATH=tests/fleet $(BIN)/python -m lake_campaign --rounds $(or $(ROUNDS),30) --seed $(or $(SEED),1)
 
-bench-balance: $(READY)  ## Balance after growth: Kafka's placement beside ours.
+bench-balance: $(READY)  ## Compare the balance after growth: Kafka's placement and ours.
 	@$(BIN)/python benchmarks/balance.py
 
-bench-estate: $(READY)  ## Loading an estate of 50 to 400 clusters.
+bench-estate: $(READY)  ## Measure how an estate of 50 to 400 clusters is loaded.
 	@$(BIN)/python benchmarks/estate.py
 
-bench-read: $(READY)  ## An empty plan of 1,000 and 5,000 topics beside the smallest script.
+bench-read: $(READY)  ## Compare an empty plan of 1,000 and 5,000 topics with a minimal script.
 	@$(BIN)/python benchmarks/read.py
 
-bench-apply: $(READY)  ## Creating 1,000 and 5,000 topics beside the smallest script.
+bench-apply: $(READY)  ## Compare the creation of 1,000 and 5,000 topics with a minimal script.
 	@$(BIN)/python benchmarks/apply.py
 
-bench-placement: $(READY)  ## Placement beside striping and Kafka's own class: quality and CPU.
+bench-placement: $(READY)  ## Compare placement with striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
 
-bench-fleet: $(READY)  ## Simulate, plan and audit fleets of 1, 3 and 7 million partitions.
+bench-fleet: $(READY)  ## Generate, plan and audit fleets of 1, 3 and 7 million partitions.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
 
-campaign: $(READY)  ## Break things while apply works, for MINUTES=n with SEED=s, and judge what it says.
+campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, and check its reports.
 	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
 		$(if $(LANES),--lanes $(LANES))
 
-compare-peers: $(READY)  ## Ten edits by reconciler and by the other tools that are installed.
+compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other installed tools.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))
 
-clean:  ## Take away what these targets made here.
+clean:  ## Remove what these targets created here.
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

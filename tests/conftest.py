@@ -15,12 +15,20 @@ from reconciler.sandbox import start_cluster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from xdist.remote import Producer
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
     from reconciler.sandbox import Cluster
 
 CLUSTER_FIXTURES = {"cluster3", "cluster6"}
 TESTS = Path(__file__).parent
-PARTS = ("unit", "laws", "kafka", "fleet")
-"""Every test is in one of them; unit and laws start no JVM, and run in parallel."""
+PARTS = {
+    "unit": {"unit", "golden"},
+    "laws": {"laws", "campaign"},
+    "kafka": {"contract", "e2e", "workflows", "campaign"},
+    "fleet": {"fleet", "e2e"},
+}
+"""The folders that hold tests of a part. Every test is in one part; unit and laws start no JVM."""
 
 _numbers = itertools.count()
 
@@ -31,7 +39,25 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", choices=PARTS, help="Run this part of the tests only.")
+    parser.addoption("--part", choices=tuple(PARTS), help="Run this part of the tests only.")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Hand out tests by file as we do it; other ways to distribute them are xdist's own."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from schedule import FilesTogether
+
+    return FilesTogether(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over folders that hold nothing of a part: collecting costs as much as many tests."""
+    part = config.getoption("--part")
+    if part and collection_path.parent == TESTS and collection_path.is_dir():
+        return collection_path.name not in PARTS[part] or None
+    return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -48,10 +74,14 @@ def find_part(item: pytest.Item) -> str:
     """Return the one part that a test belongs to: by what it needs, then by where it is."""
     folder = item.path.relative_to(TESTS).parts[0]
     if folder == "fleet" or item.get_closest_marker("fleet"):
-        return "fleet"
-    if folder in {"contract", "e2e", "workflows"} or item.get_closest_marker("cluster"):
-        return "kafka"
-    return "laws" if folder in {"laws", "campaign"} else "unit"
+        part = "fleet"
+    elif folder in {"contract", "e2e", "workflows"} or item.get_closest_marker("cluster"):
+        part = "kafka"
+    else:
+        part = "laws" if folder in PARTS["laws"] else "unit"
+    if folder not in PARTS[part]:
+        raise pytest.UsageError(f"{item.nodeid} is a test of {part}, which {folder}/ holds none of")
+    return part
 
 
 @pytest.fixture(scope="session")
