@@ -138,7 +138,7 @@ def make_pipe(path: Path) -> None:
         (
             link_to_nowhere,
             "1:1: error: orders.yaml is a link to nowhere\n"
-            "    mend the link, or take it out [estate-file]",
+            "    fix the link, or remove it [estate-file]",
         ),
         (
             link_to_itself,
@@ -147,8 +147,8 @@ def make_pipe(path: Path) -> None:
         ),
         (
             make_pipe,
-            "1:1: error: orders.yaml is no regular file\n"
-            "    take it out of the estate [estate-file]",
+            "1:1: error: orders.yaml is not a regular file\n"
+            "    remove it from the estate [estate-file]",
         ),
     ],
 )

@@ -1,0 +1,156 @@
+"""YAML in, plan out: each estate, with a snapshot of its cluster, has the exact plan as its answer.
+
+`plans/NAME/topics/` is the estate; one without a clusters.yaml gets that of `plans/`. It is planned
+against `CLUSTER.json`, or `plans/prod.json` where a case has none. Who uses a topic, and on what
+brokers disagree, no snapshot holds: `CLUSTER.seen.json` does. `options` is appended to the command.
+The answers are next to them: as text, JSON, Markdown and annotations of GitHub.
+`python tests/golden/test_plans.py` writes them anew: read every line of the diff.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from reconciler import api
+from reconciler.cli.app import run
+from reconciler.model import TopicUsage
+from reconciler.plan import encode_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.model import ClusterState
+
+HERE = Path(__file__).parent / "plans"
+ANSWERS = {
+    "text": ".plan.txt",
+    "json": ".plan.json",
+    "markdown": ".plan.md",
+    "github": ".annotations.txt",
+}
+
+
+class Case(NamedTuple):
+    """An estate and the cluster that it is planned for."""
+
+    folder: Path
+    cluster: str
+
+    def answer_path(self, form: str) -> Path:
+        return self.folder / f"{self.cluster}{ANSWERS[form]}"
+
+    @property
+    def options(self) -> list[str]:
+        path = self.folder / "options"
+        return shlex.split(path.read_text(encoding="utf-8")) if path.exists() else []
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return ("text",) if "--explain" in self.options else tuple(ANSWERS)
+
+
+def find_cases() -> Iterator[Case]:
+    for folder in sorted(path.parent for path in HERE.glob("*/topics")):
+        named = {path.stem for path in folder.glob("*.json")}
+        for cluster in sorted(name for name in named if "." not in name) or ("prod",):
+            yield Case(folder, cluster)
+
+
+CASES = tuple(find_cases())
+
+
+def lay_out(case: Case, work: Path) -> None:
+    """Make the estate of a case, and the snapshot of its cluster, below `work`."""
+    shutil.copytree(case.folder / "topics", work / "topics")
+    if not (work / "topics" / "clusters.yaml").exists():
+        shutil.copy(HERE / "clusters.yaml", work / "topics")
+    own = case.folder / f"{case.cluster}.json"
+    shutil.copy(own if own.exists() else HERE / "prod.json", work / f"{case.cluster}.json")
+
+
+def see_more(state: ClusterState, path: Path) -> ClusterState:
+    """Add to a snapshot what only a cluster itself tells."""
+    seen = json.loads(path.read_text(encoding="utf-8"))
+    topics = dict(state.topics)
+    for name, disputed in seen.get("disputed", {}).items():
+        told = {key: {int(b): v for b, v in by.items()} for key, by in disputed.items()}
+        topics[name] = replace(topics[name], disputed=told)
+    usage = {
+        name: TopicUsage(**{key: tuple(v) if isinstance(v, list) else v for key, v in used.items()})
+        for name, used in seen.get("usage", {}).items()
+    }
+    return replace(state, topics=topics, usage=usage)
+
+
+def command(case: Case, form: str) -> list[str]:
+    """Return the command that shows the plan of a case; what is seen besides takes a saved plan."""
+    seen = case.folder / f"{case.cluster}.seen.json"
+    asked = ["--format", form, *case.options]
+    if not seen.exists():
+        snapshot = f"{case.cluster}.json"
+        return ["plan", "--cluster", case.cluster, "--against", snapshot, *asked]
+    state = see_more(api.read_snapshot(f"{case.cluster}.json"), seen)
+    plan = api.build_plan(api.load_estate("topics"), case.cluster, state)
+    Path("plan.json").write_text(encode_plan(plan), encoding="utf-8")
+    return ["show", "plan.json", *asked]
+
+
+def answer(case: Case, form: str) -> str:
+    """Run the command of a case. Returns all that it says, a plan as JSON in many lines."""
+    asked = command(case, form)
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = run(asked)
+    if form == "json":
+        return json.dumps(json.loads(out.getvalue()), indent=1, ensure_ascii=False) + "\n"
+    if form != "text":
+        return out.getvalue()
+    return f"$ reconciler {shlex.join(asked)}\n{out.getvalue()}{err.getvalue()}[exit {code}]\n"
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory to work in, which is the current one and no workflow's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.folder.name}-{case.cluster}")
+def test_an_estate_is_planned(case: Case, work: Path) -> None:
+    lay_out(case, work)
+    for form in case.forms:
+        assert answer(case, form) == case.answer_path(form).read_text(encoding="utf-8")
+
+
+def test_each_case_has_its_own_answers() -> None:
+    assert len({case.folder for case in CASES}) >= 30
+    kept = {path for ending in ANSWERS.values() for path in HERE.glob(f"*/*{ending}")}
+    assert kept == {case.answer_path(form) for case in CASES for form in case.forms}
+
+
+def write_answers() -> None:
+    """Write the answers of every case as they are now."""
+    import tempfile
+
+    os.environ["NO_COLOR"] = "1"
+    for case in CASES:
+        with tempfile.TemporaryDirectory() as work, chdir(work):
+            lay_out(case, Path(work))
+            for form in case.forms:
+                case.answer_path(form).write_text(answer(case, form), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_answers()
