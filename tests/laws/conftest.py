@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, settings
+from sizes import THOROUGH
 
 SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
 settings.register_profile(
-    "ci", deadline=None, max_examples=40, suppress_health_check=SLOW_IS_FINE, print_blob=True
+    "ci", deadline=None, max_examples=12, suppress_health_check=SLOW_IS_FINE, print_blob=True
 )
-settings.register_profile("thorough", settings.get_profile("ci"), max_examples=3_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=400)
+settings.load_profile("thorough" if THOROUGH else "ci")

@@ -17,7 +17,7 @@ from shorthand import cluster, plan, spec
 
 from reconciler.api import applying
 from reconciler.apply import Applied
-from reconciler.cli.apply import Asked, _apply
+from reconciler.cli.apply import ApplyOptions, _apply
 from reconciler.errors import (
     ClusterError,
     Finding,
@@ -79,12 +79,12 @@ class Run:
             audit.keep(applied, None)
             return applied
 
-        self.monkeypatch.setattr("reconciler.kafka.audit.write_audit_record", write)
+        self.monkeypatch.setattr("reconciler.kafka.writer.write_audit_record", write)
         self.monkeypatch.setattr("reconciler.api.apply_plan", apply_plan)
         self.journal.unlink(missing_ok=True)
         self.audited.clear()
         out, err = io.StringIO(), io.StringIO()
-        asked = Asked(True, False, None, self.journal, None, None)
+        asked = ApplyOptions(True, False, None, self.journal, None, None)
         with redirect_stdout(out), redirect_stderr(err):
             self.code = _apply(PLAN, cast("Estate", None), asked).exit_code
         self.last_line = out.getvalue().splitlines()[-1]

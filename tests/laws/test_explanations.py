@@ -15,7 +15,7 @@ from worlds import rows_on, worlds
 
 from reconciler.model import Broker, TopicState
 from reconciler.placement import Problem, Wish, check_placement, count_load
-from reconciler.plan.explain import draw_matrix, explain_topic, render_matrix
+from reconciler.plan.explain import build_matrix, draw_matrix, render_matrix
 from reconciler.plan.explain.reasons import Growth, give_reasons
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def explained(world: World) -> Iterator[Matrix]:
     made = world.plan()
     specs = {spec.name: spec for spec in world.specs}
     for name in sorted({*world.state.topics, *(topic.name for topic in made.topics)}):
-        yield explain_topic(name, made, world.state, spec=specs.get(name))
+        yield build_matrix(name, made, world.state, spec=specs.get(name))
 
 
 def replicas_of(matrix: Matrix) -> Counter[tuple[int, int, str, bool]]:

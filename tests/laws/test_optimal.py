@@ -1,6 +1,7 @@
 """The proof that `optimal` is optimal: thousands of small problems against trying everything.
 
-Repeat a run of the slow ones with `RECONCILER_SEED=… pytest -m slow tests/laws/test_optimal.py`.
+The gate tries hundreds, `make test-slow` thousands. Repeat a run of these with
+`HYPOTHESIS_PROFILE=thorough RECONCILER_SEED=… pytest tests/laws/test_optimal.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import cp_sat
 import exhaustive
 import pytest
 from instances import draw_problem
+from sizes import choose
 
 from reconciler.placement import Placed, Problem, count_load, optimal, place_replicas
 from reconciler.placement.striped import place_striped
@@ -78,20 +80,20 @@ def agree(seed: int, instances: int, topics: tuple[int, ...], **size: int) -> Ag
 
 
 def test_one_topic_is_optimal_on_all_four_levels() -> None:
-    assert agree(SEED, 3000, (1,), partitions=4).fourth == []
+    assert agree(SEED, choose(500, 3000), (1,), partitions=4).fourth == []
 
 
 def test_several_topics_are_jointly_optimal_on_three_levels_and_nearly_always_on_the_fourth() -> (
     None
 ):
-    agreement = agree(SEED + 1, 2500, (2, 2, 3), partitions=2)
+    agreement = agree(SEED + 1, choose(400, 2500), (2, 2, 3), partitions=2)
     assert len(agreement.fourth) <= 0.005 * agreement.instances
 
 
 def test_the_bulk_way_holds_the_same_promises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimal, "_pays_in_bulk", lambda _: True)
-    assert agree(SEED + 4, 600, (1,), partitions=4).fourth == []
-    several = agree(SEED + 5, 600, (2, 3), partitions=2)
+    assert agree(SEED + 4, choose(100, 600), (1,), partitions=4).fourth == []
+    several = agree(SEED + 5, choose(100, 600), (2, 3), partitions=2)
     assert len(several.fourth) <= 0.005 * several.instances
 
 
@@ -108,14 +110,14 @@ def test_several_topics_agree_on_larger_problems_too() -> None:
 
 def test_merging_equal_sums_changes_nothing_in_the_exhaustive_search() -> None:
     rng = Random(SEED)
-    for _ in range(150):
+    for _ in range(choose(30, 150)):
         problem = draw_problem(rng, rng.choice((1, 2)), brokers=4, partitions=2)
         assert exhaustive.search(problem) == exhaustive.search_partitions(problem), problem
 
 
 def test_cp_sat_agrees_with_the_exhaustive_search_and_with_the_strategy() -> None:
     rng = Random(SEED)
-    for _ in range(40):
+    for _ in range(choose(10, 40)):
         problem = draw_problem(rng, rng.choice((1, 2)), partitions=2)
         best = cp_sat.solve(problem)
         assert best == exhaustive.search(problem), problem
@@ -124,7 +126,7 @@ def test_cp_sat_agrees_with_the_exhaustive_search_and_with_the_strategy() -> Non
 
 def test_loads_are_weighed_by_capacity_as_exactly() -> None:
     rng = Random(SEED)
-    for _ in range(500):
+    for _ in range(choose(100, 500)):
         problem = draw_problem(rng, rng.choice((1, 1, 2)), partitions=2)
         capacity = {broker.id: rng.choice((1, 2, 4)) for broker in problem.brokers}
         problem = replace(problem, capacity=capacity)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from instances import draw_problem
+from sizes import choose
 
 import reconciler
 from reconciler.model import Broker, Level
@@ -67,7 +68,7 @@ def test_the_order_of_wishes_and_brokers_changes_nothing(way: str) -> None:
 
 DIGEST = """
 import hashlib, sys
-sys.path.insert(0, {here!r})
+sys.path[:0] = {here!r}
 from test_optimal_laws import mixed_problem
 from reconciler.placement import optimal, place_replicas
 for bulk in (True, False):
@@ -85,7 +86,7 @@ def test_the_hash_seed_changes_nothing() -> None:
 def _digest(hash_seed: str) -> str:
     root = str(Path(reconciler.__file__).parents[1])
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": root}
-    command = [sys.executable, "-c", DIGEST.format(here=str(HERE))]
+    command = [sys.executable, "-c", DIGEST.format(here=[str(HERE), str(HERE.parent)])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert len(done.stdout.split()) == 2
     return done.stdout
@@ -94,7 +95,7 @@ def _digest(hash_seed: str) -> str:
 @pytest.mark.parametrize("strategy", ["optimal", "striped"])
 def test_the_checker_accepts_every_answer(strategy: str, way: str) -> None:
     rng = Random(SEED)
-    for _ in range(150):
+    for _ in range(choose(30, 150)):
         problem = draw_problem(rng, rng.randint(1, 5), brokers=9, partitions=14)
         placed = place_replicas(problem, strategy)
         assert check_placement(problem, placed.rows) == (), problem
@@ -104,7 +105,7 @@ def test_both_ways_reach_the_same_on_the_first_three_levels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = Random(SEED)
-    for _ in range(60):
+    for _ in range(choose(12, 60)):
         problem = draw_problem(rng, rng.randint(3, 12), brokers=8, partitions=9)
         reached = []
         for bulk in (True, False):
@@ -151,7 +152,7 @@ def test_grown_one_at_a_time_a_topic_stays_within_one() -> None:
 def test_growing_step_by_step_is_never_better_than_at_once_and_seldom_worse() -> None:
     rng = Random(SEED)
     steps = same = 0
-    for _ in range(25):
+    for _ in range(choose(10, 25)):
         problem = draw_problem(rng, 1, brokers=6, partitions=1)
         wish = problem.wishes[0]
         rows = wish.existing

@@ -13,9 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shorthand import CATALOGUE, spec
 
+from reconciler.api import load_estate
 from reconciler.errors import Location, SpecError, sort_findings
-from reconciler.policy import Bounds, Cluster, Judge, Limit, Policy, Rule, check_limits, lay_policy
-from reconciler.spec import load_estate
+from reconciler.policy import (
+    Bounds,
+    Judge,
+    Limit,
+    Policy,
+    PolicyCluster,
+    PolicyRule,
+    check_limits,
+    lay_policy,
+)
 
 HEAD = "version: 1\ndefaults: {partitions: 9}\nclusters: {prod: {}, lab: {}}\npolicy:\n"
 LIMITS = "  owner: required\n  partitions: {max: 4}\n  config: {deny: [segment.*, retention.*]}\n"
@@ -102,8 +111,8 @@ def test_a_limit_in_cel_says_what_the_limit_itself_says(
         limit = getattr(policy, key) or Bounds()
         checks += [f"spec.{key} >= {limit.least.shown}"] if limit.least else []
         checks += [f"spec.{key} <= {limit.most.shown}"] if limit.most else []
-    rules = [Rule(f"r{n}", check, "x", Location("f", 1)) for n, check in enumerate(checks)]
-    judged = Judge(rules, Cluster("prod"), CATALOGUE.interpret).judge_spec(wished)
+    rules = [PolicyRule(f"r{n}", check, "x", Location("f", 1)) for n, check in enumerate(checks)]
+    judged = Judge(rules, PolicyCluster("prod"), CATALOGUE.interpret).judge_spec(wished)
     counts = ("policy-partitions", "policy-replication")
     limited = [f for f in check_limits(wished, policy, "prod") if f.rule in counts]
     assert len(sort_findings(judged)) == len(limited)

@@ -13,8 +13,8 @@ from worlds import worlds
 
 from reconciler.cli.schema import SCHEMAS
 from reconciler.errors import SnapshotError
+from reconciler.model import is_deletion
 from reconciler.plan import encode_plan
-from reconciler.plan.steps import is_deletion
 from reconciler.snapshot import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from reconciler.api import load_estate
 from reconciler.errors import SpecError
-from reconciler.spec import load_estate
-from reconciler.spec.load import load_text
-from reconciler.spec.values import Sequence, Table, Text, Value
+from reconciler.spec.syntax import load_text
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue
 
 if TYPE_CHECKING:
     from reconciler.errors import Finding
@@ -162,14 +162,14 @@ def test_right_keys_with_wrong_values(table: dict[str, str]) -> None:
     hold(f"version: 1\n{lines}".encode(), TOPICS)
 
 
-def list_texts(value: Value) -> list[Text]:
+def list_texts(value: YamlValue) -> list[YamlText]:
     """List the keys and values of a document, in no order."""
     match value:
-        case Text():
+        case YamlText():
             return [value]
-        case Sequence():
+        case YamlList():
             return [text for item in value for text in list_texts(item)]
-        case Table():
+        case YamlMap():
             return [t for key, item in value.entries() for t in (key, *list_texts(item))]
 
 

@@ -14,7 +14,7 @@ import pytest
 from shorthand import NOW_MS, brokers, cluster, topic, unused_cluster
 from ways_out import CONSENT, MIN_INSYNC, NAME, Document, World, follow_ways
 
-from reconciler.fleet.audit import RULES as AUDIT_RULES
+from reconciler.fleet.audit import AUDIT_RULES
 from reconciler.model import Broker
 from reconciler.rulebook import RULES, STAGES
 

@@ -188,7 +188,7 @@ EDITS: Mapping[str, Edit] = {
     r"leave the count out": lambda w, _: [w.spec.pop(key, None) for key in COUNTS],
     r"write guards: \{max_deletes: (\d+)\} for the cluster in clusters.yaml": write_guard,
     r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
-    r"take the document out of the estate": write_other,
+    r"remove the document from the estate": write_other,
     r"set cleanup.policy to delete": lambda w, _: w.set("cleanup.policy", "delete"),
     r"remote.storage.enable to false": lambda w, _: w.set("remote.storage.enable", False),
     r"use -2(?:, which follows retention.ms)?": lambda w, _: w.set("local.retention.ms", -2),

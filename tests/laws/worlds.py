@@ -10,7 +10,7 @@ from shorthand import CATALOGUE, HERE, NONE, NOW_MS
 
 from reconciler.diff import NOT_MANAGED_KEYS, diff_topics
 from reconciler.model import Broker, ClusterState, Guards, TopicSpec, TopicState, TopicUsage
-from reconciler.plan import build_plan, is_deletion, steps_of
+from reconciler.plan import assemble_plan, is_deletion, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ class World:
         return diff_topics(self.specs, self.state, CATALOGUE, self.excluded, self.guards)
 
     def plan(self) -> Plan:
-        return build_plan("prod", self.diffs(), self.state, excluded=self.excluded, files=1)
+        return assemble_plan("prod", self.diffs(), self.state, excluded=self.excluded, files=1)
 
     def applied(self) -> World:
         """Return the world once all steps of its plan are done."""

@@ -148,7 +148,7 @@ def test_a_key_that_the_brokers_do_not_know_is_noted_and_never_unset() -> None:
     assert (found.changes, found.config) == ((), {})
     assert said(found.notes) == [
         f"{AT}left.over is set on the topic, though the brokers do not know that key; "
-        "kafka-configs --delete-config takes it away [not-managed]"
+        "kafka-configs --delete-config removes it [not-managed]"
     ]
 
 
@@ -309,7 +309,7 @@ def test_the_partition_of_the_fewest_replicas_bounds_the_in_sync_ones() -> None:
 def test_spreading_over_racks_needs_all_of_them() -> None:
     state = cluster(nodes=brokers("a", None, "b", None))
     assert refusals(spec(partitions=1, replication_factor=2), state) == [
-        "brokers 2, 4 tell no rack while others do, so spreading over racks cannot be promised; "
+        "brokers 2, 4 report no rack while others do, so spreading over racks cannot be promised; "
         "set broker.rack on them, or write rack_aware: false in the spec [racks-known]"
     ]
 

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from sources import list_calls
 
-import reconciler
 from reconciler.files import appearing, open_to_append, write_file
 
-ROOT = Path(reconciler.__file__).parent
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ELSEWHERE = {
-    "adopt/staging.py": "a copy in a temporary directory of this run",
     "fleet/runtime.py": "the cache of this user",
     "fleet/session.py": "a log in a temporary directory",
     "fleet/standalone.py": "a log in a temporary directory",
     "sandbox/archive.py": "the cache of this user",
-    "sandbox/catalogue.py": "a file of this repository, by hand",
-    "sandbox/config_def.py": "its own standard output",
     "sandbox/container.py": "a log of the sandbox",
     "sandbox/control.py": "a log of the sandbox",
     "sandbox/embedded.py": "the directory of a throwaway cluster",
     "sandbox/jars.py": "a lock in the cache",
-    "sandbox/lock.py": "a file of this repository, by hand",
     "sandbox/process.py": "a log of the sandbox",
     "sandbox/record.py": "a lock in the state of this user",
-    "sandbox/runs.py": "a lock in the directory of a throwaway cluster",
+    "sandbox/places.py": "a lock in the directory of a throwaway cluster",
 }
 LAKE = "fleet/lake.py"
 
@@ -42,11 +40,7 @@ def writes(call: ast.Call) -> bool:
 
 
 def test_only_one_module_writes_where_others_may_put_links() -> None:
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for path in ROOT.rglob("*.py")
-        if any(isinstance(n, ast.Call) and writes(n) for n in ast.walk(ast.parse(path.read_text())))
-    }
+    found = {path for path, call in list_calls() if writes(call)}
     assert found - {LAKE} == {"files.py", *ELSEWHERE}
 
 

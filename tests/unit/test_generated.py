@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 import yaml
 from yamlcore import CCoreLoader
 
+from reconciler.api import load_estate
 from reconciler.errors import SpecError
-from reconciler.spec import load_estate
+from reconciler.model import Risk
 
 ROOT = Path(__file__).parent.parent.parent
 GENERATOR = runpy.run_path(str(ROOT / "schemas" / "generate.py"))
@@ -21,6 +23,16 @@ GENERATOR = runpy.run_path(str(ROOT / "schemas" / "generate.py"))
 def test_generated_files_are_what_the_code_says() -> None:
     outdated = GENERATOR["find_outdated"]()
     assert not outdated, "run: python schemas/generate.py"
+
+
+def test_the_glossary_says_what_a_word_means_and_where_it_appears() -> None:
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    for risk in Risk:
+        if risk is not Risk.NONE:
+            assert f"| `{risk}` | plan: `risk`, topic: `acknowledge` |" in page
+    assert re.search(
+        r"^\| risk \| A possible cost of a change.*lake: `changes.risks`", page, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("name", ["topic", "clusters"])

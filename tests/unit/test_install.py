@@ -1,4 +1,4 @@
-"""Ways out that install something: only what an index has."""
+"""What is installed: ways out name only what an index has, and CI gets what was tested."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from reconciler.errors import say_install
 
@@ -38,3 +40,18 @@ def test_nobody_is_told_to_install_what_no_index_has() -> None:
         if re.search(rf"install\S* \S*{PROJECT['name']}", path.read_text("utf-8"))
     ]
     assert found == []
+
+
+def test_ci_installs_a_release_that_was_tested_of_everything_that_is_needed() -> None:
+    """Otherwise pip takes what is newest on the day of the run."""
+    lines = (ROOT / ".ci" / "constraints.txt").read_text().splitlines()
+    pins = {canonicalize_name(name): pin for name, _, pin in (x.partition("==") for x in lines[1:])}
+    extras = PROJECT["optional-dependencies"].values()
+    wanted = [Requirement(text) for group in (PROJECT["dependencies"], *extras) for text in group]
+    wrong = [
+        str(want)
+        for want in wanted
+        if want.name != PROJECT["name"]
+        and not want.specifier.contains(pins.get(canonicalize_name(want.name), "0"))
+    ]
+    assert wrong == []

@@ -55,19 +55,19 @@ def test_a_size_is_read_in_bytes(text: str, size_bytes: int) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1.5d", "'1.5d' is not read: only whole numbers are; write 36h"),
-        ("0.5s", "'0.5s' is not read: only whole numbers are; write 500ms"),
+        ("1.5d", "'1.5d' is not accepted: only whole numbers are; write 36h"),
+        ("0.5s", "'0.5s' is not accepted: only whole numbers are; write 500ms"),
         (
             "0.3333s",
-            "'0.3333s' is not read: only whole numbers are; write a whole number such as 333ms",
+            "'0.3333s' is not accepted: only whole numbers are; write a whole number such as 333ms",
         ),
-        ("1y", "'1y' is not read: 'y' has no fixed length; write 365d"),
-        ("2 months", "'2 months' is not read: 'months' has no fixed length; write 60d"),
-        ("1M", "'1M' is not read: 'M', a month, has no fixed length; write 30d"),
-        ("7D", "'7D' is not read: the unit is written 'd'; write 7d"),
-        ("5MIN", "'5MIN' is not read: the unit is written 'min'; write 5min"),
-        ("7days", "'7days' is not read: 'days' is not a unit here; write 7d"),
-        ("+7d", "'+7d' is not read: numbers stand without a plus; write 7d"),
+        ("1y", "'1y' is not accepted: 'y' has no fixed length; write 365d"),
+        ("2 months", "'2 months' is not accepted: 'months' has no fixed length; write 60d"),
+        ("1M", "'1M' is not accepted: 'M', a month, has no fixed length; write 30d"),
+        ("7D", "'7D' is not accepted: the unit is written 'd'; write 7d"),
+        ("5MIN", "'5MIN' is not accepted: the unit is written 'min'; write 5min"),
+        ("7days", "'7days' is not accepted: 'days' is not a unit here; write 7d"),
+        ("+7d", "'+7d' is not accepted: write numbers without a plus; write 7d"),
         ("1d12h", "'1d12h' is more than one duration; write 36h"),
         (
             "1d 3q",
@@ -83,7 +83,7 @@ def test_a_size_is_read_in_bytes(text: str, size_bytes: int) -> None:
             "1\u00a0d",
             "'1\\xa0d' is not a duration; write a whole number and one of ms, s, m, min, h, d, w",
         ),
-        ("-1d", "'-1d' is a duration below zero; write a limit such as -1 plainly"),
+        ("-1d", "'-1d' is a duration below zero; write a limit such as -1 without a unit"),
         (
             "1GiB",
             "'GiB' in '1GiB' is not a unit of a duration; write a whole number and one of "
@@ -91,7 +91,7 @@ def test_a_size_is_read_in_bytes(text: str, size_bytes: int) -> None:
         ),
         (
             "1.5",
-            "'1.5' has no unit and is not whole; write a whole number and one of "
+            "'1.5' has no unit and is not a whole number; write a whole number and one of "
             "ms, s, m, min, h, d, w",
         ),
         ("d", "'d' is not a duration; write a whole number and one of ms, s, m, min, h, d, w"),
@@ -113,22 +113,22 @@ def test_what_is_no_duration_is_refused_with_what_to_write(text: str, message: s
     [
         (
             "1GB",
-            "'1GB' is not read: 'GB' may mean powers of 1000 or of 1024; "
+            "'1GB' is not accepted: 'GB' may mean powers of 1000 or of 1024; "
             "write 1GiB, or 1000000000B for powers of 1000",
         ),
         (
             "1.5k",
-            "'1.5k' is not read: 'k' may mean powers of 1000 or of 1024; "
+            "'1.5k' is not accepted: 'k' may mean powers of 1000 or of 1024; "
             "write 1536B, or 1500B for powers of 1000",
         ),
         (
             "512Mi",
-            "'512Mi' is not read: 'Mi' may mean powers of 1000 or of 1024; "
+            "'512Mi' is not accepted: 'Mi' may mean powers of 1000 or of 1024; "
             "write 512MiB, or 512000000B for powers of 1000",
         ),
-        ("1gib", "'1gib' is not read: the unit is written 'GiB'; write 1GiB"),
-        ("1.5GiB", "'1.5GiB' is not read: only whole numbers are; write 1536MiB"),
-        ("10 bytes", "'10 bytes' is not read: 'bytes' is not a unit here; write 10B"),
+        ("1gib", "'1gib' is not accepted: the unit is written 'GiB'; write 1GiB"),
+        ("1.5GiB", "'1.5GiB' is not accepted: only whole numbers are; write 1536MiB"),
+        ("10 bytes", "'10 bytes' is not accepted: 'bytes' is not a unit here; write 10B"),
         (
             "8b",
             "'b' in '8b' is not a unit of a size; write a whole number and one of "

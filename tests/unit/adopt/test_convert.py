@@ -132,7 +132,7 @@ def test_strimzi(tmp_path: Path) -> None:
     assert spec.config == {"retention.ms": "604800000", "min.insync.replicas": "2"}
     assert "retention.ms: 7d" in (root / "orders.yaml").read_text()
     assert "strimzi.io/managed: false says that it is not managed" in said(adoption)
-    assert "a 'KafkaUser' of 'kafka.strimzi.io/v1' is no Kafka topic" in said(adoption)
+    assert "a 'KafkaUser' of 'kafka.strimzi.io/v1' is not a Kafka topic" in said(adoption)
     assert "labels: 'team' has no counterpart" in said(adoption)
 
 
@@ -145,7 +145,7 @@ def test_jikkou(tmp_path: Path) -> None:
         "cleanup.policy": "delete", "flush.ms": "1000", "retention.ms": "3600000"
     }  # fmt: skip
     assert specs["shop.old"].absent
-    assert "replicas -1 is no count, and is left open" in said(adoption)
+    assert "replicas -1 is not a count, and is left open" in said(adoption)
 
 
 def test_kafka_gitops(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from shorthand import CATALOGUE
 
 from reconciler.adopt.spelling import humanise, render_document, spell_text
-from reconciler.spec.load import load_text
+from reconciler.spec.syntax import load_text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from shorthand import cluster, said, topic
 from reconciler.api import build_plan, load_estate
 from reconciler.errors import Finding, Severity, SpecError
 from reconciler.model import Commit, Scope
-from reconciler.spec.changes import Changes
+from reconciler.spec.documents import Changes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,7 +151,7 @@ def test_where_clusters_yaml_changed_every_topic_is_planned(tmp_path: Path) -> N
 def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> None:
     left = Changes("main", "1a2b3c4", left=frozenset({"shop.old", "never.created", "_schemas"}))
     assert said(plan_changes(tmp_path, left).notes)[1:2] == [
-        "live, and in no file since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
+        "unmanaged since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
         "where one is to be deleted, write it with state: absent, and allow that by "
         "guards.max_deletes [plan-scope]"
     ]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from shorthand import HERE, rows
 
-from reconciler.apply.batches import MAX_RECORDS
-from reconciler.apply.progress import Progress, conclude, describe_step
-from reconciler.apply.remaining import Remaining
+from reconciler.apply.convergence import Remaining
+from reconciler.apply.kinds import MAX_RECORDS, kind_of
+from reconciler.apply.progress import Progress, judge_outcome
 from reconciler.errors import Finding
 from reconciler.model import (
-    AddPartitions,
-    AlterConfig,
     Answer,
     AnswerKind,
+    ConfigureTopic,
     CreateTopic,
     DeleteTopic,
     Deletion,
+    ExpandTopic,
     Outcome,
     OutcomeKind,
     PlannedTopic,
@@ -47,7 +47,7 @@ def progress(planned: PlannedTopic = GROW, *answers: Answer) -> Progress:
 
 
 def outcome(topic: Progress, *left: Step) -> tuple[OutcomeKind, str]:
-    found = conclude(topic, Remaining(left), "interrupted")
+    found = judge_outcome(topic, Remaining(left), "interrupted")
     return found.kind, found.text
 
 
@@ -66,7 +66,7 @@ def test_a_step_that_was_not_accepted_stays_to_do(answer: Answer) -> None:
 def test_the_accepted_part_of_a_large_step_leaves_its_rest() -> None:
     many = tuple((1,) for _ in range(MAX_RECORDS + 1))
     topic = progress(PlannedTopic("t", HERE, None, TopicImage(None, many, {})), YES)
-    assert topic.todo == [AddPartitions("t", MAX_RECORDS, ((1,),))]
+    assert topic.todo == [ExpandTopic("t", MAX_RECORDS, ((1,),))]
 
 
 @pytest.mark.parametrize(("answers", "doubt"), [((), False), ((YES,), False), ((LOST,), True)])
@@ -100,7 +100,7 @@ def test_what_was_lost_or_contradicted_is_worth_repeating(
 
 
 MANY = PlannedTopic("t", HERE, None, TopicImage(None, ((1,),) * (MAX_RECORDS + 1), {}))
-REST = AddPartitions("t", MAX_RECORDS, ((1,),))
+REST = ExpandTopic("t", MAX_RECORDS, ((1,),))
 
 
 def test_a_contradicted_step_is_believed_to_be_done_and_its_rest_is_not() -> None:
@@ -116,7 +116,7 @@ def test_what_the_brokers_show_is_learnt() -> None:
 
 
 @pytest.mark.parametrize(
-    "shown", [steps_of(MANY), [AddPartitions("t", 7, ((1,),) * (MAX_RECORDS - 6))]]
+    "shown", [steps_of(MANY), [ExpandTopic("t", 7, ((1,),) * (MAX_RECORDS - 6))]]
 )
 def test_a_broker_that_shows_less_than_was_accepted_teaches_nothing(shown: list[Step]) -> None:
     topic = progress(MANY, YES, LOST)
@@ -136,7 +136,7 @@ def test_an_expansion_that_a_broker_does_not_show_yet_is_not_done_again() -> Non
 def test_what_every_broker_shows_is_done() -> None:
     topic = progress(GROW, YES, YES)
     topic.shown = True
-    assert conclude(topic, Remaining(), "") == Outcome("t", OutcomeKind.DONE)
+    assert judge_outcome(topic, Remaining(), "") == Outcome("t", OutcomeKind.DONE)
 
 
 def test_what_was_accepted_and_not_seen_everywhere_is_done_with_a_word() -> None:
@@ -214,7 +214,7 @@ def test_what_somebody_else_changed_under_an_unanswered_request_is_unknown() -> 
     moved = Finding("plan-stale", "t: flush.ms: 1 → 2 since the plan was made")
     topic = progress(GROW, YES, LOST)
     topic.failure = LOST
-    found = conclude(topic, Remaining(moved=(moved,)), "")
+    found = judge_outcome(topic, Remaining(moved=(moved,)), "")
     assert found == Outcome("t", OutcomeKind.UNKNOWN, moved.what, "plan-stale")
 
 
@@ -269,7 +269,7 @@ def test_an_interrupt_before_the_answer_is_unknown() -> None:
 def test_what_nobody_can_look_at_is_unknown() -> None:
     topic = progress(GROW, LOST)
     topic.failure = LOST
-    assert conclude(topic, None, "") == Outcome(
+    assert judge_outcome(topic, None, "") == Outcome(
         "t",
         OutcomeKind.UNKNOWN,
         f"no answer came: timed out; no broker answers to look it up; {MAYBE}",
@@ -279,19 +279,19 @@ def test_what_nobody_can_look_at_is_unknown() -> None:
 def test_what_the_controller_answered_is_known_though_nobody_can_look() -> None:
     topic = progress(GROW, YES, NO)
     topic.failure = NO
-    assert conclude(topic, None, "").kind is OutcomeKind.HALF_DONE
+    assert judge_outcome(topic, None, "").kind is OutcomeKind.HALF_DONE
     topic = progress(GROW, NO)
     topic.failure = NO
-    assert conclude(topic, None, "").kind is OutcomeKind.FAILED
+    assert judge_outcome(topic, None, "").kind is OutcomeKind.FAILED
 
 
 def test_what_was_accepted_is_done_though_nobody_can_look() -> None:
-    assert conclude(progress(GROW, YES, YES), None, "").kind is OutcomeKind.DONE
+    assert judge_outcome(progress(GROW, YES, YES), None, "").kind is OutcomeKind.DONE
 
 
 def test_what_somebody_else_changed_meanwhile_has_failed_under_its_rule() -> None:
     moved = Finding("plan-stale", "t: it was deleted since the plan was made")
-    found = conclude(progress(GROW, YES), Remaining(moved=(moved,)), "")
+    found = judge_outcome(progress(GROW, YES), Remaining(moved=(moved,)), "")
     assert found == Outcome("t", OutcomeKind.FAILED, moved.what, "plan-stale")
 
 
@@ -299,13 +299,13 @@ def test_what_somebody_else_changed_meanwhile_has_failed_under_its_rule() -> Non
     ("step", "words"),
     [
         (CreateTopic("t", rows("1"), {}), "the topic"),
-        (AddPartitions("t", 6, rows("1 2 3")), "partitions 6 to 8"),
-        (AddPartitions("t", 6, rows("1")), "partition 6"),
-        (AlterConfig("t", {"b": "1"}, frozenset({"a"})), "a, b"),
+        (ExpandTopic("t", 6, rows("1 2 3")), "partitions 6 to 8"),
+        (ExpandTopic("t", 6, rows("1")), "partition 6"),
+        (ConfigureTopic("t", {"b": "1"}, frozenset({"a"})), "a, b"),
     ],
 )
 def test_a_step_in_a_few_words(step: Step, words: str) -> None:
-    assert describe_step(step) == words
+    assert kind_of(step).name_missing(step) == words
 
 
 # Deletions.
@@ -347,4 +347,4 @@ def test_what_failed_before_it_could_be_held_back_keeps_its_reason() -> None:
 
 
 def test_a_deletion_in_words() -> None:
-    assert describe_step(DeleteTopic("t", "id")) == "its deletion"
+    assert kind_of(DeleteTopic("t", "id")).name_missing(DeleteTopic("t", "id")) == "its deletion"

@@ -44,7 +44,7 @@ def test_without_a_terminal_the_plan_is_not_approved(save_plan: SavePlan, capsys
     assert run(["apply", "plan.json"]) == 1
     out, err = capsys.readouterr()
     assert out.endswith("\nNot approved. Nothing was changed.\n")
-    assert err == "error: stdin is not a terminal, so nobody can be asked; pass --auto-approve\n"
+    assert err == "error: stdin is not a terminal; pass --auto-approve\n"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from repository import Repository, start_repository
 
+from reconciler.api import load_estate
 from reconciler.cli.git import Checkout, GitError, find_changes, read_commit
 from reconciler.errors import UsageError
 from reconciler.model import Commit
-from reconciler.spec import load_estate
 
 CLUSTERS = "version: 1\nclusters: {prod: {}}\n"
 ESTATE = Path("topics")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.api import load_estate
 from reconciler.cli.app import run
-from reconciler.spec import load_estate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,7 +212,7 @@ def test_what_a_service_keeps_to_itself_stays_out_of_the_specs(
     plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
     assert run(plan) == 0
     assert (
-        "retention.ms is set on the topic and is none of known_configs" in capsys.readouterr().out
+        "retention.ms is set on the topic and is not among known_configs" in capsys.readouterr().out
     )
 
 

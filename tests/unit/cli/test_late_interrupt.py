@@ -1,21 +1,24 @@
-"""Ctrl-C while Python shuts down: the run is over, and so is its exit code decided."""
+"""Signals while Python shuts down: the run is over, and so is its exit code decided."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
-import atexit, os, signal
+import atexit, os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+atexit.register(lambda: os.kill(os.getpid(), int(sys.argv[1])))
 from reconciler.cli import main
 main(["schema", "plan"])
 """
 
 
-def test_an_interrupt_after_the_end_changes_nothing() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_end_changes_nothing(number: signal.Signals) -> None:
+    program = [sys.executable, "-c", PROGRAM, str(int(number))]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from shorthand import cluster, plan, spec
 
-from reconciler.adopt import write_texts
-from reconciler.api import begin_record
+from reconciler.api import begin_record, load_estate, write_snapshot
+from reconciler.api.estate_files import write_texts
 from reconciler.cli.app import run
 from reconciler.cli.journal import Journal
-from reconciler.cli.shelf import write_whole
+from reconciler.cli.plans import write_whole
 from reconciler.errors import SpecError, UsageError
-from reconciler.snapshot import write_snapshot
-from reconciler.spec import load_estate
 
 KEPT = "a file of somebody else\n"
 SECRET = "hunter2-of-somebody-else"
@@ -72,7 +70,7 @@ def test_a_link_that_has_the_name_of_an_output_is_replaced(file: str, outside: P
 def test_what_is_no_file_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("p.json")
     assert run(WRITERS["p.json"]) == 64
-    assert "p.json cannot be written: it is no regular file" in capsys.readouterr().err
+    assert "p.json cannot be written: it is not a regular file" in capsys.readouterr().err
     assert Path("p.json").is_fifo()
 
 
@@ -98,7 +96,7 @@ def test_a_summary_of_a_workflow_does_not_go_through_a_link(
 
 
 def test_nothing_is_left_of_a_file_that_could_not_be_written() -> None:
-    with pytest.raises(UsageError, match="it is no regular file"):
+    with pytest.raises(UsageError, match="it is not a regular file"):
         write_whole(Path("topics"), "text")
     assert not list(Path().glob(".*"))
 

@@ -66,7 +66,7 @@ def test_what_a_snapshot_by_hand_leaves_out_is_assumed_and_said(
 ) -> None:
     assert run([*PLAN, "--detailed-exitcode"]) == 2
     assert (
-        "note: the snapshot tells no config_defaults, so those of Kafka 4.1 are assumed "
+        "note: the snapshot has no config_defaults, so those of Kafka 4.1 are assumed "
         "[snapshot-assumed]" in capsys.readouterr().out
     )
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.api import load_estate
 from reconciler.apply import Ended, Ending
 from reconciler.cli.app import run
-from reconciler.cli.apply import INTERRUPTED, Asked, _apply_each
+from reconciler.cli.apply import INTERRUPTED, ApplyOptions, _apply_each
 from reconciler.cli.planning import Planner, Wanted, load_planner
-from reconciler.cli.shelf import Shelf
+from reconciler.cli.plans import PlanFiles
 from reconciler.errors import UsageError
 from reconciler.model import Plan
-from reconciler.spec import load_estate
 
 PLAN = Plan("prod", None, (), ())
 
@@ -45,8 +45,14 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("plan --all-clusters --topic u*", "no topic that goes to a, b matches --topic 'u*'"),
         ("apply p.json --all-clusters", "the plan is for a, not for all clusters"),
         ("apply p.json --cluster a --cluster b", "the plan is for a, not for a, b"),
-        ("apply p.json --topic t", "a saved plan is applied whole; leave --topic and --changed-si"),
-        ("apply p.json --changed-since main", "a saved plan is applied whole; leave --topic and "),
+        (
+            "apply p.json --topic t",
+            "a saved plan is applied as a whole; leave --topic and --changed-si",
+        ),
+        (
+            "apply p.json --changed-since main",
+            "a saved plan is applied as a whole; leave --topic and ",
+        ),
         ("plan --cluster a --changed-since main", "git cannot tell what changed in topics: not a"),
     ],
 )
@@ -62,7 +68,7 @@ def test_what_cannot_be_meant_is_a_usage_error(
 def test_a_cluster_that_is_named_twice_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--cluster", "a", "--cluster", "a", "--against", "s.json"]
     assert run(["plan", *arguments]) == 0
-    assert capsys.readouterr().out.count("+ create  t") == 1
+    assert capsys.readouterr().out.count("+ create    t") == 1
 
 
 def test_an_estate_of_the_sandbox_alone_has_no_clusters_to_name(
@@ -86,24 +92,24 @@ def test_settings_for_the_sandbox_make_it_none_of_all_clusters(
 
 
 def test_plans_of_several_clusters_are_files_in_a_directory(directory: Path) -> None:
-    shelf = Shelf(directory / "ci" / "plans", is_many=True)
-    shelf.check()
-    shelf.save(PLAN)
-    assert shelf.place("prod").read_text().startswith('{"cluster":')
+    files = PlanFiles(directory / "ci" / "plans", is_many=True)
+    files.check()
+    files.save(PLAN)
+    assert files.place("prod").read_text().startswith('{"cluster":')
     assert [path.name for path in (directory / "ci" / "plans").iterdir()] == ["prod.json"]
 
 
 def test_an_earlier_plan_of_a_cluster_that_has_none_now_goes(directory: Path) -> None:
-    shelf = Shelf(directory / "plans", is_many=True)
-    shelf.clear("prod")
-    shelf.save(PLAN)
-    shelf.clear("prod")
+    files = PlanFiles(directory / "plans", is_many=True)
+    files.clear("prod")
+    files.save(PLAN)
+    files.clear("prod")
     assert list((directory / "plans").iterdir()) == []
 
 
 def test_a_directory_that_cannot_be_made_is_named(directory: Path) -> None:
     with pytest.raises(UsageError, match=r"s.json/plans cannot be made: Not a directory"):
-        Shelf(directory / "s.json" / "plans", is_many=True).save(PLAN)
+        PlanFiles(directory / "s.json" / "plans", is_many=True).save(PLAN)
 
 
 def test_an_interrupt_begins_no_other_cluster(
@@ -113,7 +119,7 @@ def test_an_interrupt_begins_no_other_cluster(
     monkeypatch.setattr("reconciler.cli.apply._try_to_apply", lambda _p, name, _a: endings[name])
     wanted = Wanted(Path("topics"), (), all_clusters=True)
     planner = Planner(wanted, load_estate(Path("topics")), ("a", "b", "c"), None, None)
-    asked = Asked(True, False, None, None, None, None)
+    asked = ApplyOptions(True, False, None, None, None, None)
     assert _apply_each(planner, asked) == INTERRUPTED
     assert capsys.readouterr().out.split("\n")[-4:-1] == [
         "a: failed",

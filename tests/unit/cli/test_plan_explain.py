@@ -41,7 +41,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> str:
 def test_the_matrix_follows_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*PLAN, "--explain", "grown"]) == 0
     plan, _, explanation = printed(capsys).partition("\n\ngrown · ")
-    assert "~ expand  grown" in plan
+    assert "~ expand    grown" in plan
     assert explanation.startswith("3 → 6 partitions × 2 replicas\n")
     assert "Broker 6 is excluded" in explanation
 

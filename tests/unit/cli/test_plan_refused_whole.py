@@ -38,7 +38,7 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_share_is_of_topics_that_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--cluster", "prod", "--against", "s.json"]) == 1
     assert (
-        "x refuse  the whole plan                                                    "
+        "x refuse    the whole plan                                                  "
         "topics/clusters.yaml:4\n"
         "            The plan changes 12 of 12 live topics (100%), and max_changed: 50% allows 6.\n"
     ) in capsys.readouterr().out

@@ -97,5 +97,5 @@ def test_a_refused_token_is_said_and_never_shown(
     assert run(["report", "drift", "--cluster", "prod", "--plan", saved]) == 1
     err = capsys.readouterr().err
     assert "401 Unauthorized: Bad credentials" in err
-    assert "[forge-access]" in err
+    assert "[code-host-access]" in err
     assert "expired-token" not in err

@@ -39,7 +39,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
 
 
 def test_strategies_stand_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = ("--strategy", "striped", "--strategy", "kafka", "--throws", "3")
+    shown = ("--strategy", "striped", "--strategy", "kafka", "--draws", "3")
     assert run([*NINE, "--topic", "orders=9x3", *shown]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "9 brokers in 3 racks · 1 topic, 9 partitions, 27 replicas"
@@ -125,10 +125,10 @@ def test_counts_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("--brokers 3 --against s.json", "begin with either --against SNAPSHOT or --brokers N"),
         ("--racks 3 --against s.json", "--against says which racks there are"),
         ("--brokers 2 --racks 3", "2 brokers cannot fill 3 racks"),
-        ("--brokers 3 --topic a", "'a' is no topic; write NAME=PARTITIONSxREPLICATION"),
-        ("--brokers 3 --topic a=0x1", "'a=0x1' is no topic"),
-        ("--brokers 3 --create a=3x1 --grow a", "'a' is no growth; write NAME=PARTITIONS"),
-        ("--brokers 3 --add-brokers x", "'x' is no number of brokers; write N or N:RACK"),
+        ("--brokers 3 --topic a", "'a' is not a topic; write NAME=PARTITIONSxREPLICATION"),
+        ("--brokers 3 --topic a=0x1", "'a=0x1' is not a topic"),
+        ("--brokers 3 --create a=3x1 --grow a", "'a' is not a growth; write NAME=PARTITIONS"),
+        ("--brokers 3 --add-brokers x", "'x' is not a number of brokers; write N or N:RACK"),
         ("topics --brokers 3", "topics differ by cluster: name both ESTATE and --cluster"),
         ("--brokers 3 --cluster prod", "topics differ by cluster"),
         ("topics --cluster nowhere --brokers 3", "no cluster is called 'nowhere'"),

@@ -51,8 +51,8 @@ def test_a_note_is_shown_and_is_no_error(estate: Path, capsys: pytest.CaptureFix
     (estate / "a.yaml").write_text(NOTED)
     assert run(["validate"]) == 0
     assert capsys.readouterr().out == (
-        "topics/a.yaml:1:1: note: a 'KafkaUser' of 'kafka.strimzi.io/v1' is no Kafka topic, "
-        "and is passed over [document-kind]\n\n"
+        "topics/a.yaml:1:1: note: a 'KafkaUser' of 'kafka.strimzi.io/v1' is not a Kafka topic, "
+        "and is skipped [document-kind]\n\n"
         "1 topic in 1 file, the sandbox alone: all good\n"
     )
 
@@ -139,7 +139,7 @@ def test_junit_of_a_good_estate(estate: Path, capsys: pytest.CaptureFixture[str]
     assert run(["validate", "--format", "junit"]) == 0
     suites = ElementTree.fromstring(capsys.readouterr().out)
     assert [case.get("name") for case in suites[0].iter("testcase")] == ["a"]
-    assert "no Kafka topic" in (suites[0].findtext("system-out") or "")
+    assert "not a Kafka topic" in (suites[0].findtext("system-out") or "")
 
 
 @pytest.mark.parametrize("name", ["topic", "clusters"])

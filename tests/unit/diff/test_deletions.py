@@ -46,8 +46,8 @@ def test_brokers_that_delete_no_topics_are_not_asked_to() -> None:
     state = replace(unused_cluster(topic()), broker_settings=settings)
     assert refusals(state) == [
         f"{HERE}: brokers refuse to delete topics: delete.topic.enable is not true on all of them; "
-        "set delete.topic.enable=true on all brokers and controllers first, or take the document "
-        "out of the estate [deletion-disabled]"
+        "set delete.topic.enable=true on all brokers and controllers first, or remove the document "
+        "from the estate [deletion-disabled]"
     ]
 
 
@@ -67,8 +67,8 @@ def test_a_config_on_which_brokers_disagree_proves_no_age() -> None:
 def test_without_a_budget_nothing_is_deleted_and_nothing_else_is_said() -> None:
     assert refusals(unused_cluster(topic(), groups=("g",)), Guards()) == [
         "topics/shop.yaml:3:1: state: absent asks to delete it, and the cluster's plans may delete "
-        "nothing; write guards: {max_deletes: 1} for the cluster in clusters.yaml, or take the "
-        "document out of the estate [deletion-budget]"
+        "nothing; write guards: {max_deletes: 1} for the cluster in clusters.yaml, or remove the "
+        "document from the estate [deletion-budget]"
     ]
 
 
@@ -145,8 +145,8 @@ def test_unused_for_is_that_of_the_cluster() -> None:
 
 def test_what_nobody_looked_at_is_not_deleted() -> None:
     assert refusals(cluster(topic())) == [
-        f"{HERE}: it is not known who uses it; plan on the cluster itself: no snapshot "
-        "tells that [deletion-unseen]"
+        f"{HERE}: it is not known who uses it; plan on the cluster itself: a snapshot "
+        "does not hold that [deletion-unseen]"
     ]
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
 from confluent_kafka import KafkaError
 
-from reconciler.errors import Location, keep_secret
+from reconciler.errors import ClusterError, Location, keep_secret
+from reconciler.kafka import connect
 from reconciler.kafka.diagnosis import Trouble, explain, read_trouble
 from reconciler.kafka.probe import Listener, Reach
-from reconciler.kafka.settings import Settings
+from reconciler.kafka.settings import ClientSettings
+from reconciler.spec import ClusterEntry
 
-HERE = Location("clusters.yaml", 1)
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def say(
     settings: dict[str, str], troubles: list[Trouble], listeners: dict[str, Listener] | None = None
 ) -> list[str]:
-    found = explain(Settings(settings), troubles, listeners or {}, HERE)
+    found = explain(ClientSettings(settings), troubles, listeners or {}, HERE)
     return [f"{finding.what} [{finding.rule}]" for finding in found]
 
 
@@ -44,11 +51,11 @@ class TestExplain:
     def test_an_advertised_address_is_told_from_a_bootstrap_server(self) -> None:
         trouble = Trouble(KafkaError._RESOLVE, "Failed to resolve", "kafka-2:9092", 2)
         listeners = {"kafka-2:9092": Listener(Reach.UNKNOWN_HOST)}
-        (finding,) = explain(Settings({}), [trouble], listeners, HERE)
+        (finding,) = explain(ClientSettings({}), [trouble], listeners, HERE)
         assert str(finding) == (
-            "clusters.yaml:1:1: kafka-2:9092, where the cluster says that broker 2 is, cannot be "
-            "reached: no host has this name; check advertised.listeners of the broker, and this "
-            "machine's way there [connect-host-unknown]"
+            "topics/clusters.yaml:7:3: kafka-2:9092, where the cluster says that broker 2 is, "
+            "cannot be reached: no host has this name; check advertised.listeners of the broker, "
+            "and this machine's way there [connect-host-unknown]"
         )
 
     def test_one_reason_is_said_once(self) -> None:
@@ -68,3 +75,142 @@ class TestExplain:
         assert say(endpoint, [Trouble(KafkaError._AUTHENTICATION, text)]) == [
             "no OAuth token comes from http://issuer/token: server echoed *** [connect-token]"
         ]
+
+
+HERE = Location("topics/clusters.yaml", 7, 3)
+RULE = "[client-property-value]"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a key with the password `right`, its certificate and key store, and another key."""
+    directory = tmp_path_factory.mktemp("files")
+    one = "req -x509 -newkey rsa:2048 -subj /CN=x -keyout its.key -passout pass:right -out its.pem"
+    other = "genrsa -out other.key 2048"
+    store = "pkcs12 -export -inkey its.key -passin pass:right -in its.pem -out its.p12"
+    old = "rsa -in its.key -passin pass:right -traditional -aes128 -passout pass:right -out old.key"
+    for command in (one, other, f"{store} -passout pass:right", old):
+        subprocess.run(
+            ["openssl", *command.split()], cwd=directory, capture_output=True, check=True
+        )
+    (directory / "rubbish").write_text("rubbish\n")
+    return directory
+
+
+def refuse(**client: str) -> list[str]:
+    """Return what is said of properties that the client does not take; `_` stands for a dot."""
+    properties = {
+        "bootstrap.servers": "broker.invalid:9092",
+        "security.protocol": "SSL",
+        **{name.replace("_", "."): value for name, value in client.items()},
+    }
+    connection = connect(
+        ClusterEntry("lab", HERE, client=properties), environment={"PASSWORD": "wrong-secret"}
+    )
+    with pytest.raises(ClusterError) as refused:
+        connection.client()
+    return [str(finding).removeprefix(f"{HERE}: ") for finding in refused.value.findings]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ssl.ca.location",
+        "ssl.certificate.location",
+        "ssl.key.location",
+        "ssl.crl.location",
+        "https.ca.location",
+    ],
+)
+def test_a_file_that_is_missing_is_named_with_its_property(name: str) -> None:
+    assert refuse(**{name: "/nowhere/file.pem"}) == [
+        f"{name} is /nowhere/file.pem: No such file or directory; correct the path, or put the "
+        f"file there, readable for this run {RULE}"
+    ]
+
+
+def test_a_key_store_that_is_missing_is_named() -> None:
+    (said,) = refuse(ssl_keystore_location="/nowhere/x.p12", ssl_keystore_password="secret")
+    assert said.startswith("ssl.keystore.location is /nowhere/x.p12: No such file or directory; ")
+
+
+def test_every_missing_file_is_named(files: Path) -> None:
+    said = refuse(
+        ssl_ca_location=str(files / "its.pem"),
+        ssl_certificate_location="/nowhere/a",
+        ssl_key_location="/nowhere/b",
+    )
+    assert [text.split()[0] for text in said] == ["ssl.certificate.location", "ssl.key.location"]
+
+
+@pytest.mark.parametrize("name", ["its.key", "old.key"])
+def test_a_wrong_password_of_a_key_is_said(files: Path, name: str) -> None:
+    key = str(files / name)
+    assert refuse(ssl_key_location=key, ssl_key_password="${env:PASSWORD}") == [
+        f"ssl.key.password does not open ssl.key.location {key}; check what ssl.key.password "
+        f"refers to {RULE}"
+    ]
+    (said,) = refuse(ssl_key_pem="${file:" + key + "}", ssl_key_password="${env:PASSWORD}")
+    assert said.startswith("ssl.key.password does not open ssl.key.pem; ")
+
+
+def test_a_password_that_is_missing_is_said(files: Path) -> None:
+    key = str(files / "its.key")
+    assert refuse(ssl_key_location=key) == [
+        f"ssl.key.location {key} is protected by a password, and ssl.key.password is not set; set "
+        f"ssl.key.password to ${{env:NAME}} or ${{file:/absolute/path}} {RULE}"
+    ]
+
+
+def test_a_wrong_password_of_a_key_store_is_said(files: Path) -> None:
+    store = str(files / "its.p12")
+    assert refuse(ssl_keystore_location=store, ssl_keystore_password="${env:PASSWORD}") == [
+        f"ssl.keystore.password does not open ssl.keystore.location {store}; check what "
+        f"ssl.keystore.password refers to {RULE}"
+    ]
+
+
+def test_a_key_of_another_certificate_is_said(files: Path) -> None:
+    certificate, key = str(files / "its.pem"), str(files / "other.key")
+    (said,) = refuse(ssl_certificate_location=certificate, ssl_key_location=key)
+    assert said.startswith(
+        f"ssl.key.location {key} holds another key than that of the client certificate; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ssl.ca.location", "certificate"),
+        ("ssl.certificate.location", "certificate"),
+        ("ssl.key.location", "private key"),
+        ("ssl.crl.location", "revocation list"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(files: Path, name: str, content: str) -> None:
+    file = str(files / "rubbish")
+    assert refuse(**{name: file}) == [
+        f"{name} {file} holds no {content} in PEM format; check its content {RULE}"
+    ]
+
+
+def test_kerberos_is_not_in_the_wheels() -> None:
+    assert refuse(security_protocol="SASL_SSL", sasl_mechanism="GSSAPI") == [
+        "sasl.mechanism GSSAPI (Kerberos) is not available: the wheels of confluent-kafka are "
+        "built without it; build confluent-kafka against a librdkafka with GSSAPI (pip install "
+        "--no-binary confluent-kafka confluent-kafka), or take another mechanism "
+        "[client-property-value]"
+    ]
+
+
+def test_no_mechanism_is_not_taken_for_kerberos() -> None:
+    assert refuse(security_protocol="SASL_SSL") == [
+        "security.protocol is SASL_SSL, and sasl.mechanism is not set; set sasl.mechanism, such "
+        "as SCRAM-SHA-512 [client-property-value]"
+    ]
+
+
+def test_what_nobody_explains_is_said_in_the_clients_words() -> None:
+    (said,) = refuse(ssl_cipher_suites="none-such")
+    assert said.startswith("the client does not take its settings: ssl.cipher.suites failed: ")
+    assert said.endswith(f"; correct that property in clusters.yaml {RULE}")

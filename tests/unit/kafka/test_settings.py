@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.errors import ClusterError, Finding, Location
 from reconciler.kafka import connect
-from reconciler.kafka.settings import Settings, resolve_settings
+from reconciler.kafka.settings import ClientSettings, resolve_settings
 from reconciler.model import Answer, AnswerKind
 from reconciler.spec import ClusterEntry
 
@@ -21,7 +21,7 @@ HERE = Location("topics/clusters.yaml", 7, 3)
 
 def resolve(
     environment: dict[str, str] | None = None, servers: str | None = "b:9092", **client: str
-) -> Settings:
+) -> ClientSettings:
     properties = {name.replace("_", "."): text for name, text in client.items()}
     entry = ClusterEntry("prod-eu", HERE, client=properties)
     return resolve_settings(entry, servers, environment or {})
@@ -109,7 +109,7 @@ class TestServers:
 class TestSecrecy:
     SECRET = "c0rrect-h0rse"
 
-    def settings(self) -> Settings:
+    def settings(self) -> ClientSettings:
         return resolve({"P": self.SECRET}, sasl_password="${env:P}", sasl_username="me")
 
     def test_printing_shows_names_only(self) -> None:

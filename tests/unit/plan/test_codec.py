@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -14,7 +15,8 @@ from shorthand import HERE, NOW_MS, ONE, brokers, cluster, plan, spec, topic, un
 from reconciler.cli.schema import render_schema
 from reconciler.errors import Finding, PlanFileError, Severity
 from reconciler.model import Commit, Plan, Scope
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, summarise
+from reconciler.plan import decode_plan, encode_plan, fingerprint_plan
+from reconciler.plan.codec import summarise
 
 LIVE = cluster(
     topic("1,2 2,3", "grown"),
@@ -97,13 +99,15 @@ def test_white_space_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("name", "action", "steps"),
     [
-        ("made", "create", ["create_topic"]),
-        ("grown", "update", ["add_partitions"]),
-        ("tuned", "update", ["alter_config"]),
+        ("made", "create", ["create"]),
+        ("grown", "update", ["expand"]),
+        ("tuned", "update", ["configure"]),
         ("shrunk", "no-op", []),
     ],
 )
-def test_actions_and_steps_carry_terraforms_names(name: str, action: str, steps: list[str]) -> None:
+def test_actions_are_terraforms_words_and_steps_are_verbs(
+    name: str, action: str, steps: list[str]
+) -> None:
     (found,) = (r for r in document()["resource_changes"] if r["name"] == name)
     assert (found["change"]["actions"], found["steps"]) == ([action], steps)
     assert (found["address"], found["type"]) == (f"kafka_topic.{name}", "kafka_topic")
@@ -217,7 +221,7 @@ def test_a_summary_that_was_changed_is_seen() -> None:
         ("notes", []),
         ("unmanaged", []),
         ("scope", {"topics": "*", "changed_since": None}),
-        ("format_version", "1.9"),
+        ("format_version", "2.9"),
         ("novelty", 1),
     ],
 )
@@ -280,7 +284,7 @@ def test_a_deletion_is_terraforms_delete() -> None:
     doc = json.loads(encode_plan(DELETION))
     (resource,) = doc["resource_changes"]
     assert (resource["change"]["actions"], resource["change"]["after"]) == (["delete"], None)
-    assert resource["steps"] == ["delete_topic"]
+    assert resource["steps"] == ["delete"]
     assert resource["deletion"] == {
         "unused_for_ms": 604_800_000,
         "ends": [4, 0],
@@ -317,6 +321,49 @@ def test_records_that_expire_leave_the_fingerprint_as_it_was_and_a_write_does_no
         for state in (DOOMED, fewer, written)
     ]
     assert prints[0] == prints[1] != prints[2]
+
+
+# Plans of earlier releases.
+
+
+OLDER = Path(__file__).parent.glob("plan_1_*.json")
+
+
+@pytest.mark.parametrize("text", [path.read_text("utf-8") for path in sorted(OLDER)])
+class TestOfAnEarlierRelease:
+    def test_it_is_read_with_its_own_fingerprint(self, text: str) -> None:
+        made = decode_plan(text)
+        assert json.loads(text)["format_version"].startswith("1.")
+        assert fingerprint_plan(made) == json.loads(text)["fingerprint"]
+        assert [topic.name for topic in made.topics if topic.refusals] == ["shrunk"]
+
+    def test_it_is_written_in_the_format_of_today(self, text: str) -> None:
+        made = decode_plan(text)
+        again = encode_plan(made)
+        assert decode_plan(again) == made
+        assert json.loads(again)["format_version"] == "2.0"
+
+    def test_its_steps_are_verbs(self, text: str) -> None:
+        named = {
+            "create_topic": "create",
+            "add_partitions": "expand",
+            "alter_config": "configure",
+            "delete_topic": "delete",
+        }
+        old = [r["steps"] for r in json.loads(text)["resource_changes"]]
+        new = [r["steps"] for r in json.loads(encode_plan(decode_plan(text)))["resource_changes"]]
+        assert new == [[named[step] for step in steps] for steps in old]
+
+    def test_a_change_of_it_is_seen(self, text: str) -> None:
+        doc = json.loads(text)
+        assert refusal(json.dumps({**doc, "unmanaged": []})) == UNSEALED
+        doc["resource_changes"][1]["steps"] = ["delete_topic"]
+        assert refusal(json.dumps(sealed(doc))) == TAMPERED
+
+    def test_a_step_that_nobody_knows_is_refused(self, text: str) -> None:
+        doc = json.loads(text)
+        doc["resource_changes"][1]["steps"] = ["elect_leaders"]
+        assert refusal(json.dumps(sealed(doc))).endswith("[plan-form]")
 
 
 # What is no plan.
@@ -363,12 +410,12 @@ def test_a_file_without_a_format_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("version", ["2.0", "0.9", "10.0"])
+@pytest.mark.parametrize("version", ["3.0", "0.9", "10.0"])
 def test_another_major_format_is_refused(version: str) -> None:
     doc = document()
     doc["format_version"] = version
     assert refusal(json.dumps(doc)) == (
-        f"plan.json has format_version {version}, this reconciler reads 1.x; "
+        f"plan.json has format_version {version}, this reconciler reads 1.x and 2.x; "
         "use the reconciler that made it, or make the plan again [plan-version]"
     )
 
@@ -382,7 +429,7 @@ def test_a_malformed_format_is_refused(version: object) -> None:
 
 def test_a_newer_minor_format_is_read_and_its_new_fields_are_skipped() -> None:
     doc = document()
-    doc["format_version"] = "1.7"
+    doc["format_version"] = "2.7"
     doc["resource_changes"][0]["novelty"] = doc["novelty"] = 1
     assert decode_plan(json.dumps(sealed(doc))) == PLAN
 

@@ -73,7 +73,7 @@ def test_a_plan_is_annotated_refusals_first() -> None:
 
 def test_live_topics_in_no_file_are_counted() -> None:
     assert render_github(plan([], cluster(topic()))) == (
-        "prod: no changes · 1 live topic in no file\n"
+        "prod: no changes · 1 live topic is unmanaged\n"
     )
 
 

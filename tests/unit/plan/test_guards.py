@@ -1,291 +1,132 @@
-"""Risks: which changes have one, what it says, and which must be accepted by name."""
+"""What is refused of a whole plan: the share of live topics that it may change."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
-from shorthand import ONE, cluster, diff, plan, said, spec, topic, unused_cluster
+from shorthand import cluster, plan, spec, topic
 
-from reconciler.diff import managed_overrides
-from reconciler.model import ClusterState, Risk, RiskNote, TopicSpec
-from reconciler.plan.guards import assess_risks, refuse_unaccepted
+from reconciler.errors import Location, PlanFileError, RefusedPlanError
+from reconciler.model import Guards
+from reconciler.plan import (
+    decode_plan,
+    encode_plan,
+    fingerprint_plan,
+    list_refusals,
+    render_text,
+)
+from reconciler.plan.github import list_outputs, render_github
+from reconciler.plan.guards import ALWAYS, count_allowed, guard_plan
+from reconciler.plan.markdown import render_markdown
 
-DAY = 86_400_000
+if TYPE_CHECKING:
+    from reconciler.model import Plan
+
+GUARD = Location("topics/clusters.yaml", 9, 20)
+LIVE = 40
+SAID = (
+    "the plan changes 21 of 40 live topics (52%), and max_changed: 50% allows 20; split the "
+    "change, such as with --topic, or raise max_changed in clusters.yaml if that is meant "
+    "[guard-max-changed]"
+)
 
 
-def risks(wished: TopicSpec, state: ClusterState) -> list[tuple[Risk, str]]:
-    """Return the risks of altering the one topic of a cluster."""
-    found = diff(wished, state)
-    overrides = managed_overrides(found.state) if found.state else {}
-    notes = assess_risks(found, overrides, state.config_defaults)
-    return [(note.risk, note.consequence) for note in notes]
+def change(number: int, *, create: int = 0) -> Plan:
+    """Plan so many changes of config, and new topics, on a cluster of 40 topics."""
+    live = [topic("1 2", f"shop.t{index:02}") for index in range(LIVE)]
+    wished = [spec(f"shop.t{index:02}", config={"segment.ms": "60000"}) for index in range(number)]
+    new = [spec(f"shop.new{n}", partitions=1, replication_factor=1) for n in range(create)]
+    return plan([*wished, *new], cluster(*live))
 
 
-def config_risks(
-    before: dict[str, str], after: dict[str, str], **defaults: Any
-) -> list[tuple[Risk, str]]:
-    live = cluster(topic(config=before), defaults=defaults.get("defaults"))
-    return risks(spec(config=after), live)
+def guard(made: Plan, percent: int | None) -> Plan:
+    return guard_plan(made, (), Guards(max_changed_percent=percent), LIVE, GUARD)
 
 
-# Data loss.
+def test_up_to_the_share_a_plan_passes() -> None:
+    made = change(20, create=30)
+    assert guard(made, 50) == made
+
+
+def test_above_the_share_the_whole_plan_is_refused() -> None:
+    refused = guard(change(21), 50)
+    assert [str(refusal) for refusal in refused.refusals] == [f"{GUARD}: {SAID}"]
+    assert refused.topics == change(21).topics
+
+
+def test_without_a_guard_everything_may_change() -> None:
+    made = change(40)
+    assert guard(made, None) == made
 
 
 @pytest.mark.parametrize(
-    ("key", "before", "after", "consequence"),
-    [
-        ("retention.ms", 7 * DAY, 3 * DAY, "records older than 3d (259200000) are deleted"),
-        ("retention.ms", -1, DAY, "records older than 1d (86400000) are deleted"),
-        ("retention.ms", 10, 0, "records older than 0 are deleted"),
-        ("retention.bytes", 2048, 1024, "records beyond 1KiB (1024) are deleted"),
-        ("retention.bytes", -5, 1000, "records beyond 1000 are deleted"),
-    ],
+    ("percent", "live", "allowed"),
+    [(30, 100, 30), (30, 99, 29), (30, 10, ALWAYS), (30, 0, ALWAYS), (100, 8, 8), (0, 100, 0)],
 )
-def test_less_retention_loses_records(key: str, before: int, after: int, consequence: str) -> None:
-    found = config_risks({key: str(before)}, {key: str(after)})
-    assert found == [(Risk.DATA_LOSS, consequence)]
-
-
-@pytest.mark.parametrize("key", ["retention.ms", "retention.bytes"])
-@pytest.mark.parametrize(("before", "after"), [(1, 2), (5, -1), (-1, -2), (0, 1)])
-def test_more_retention_or_no_limit_loses_nothing(key: str, before: int, after: int) -> None:
-    assert config_risks({key: str(before)}, {key: str(after)}) == []
-
-
-def test_a_new_override_is_held_against_the_default() -> None:
-    default = {"retention.ms": str(7 * DAY)}
-    assert len(config_risks({}, {"retention.ms": str(DAY)}, defaults=default)) == 1
-    assert config_risks({}, {"retention.ms": str(8 * DAY)}, defaults=default) == []
-
-
-def test_an_override_that_goes_is_held_against_the_default() -> None:
-    default = {"retention.ms": str(7 * DAY)}
-    assert config_risks({"retention.ms": "-1"}, {}, defaults=default) == [
-        (Risk.DATA_LOSS, "records older than 7d (604800000) are deleted")
-    ]
-    assert config_risks({"retention.ms": "1"}, {}, defaults=default) == []
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "consequence"),
-    [
-        ("compact", "delete", "records past the retention are deleted from now on"),
-        ("compact", "compact,delete", "records past the retention are deleted from now on"),
-        ("delete", "compact", "only the last record of every key is kept from now on"),
-        ("delete", "delete,compact", "only the last record of every key is kept from now on"),
-    ],
-)
-def test_another_cleanup_loses_records(before: str, after: str, consequence: str) -> None:
-    found = config_risks({"cleanup.policy": before}, {"cleanup.policy": after})
-    assert found == [(Risk.DATA_LOSS, consequence)]
-
-
-@pytest.mark.parametrize(
-    ("before", "after"), [("compact,delete", "delete"), ("compact,delete", "compact")]
-)
-def test_less_cleanup_loses_nothing(before: str, after: str) -> None:
-    assert config_risks({"cleanup.policy": before}, {"cleanup.policy": after}) == []
-
-
-@pytest.mark.parametrize("policy", ["compact", ""])
-def test_less_retention_loses_nothing_where_nothing_is_deleted(policy: str) -> None:
-    before = {"cleanup.policy": policy, "retention.ms": "2"}
-    assert config_risks(before, {"cleanup.policy": policy, "retention.ms": "1"}) == []
-
-
-def test_less_retention_loses_records_where_deleting_begins() -> None:
-    before = {"cleanup.policy": "compact", "retention.ms": "2"}
-    found = config_risks(before, {"cleanup.policy": "delete", "retention.ms": "1"})
-    assert [consequence for _, consequence in found] == [
-        "records older than 1 are deleted",
-        "records past the retention are deleted from now on",
-    ]
-
-
-def test_a_policy_that_falls_back_to_the_default_is_seen() -> None:
-    default = {"cleanup.policy": "delete"}
-    assert len(config_risks({"cleanup.policy": "compact"}, {}, defaults=default)) == 1
-
-
-@pytest.mark.parametrize(
-    ("key", "before", "after", "consequence"),
-    [
-        (
-            "unclean.leader.election.enable",
-            "false",
-            "true",
-            "a replica that lags may become leader, and what it lacks is lost",
-        ),
-        ("remote.storage.enable", "true", "false", "records in remote storage may be deleted"),
-    ],
-)
-def test_a_switch_is_dangerous_one_way_only(
-    key: str, before: str, after: str, consequence: str
+def test_a_few_changes_pass_whatever_the_share_unless_it_is_zero(
+    percent: int, live: int, allowed: int
 ) -> None:
-    assert config_risks({key: before}, {key: after}) == [(Risk.DATA_LOSS, consequence)]
-    assert config_risks({key: after}, {key: before}) == []
+    assert count_allowed(percent, live) == allowed
 
 
-def test_a_harmless_config_has_no_risk() -> None:
-    assert config_risks({"flush.ms": "2"}, {"flush.ms": "1"}) == []
+def test_at_zero_nothing_that_exists_changes_and_new_topics_come() -> None:
+    assert guard(change(1), 0).refusals
+    assert not guard(change(0, create=3), 0).refusals
 
 
-# Ordering.
+def test_what_is_refused_anyway_does_not_count() -> None:
+    made = change(21)
+    refusal = guard(made, 50).refusals[0]
+    first = replace(made.topics[0], refusals=(refusal,))
+    assert not guard(replace(made, topics=(first, *made.topics[1:])), 50).refusals
 
 
-def test_more_partitions_move_keys() -> None:
-    found = risks(spec(partitions=4), cluster(topic("1 2 3")))
-    assert found == [(Risk.ORDERING, "keys move to other partitions")]
+def test_skipping_leaves_the_refusal_of_the_whole() -> None:
+    refused = guard(change(21), 50)
+    assert list_refusals(refused, skip_refused=True) == refused.refusals
+    of_topic = replace(refused.topics[0], refusals=refused.refusals)
+    both = replace(refused, topics=(of_topic,))
+    assert list_refusals(both, skip_refused=True) == refused.refusals
+    assert len(list_refusals(both)) == 2
 
 
-def test_a_new_topic_has_no_risks() -> None:
-    wished = spec(partitions=1, replication_factor=1, config={"retention.ms": "1"})
-    assert risks(wished, cluster(defaults={"retention.ms": "2"})) == []
+def test_it_is_kept_in_the_plan_file_and_in_the_fingerprint() -> None:
+    refused = guard(change(21), 50)
+    assert decode_plan(encode_plan(refused)) == refused
+    assert fingerprint_plan(refused) != fingerprint_plan(change(21))
 
 
-def test_a_topic_that_stays_has_no_risks() -> None:
-    state = cluster(topic(config={"retention.ms": "1"}), defaults={"retention.ms": "2"})
-    assert risks(spec(partitions=3, config={"retention.ms": "1"}), state) == []
+def test_a_refusal_taken_out_of_the_file_is_noticed() -> None:
+    kept = json.loads(encode_plan(guard(change(21), 50)))
+    with pytest.raises(PlanFileError, match="plan-tampered"):
+        decode_plan(json.dumps({**kept, "refusals": []}))
 
 
-# What must be accepted by name.
+def test_every_rendering_says_it_first() -> None:
+    refused = guard(change(21), 50)
+    lines = render_text(refused).splitlines()
+    assert lines[2].split() == ["x", "refuse", "the", "whole", "plan", f"{GUARD.file}:{GUARD.line}"]
+    assert lines[3].strip() == (
+        "The plan changes 21 of 40 live topics (52%), and max_changed: 50% allows 20."
+    )
+    assert "21 to configure, refused as a whole" in render_text(refused)
+    assert render_github(refused).startswith(
+        "::error file=topics/clusters.yaml,line=9,col=20,title=guard-max-changed::"
+    )
+    assert list_outputs(refused)["refused"] == "1"
+    page = render_markdown(refused)
+    assert "> [!CAUTION]\n> **The whole plan is refused.** The plan changes 21 of 40" in page
+    assert page.index("**The whole plan is refused.**") < page.index("shop.t00")
+    assert "To apply exactly this" not in page
 
 
-def unaccepted(wished: TopicSpec, state: ClusterState) -> list[str]:
-    """Return what the plan refuses for its risk, with the place left out."""
-    (planned,) = plan([wished], state).topics
-    return [text.partition(": ")[2] for text in said(planned.refusals)]
+def test_apply_refuses_before_it_reads_anything() -> None:
+    from reconciler.apply import run_plan
 
-
-def test_data_loss_is_refused_unless_acknowledged() -> None:
-    wished = spec(config={"retention.ms": str(DAY)})
-    assert unaccepted(wished, cluster(topic(config={"retention.ms": "-1"}))) == [
-        "records older than 1d (86400000) are deleted (data-loss); "
-        "write acknowledge: [data-loss] in the spec if that is meant [risk-not-acknowledged]"
-    ]
-
-
-def test_ordering_is_named_and_not_refused() -> None:
-    (planned,) = plan([spec(partitions=4)], cluster(topic("1 2 3"))).topics
-    assert planned.refusals == ()
-    assert planned.risks == (RiskNote(Risk.ORDERING, "keys move to other partitions"),)
-
-
-@pytest.mark.parametrize(
-    ("live", "wished", "defaults"),
-    [
-        ("compact", "compact", {}),
-        ("delete,compact", "delete,compact", {}),
-        ("delete", "compact", {}),
-        ("compact", "delete", {}),
-        (None, None, {"cleanup.policy": "compact"}),
-    ],
-)
-def test_ordering_of_a_compacted_topic_is_refused(
-    live: str | None, wished: str | None, defaults: dict[str, str]
-) -> None:
-    state = cluster(topic(config={"cleanup.policy": live} if live else {}), defaults=defaults)
-    config = {"cleanup.policy": wished} if wished else {}
-    asked = spec(partitions=4, config=config, acknowledge=frozenset({"data-loss"}))
-    assert unaccepted(asked, state) == [
-        "keys move to other partitions, and their old values stay behind (ordering); "
-        "write acknowledge: [data-loss, ordering] in the spec if "
-        "that is meant [risk-not-acknowledged]"
-    ]
-
-
-def test_each_risk_is_accepted_by_its_own_name() -> None:
-    state = cluster(topic(config={"cleanup.policy": "compact"}))
-    config = {"cleanup.policy": "delete"}
-    for accepted, refused in (("ordering", "data-loss"), ("data-loss", "ordering")):
-        wished = spec(partitions=4, config=config, acknowledge=frozenset({accepted}))
-        (refusal,) = unaccepted(wished, state)
-        assert f"({refused})" in refusal
-
-
-def test_what_is_acknowledged_is_done_and_said_to_be() -> None:
-    wished = spec(config={"retention.ms": "1"}, acknowledge=frozenset({"data-loss"}))
-    (planned,) = plan([wished], cluster(topic(config={"retention.ms": "2"}))).topics
-    assert planned.refusals == ()
-    assert [note.acknowledged for note in planned.risks] == [True]
-
-
-def test_an_absent_topic_is_refused_for_its_deletion_alone() -> None:
-    state = cluster(topic(config={"retention.ms": "-1"}), defaults={"retention.ms": "1"})
-    (planned,) = plan([spec(absent=True)], state).topics
-    assert [refusal.rule for refusal in planned.refusals] == ["deletion-budget"]
-
-
-@pytest.mark.parametrize(
-    ("rows", "held"),
-    [("1", "its partition and every record in it"), ("1 2", "its 2 partitions and every record")],
-)
-def test_a_deletion_loses_everything_and_says_so(rows: str, held: str) -> None:
-    ((risk, consequence),) = risks(spec(absent=True), cluster(topic(rows)))
-    assert risk is Risk.DATA_LOSS
-    assert consequence.startswith(f"the topic goes for good, with {held}")
-
-
-def test_asking_for_a_deletion_acknowledges_it() -> None:
-    (planned,) = plan([spec(absent=True)], unused_cluster(topic()), guards=ONE).topics
-    assert [note.acknowledged for note in planned.risks] == [True]
-    assert planned.refusals == ()
-
-
-def test_a_risk_is_refused_where_the_topic_is_written() -> None:
-    state = cluster(topic(config={"retention.ms": "2"}))
-    wished = spec(config={"retention.ms": "1"})
-    found = diff(wished, state)
-    note = RiskNote(Risk.DATA_LOSS, "gone")
-    (refusal,) = refuse_unaccepted(found, [note], {})
-    assert refusal.where == wished.location
-
-
-def test_a_limit_where_the_one_before_is_not_known_may_lower_it() -> None:
-    assert config_risks({}, {"retention.bytes": "5"}) == [
-        (Risk.DATA_LOSS, "records beyond 5 are deleted")
-    ]
-
-
-def test_a_limit_that_gives_way_to_an_unknown_default_may_be_lowered() -> None:
-    assert config_risks({"retention.ms": "5"}, {}) == [
-        (
-            Risk.DATA_LOSS,
-            "records older than the brokers' own retention.ms, not known here, are deleted",
-        )
-    ]
-
-
-# Durability and traffic: named, and never refused.
-
-MIN_INSYNC, BYTES = "min.insync.replicas", "max.message.bytes"
-
-
-@pytest.mark.parametrize(
-    ("key", "before", "after", "risk", "consequence"),
-    [
-        (MIN_INSYNC, 2, 1, Risk.DURABILITY,
-         "a write counts as safe once 1 replica has it, where it took 2"),
-        (MIN_INSYNC, 3, 2, Risk.DURABILITY,
-         "a write counts as safe once 2 replicas have it, where it took 3"),
-        (MIN_INSYNC, 2, 3, Risk.TRAFFIC, "no write with acks=all lands while one broker is away"),
-        (BYTES, 2048, 1024, Risk.TRAFFIC,
-         "producers of larger batches than 1KiB (1024) fail from now on"),
-    ],
-)  # fmt: skip
-def test_what_producers_will_meet_is_named(
-    key: str, before: int, after: int, risk: Risk, consequence: str
-) -> None:
-    live = cluster(topic("1,2,3", config={key: str(before)}))
-    wished = spec(config={key: str(after)})
-    assert risks(wished, live) == [(risk, consequence)]
-    assert plan([wished], live).topics[0].refusals == ()
-
-
-@pytest.mark.parametrize(
-    ("key", "before", "after"), [(MIN_INSYNC, 1, 2), (MIN_INSYNC, 3, 3), (BYTES, 1024, 2048)]
-)
-def test_what_producers_gain_by_is_no_risk(key: str, before: int, after: int) -> None:
-    live = cluster(topic("1,2,3", config={key: str(before)}))
-    assert risks(spec(config={key: str(after)}), live) == []
+    refused = guard(change(21), 50)
+    unused: object = None
+    with pytest.raises(RefusedPlanError, match="guard-max-changed"):
+        run_plan(refused, unused, unused, unused, skip_refused=True)  # type: ignore[arg-type]

@@ -16,8 +16,15 @@ from reconciler.cli.app import run
 from reconciler.cli.schema import render_schema
 from reconciler.errors import PlanFileError
 from reconciler.fleet.outcome import describe_changes
-from reconciler.fleet.report.words import describe_change
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, render_text, steps_of
+from reconciler.fleet.page.contents import describe_change_row
+from reconciler.plan import (
+    decode_plan,
+    encode_plan,
+    fingerprint_plan,
+    render_text,
+    steps_of,
+    view_plan,
+)
 from reconciler.plan.github import render_github
 from reconciler.plan.markdown import render_markdown
 
@@ -35,7 +42,6 @@ replication_factor: 2
 config:
   retention.ms: 1d
 """
-OLDER = Path(__file__).parent / "plan_1_1.json"
 FIELDS = [
     ("retention.ms", "7d (604800000) → 1d (86400000)", "topics/orders.yaml:5"),
     ("segment.ms", "90s (90000) → unset", "topics/orders.yaml:1"),
@@ -177,7 +183,7 @@ def test_a_saved_plan_shows_the_same(
 
 @every_refusal
 def test_the_rows_of_a_fleet_hold_the_refused_change(refuse: Any) -> None:
-    (row,) = describe_changes(refuse())
+    (row,) = describe_changes(made := refuse(), view_plan(made))
     assert row[CHANGE][2] == {
         "path": "partitions",
         "before": "3",
@@ -185,7 +191,7 @@ def test_the_rows_of_a_fleet_hold_the_refused_change(refuse: Any) -> None:
         "file": "topics/orders.yaml",
         "line": 2,
     }
-    assert describe_change(row) == (
+    assert describe_change_row(row) == (
         "retention.ms 604800000 → 86400000 (topics/orders.yaml:5), "
         "segment.ms 90000 → not set (topics/orders.yaml:1), "
         "partitions 3 → 5 (topics/orders.yaml:2)"
@@ -194,7 +200,7 @@ def test_the_rows_of_a_fleet_hold_the_refused_change(refuse: Any) -> None:
 
 def test_a_change_that_is_not_refused_has_none() -> None:
     made = make_plan(ORDERS + "acknowledge: [data-loss]\n")
-    assert orders(made)["steps"] == ["add_partitions", "alter_config"]
+    assert orders(made)["steps"] == ["expand", "configure"]
     assert orders(made)[CHANGE] == []
 
 
@@ -258,21 +264,3 @@ def test_the_fingerprint_leaves_the_refused_change_out_and_the_seal_covers_it() 
     document["resource_changes"][0][CHANGE][0]["after"] = "1"
     with pytest.raises(PlanFileError, match="own seal"):
         decode_plan(json.dumps(document))
-
-
-def test_a_plan_of_the_minor_format_before_is_still_read() -> None:
-    text = OLDER.read_text(encoding="utf-8")
-    assert json.loads(text)["format_version"] == "1.1"
-    assert CHANGE not in text
-    made = decode_plan(text)
-    assert [t.name for t in made.topics if t.refusals] == ["shrunk"]
-    assert fingerprint_plan(made) == json.loads(text)["fingerprint"]
-    assert "x refuse  shrunk" in render_text(made)
-
-
-def test_a_reader_of_the_minor_format_before_reads_the_new_one() -> None:
-    """It skips what it does not know, and derives the same actions and steps from the images."""
-    document = json.loads(encode_plan(refuse_risk()))
-    assert document["format_version"] == "1.2"
-    for resource in document["resource_changes"]:
-        assert set(resource) - set(json.loads(OLDER.read_text())["resource_changes"][0]) == {CHANGE}

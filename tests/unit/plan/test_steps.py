@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import Any
 
 import pytest
 from shorthand import HERE, rows
+from sources import list_calls
 
-import reconciler
 from reconciler.errors import Finding
 from reconciler.model import (
-    AddPartitions,
-    AlterConfig,
+    ConfigureTopic,
     CreateTopic,
     DeleteTopic,
     Deletion,
+    ExpandTopic,
     PlannedTopic,
     TopicImage,
 )
-from reconciler.plan import alter_config, steps_of
+from reconciler.plan import steps_of
 
 UNUSED = Deletion(604_800_000, (0,))
 
@@ -47,22 +46,22 @@ def test_a_topic_that_does_not_exist_is_created_with_all_it_has() -> None:
 
 
 def test_an_expansion_holds_only_the_new_rows() -> None:
-    assert steps_of(planned(image("1 2"), image("1 2 3 1"))) == (
-        AddPartitions("t", 2, rows("3 1")),
-    )
+    assert steps_of(planned(image("1 2"), image("1 2 3 1"))) == (ExpandTopic("t", 2, rows("3 1")),)
 
 
 def test_configs_are_set_and_unset_in_one_step() -> None:
     before = image("1", flush_ms="1", retention_ms="2", segment_ms="3")
     after = image("1", flush_ms="9", segment_ms="3", max_message_bytes="4")
     assert steps_of(planned(before, after)) == (
-        AlterConfig("t", {"flush.ms": "9", "max.message.bytes": "4"}, frozenset({"retention.ms"})),
+        ConfigureTopic(
+            "t", {"flush.ms": "9", "max.message.bytes": "4"}, frozenset({"retention.ms"})
+        ),
     )
 
 
 def test_partitions_come_before_configs() -> None:
     steps = steps_of(planned(image("1"), image("1 2", flush_ms="1")))
-    assert [type(step) for step in steps] == [AddPartitions, AlterConfig]
+    assert [type(step) for step in steps] == [ExpandTopic, ConfigureTopic]
 
 
 @pytest.mark.parametrize("before", [None, image("1")])
@@ -96,33 +95,32 @@ def test_a_refused_deletion_is_no_step() -> None:
 @pytest.mark.parametrize("node", ["DeleteTopic", "delete_by_id"])
 def test_only_steps_of_a_plan_delete_and_only_by_id(node: str) -> None:
     """No way leads to a deletion but the step, made in one place from `state: absent`."""
-    makers = {"DeleteTopic": "plan/steps.py", "delete_by_id": "kafka/writer.py"}
-    package = Path(reconciler.__file__).parent
+    makers = {"DeleteTopic": "model/steps.py", "delete_by_id": "kafka/writer.py"}
     calls = {
-        str(path.relative_to(package))
-        for path in package.rglob("*.py")
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == node
+        path
+        for path, call in list_calls()
+        if isinstance(call.func, ast.Name) and call.func.id == node
     }
+    if node == "DeleteTopic":  # its own class makes it, by `cls`, of a topic that is to go
+        assert calls == set()
+        return
     assert calls == {makers[node]}
 
 
 def test_clients_are_told_to_delete_in_one_place_only() -> None:
-    package = Path(reconciler.__file__).parent
     tellers = {
-        (str(path.relative_to(package)), call.func.attr)
-        for path in package.rglob("*.py")
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
+        (path, call.func.attr)
+        for path, call in list_calls()
+        if isinstance(call.func, ast.Attribute)
         and call.func.attr in ("delete_topics", "delete_records", "delete_consumer_groups")
     }
     assert tellers == {
-        ("apply/batches.py", "delete_topics"),  # the writer, by the steps of a plan
-        ("kafka/deletion.py", "delete_topics"),  # the client, by ids
+        ("kafka/writer.py", "delete_topics"),  # the client, by ids
     }
 
 
 def test_keys_are_set_in_one_order() -> None:
     after = {"b": "1", "a": "1", "c": "1"}
-    assert list(alter_config("t", {}, after).set) == ["a", "b", "c"]
+    (step,) = steps_of(planned(TopicImage("id", rows("1"), {}), TopicImage("id", rows("1"), after)))
+    assert isinstance(step, ConfigureTopic)
+    assert list(step.set) == ["a", "b", "c"]

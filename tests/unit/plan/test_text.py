@@ -94,7 +94,7 @@ def test_nothing_to_do_is_no_changes() -> None:
 def test_strangers_are_told_beside_no_changes() -> None:
     state = cluster(topic(), topic(name="x"), topic(name="y"))
     assert lines(plan([spec()], state))[-1] == (
-        "No changes. 1 topic as specified · 2 live topics in no file"
+        "No changes. 1 topic as specified · 2 live topics are unmanaged"
     )
 
 
@@ -112,7 +112,7 @@ def test_strangers_are_told_beside_no_changes() -> None:
 def test_a_deletion(found: dict[str, Any], records: str) -> None:
     made = plan([spec(absent=True)], unused_cluster(topic("1,2 2,3"), **found), guards=ONE)
     assert render_text(made).split("\n\n")[1].splitlines() == [
-        "- delete  shop.orders                        2 partitions, 4 replicas       "
+        "- delete    shop.orders                      2 partitions, 4 replicas       "
         "topics/shop.yaml:3",
         f"            records                          {records}",
         "            risk  data-loss                  the topic goes for good, with its "
@@ -124,33 +124,33 @@ def test_a_deletion(found: dict[str, Any], records: str) -> None:
 def test_strangers_are_named_where_that_is_asked_for() -> None:
     state = cluster(topic(), topic(name="y"), topic(name="x"))
     assert render_text(plan([spec()], state), unmanaged=True).splitlines()[2:5] == [
-        "2 live topics in no file:",
+        "2 live topics are unmanaged:",
         "            x",
         "            y",
     ]
     none = render_text(plan([spec()], cluster(topic())), unmanaged=True)
-    assert "No live topic is in no file." in none
+    assert "No live topic is unmanaged." in none
 
 
 def test_a_new_topic() -> None:
     config = {"retention.ms": "604800000", "compression.type": "zstd"}
     wished = spec(partitions=12, replication_factor=3, config=config)
     assert block(wished, cluster(nodes=SIX)) == [
-        "+ create  shop.orders                        12 partitions × 3 replicas    "
+        "+ create    shop.orders                      12 partitions × 3 replicas    "
         " topics/shop.yaml:3",
         "            compression.type                 zstd",
         "            retention.ms                     7d (604800000)",
-        "            placement                        leaders 2, replicas 6 a broker, racks even",
+        "            placement                        leaders 2, replicas 6 per broker, racks even",
     ]
 
 
 @pytest.mark.parametrize(
     ("racks", "placed", "said"),
     [
-        ("aabb", "1,3 2,4 3,1 4,2", "replicas 2 a broker, racks even"),
-        ("aab", "1,3 2,3 3,1 3,2", "replicas 2..4 a broker, racks even (4 each)"),
-        ("abb", "1,2 3,1 2,3 3,2", "replicas 2..3 a broker, racks 2..6"),
-        ("aaa", "1,2 2,3 3,1", "replicas 2 a broker"),
+        ("aabb", "1,3 2,4 3,1 4,2", "replicas 2 per broker, racks even"),
+        ("aab", "1,3 2,3 3,1 3,2", "replicas 2..4 per broker, racks even (4 each)"),
+        ("abb", "1,2 3,1 2,3 3,2", "replicas 2..3 per broker, racks 2..6"),
+        ("aaa", "1,2 2,3 3,1", "replicas 2 per broker"),
     ],
 )
 def test_racks_are_told_where_there_are_some(racks: str, placed: str, said: str) -> None:
@@ -163,16 +163,17 @@ def test_what_a_dead_broker_holds_is_still_in_its_rack() -> None:
     nodes = (*brokers("a", "b"), Broker(3, "b", alive=False))
     wished = spec(assignment=rows("1,2 3,1 2,1"))
     placement = block(wished, cluster(topic("1,2 3,1"), nodes=nodes))[1]
-    assert "replicas 2..3 a broker, racks even (before:" in placement
+    assert "replicas 2..3 per broker, racks even (before:" in placement
 
 
 def test_an_expansion_with_its_risk() -> None:
     assert block(spec(partitions=5), cluster(topic("1 2 3"))) == [
-        "~ expand  shop.orders                        3 → 5 partitions              "
+        "~ expand    shop.orders                      3 → 5 partitions              "
         " topics/shop.yaml:3",
-        "            placement                        leaders 1..2, replicas 1..2 a broker "
+        "            placement                        leaders 1..2, replicas 1..2 per broker "
         "(before: leaders 1, replicas 1)",
-        "            risk  ordering                   keys move to other partitions; mind this",
+        "            risk  ordering                   keys move to other partitions; "
+        "not acknowledged",
     ]
 
 
@@ -183,7 +184,7 @@ def test_a_config_with_its_risk() -> None:
         acknowledge=frozenset({"data-loss"}),
     )
     assert block(wished, cluster(live)) == [
-        "~ config  shop.orders                                                      "
+        "~ configure shop.orders                                                    "
         " topics/shop.yaml:3",
         "            flush.ms                         1 → unset",
         "            retention.ms                     7d (604800000) → 1d (86400000)",
@@ -197,15 +198,15 @@ def test_a_topic_that_grows_and_is_configured_is_one_block_of_two_steps() -> Non
     wished = spec(partitions=4, config={"flush.ms": "1"})
     titles = [line for line in block(wished, cluster(topic())) if not line.startswith(" ")]
     assert titles == [
-        "~ expand  shop.orders                        3 → 4 partitions              "
+        "~ expand    shop.orders                      3 → 4 partitions              "
         " topics/shop.yaml:3",
-        "~ config  shop.orders                        and its config",
+        "~ configure shop.orders",
     ]
 
 
 def test_a_refusal_tells_what_and_the_way_out() -> None:
     assert block(spec(partitions=8), cluster(topic("1 " * 12))) == [
-        "x refuse  shop.orders                                                      "
+        "x refuse    shop.orders                                                    "
         " topics/shop.yaml:3",
         "            partitions                       12 → 8                        "
         " topics/shop.yaml:3",
@@ -223,10 +224,10 @@ def test_a_refusal_that_begins_with_a_field_keeps_its_spelling() -> None:
 def test_a_topic_with_a_note_alone_is_kept() -> None:
     live = topic(config={"odd.key": None})
     assert block(spec(), cluster(live)) == [
-        "= keep    shop.orders                                                      "
+        "= keep      shop.orders                                                    "
         " topics/shop.yaml:3",
         "            note: odd.key is set on the topic, though the brokers do not know that key; "
-        "kafka-configs --delete-config takes it away [not-managed]",
+        "kafka-configs --delete-config removes it [not-managed]",
     ]
 
 
@@ -246,11 +247,12 @@ def test_the_closing_counts_sum_up_and_names_the_plan() -> None:
     ]
     live = [topic("1 2", name) for name in ("grown", "tuned", "shrunk", "same", "stranger")]
     made = plan(wished, cluster(*live))
-    assert lines(made)[-4:] == [
+    assert lines(made)[-5:] == [
         "1 to create, 1 to expand, 1 to configure, 1 refused, 1 unchanged "
-        "· 1 live topic in no file",
-        "cluster: leaders 0..5 → 2..6, replicas 0..5 → 2..6 a broker",
-        "placement: the best there is, leaders before replicas, each topic before the cluster",
+        "· 1 live topic is unmanaged",
+        "size: 1 topic, 4 partitions, 4 replicas added",
+        "cluster: leaders 0..5 → 2..6, replicas 0..5 → 2..6 per broker",
+        "placement: optimal (proven)",
         f"fingerprint {fingerprint_plan(made)}",
     ]
 
@@ -313,9 +315,7 @@ def test_what_may_not_be_the_best_is_said_with_how_far_off_it_could_be() -> None
     made = plan([spec("made", partitions=3, replication_factor=1)], cluster())
     open_end = LevelResult(Level.CLUSTER_REPLICAS, reached=1020, bound=1000, skew=1)
     said = lines(replace(made, levels=(*made.levels[:3], open_end)))[-2]
-    assert said == (
-        "placement: replicas of the cluster within 2.00% of the bound, not proven to be the least"
-    )
+    assert said == ("placement: replicas of the cluster within 2.00% of the lower bound")
 
 
 @pytest.mark.parametrize(

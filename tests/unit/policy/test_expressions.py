@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from shorthand import CATALOGUE, spec
 
-from reconciler.policy import Cluster, Subject
+from reconciler.policy import PolicyCluster, Subject
 from reconciler.policy.expressions import Expression, ExpressionError, bind_facts
-from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, describe_spec
+from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, state_spec_facts
 
-FACTS = describe_spec(
+FACTS = state_spec_facts(
     spec(
         partitions=6,
         owner="orders-team",
         config={"retention.ms": "604800000", "cleanup.policy": "compact,delete"},
         acknowledge=frozenset({"ordering"}),
     ),
-    Cluster("prod", "4.1"),
+    PolicyCluster("prod", "4.1"),
     CATALOGUE.interpret,
 )
 
@@ -55,6 +55,7 @@ def test_it_answers(text: str, answer: bool) -> None:
         ("true &&\n  spec.name + 1 == 'x'", "found no matching overload for '_+_' applied to "),
         ("spec.name", "its value is of the type string, not true or false"),
         ("change.actions == []", "undeclared reference to 'change.actions' at character 7"),
+        ("'alter_config' in change.actions", "change.actions never holds 'alter_config'"),
         ("'\ud800' == ''", "it holds half a character"),
         ("(" * 900, "Expression recursion limit exceeded. limit: 32"),
         ("1" + "+1" * 900 + " == 3", "Exceeded max recursion depth of 32 when parsing."),

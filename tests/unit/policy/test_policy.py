@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from shorthand import HERE
 
-from reconciler.policy import Bounds, Limit, Policy, Rule, lay_policy
+from reconciler.policy import Bounds, Limit, Policy, PolicyRule, lay_policy
 
 ONE, NINE = Limit(1, "1"), Limit(9, "9")
 
@@ -29,8 +29,8 @@ def test_both_ends_of_a_range_are_laid_by_themselves() -> None:
 
 
 def test_configs_and_rules_are_laid_key_by_key() -> None:
-    first, second = Rule("first", "true", "x", HERE), Rule("second", "true", "x", HERE)
-    other = Rule("first", "false", "x", HERE)
+    first, second = PolicyRule("first", "true", "x", HERE), PolicyRule("second", "true", "x", HERE)
+    other = PolicyRule("first", "false", "x", HERE)
     estate = Policy(
         ranges=MappingProxyType({"a": Bounds(ONE, NINE)}), rules=MappingProxyType({"first": first})
     )

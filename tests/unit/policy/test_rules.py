@@ -8,17 +8,17 @@ from typing import Any
 from shorthand import CATALOGUE, HERE, said, spec
 
 from reconciler.errors import Location, Severity
-from reconciler.policy import Change, Cluster, Image, Judge, Rule, Subject
+from reconciler.policy import ChangeFacts, Judge, PolicyCluster, PolicyRule, Subject, TopicFacts
 
 THERE = Location("topics/clusters.yaml", 12, 14)
-SMALL = Rule("small", "spec.partitions <= 12", "Ask the platform team.", THERE)
+SMALL = PolicyRule("small", "spec.partitions <= 12", "Ask the platform team.", THERE)
 
 
-def judge(*rules: Rule) -> Judge:
-    return Judge(rules, Cluster("prod"), CATALOGUE.interpret)
+def judge(*rules: PolicyRule) -> Judge:
+    return Judge(rules, PolicyCluster("prod"), CATALOGUE.interpret)
 
 
-def ask(rule: Rule, **wished: Any) -> list[str]:
+def ask(rule: PolicyRule, **wished: Any) -> list[str]:
     return said(judge(rule).judge_spec(spec(**wished)))
 
 
@@ -65,28 +65,32 @@ def test_what_is_wrong_with_a_rule_is_told_at_its_place_and_it_is_not_asked() ->
 
 
 def test_a_topic_that_is_to_go_is_asked_about_its_change_only() -> None:
-    never = Rule("never", "!('delete' in change.actions)", "no", THERE, subject=Subject.CHANGE)
+    never = PolicyRule(
+        "never", "!('delete' in change.actions)", "no", THERE, subject=Subject.CHANGE
+    )
     judged = judge(SMALL, never)
     gone = spec(partitions=13, absent=True)
     assert not list(judged.judge_spec(gone))
-    change = Change(("delete",), Image(3, 1, {}), None)
+    change = ChangeFacts(("delete",), TopicFacts(3, 1, {}), None)
     assert [f.rule for f in judged.judge_change(gone, change)] == ["policy-rule"]
 
 
 def test_a_change_has_two_sides() -> None:
     check = "change.before == null || change.after.partitions <= 2 * change.before.partitions"
-    double = Rule("double", check, "no", THERE, subject=Subject.CHANGE)
+    double = PolicyRule("double", check, "no", THERE, subject=Subject.CHANGE)
     judged = judge(double, SMALL)
 
     def broken(before: int, after: int) -> bool:
-        change = Change(("expand",), Image(before, 1, {}), Image(after, 1, {}))
+        change = ChangeFacts(("expand",), TopicFacts(before, 1, {}), TopicFacts(after, 1, {}))
         return bool(list(judged.judge_change(spec(partitions=after), change)))
 
     assert [broken(3, 6), broken(3, 7)] == [False, True]
-    created = Change(("create",), None, Image(40, 1, {}))
+    created = ChangeFacts(("create",), None, TopicFacts(40, 1, {}))
     assert not list(judged.judge_change(spec(partitions=40), created))
 
 
 def test_nothing_is_asked_where_nothing_changes() -> None:
-    no = Rule("no", "false", "no", THERE, subject=Subject.CHANGE)
-    assert not list(judge(no).judge_change(spec(), Change((), Image(1, 1, {}), Image(1, 1, {}))))
+    no = PolicyRule("no", "false", "no", THERE, subject=Subject.CHANGE)
+    assert not list(
+        judge(no).judge_change(spec(), ChangeFacts((), TopicFacts(1, 1, {}), TopicFacts(1, 1, {})))
+    )

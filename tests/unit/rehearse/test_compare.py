@@ -1,4 +1,4 @@
-"""Comparison: what is found is held against the plan, and what stood by against the scene."""
+"""Comparison: what is found is held against the plan, and what stood by against the setup."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.model import DeleteTopic, Deletion, Outcome, OutcomeKind, TopicImage
 from reconciler.plan import steps_of
-from reconciler.rehearse import bind_plan, compare_found, plan_scene, set_scene
+from reconciler.rehearse import bind_plan, compare_found, plan_setup, prepare_setup
 
 STATE = cluster(topic("1,2", config={"flush.ms": "5"}), topic("2,3", "audit"))
 PLAN = plan([spec(partitions=2, config={"flush.ms": "6"}, assignment=((1, 2), (3, 1)))], STATE)
-SCENE = set_scene(PLAN, STATE, "4.4.0")
+SCENE = prepare_setup(PLAN, STATE, "4.4.0")
 DONE = (Outcome("shop.orders", OutcomeKind.DONE),)
 
 
@@ -37,18 +37,18 @@ def test_every_row_and_override_that_differs_is_named() -> None:
 def test_overrides_that_the_plan_does_not_speak_of_stay() -> None:
     """A plan leaves out the keys that its cluster does not offer."""
     live = topic("1,2", config={"flush.ms": "5", "segment.ms": "9"})
-    scene = set_scene(PLAN, cluster(live), "4.4.0")
+    setup = prepare_setup(PLAN, cluster(live), "4.4.0")
     assert (
         compare_found(
             PLAN,
-            scene,
+            setup,
             DONE,
             cluster(topic("1,2 3,1", config={"flush.ms": "6", "segment.ms": "9"})),
         )
         == {}
     )
     assert compare_found(
-        PLAN, scene, DONE, cluster(topic("1,2 3,1", config={"flush.ms": "6"}))
+        PLAN, setup, DONE, cluster(topic("1,2 3,1", config={"flush.ms": "6"}))
     ) == {"shop.orders": ("segment.ms is not set and should be 9",)}
 
 
@@ -65,7 +65,7 @@ def test_what_the_plan_refuses_stays_as_it_was() -> None:
 
 
 def test_the_scene_is_a_plan_that_creates_it() -> None:
-    made = plan_scene(SCENE, "throwaway")
+    made = plan_setup(SCENE, "throwaway")
     assert (made.cluster_id, [planned.name for planned in made.topics]) == (
         "throwaway", ["audit", "shop.orders"]
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from shorthand import cluster, plan, said, spec, topic
 
-from reconciler.rehearse import Machine, Needs, choose_release, measure_needs, set_scene
+from reconciler.rehearse import Machine, Needs, choose_release, measure_needs, prepare_setup
 
 
 def test_needs_are_close_to_what_clusters_took_at_work() -> None:
@@ -25,7 +25,7 @@ def test_files_are_close_to_what_clusters_held_open(
 def test_a_scene_and_the_plan_on_it_are_added_up() -> None:
     state = cluster(topic("1,2"), topic("1", "audit"))
     made = plan([spec(partitions=3)], state)
-    assert measure_needs(set_scene(made, state, "4.4.0"), made) == Needs(3, 7)
+    assert measure_needs(prepare_setup(made, state, "4.4.0"), made) == Needs(3, 7)
 
 
 def test_what_fits_is_not_refused() -> None:

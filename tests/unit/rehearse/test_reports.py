@@ -11,11 +11,10 @@ from reconciler.model import Balance, Outcome, OutcomeKind, Spread
 from reconciler.rehearse import (
     Rehearsal,
     encode_rehearsal,
-    render_markdown,
-    render_text,
-    set_scene,
+    prepare_setup,
+    render_rehearsal,
+    render_rehearsal_comment,
 )
-from reconciler.rehearse.rehearsal import describe_change
 
 BOTH = frozenset({"data-loss", "ordering"})
 STATE = cluster(
@@ -31,7 +30,7 @@ PLAN = plan(
 )
 WELL = Rehearsal(
     plan=PLAN,
-    scene=set_scene(PLAN, STATE, "4.4.0"),
+    setup=prepare_setup(PLAN, STATE, "4.4.0"),
     kafka_version="4.4.0",
     outcomes=(Outcome("new", OutcomeKind.DONE), Outcome("shop.orders", OutcomeKind.DONE)),
     differences={},
@@ -45,15 +44,16 @@ REFUSED = Outcome("new", OutcomeKind.FAILED, "the brokers refuse it: no | such t
 
 
 def test_a_rehearsal_as_text() -> None:
-    assert render_text(WELL).splitlines() == [
+    assert render_rehearsal(WELL).splitlines() == [
         "rehearsal of prod · Kafka 4.4.0 · 2 brokers in 2 racks · 2 topics of 3 replicas set up",
         "",
-        "done          new                                create, 3 × 2",
-        "done          shop.orders                        1 → 2 partitions, retention.ms",
+        "done          new                                create 3 partitions × 2 replicas",
+        "done          shop.orders                        expand 1 → 2 partitions, "
+        "configure retention.ms",
         "",
         "Found as planned, every replica and override of what was done.",
         "A second plan changes nothing.",
-        "Measured on the brokers: leaders 1 → 3, replicas 1..2 → 5 a broker.",
+        "Measured on the brokers: leaders 1 → 3, replicas 1..2 → 5 per broker.",
         "It took 2.0 s to start, 0.5 s to set up, 1.0 s to apply.",
         "",
         "Rehearsed: 2 done. The throwaway cluster is gone.",
@@ -62,9 +62,9 @@ def test_a_rehearsal_as_text() -> None:
 
 def test_what_went_wrong_is_said_in_every_form() -> None:
     bad = replace(WELL, outcomes=(REFUSED,), differences={"audit": ("it is not there",)})
-    assert "failed        new" in render_text(bad)
-    assert "differs       audit: it is not there" in render_text(bad)
-    comment = render_markdown(bad)
+    assert "failed        new" in render_rehearsal(bad)
+    assert "differs       audit: it is not there" in render_rehearsal(bad)
+    comment = render_rehearsal_comment(bad)
     assert "### Rehearsal for `prod` found trouble" in comment
     assert "- `audit`: it is not there" in comment
     assert "the brokers refuse it: no &#124; such thing |" in comment
@@ -82,32 +82,26 @@ def test_it_went_well_only_where_everything_did() -> None:
 def test_only_steps_that_a_plan_announced_may_be_left() -> None:
     announced = replace(WELL, pending=("shop.orders",))
     assert announced.succeeded
-    assert "A second plan goes on with shop.orders, and changes nothing else." in render_text(
+    assert "A second plan goes on with shop.orders, and changes nothing else." in render_rehearsal(
         announced
     )
     surprising = replace(WELL, pending=("new", "shop.orders"))
     assert not surprising.succeeded
-    assert "A second plan would still change new." in render_text(surprising)
+    assert "A second plan would still change new." in render_rehearsal(surprising)
 
 
 def test_what_failed_is_still_to_do_and_no_surprise() -> None:
     failed = replace(WELL, outcomes=(REFUSED, WELL.outcomes[1]), pending=("new",))
     assert failed.unexpected == ()
-    assert "A second plan tries what failed, and changes nothing else." in render_text(failed)
+    assert "A second plan tries what failed, and changes nothing else." in render_rehearsal(failed)
     both = replace(failed, pending=("new", "shop.orders"))
-    assert "A second plan goes on with shop.orders, and tries what failed." in render_text(both)
+    assert "A second plan goes on with shop.orders, and tries what failed." in render_rehearsal(
+        both
+    )
 
 
 def test_a_long_comment_counts_what_it_leaves_out() -> None:
     many = tuple(Outcome(f"t{n:03}", OutcomeKind.DONE) for n in range(150))
-    comment = render_markdown(replace(WELL, outcomes=(*many, REFUSED)))
+    comment = render_rehearsal_comment(replace(WELL, outcomes=(*many, REFUSED)))
     assert "| failed | `new` |" in comment
     assert "51 more rows are not shown." in comment
-
-
-def test_changes_are_told_in_a_few_words() -> None:
-    told = {planned.name: describe_change(planned) for planned in PLAN.topics}
-    assert told == {"new": "create, 3 × 2", "shop.orders": "1 → 2 partitions, retention.ms",
-                    "audit": ""}  # fmt: skip
-    gone = replace(PLAN.topics[-1], after=None)
-    assert describe_change(gone) == "delete"

@@ -10,13 +10,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pin_jars import RELEASES
 
-import reconciler.sandbox.download
+import reconciler.sandbox.jars
 from reconciler.errors import SandboxError
-from reconciler.sandbox.download import download_jars
-from reconciler.sandbox.jars import Jar, fetch_jars, find_release, known_releases, locked_jars
-from reconciler.sandbox.lock import RELEASES
-from reconciler.sandbox.progress import Silence
+from reconciler.sandbox.jars import (
+    Jar,
+    download_jars,
+    fetch_jars,
+    find_release,
+    known_releases,
+    locked_jars,
+)
+from reconciler.sandbox.shape import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,9 +92,9 @@ class RepositoryHandler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
-    monkeypatch.setattr(reconciler.sandbox.download, "PAUSE_S", 0)
+    monkeypatch.setattr(reconciler.sandbox.jars, "PAUSE_S", 0)
     with Repository() as server:
-        monkeypatch.setattr(reconciler.sandbox.download, "_repositories", lambda: (server.address,))
+        monkeypatch.setattr(reconciler.sandbox.jars, "_repositories", lambda: (server.address,))
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -131,7 +137,7 @@ def test_another_jar_than_the_pinned_one_never_enters_the_cache(
 def test_what_has_arrived_stays_when_another_jar_fails(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconciler.sandbox.download, "CONNECTIONS", 1)
+    monkeypatch.setattr(reconciler.sandbox.jars, "CONNECTIONS", 1)
     repository.answers = [(200, CONTENT), *[(404, b"")] * 3]
     missing = Jar("org.example:missing:1.0", 1, "0" * 64)
     with pytest.raises(SandboxError, match=r"cannot download org\.example:missing:1\.0"):

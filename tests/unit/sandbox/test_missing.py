@@ -9,10 +9,9 @@ import pytest
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox import start_cluster
-from reconciler.sandbox.download import download_jars
-from reconciler.sandbox.jars import Jar
+from reconciler.sandbox.jars import Jar, download_jars
 from reconciler.sandbox.places import cache_directory
-from reconciler.sandbox.progress import Silence
+from reconciler.sandbox.shape import Silence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,17 +9,21 @@ import pytest
 from reconciler.sandbox.container import name_variable
 from reconciler.sandbox.settings import (
     ClusterSettings,
-    Listener,
+    ListenerSettings,
     Node,
     node_properties,
     render_properties,
 )
 
-CONTROLLER = Listener("CONTROLLER", "PLAINTEXT", 9000)
+CONTROLLER = ListenerSettings("CONTROLLER", "PLAINTEXT", 9000)
 
 
 def test_a_broker_listens_on_loopback_and_knows_its_controller() -> None:
-    node = Node(7, (Listener("PLAINTEXT", "PLAINTEXT", 9007), Listener("T", "SSL", 9107)), "r1")
+    node = Node(
+        7,
+        (ListenerSettings("PLAINTEXT", "PLAINTEXT", 9007), ListenerSettings("T", "SSL", 9107)),
+        "r1",
+    )
     settings = ClusterSettings({3000: CONTROLLER}, properties={"num.io.threads": "9"})
     properties = node_properties(node, settings, [Path("/d/0"), Path("/d/1")])
     assert properties["listeners"] == "PLAINTEXT://127.0.0.1:9007,T://127.0.0.1:9107"
@@ -45,9 +49,9 @@ def test_the_controller_serves_no_clients_and_has_no_rack() -> None:
 
 
 def test_every_node_knows_the_whole_quorum() -> None:
-    second = Listener("CONTROLLER", "PLAINTEXT", 9001)
+    second = ListenerSettings("CONTROLLER", "PLAINTEXT", 9001)
     settings = ClusterSettings({3000: CONTROLLER, 3001: second})
-    broker = Node(7, (Listener("PLAINTEXT", "PLAINTEXT", 9007),))
+    broker = Node(7, (ListenerSettings("PLAINTEXT", "PLAINTEXT", 9007),))
     for node in (broker, Node(3001)):
         properties = node_properties(node, settings, [Path("/d")])
         voters = properties["controller.quorum.voters"]

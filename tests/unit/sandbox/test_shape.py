@@ -44,7 +44,7 @@ def test_a_snapshot_gives_ids_and_racks_in_the_order_of_ids(tmp_path: Path) -> N
 def test_a_snapshot_that_is_none_is_refused_with_its_reason(tmp_path: Path) -> None:
     file = tmp_path / "snapshot.json"
     file.write_text('{"brokers": [{"id": 1}, {"id": 1}]}')
-    with pytest.raises(SnapshotError, match="broker 1 stands there already, as brokers"):
+    with pytest.raises(SnapshotError, match="broker 1 is there already, as brokers"):
         read_shape(file)
 
 

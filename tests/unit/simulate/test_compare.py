@@ -1,4 +1,4 @@
-"""Comparisons: each strategy on the same world, and Kafka's dice as often as they are thrown."""
+"""Comparisons: each strategy on the same cluster, and Kafka's random placement, drawn often."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from reconciler.simulate import (
     LoseBroker,
     LoseRack,
     Place,
-    Wanted,
-    World,
+    SimulatedCluster,
+    WantedTopic,
     choose_placer,
     compare_counts,
     compare_strategies,
 )
 
-NINE = World(brokers(*"abcabcabc"))
-ORDERS = Place((Wanted("orders", 30, 3, 2),))
+NINE = SimulatedCluster(brokers(*"abcabcabc"))
+ORDERS = Place((WantedTopic("orders", 30, 3, 2),))
 
 
-def test_every_strategy_stands_beside_the_dice() -> None:
-    compared = compare_strategies(NINE, [ORDERS], throws=5)
+def test_every_strategy_is_compared_with_kafka() -> None:
+    compared = compare_strategies(NINE, [ORDERS], draws=5)
     assert [one.strategy for one in compared] == [*PLACING, KAFKA]
     assert [len(one.outcomes) for one in compared] == [*[1] * len(PLACING), 5]
     assert STRATEGIES[-1] == KAFKA
 
 
-def test_no_plan_can_be_made_with_the_dice() -> None:
+def test_no_plan_can_be_made_with_kafka() -> None:
     assert KAFKA not in PLACING
     with pytest.raises(KeyError):
         place_replicas(Problem(NINE.brokers, {}, {}, (Wish("t", (), 1, 1),)), KAFKA)
 
 
-def test_the_dice_come_out_as_they_did_with_the_real_class() -> None:
+def test_random_placements_are_those_of_the_real_class() -> None:
     """Measured there: 30 partitions on 3 times 3 brokers, leaders' max − min 7.2, worst 10."""
-    (kafka,) = compare_strategies(NINE, [ORDERS], [KAFKA], throws=200)
+    (kafka,) = compare_strategies(NINE, [ORDERS], [KAFKA], draws=200)
     assert kafka.mean.topic_leaders == pytest.approx(7.2, abs=0.3)
     assert kafka.worst.topic_leaders == 10
 
@@ -51,9 +51,9 @@ def test_the_same_question_has_the_same_answer() -> None:
 
 
 def test_figures_before_a_loss_are_of_the_worst_that_could_be_lost() -> None:
-    world = World(brokers("a", "b", "b"))
-    step = Place((Wanted("t", 4, 2, 2, rows=((1, 2), (1, 2), (1, 3), (2, 3))),))
-    (one,) = compare_strategies(world, [step], ["striped"])
+    simulated = SimulatedCluster(brokers("a", "b", "b"))
+    step = Place((WantedTopic("t", 4, 2, 2, rows=((1, 2), (1, 2), (1, 3), (2, 3))),))
+    (one,) = compare_strategies(simulated, [step], ["striped"])
     found = one.mean
     assert (found.topic_leaders, found.topic_replicas, found.rack_violations) == (3, 1, 1)
     assert (found.heir_if_broker, found.under_if_broker, found.offline_if_broker) == (2, 3, 0)
@@ -63,23 +63,23 @@ def test_figures_before_a_loss_are_of_the_worst_that_could_be_lost() -> None:
 
 
 def test_figures_after_a_loss_are_of_what_is_left() -> None:
-    world = World(brokers("a", "b", "b"))
-    step = Place((Wanted("t", 4, 2, 2, rows=((1, 2), (1, 2), (1, 3), (2, 3))),))
-    (one,) = compare_strategies(world, [step, LoseBroker(1)], ["striped"])
+    simulated = SimulatedCluster(brokers("a", "b", "b"))
+    step = Place((WantedTopic("t", 4, 2, 2, rows=((1, 2), (1, 2), (1, 3), (2, 3))),))
+    (one,) = compare_strategies(simulated, [step, LoseBroker(1)], ["striped"])
     assert (one.mean.topic_leaders, one.mean.topic_replicas) == (2, 1)  # 2 leads 3, 3 leads 1
     assert (one.mean.lost_heir, one.mean.under_now, one.mean.offline_now) == (2, 3, 0)
-    (both,) = compare_strategies(world, [step, LoseRack("b")], ["striped"])
+    (both,) = compare_strategies(simulated, [step, LoseRack("b")], ["striped"])
     assert (both.mean.offline_now, both.mean.under_now) == (1, 4)
 
 
 def test_where_nothing_is_placed_there_is_one_answer() -> None:
-    world = NINE.take(ORDERS, lambda problem, _: place_replicas(problem).rows)
-    (one,) = compare_strategies(world, [LoseBroker(1)])
+    simulated = NINE.take(ORDERS, lambda problem, _: place_replicas(problem).rows)
+    (one,) = compare_strategies(simulated, [LoseBroker(1)])
     assert (one.strategy, len(one.outcomes)) == ("as it is", 1)
 
 
 def test_the_counts_that_divide_by_the_brokers_come_out_even() -> None:
-    results = list(compare_counts(NINE, Wanted("t", 1, 3), range(1, 28), "striped", 2))
+    results = list(compare_counts(NINE, WantedTopic("t", 1, 3), range(1, 28), "striped", 2))
     assert [one.partitions for one in results] == list(range(1, 28))
     even = [one.partitions for one in results if one.evenness == "leaders and replicas"]
     assert even == [9, 18, 27]
@@ -88,8 +88,8 @@ def test_the_counts_that_divide_by_the_brokers_come_out_even() -> None:
 
 
 def test_an_existing_topic_is_grown_to_each_count() -> None:
-    by_hand = Place((Wanted("t", 2, 1, rows=((1,), (1,))),))
-    world = World(brokers("a", "a")).take(by_hand, choose_placer("striped"))
-    results = list(compare_counts(world, Wanted("t", 2), range(2, 5), "striped", 1))
+    by_hand = Place((WantedTopic("t", 2, 1, rows=((1,), (1,))),))
+    simulated = SimulatedCluster(brokers("a", "a")).take(by_hand, choose_placer("striped"))
+    results = list(compare_counts(simulated, WantedTopic("t", 2), range(2, 5), "striped", 1))
     assert results[0].balance.leaders.skew == 2
     assert [one.balance.leaders.least + one.balance.leaders.most for one in results] == [2, 3, 4]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shorthand import brokers, cluster, rows, said, topic
 
+from reconciler.api import read_snapshot, write_snapshot
 from reconciler.errors import Finding, Severity, SnapshotError
 from reconciler.model import Broker, ClusterState, TopicState
-from reconciler.snapshot import decode_snapshot, encode_snapshot, read_snapshot, write_snapshot
+from reconciler.snapshot import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,17 +137,17 @@ def test_doubles_and_lists_that_do_not_fit_are_told_together() -> None:
         '  {"name": "t", "partitions": [[1]], "size_bytes": [1, 2]}]}'
     )
     assert [line.removesuffix(" [snapshot-form]") for line in refused(text)] == [
-        "s.json:1:32: brokers[1].id: broker 1 stands there already, as brokers[0]; ids are unique",
-        "s.json:1:43: brokers[1].rack: '\\x1b' is no name of a rack; "
+        "s.json:1:32: brokers[1].id: broker 1 is there already, as brokers[0]; ids are unique",
+        "s.json:1:43: brokers[1].rack: '\\x1b' is not a rack name; "
         "a rack is printable text, or null for none",
-        "s.json:3:32: topics[0].partitions[0]: t: a broker stands twice in [1, 1]; "
+        "s.json:3:32: topics[0].partitions[0]: t: a broker is listed twice in [1, 1]; "
         "a broker holds one replica of a partition",
         "s.json:3:40: topics[0].partitions[1]: t: the row is empty; a partition has a replica",
         "s.json:3:56: topics[0].in_sync: t: 1 entries for 2 partitions; "
         "write one for each, or leave all of them out",
         "s.json:3:79: topics[0].reassigning[0]: t: there is no partition 2; the last is 1; "
         "partitions count from 0",
-        "s.json:4:12: topics[1].name: t stands there already, as topics[0]; keep one of them",
+        "s.json:4:12: topics[1].name: t is there already, as topics[0]; keep one of them",
         "s.json:4:52: topics[1].size_bytes: t: 2 entries for 1 partitions; "
         "write one for each, or leave all of them out",
     ]
@@ -155,10 +156,10 @@ def test_doubles_and_lists_that_do_not_fit_are_told_together() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "s.json:1:1: this is no JSON: Expecting value; `rec"),
-        ('{"brokers":\n [1,]}', "s.json:2:5: this is no JSON: "),
-        ("[" * 100_000, "s.json:1:1: this is no JSON: "),
-        ('{"brokers": [{"id": ' + "1" * 5_000 + "}]}", "s.json:1:1: this is no JSON: Exceeds"),
+        ("", "s.json:1:1: this is not JSON: Expecting value; `rec"),
+        ('{"brokers":\n [1,]}', "s.json:2:5: this is not JSON: "),
+        ("[" * 100_000, "s.json:1:1: this is not JSON: "),
+        ('{"brokers": [{"id": ' + "1" * 5_000 + "}]}", "s.json:1:1: this is not JSON: Exceeds"),
         ("[]", "s.json:1:1: a snapshot is an object: "),
         ('{"brokers": [], "brokers": []}', "s.json:1:1: keys appear twice in one object: brokers;"),
         ('{"brokers": NaN}', "s.json:1:13: brokers is NaN; it should be a valid tuple"),
@@ -213,7 +214,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     for path, reason in (
         (tmp_path / "none", "cannot be read: No such file or directory"),
         (tmp_path, "cannot be read: Is a directory"),
-        (binary, "is no UTF-8: invalid start byte at byte 13"),
+        (binary, "is not UTF-8: invalid start byte at byte 13"),
     ):
         with pytest.raises(SnapshotError) as refusal:
             read_snapshot(path)

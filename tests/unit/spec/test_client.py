@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from reconciler.spec.client import PROPERTIES, REFERENCES, RUNS, SECRETS, read_client
+from reconciler.spec.client import PROPERTIES, REFERENCES, RUNS, SECRET_PROPERTIES, read_client
 from reconciler.spec.client_values import CHOICES, CONTEXTS, FLAGS, MECHANISMS, RANGES
 from reconciler.spec.fields import FieldError
-from reconciler.spec.load import load_text
+from reconciler.spec.syntax import load_text
 
 
 def read(text: str) -> dict[str, str]:
@@ -50,7 +50,7 @@ def test_values_come_back_as_text_with_references_unresolved() -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(SECRETS))
+@pytest.mark.parametrize("name", sorted(SECRET_PROPERTIES))
 @pytest.mark.parametrize("value", ["hunter2", "hunter2${env:X}", "${env:hunter2", "[hunter2]"])
 def test_a_secret_is_never_shown(name: str, value: str) -> None:
     said = explain(f"{name}: {value}")

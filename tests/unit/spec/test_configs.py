@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.errors import Location
-from reconciler.spec.catalogue import LINES, every_key, load_release, spell
+from reconciler.spec.catalogue import LINES, every_key, load_release, spell_line
 from reconciler.spec.config_docs import DOCS, Dimension
-from reconciler.spec.configs import MAX_VALUE_BYTES, catalogue
+from reconciler.spec.configs import MAX_VALUE_BYTES, choose_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HERE = Location("topics/a.yaml", 5, 17)
-NEWEST = catalogue()
+NEWEST = choose_catalogue()
 
 
 def find(key: str, value: object, version: str | None = None) -> str:
     """Return the one finding that a value has, as people see it, without its place."""
-    findings = catalogue(version).normalise(key, value, HERE)
+    findings = choose_catalogue(version).normalise(key, value, HERE)
     assert isinstance(findings, list)
     (finding,) = findings
     assert finding.where == HERE
@@ -157,7 +157,7 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "retention.ms",
             "1y",
-            "retention.ms: '1y' is not read: 'y' has no fixed length; write 365d [config-unit]",
+            "retention.ms: '1y' is not accepted: 'y' has no fixed length; write 365d [config-unit]",
         ),
         (
             "retention.ms",
@@ -215,19 +215,19 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
             "retention.ms",
             None,
             "retention.ms has no value, and Kafka takes none for one; "
-            "write a value, or take the key out [config-null]",
+            "write a value, or remove the key [config-null]",
         ),
         (
             "internal.segment.bytes",
             1048576,
             "internal.segment.bytes is internal to Kafka's own tests: brokers take it and never "
-            "show it; take it out of the spec [config-internal]",
+            "show it; remove it from the spec [config-internal]",
         ),
         (
             "leader.replication.throttled.replicas",
             "*",
             "leader.replication.throttled.replicas is not managed: it belongs to the tools that "
-            "move partitions, which set and clear it; take it out of the spec "
+            "move partitions, which set and clear it; remove it from the spec "
             "[config-not-managed]",
         ),
         (
@@ -245,13 +245,13 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "colour",
             "red",
-            "Kafka 4.4 has no topic config 'colour'; take it out of the spec [config-unknown]",
+            "Kafka 4.4 has no topic config 'colour'; remove it from the spec [config-unknown]",
         ),
         (
             "message.format.version",
             "3.0-IV1",
             "message.format.version is known up to Kafka 3.9, and not to 4.4; "
-            "take it out of the spec [config-unknown]",
+            "remove it from the spec [config-unknown]",
         ),
     ],
 )
@@ -293,13 +293,13 @@ def test_a_value_longer_than_the_wire_carries_is_refused() -> None:
 def test_each_version_has_its_own_configs(
     version: str, key: str, value: object, expected: str
 ) -> None:
-    result = catalogue(version).normalise(key, value, HERE)
+    result = choose_catalogue(version).normalise(key, value, HERE)
     assert result == expected or expected in str(result[0])
 
 
 @pytest.mark.parametrize("release", ["2.8", "3.0", "3.9", "3.9.2", "0.10.2", "0.10.2.1"])
 def test_a_record_format_may_be_the_release_it_came_with(release: str) -> None:
-    assert catalogue("3.9").normalise("message.format.version", release, HERE) == release
+    assert choose_catalogue("3.9").normalise("message.format.version", release, HERE) == release
 
 
 @pytest.mark.parametrize(
@@ -314,13 +314,13 @@ def test_a_record_format_may_be_the_release_it_came_with(release: str) -> None:
     ],
 )
 def test_a_version_picks_its_catalogue(version: str | None, line: str, note: str) -> None:
-    assert (catalogue(version).version, catalogue(version).note) == (line, note)
+    assert (choose_catalogue(version).version, choose_catalogue(version).note) == (line, note)
 
 
 @pytest.mark.parametrize("version", ["", "four", "4", "4.1-IV0", "v4.1", " 4.1"])
 def test_what_is_no_version_is_refused(version: str) -> None:
     with pytest.raises(ValueError, match=r"is not a Kafka version such as 4\.4"):
-        catalogue(version)
+        choose_catalogue(version)
 
 
 TIERED = {"remote.storage.enable": "true"}
@@ -400,7 +400,7 @@ def test_keys_that_hold_together_have_none(config: Mapping[str, str]) -> None:
 @pytest.mark.parametrize(("version", "rules"), [("4.0", 0), ("4.1", 1), ("4.2", 0)])
 def test_an_empty_policy_is_tiered_on_all_lines_but_one(version: str, rules: int) -> None:
     config = TIERED | {"cleanup.policy": ""}
-    assert len(catalogue(version).check_together(config, lambda _: HERE)) == rules
+    assert len(choose_catalogue(version).check_together(config, lambda _: HERE)) == rules
 
 
 def test_a_finding_across_keys_points_at_the_key_to_change() -> None:
@@ -432,7 +432,7 @@ def test_same_means_the_same_to_a_broker(
 
 def test_the_default_of_a_key_is_the_release_s_own() -> None:
     key = "message.timestamp.after.max.ms"
-    assert [catalogue(v).default(key) for v in ("3.9", "4.0")] == [str(2**63 - 1), "3600000"]
+    assert [choose_catalogue(v).default(key) for v in ("3.9", "4.0")] == [str(2**63 - 1), "3600000"]
     assert NEWEST.default("unheard.of") is None
 
 
@@ -442,7 +442,7 @@ def test_only_lists_are_lists() -> None:
     assert not NEWEST.is_list("unheard.of")
 
 
-@pytest.mark.parametrize("line", LINES, ids=spell)
+@pytest.mark.parametrize("line", LINES, ids=spell_line)
 def test_every_public_config_is_described_and_measured(line: tuple[int, int]) -> None:
     public = {name for name, key in load_release(line).keys.items() if not key.internal}
     assert public <= DOCS.keys()
@@ -457,9 +457,9 @@ def test_a_schema_for_all_lines_takes_what_any_line_takes() -> None:
     assert every_key()["retention.bytes"].minimum is None
 
 
-@pytest.mark.parametrize("line", LINES, ids=spell)
+@pytest.mark.parametrize("line", LINES, ids=spell_line)
 def test_every_default_is_its_own_normal_spelling(line: tuple[int, int]) -> None:
-    known = catalogue(spell(line))
+    known = choose_catalogue(spell_line(line))
     for name in known.settable:
         assert known.normalise(name, known.keys[name].default, None) == known.keys[name].default
 
@@ -521,5 +521,5 @@ def test_a_ratio_keeps_its_value(ratio: float) -> None:
     ],
 )
 def test_a_value_is_interpreted_as_what_it_is(key: str, text: str, value: object) -> None:
-    found = catalogue(None).interpret(key, text)
+    found = choose_catalogue(None).interpret(key, text)
     assert (found, type(found)) == (value, type(value))

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.api import load_estate
 from reconciler.errors import Severity, SpecError
-from reconciler.spec import load_estate
-from reconciler.spec.load import load_text
+from reconciler.spec.forms import TopicDocument
 from reconciler.spec.resource_form import OURS_ONLY, SPEC_KEYS
-from reconciler.spec.shape import TopicDocument
-from reconciler.spec.values import Sequence, Table
+from reconciler.spec.syntax import load_text
+from reconciler.spec.values import YamlList, YamlMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from reconciler.spec import Estate
-    from reconciler.spec.values import Value
+    from reconciler.spec.values import YamlValue
 
 STRIMZI = """\
 apiVersion: kafka.strimzi.io/v1beta2
@@ -196,13 +196,13 @@ def test_a_map_without_labels_is_one(tmp_path: Path, labels: str) -> None:
     assert len(load(tmp_path, topic).topics_for("staging")) == 1
 
 
-def list_maps(value: Value) -> Iterator[Table]:
+def list_maps(value: YamlValue) -> Iterator[YamlMap]:
     """Yield every map whose keys are not free."""
-    if isinstance(value, Table):
+    if isinstance(value, YamlMap):
         yield value
-    for key, item in value.items() if isinstance(value, Table) else ():
+    for key, item in value.items() if isinstance(value, YamlMap) else ():
         yield from () if key in FREE else list_maps(item)
-    for item in value if isinstance(value, Sequence) else ():
+    for item in value if isinstance(value, YamlList) else ():
         yield from list_maps(item)
 
 

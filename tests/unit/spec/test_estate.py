@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.api import load_estate
 from reconciler.errors import Location, Severity, SpecError, UsageError
 from reconciler.placement import STRATEGIES
-from reconciler.spec import load_estate
-from reconciler.spec.estate import MOST_FINDINGS
+from reconciler.spec.documents import MOST_FINDINGS
 from reconciler.spec.keys import PLACEMENTS
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def test_a_cluster_says_what_is_owned_or_the_estate_does(
 ) -> None:
     clusters = 'version: 1\nowns: ["pay.*"]\nclusters: {prod: {owns: ["shop.*"]}, staging: {}}'
     entry = load(tmp_path, "topic: pay.a\nclusters: [staging]", clusters).clusters[cluster]
-    assert (entry.minds(mine), entry.minds(others)) == (True, False)
+    assert (entry.manages(mine), entry.manages(others)) == (True, False)
 
 
 def test_a_topic_that_is_not_owned_cannot_be_deleted_either(tmp_path: Path) -> None:

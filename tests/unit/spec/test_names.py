@@ -48,7 +48,7 @@ def test_a_name_that_the_broker_takes_has_no_finding(name: str) -> None:
         (
             "__consumer_offsets",
             "'__consumer_offsets' holds the offsets of consumer groups; Kafka creates and "
-            "configures it by itself; take it out of the specs [name-internal]",
+            "configures it by itself; remove it from the specs [name-internal]",
         ),
     ],
 )

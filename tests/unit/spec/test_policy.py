@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from shorthand import said
 
+from reconciler.api import load_estate
 from reconciler.errors import Severity, SpecError
 from reconciler.policy import Bounds, Limit, Policy
 from reconciler.policy.facts import FACTS_OF_CHANGES
-from reconciler.spec import Estate, load_estate
+from reconciler.spec import Estate  # noqa: TC001
 
 CLUSTERS = """\
 version: 1
@@ -127,11 +128,11 @@ def test_a_service_is_asked_for_what_it_knows(tmp_path: Path) -> None:
         load(tmp_path, topic, OFFERED)
     shown = [str(f).removeprefix(f"{tmp_path}/") for f in refused.value.findings]
     assert shown == [
-        "clusters.yaml:2:42: min.insync.replicas is none of the known_configs of cloud, whose "
-        "service refuses others; take it out, or write clusters: {cloud: {defaults: {config: "
+        "clusters.yaml:2:42: min.insync.replicas is not among the known_configs of cloud, whose "
+        "service refuses others; remove it, or write clusters: {cloud: {defaults: {config: "
         "{min.insync.replicas: null}}}} [config-not-offered]",
-        "topics.yaml:2:40: segment.ms is none of the known_configs of cloud, whose service "
-        "refuses others; take it out, or write overrides: {cloud: {config: {segment.ms: null}}} "
+        "topics.yaml:2:40: segment.ms is not among the known_configs of cloud, whose service "
+        "refuses others; remove it, or write overrides: {cloud: {config: {segment.ms: null}}} "
         "[config-not-offered]",
     ]
 
@@ -149,7 +150,7 @@ def test_the_ways_out_of_what_is_not_offered_hold(tmp_path: Path) -> None:
 def test_no_policy_imports_no_cel(tmp_path: Path) -> None:
     load(tmp_path, "topic: a\n", "version: 1\nclusters: {prod: {policy: {owner: optional}}}\n")
     program = (
-        "import sys; from pathlib import Path; from reconciler.spec import load_estate\n"
+        "import sys; from pathlib import Path; from reconciler.api import load_estate\n"
         f"load_estate(Path({str(tmp_path)!r}))\n"
         "assert 'cel_expr_python' not in sys.modules"
     )

@@ -6,7 +6,7 @@ import pytest
 from shorthand import ONE, brokers, cluster, matrix, plan, rows, spec, topic, unused_cluster
 
 from reconciler.model import Balance, Broker, Spread
-from reconciler.plan.explain import explain_topic, lay_out_topic
+from reconciler.plan.explain import build_layout, build_matrix
 from reconciler.plan.explain.matrix import Block, Column, Load, Rack, Shift
 
 
@@ -35,7 +35,7 @@ def test_a_column_has_the_topic_and_the_cluster_before_and_after() -> None:
 def test_other_topics_of_the_plan_count_for_the_cluster() -> None:
     wished = [spec("a", assignment=rows("1")), spec("b", assignment=rows("1 2"))]
     state = cluster()
-    made = explain_topic("a", plan(wished, state), state)
+    made = build_matrix("a", plan(wished, state), state)
     assert [column.cluster.after for column in made.columns] == [Load(2, 2), Load(1, 1), Load()]
     assert [column.topic.after for column in made.columns] == [Load(1, 1), Load(), Load()]
 
@@ -70,7 +70,7 @@ def test_too_many_partitions_are_cut_at_round_numbers(
     made = matrix("1 " * old, "1 " * new, brokers(None)) if new else None
     if made is None:
         state = cluster(topic("1 " * old))
-        made = explain_topic("shop.orders", plan([], state), state)
+        made = build_matrix("shop.orders", plan([], state), state)
     assert [(block.first, block.last) for block in made.blocks(4)] == blocks
     assert [block.new for block in made.blocks(4)] == [first >= old for first, _ in blocks]
 
@@ -82,7 +82,7 @@ def test_a_tally_counts_a_block() -> None:
 
 def test_a_topic_that_goes_is_shown_as_it_lies_and_taken_off_the_brokers() -> None:
     state = unused_cluster(topic("1 1 2"))
-    found = explain_topic("shop.orders", plan([spec(absent=True)], state, guards=ONE), state)
+    found = build_matrix("shop.orders", plan([spec(absent=True)], state, guards=ONE), state)
     assert found.rows == rows("1 1 2")
     loads = [column.cluster for column in found.columns]
     shifts = [(load.before.leaders, load.after.leaders) for load in loads]
@@ -93,6 +93,6 @@ def test_a_topic_that_goes_is_shown_as_it_lies_and_taken_off_the_brokers() -> No
 def test_a_plan_alone_tells_which_brokers_are_excluded() -> None:
     state = cluster(nodes=brokers("a", "b", "c"))
     made = plan([spec(partitions=2, replication_factor=2)], state, excluded=[2])
-    laid = lay_out_topic(made.topics[0], made)
+    laid = build_layout(made.topics[0], made)
     assert [column.idle for rack in laid.racks for column in rack.columns] == ["", "excluded", ""]
     assert laid.after == made.topics[0].balance_after

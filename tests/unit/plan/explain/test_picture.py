@@ -106,7 +106,7 @@ def test_those_who_cannot_see_it_are_told() -> None:
     assert title.text == "shop.orders · 2 → 4 partitions × 3 replicas"
     assert description.text is not None
     assert description.text.startswith(
-        "Partitions by brokers in 3 racks, leaders 0..1, replicas 2 a broker. "
+        "Partitions by brokers in 3 racks, leaders 0..1, replicas 2 per broker. "
         "Max minus min: leaders 1, by Kafka itself "
     )
 

@@ -8,7 +8,7 @@ import pytest
 from shorthand import brokers, cluster, matrix, plan, spec, topic
 
 from reconciler.model import Broker
-from reconciler.plan.explain import explain_topic, render_matrix
+from reconciler.plan.explain import build_matrix, render_matrix
 
 SIX = brokers("a", "b", "c", "a", "b", "c")
 BEFORE = "1,2,3 2,3,4 3,4,5 4,5,6 5,6,1 6,1,2"
@@ -54,8 +54,8 @@ def test_an_expansion() -> None:
         "    by rack        8 → 11 │ 7 → 10 │ 7 → 10",
     ]
     assert odds == [
-        "Max − min over the brokers, beside what Kafka itself would have risked, over 200 throws "
-        "of its dice:",
+        "Max − min over the brokers, as planned and by Kafka's own placement "
+        "(200 random placements):",
         "           planned  mean worst",
         "  leaders        1   1.0     1",
         "  replicas       1   1.0     1",
@@ -84,7 +84,7 @@ def test_a_new_topic_has_no_before() -> None:
 
 def test_an_unchanged_topic_has_neither_marks_nor_odds() -> None:
     state = cluster(topic("1 2"))
-    same = explain_topic("shop.orders", plan([], state), state)
+    same = build_matrix("shop.orders", plan([], state), state)
     title, table, reasons = paragraphs(render_matrix(same))
     assert title == ["shop.orders · 2 partitions × 1 replica", "L leader · F follower"]
     assert not re.search(r"\+|→", "".join(table))
@@ -118,7 +118,7 @@ def test_the_legend_names_the_broker_that_takes_nothing() -> None:
 def test_a_refused_topic_tells_why_nothing_is_placed() -> None:
     state = cluster(topic("1 2 3"))
     wished = spec(partitions=2)
-    refused = explain_topic("shop.orders", plan([wished], state), state, spec=wished)
+    refused = build_matrix("shop.orders", plan([wished], state), state, spec=wished)
     assert paragraphs(render_matrix(refused))[-1] == [
         "Refused, so nothing new is placed: 3 → 2 partitions: Kafka cannot remove partitions."
     ]
@@ -126,7 +126,7 @@ def test_a_refused_topic_tells_why_nothing_is_placed() -> None:
 
 def test_rows_by_hand_tell_their_place() -> None:
     state, wished = cluster(), spec(assignment=((1,), (1,)))
-    by_hand = explain_topic("shop.orders", plan([wished], state), state, spec=wished)
+    by_hand = build_matrix("shop.orders", plan([wished], state), state, spec=wished)
     assert paragraphs(render_matrix(by_hand))[-1] == [
         "Placed by hand, at topics/shop.yaml:3: the rows are checked and taken as they are."
     ]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from reconciler.plan.markdown.folding import Section, Telling, fold
+from reconciler.plan.markdown.folding import Passage, Section, fold
 
 
 def section(floor: str, *stages: str) -> Section:
-    return Section(Telling(floor), [lambda text=text: Telling(text) for text in stages])
+    return Section(Passage(floor), [lambda text=text: Passage(text) for text in stages])
 
 
 def texts(room: int, *sections: Section) -> list[str]:
-    return [telling.text for telling in fold(sections, room)[0]]
+    return [passage.text for passage in fold(sections, room)[0]]
 
 
 def test_everything_where_there_is_room() -> None:
@@ -32,7 +32,7 @@ def test_floors_are_told_whatever_the_room() -> None:
 
 
 def test_what_is_left_out_takes_room_too() -> None:
-    fuller = Section(Telling("a"), [lambda: Telling("aa", "w" * 20)])
+    fuller = Section(Passage("a"), [lambda: Passage("aa", "w" * 20)])
     assert texts(20, fuller) == ["a"]
     assert texts(26, fuller) == ["aa"]
 

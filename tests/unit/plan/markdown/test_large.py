@@ -189,11 +189,11 @@ def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
     assert len(text.encode()) <= COMMENT_LIMIT
     assert find_untold(made, text) == []
     assert "> - **data-loss**, acknowledged in 634 topics: for example " in text
-    assert "> - **ordering, mind this** in 950 topics: keys move" in text
+    assert "> - **ordering, not acknowledged** in 950 topics: keys move" in text
     assert "> - **ordering**, acknowledged in 950 topics: keys move" in text
     assert "<summary>&#126; expand 1,900 topics</summary>" in text
     assert "**Left out to fit:** the words on 1,900 changes; the details of 1," in text
-    assert "`reconciler show plan.json` tells all of it" in text
+    assert "`reconciler show plan.json` shows all of it" in text
 
 
 def test_names_that_alone_would_not_fit_are_counted() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.plan.markdown.names import group_names
+from reconciler.plan.markdown.marks import group_names
 
 
 @pytest.mark.parametrize(

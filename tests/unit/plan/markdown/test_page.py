@@ -10,8 +10,8 @@ from shorthand import ONE, brokers, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model import (
-    AddPartitions,
     Commit,
+    ExpandTopic,
     Guards,
     Plan,
     PlannedTopic,
@@ -144,4 +144,4 @@ def test_equal_notes_are_told_once(severity: Severity) -> None:
     ]
     text = render_markdown(Plan("prod", None, (), tuple(topics)))
     assert f"- {severity}: odd.key is set `not-managed` `a`, `b`" in text
-    assert not any(isinstance(step, AddPartitions) for t in topics for step in steps_of(t))
+    assert not any(isinstance(step, ExpandTopic) for t in topics for step in steps_of(t))

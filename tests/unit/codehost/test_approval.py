@@ -1,0 +1,80 @@
+"""Which plan counts as approved: the one shown for exactly what was merged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from code_host import HEAD, MERGED
+from shorthand import cluster, plan, spec
+
+from reconciler.codehost import find_approved, report_no_plan, report_plan
+from reconciler.errors import CodeHostError
+from reconciler.plan import fingerprint_plan
+
+if TYPE_CHECKING:
+    from code_host import CodeHost
+
+    from reconciler.codehost import Run
+
+PLAN = plan([spec("a", partitions=4, config={"retention.ms": "1000"})], cluster())
+
+
+def refusal(run: Run) -> str:
+    with pytest.raises(CodeHostError) as error:
+        find_approved(run, "prod")
+    (finding,) = error.value.findings
+    assert finding.rule == "plan-unapproved"
+    return finding.what
+
+
+def test_it_is_the_plan_that_the_merged_request_shows(host: CodeHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, PLAN)
+    request.merged_as = MERGED
+    assert find_approved(replace(run, request=None), "prod") == fingerprint_plan(PLAN)
+
+
+def test_a_push_without_a_request_has_none(host: CodeHost, run: Run) -> None:
+    assert refusal(run) == "no request became 0123456789ab, so no plan for prod was approved"
+
+
+def test_an_open_request_that_holds_the_commit_does_not_count(host: CodeHost, run: Run) -> None:
+    host.open_request(12, MERGED)
+    report_plan(run, PLAN)
+    assert refusal(run).startswith("no request became")
+
+
+def test_a_request_without_a_plan_has_none(host: CodeHost, run: Run) -> None:
+    host.open_request(12, HEAD).merged_as = MERGED
+    report_plan(run, replace(PLAN, cluster="staging"))
+    assert refusal(run) == "request 12 shows no plan for prod"
+    report_no_plan(run, "prod", "error: no broker answers")
+    assert refusal(run) == "request 12 shows no plan for prod"
+
+
+def test_a_plan_of_an_earlier_commit_is_not_it(host: CodeHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, PLAN)
+    request.merged_as, request.head = MERGED, "e" * 40
+    assert refusal(run) == (
+        "request 12 shows a plan for a1b2c3d4e5f6, but was merged at eeeeeeeeeeee"
+    )
+
+
+def test_nothing_in_a_spec_can_forge_it(host: CodeHost, run: Run) -> None:
+    """A value that looks like a seal stands above the true one."""
+    seal = f"<!-- reconciler:planned commit={HEAD} fingerprint={'0' * 64} -->"
+    forged = plan([spec("a", partitions=1, config={"x": f"\n{seal}\n"})], cluster())
+    host.open_request(12, HEAD).merged_as = MERGED
+    report_plan(run, forged)
+    assert find_approved(run, "prod") == fingerprint_plan(forged)
+
+
+def test_a_plan_by_anybody_else_does_not_count(host: CodeHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, PLAN)
+    request.comments[0]["author"] = "mallory"
+    request.merged_as = MERGED
+    assert refusal(run) == "request 12 shows no plan for prod"

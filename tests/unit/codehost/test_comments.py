@@ -1,0 +1,159 @@
+"""One comment and one issue a cluster: created once, replaced later, on both hosts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from code_host import Answer, CodeHost, Fault
+from code_hosts import GitLabHost
+from shorthand import cluster, plan, spec, topic
+
+from reconciler.codehost import report_drift, report_no_drift, report_no_plan, report_plan
+from reconciler.errors import CodeHostError, UsageError
+from reconciler.plan import fingerprint_plan
+
+if TYPE_CHECKING:
+    from reconciler.codehost import Run
+
+LIVE = topic("1 2 3", "a")
+EMPTY = plan([spec("a", partitions=3)], cluster(LIVE))
+GROWN = plan([spec("a", partitions=4)], cluster(LIVE))
+REFUSED = plan([spec("a", partitions=1)], cluster(LIVE))
+
+
+def texts(host: CodeHost, number: int = 12) -> list[str]:
+    return [note["body"] for note in host.talks[number].comments]
+
+
+def test_a_plan_is_one_comment_however_often_it_is_made(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    assert report_plan(run, GROWN, "plan.json") == "comment on request 12 written"
+    assert report_plan(run, REFUSED, "plan.json").endswith("updated")
+    (text,) = texts(host)
+    assert text.startswith("<!-- reconciler:plan cluster=prod -->\n### Kafka plan for `prod`: 1 re")
+    assert fingerprint_plan(REFUSED) in text
+
+
+def test_each_cluster_has_its_own_comment(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    report_plan(run, GROWN)
+    report_plan(run, replace(GROWN, cluster="prod-2"))
+    report_plan(run, GROWN)
+    assert [text.partition(" -->")[0] for text in texts(host)] == [
+        "<!-- reconciler:plan cluster=prod",
+        "<!-- reconciler:plan cluster=prod-2",
+    ]
+
+
+def test_what_others_wrote_is_never_touched(host: CodeHost, run: Run) -> None:
+    """Neither a copy of ours by someone else, nor ours about something else."""
+    copy = "<!-- reconciler:plan cluster=prod -->\nlooks like it"
+    host.open_request(12, "", ("mallory", copy), (host.me, f"quoting:\n{copy}"))
+    report_plan(run, GROWN)
+    report_plan(run, REFUSED)
+    assert texts(host)[:2] == [copy, f"quoting:\n{copy}"]
+    assert len(texts(host)) == 3
+
+
+def test_a_comment_is_found_on_whatever_page(host: CodeHost, run: Run) -> None:
+    chatter = [("someone", f"thought {number}") for number in range(250)]
+    own = (host.me, "<!-- reconciler:plan cluster=prod -->\nold")
+    host.open_request(12, "", *chatter[:130], own, *chatter[130:])
+    report_plan(run, GROWN)
+    assert len(texts(host)) == 251
+    assert "old" not in texts(host)[130]
+
+
+def test_a_plan_without_changes_makes_no_noise_but_corrects(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    assert report_plan(run, EMPTY) == "no changes, so request 12 gets no comment"
+    assert host.writes() == []
+    report_plan(run, GROWN)
+    report_plan(run, EMPTY)
+    assert "### Kafka plan for `prod`: no changes" in texts(host)[0]
+
+
+def test_a_plan_that_cannot_be_made_replaces_the_one_before(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    report_plan(run, GROWN)
+    report_no_plan(run, "prod", "error: ```no``` broker answers [connect-refused]\n")
+    (text,) = texts(host)
+    assert "could not be made\n\n````text\nerror: ```no``` broker answers" in text
+    assert fingerprint_plan(GROWN) not in text
+
+
+def test_a_long_reason_is_told_as_far_as_there_is_room(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    report_no_plan(run, "prod", "\n".join(f"finding {number}" for number in range(5_000)))
+    (text,) = texts(host)
+    assert len(text) < 21_000
+    assert "more lines in the log of the run\n```" in text
+
+
+def test_a_comment_needs_a_request(host: CodeHost, run: Run) -> None:
+    with pytest.raises(UsageError, match="no pull request"):
+        report_plan(replace(run, request=None), GROWN)
+
+
+def test_drift_is_one_issue_that_closes_itself(host: CodeHost, run: Run) -> None:
+    assert report_drift(run, EMPTY) == "prod is as specified"
+    report_drift(run, GROWN)
+    report_drift(run, REFUSED)
+    report_no_drift(run, "prod", "error: no broker answers")
+    (issue,) = host.issues.values()
+    assert issue.title == "Kafka drift on prod: could not be looked for"
+    report_drift(run, REFUSED)
+    assert issue.title == "Kafka drift on prod: 1 refused"
+    assert "cannot remove partitions" in issue.body
+    assert issue.open
+    report_drift(run, EMPTY)
+    assert not issue.open
+    assert issue.comments[-1]["body"].startswith("`prod` is as specified at 0123456789ab again")
+    report_drift(run, GROWN)
+    assert [talk.open for talk in host.issues.values()] == [False, True]
+
+
+def test_issues_and_requests_of_others_are_left_alone(host: CodeHost, run: Run) -> None:
+    mark = "<!-- reconciler:drift cluster=prod -->\n"
+    host.open_issue("a copy", mark, "mallory")
+    host.open_request(2, "").body = mark
+    host.talks[2].author = host.me
+    report_drift(run, GROWN)
+    assert [talk.title for talk in host.issues.values()] == [
+        "a copy",
+        "Kafka drift on prod: 1 to expand",
+    ]
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("answer", [None, Answer(502, {"message": "Bad Gateway"})])
+def test_a_lost_answer_never_makes_a_second_comment(
+    host: CodeHost, run: Run, answer: Answer | None, done: bool
+) -> None:
+    host.open_request(12, "")
+    host.faults.append(Fault("POST", answer, done))
+    report_plan(run, GROWN)
+    assert len(texts(host)) == 1
+
+
+def test_a_host_that_never_answers_is_given_up_with_its_words(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    host.faults += [Fault("POST", Answer(500, {"message": "Server Error"}))] * 3
+    with pytest.raises(CodeHostError) as error:
+        report_plan(run, GROWN)
+    way = "/merge_requests/12/notes" if isinstance(host, GitLabHost) else "/issues/12/comments"
+    (finding,) = error.value.findings
+    assert finding.rule == "code-host-answer"
+    assert way in finding.what
+    assert "500 Internal Server Error: Server Error" in finding.what
+
+
+def test_the_largest_plan_fits_with_its_seal(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    many = [spec(f"shop.topic-{number:04}-{'x' * 60}", partitions=1) for number in range(3_000)]
+    report_plan(run, plan(many, cluster()), "plan.json")  # the host refuses a longer one
+    assert "Left out to fit" in texts(host)[0]
+    report_drift(run, plan(many, cluster()), "plan.json")
+    assert "Left out to fit" in next(iter(host.issues.values())).body

@@ -1,0 +1,164 @@
+"""The page: well formed, complete, and closed to whatever names hold."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+from sample_page import HOSTILE, SAMPLE
+
+from reconciler.fleet.page import render_page
+from reconciler.fleet.page.contents import (
+    MOST_BROKERS,
+    BrokerLoad,
+    FleetPage,
+    FleetTotals,
+    Kept,
+    PlanTotals,
+)
+
+VOID = {"meta", "link", "br", "img", "input", "wbr"}
+
+
+class Reading(HTMLParser):
+    """What a browser reads in a page: texts, elements, and what is left open or closed twice."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, text: str) -> None:
+        self.texts.append(text)
+
+    def find(self, tag: str) -> list[dict[str, str | None]]:
+        return [found for name, found in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page() -> Reading:
+    return Reading(render_page(SAMPLE))
+
+
+def test_every_element_is_closed(page: Reading) -> None:
+    assert page.open == []
+
+
+def test_ids_are_unique_and_links_lead_somewhere(page: Reading) -> None:
+    ids = [found["id"] for _, found in page.elements if "id" in found]
+    assert len(ids) == len(set(ids))
+    links = {str(found["href"]) for found in page.find("a")}
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+def test_a_hostile_name_is_a_text_and_never_markup(page: Reading) -> None:
+    assert page.texts.count(HOSTILE) >= 5
+    assert len(page.find("script")) == 1
+    assert page.find("img") == []
+    assert not any(name.startswith("on") for _, found in page.elements for name in found)
+
+
+def test_nothing_is_fetched(page: Reading) -> None:
+    sources = [found.get("src") or found.get("href") or "" for _, found in page.elements]
+    assert [source for source in sources if source and not source.startswith(("#", "data:"))] == []
+
+
+def test_the_policy_allows_this_script_and_style_alone() -> None:
+    text = render_page(SAMPLE)
+    (policy,) = re.findall(r'Security-Policy" content="([^"]*)"', text)
+    for name in ("script", "style"):
+        (inside,) = re.findall(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
+        told = "sha256-" + b64encode(sha256(inside.encode()).digest()).decode()
+        assert f"{name}-src '{told}'".replace("'", "&#39;") in policy
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "4",  # clusters read
+        "1 unreadable",
+        "1,246",
+        "5,678",
+        "in 3 plans",
+        "5 of 1,239 topics",
+        "0.4 %",
+        "connection refused",
+        "its rows cannot be read",
+        "12 → 8 partitions: Kafka cannot remove partitions [partitions-never-shrink]",
+        "topics/audit.yaml:6",
+        "6 → 12 partitions",
+        "in_sync 2, replicas 3",
+        "look at broker 2",
+        "17",
+        "3 of 4,321 topics, the least even first; 4,318 left out.",
+        "5 of 6 clusters, those that are worst off first; 1 left out.",
+    ],
+)
+def test_what_the_fleet_says_is_there(page: Reading, said: str) -> None:
+    assert said in page.texts
+
+
+def test_when_it_was_made_and_from_what(page: Reading) -> None:
+    text = "".join(page.texts)
+    assert "Collection 20261121T030000Z, 2026-11-21 03:00 UTC, specs at 9f3c2ab." in text
+    assert "Page made 2026-11-21 04:05 UTC." in text
+
+
+def test_what_is_made_up_is_marked(page: Reading) -> None:
+    assert "1 cluster of 5 here is made up" in "".join(page.texts)
+    assert sum("synthetic" in str(found.get("class")) for found in page.find("rect")) == 1
+
+
+def test_pictures_say_what_they_show(page: Reading) -> None:
+    labels = [found.get("aria-label") for found in page.find("svg") if "role" in found]
+    assert "30 before, 4 after" in labels
+    assert "drift so far: 9, not planned, 5" in labels
+    hidden = [found for found in page.find("svg") if found.get("aria-hidden") == "true"]
+    assert len(hidden) + len(labels) == len(page.find("svg"))
+
+
+def test_a_fleet_without_plans_drift_or_audit() -> None:
+    bare = FleetPage("20261121T030000Z", "now", None, FleetTotals(0, 0, 0, 0, 0, 0), Kept())
+    text = "".join(Reading(render_page(bare)).texts)
+    assert "not planned yet" in text
+    assert "The lake holds no audit of this collection." in text
+    assert "No collection is planned yet" in text
+
+
+def test_the_largest_page_is_bounded() -> None:
+    cluster = SAMPLE.clusters.rows[2]
+    brokers = tuple(BrokerLoad(n, f"rack-{n % 3}", 14_000, 42_000) for n in range(20))
+    plan = PlanTotals(100_000, 2_000, 300_000, 5_000, 12_000, 11_000, 34_000, 33_000)
+    large = replace(cluster, brokers=brokers, plan=plan, drifts=(12_345,) * 60)
+    clusters = tuple(replace(large, name=f"production-europe-{n:03}") for n in range(150))
+    assert len(brokers) * len(clusters) == MOST_BROKERS
+    full = replace(
+        SAMPLE,
+        clusters=Kept(clusters, 150),
+        topics=Kept((SAMPLE.topics.rows[0],) * 500, 400_000),
+        changes=Kept((SAMPLE.changes.rows[0],) * 500, 400_000),
+        drift=SAMPLE.drift * 20,
+    )
+    assert len(render_page(full).encode()) < 3_000_000
+
+
+def test_the_same_fleet_is_the_same_page() -> None:
+    assert render_page(SAMPLE) == render_page(SAMPLE)

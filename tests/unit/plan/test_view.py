@@ -1,0 +1,92 @@
+"""The view of a plan: its numbers, by verb and by owner, and what becomes of each topic."""
+
+from __future__ import annotations
+
+import pytest
+from shorthand import ONE, plan, spec, topic, unused_cluster
+
+from reconciler.model import Plan, Verb
+from reconciler.plan import view_plan
+from reconciler.plan.view import PlanView, TopicView, Totals
+
+LIVE = unused_cluster(
+    *(topic("1,2 2,3", name) for name in ("gone", "grown", "shrunk", "same", "stranger"))
+)
+VIEW = view_plan(
+    plan(
+        [
+            spec("gone", absent=True, owner="shop"),
+            spec("grown", partitions=4, config={"flush.ms": "5"}, owner="shop"),
+            spec("made", partitions=2, replication_factor=3, owner="audit"),
+            spec("same"),
+            spec("shrunk", partitions=1, owner="audit"),
+        ],
+        LIVE,
+        guards=ONE,
+    )
+)
+
+
+def show(name: str) -> TopicView:
+    return next(topic for topic in VIEW.topics if topic.name == name)
+
+
+def test_steps_are_counted_by_verb() -> None:
+    assert VIEW.counts == {"create": 1, "expand": 1, "configure": 1, "delete": 1}
+    assert VIEW.to_do == (
+        "1 to delete",
+        "1 to create",
+        "1 to expand",
+        "1 to configure",
+        "1 refused",
+    )
+
+
+def test_topics_partitions_and_replicas_are_added_up() -> None:
+    assert VIEW.totals == Totals(1, 1, 4, 2, 10, 4)
+    assert VIEW.totals.words == (
+        "1 topic, 4 partitions, 10 replicas added; 1 topic, 2 partitions, 4 replicas removed"
+    )
+
+
+def test_the_totals_of_the_owners_are_those_of_the_plan() -> None:
+    assert VIEW.by_owner == {
+        "audit": Totals(1, 0, 2, 0, 6, 0),
+        "shop": Totals(0, 1, 2, 2, 4, 4),
+    }
+
+
+def test_a_plan_that_adds_nothing_has_no_size() -> None:
+    assert view_plan(Plan("prod", None, (), ())).totals.words == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "action", "words"),
+    [
+        ("gone", "delete", "delete 2 partitions, 4 replicas"),
+        ("grown", "update", "expand 2 → 4 partitions, configure flush.ms"),
+        ("made", "create", "create 2 partitions × 3 replicas"),
+        ("shrunk", "refuse", ""),
+    ],
+)
+def test_a_topic_in_a_line(name: str, action: str, words: str) -> None:
+    assert (show(name).action, show(name).words) == (action, words)
+
+
+def test_every_verb_has_a_sign_and_a_tone() -> None:
+    shown = {step.verb: (step.sign, step.tone) for topic in VIEW.changed for step in topic.steps}
+    assert shown.keys() == set(Verb)
+    assert len({tone for _, tone in shown.values()}) == len(Verb)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ((), ""),
+        (("a",), "1 live topic is unmanaged"),
+        (("a", "b"), "2 live topics are unmanaged"),
+    ],
+)
+def test_unmanaged_topics_are_counted(names: tuple[str, ...], said: str) -> None:
+    view: PlanView = view_plan(Plan("prod", None, (), (), unmanaged=names))
+    assert view.unmanaged_words == said

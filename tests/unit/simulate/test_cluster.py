@@ -1,0 +1,126 @@
+"""Worlds: what each step makes of one, and what cannot be done."""
+
+from __future__ import annotations
+
+import pytest
+from shorthand import brokers, cluster, rows, topic
+
+from reconciler.errors import UsageError
+from reconciler.model import Broker
+from reconciler.placement import place_replicas
+from reconciler.simulate import (
+    AddBrokers,
+    LoseBroker,
+    LoseRack,
+    Place,
+    SimulatedCluster,
+    SimulationStep,
+    WantedTopic,
+    choose_placer,
+)
+
+SIX = SimulatedCluster(brokers("a", "b", "c", "a", "b", "c"))
+PLACE = choose_placer("striped")
+
+
+def take(*steps: SimulationStep, simulated: SimulatedCluster = SIX) -> SimulatedCluster:
+    for step in steps:
+        simulated = simulated.take(step, PLACE)
+    return simulated
+
+
+def create(name: str, partitions: int, replication: int, min_in_sync: int = 1) -> Place:
+    return Place((WantedTopic(name, partitions, replication, min_in_sync),))
+
+
+def test_a_state_becomes_a_world() -> None:
+    state = cluster(topic("1,2 2,1", "b", in_sync=rows("1 2")), topic("1", "a"), nodes=SIX.brokers)
+    simulated = SimulatedCluster.of(state, 2)
+    assert list(simulated.topics) == ["a", "b"]
+    assert simulated.topics["b"].in_sync == rows("1 2")
+    assert simulated.topics["b"].min_in_sync == 2
+
+
+def test_internal_topics_are_in_no_world() -> None:
+    offsets = topic("1,2 1,3", "__consumer_offsets", internal=True)
+    assert SimulatedCluster.of(cluster(offsets, topic("1", "a"))) == SimulatedCluster.of(
+        cluster(topic("1", "a"))
+    )
+
+
+def test_topics_are_created_and_grow_on_what_is_there() -> None:
+    simulated = take(create("t", 6, 3, 2), Place((WantedTopic("t", 12),)))
+    topic = simulated.topics["t"]
+    assert (len(topic.assignment), topic.min_in_sync) == (12, 2)
+    assert topic.assignment[:6] == take(create("t", 6, 3)).topics["t"].assignment
+    assert {len(row) for row in topic.assignment} == {3}
+
+
+def test_growth_to_what_is_there_already_is_nothing() -> None:
+    simulated = take(create("t", 6, 3))
+    assert take(Place((WantedTopic("t", 6),)), simulated=simulated) == simulated
+
+
+def test_topics_of_one_step_are_placed_together_beside_rows_by_hand() -> None:
+    by_hand = WantedTopic("m", 2, 1, rows=rows("1 1"))
+    simulated = take(Place((by_hand, WantedTopic("t", 5, 1))))
+    assert simulated.topics["m"].assignment == rows("1 1")
+    assert 1 not in {row[0] for row in simulated.topics["t"].assignment}
+
+
+def test_brokers_are_added_where_fewest_are() -> None:
+    lopsided = SimulatedCluster((Broker(7, "a"), Broker(2, "b"), Broker(3, "a")))
+    added = take(AddBrokers(3), simulated=lopsided).brokers[3:]
+    assert added == (Broker(8, "b"), Broker(9, "a"), Broker(10, "b"))
+
+
+def test_brokers_are_added_to_a_rack_or_to_none() -> None:
+    assert take(AddBrokers(1, "d")).brokers[6:] == (Broker(7, "d"),)
+    assert take(AddBrokers(1), simulated=SimulatedCluster((Broker(1),))).brokers[1:] == (Broker(2),)
+
+
+def test_what_is_lost_keeps_its_replicas_and_takes_no_more() -> None:
+    simulated = take(create("t", 6, 3), LoseBroker(2), LoseRack("c"), create("u", 6, 2))
+    assert [broker.id for broker in simulated.living] == [1, 4, 5]
+    assert {b for row in simulated.topics["t"].assignment for b in row} == {1, 2, 3, 4, 5, 6}
+    assert {b for row in simulated.topics["u"].assignment for b in row} == {1, 4, 5}
+    assert [loss.brokers for loss in simulated.losses] == [{2}, {3, 6}]
+    assert simulated.losses[0].leaders_moved == 1
+
+
+def test_a_placer_hears_who_is_down() -> None:
+    down: list[tuple[int, ...]] = []
+
+    def place(problem, fenced):  # type: ignore[no-untyped-def]
+        down.append(tuple(broker.id for broker in fenced))
+        return place_replicas(problem).rows
+
+    take(LoseBroker(2)).take(create("t", 1, 1), place)
+    assert down == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([Place((WantedTopic("t", 3),))], "there is no topic t to grow"),
+        ([create("t", 3, 1)] * 2, "there is a topic t already; grow it with --grow t=…"),
+        (
+            [create("t", 3, 1), Place((WantedTopic("t", 2),))],
+            "t has 3 partitions; Kafka cannot remove any",
+        ),
+        ([create("t", 3, 7)], "t: 7 replicas need as many brokers, and 6 can take one"),
+        (
+            [LoseRack("b"), LoseRack("c"), LoseBroker(2)],
+            "there is no broker 2 to lose; living brokers: 1 in a, 4 in a",
+        ),
+        ([LoseRack("z")], "there is no rack z to lose; living brokers: 1 in a, 2 in b, 3 in c,"),
+        (
+            [LoseRack("b"), LoseRack("c"), LoseRack("a")],
+            "rack a is all there is; without it there is nothing to look at",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said(steps: list[SimulationStep], message: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        take(*steps)
+    assert str(refusal.value).startswith(message)

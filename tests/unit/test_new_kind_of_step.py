@@ -1,0 +1,246 @@
+"""How many places know the kinds of steps: a fifth kind is added to a copy of the package.
+
+It is planned, shown in every form, kept, read again, and applied, by changes to four modules.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reconciler
+from reconciler.model import STEPS
+
+PACKAGE = Path(reconciler.__file__).parent
+
+PLACES = {
+    "model/steps.py": [  # its class, with its verb and how it follows from the images
+        ('    DELETE = "delete"\n', '    ELECT = "elect"\n    DELETE = "delete"\n'),
+        (
+            "Step = CreateTopic |",
+            '''@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """Have the preferred replicas of a topic lead."""
+
+    verb: ClassVar[Verb] = Verb.ELECT
+    topic: str
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic that is as specified but for its leaders."""
+        return cls(topic.name) if topic.before and topic.before == topic.after else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds: none."""
+        return ()
+
+
+Step = ElectLeaders | CreateTopic |''',
+        ),
+        ("ConfigureTopic, DeleteTopic)", "ConfigureTopic, ElectLeaders, DeleteTopic)"),
+    ],
+    "kafka/writer.py": [  # its request
+        (
+            "REQUESTS: Mapping",
+            """def _elect(client: AdminClient, steps: Any, *, validate_only: bool) -> Answers:
+    return client.elect([step.topic for step in steps], validate_only)
+
+
+REQUESTS: Mapping""",
+        ),
+        ("        Verb.CREATE:", "        Verb.ELECT: _elect,\n        Verb.CREATE:"),
+    ],
+    "apply/kinds.py": [  # its cost, its effect, its words in reports, and how it is verified
+        (
+            "KINDS: Mapping",
+            """ELECT = StepKind(
+    progress="electing leaders",
+    count_records=lambda _: 1,
+    take_effect=lambda _, image: image,
+    name_missing=lambda _: "its preferred leaders",
+    is_shown=lambda _, live: live.leaders == tuple(row[0] for row in live.assignment),
+)
+
+KINDS: Mapping""",
+        ),
+        ("    {Verb.CREATE: CREATE,", "    {Verb.ELECT: ELECT, Verb.CREATE: CREATE,"),
+    ],
+    "plan/wording.py": [  # its sign, its colour and its words
+        (
+            "        Verb.CREATE: Wording(",
+            '        Verb.ELECT: Wording("~", Tone.TUNE, lambda *_: "preferred leaders"),\n'
+            "        Verb.CREATE: Wording(",
+        ),
+    ],
+}
+
+RUN = '''
+import json
+from concurrent.futures import Future
+from dataclasses import replace
+
+from reconciler import api
+from reconciler.apply import PHASES, run_plan
+from reconciler.cli.schema import render_schema
+from reconciler.errors import Location
+from reconciler.fleet.outcome import describe_changes
+from reconciler.kafka.writer import KafkaWriter
+from reconciler.model import Broker, ClusterState, Plan, PlannedTopic, TopicImage, TopicState
+from reconciler.plan import decode_plan, encode_plan, view_plan
+
+rows = ((1, 2), (2, 1))
+image = TopicImage("id", rows, {})
+brokers = (Broker(1), Broker(2))
+topic = PlannedTopic("led", Location("led.yaml", 1), image, image)
+plan = Plan("prod", "c", brokers, (topic,))
+
+
+class Cluster:
+    """One broker that leads everything until it is asked to elect."""
+
+    def __init__(self):
+        self.live = TopicState("led", "id", rows, leaders=(1, 1))
+        self.asked = []
+
+    def elect(self, names, validate_only):
+        self.asked.append(validate_only)
+        if not validate_only:
+            self.live = replace(self.live, leaders=(1, 2))
+        answers = {name: Future() for name in names}
+        for answer in answers.values():
+            answer.set_result(None)
+        return answers
+
+    def client(self):
+        return self
+
+    def read_cluster(self, config_of=None):
+        return ClusterState("c", brokers, {"led": self.live})
+
+    def read_topic_ids(self, names):
+        return dict.fromkeys(names, "id")
+
+    def read_views(self, names, with_config=()):
+        return {1: {"led": self.live}}
+
+    def read_usage(self, names):
+        return {}
+
+    def monotonic(self):
+        return 0.0
+
+    def sleep(self, seconds):
+        raise AssertionError("nothing has to be waited for")
+
+
+cluster, phases = Cluster(), []
+applied = run_plan(
+    plan, cluster, KafkaWriter(cluster), cluster, lambda answered: phases.append(answered.phase)
+)
+again = run_plan(plan, cluster, KafkaWriter(cluster), cluster)
+assert decode_plan(encode_plan(plan)) == plan
+(row,) = describe_changes(plan, view_plan(plan))
+document = json.loads(encode_plan(plan))
+print(
+    json.dumps(
+        {
+            "text": api.render_plan(plan),
+            "markdown": api.render_plan(plan, "markdown"),
+            "github": api.render_plan(plan, "github"),
+            "steps": document["resource_changes"][0]["steps"],
+            "actions": document["resource_changes"][0]["change"]["actions"],
+            "summary": document["summary"],
+            "schema": json.loads(render_schema("plan"))["$defs"]["Verb"]["enum"],
+            "row": row["steps"],
+            "record": dict(api.begin_record(plan).steps),
+            "bars": list(PHASES),
+            "phases": phases,
+            "asked": cluster.asked,
+            "outcomes": [[str(o.kind) for o in run.outcomes] for run in (applied, again)],
+        }
+    )
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Return what the copy with a fifth kind says and does."""
+    copy = tmp_path_factory.mktemp("elects")
+    shutil.copytree(PACKAGE, copy / "reconciler", ignore=shutil.ignore_patterns("__pycache__"))
+    for place, changes in PLACES.items():
+        file = copy / "reconciler" / place
+        text = file.read_text(encoding="utf-8")
+        for old, new in changes:
+            assert text.count(old) == 1, (place, old)
+            text = text.replace(old, new)
+        file.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_four_modules_are_changed() -> None:
+    assert len(PLACES) == 4
+
+
+def test_it_is_shown_in_every_form(said: dict[str, object]) -> None:
+    assert "~ elect     led" in str(said["text"])
+    assert "preferred leaders" in str(said["text"])
+    assert "\n1 to elect\n" in str(said["text"])
+    assert "| &#126;&nbsp;elect | `led` | preferred leaders |" in str(said["markdown"])
+    assert "prod: 1 to elect" in str(said["github"])
+
+
+def test_it_is_kept_by_its_verb(said: dict[str, object]) -> None:
+    assert said["steps"] == said["row"] == ["elect"]
+    assert said["actions"] == ["update"]
+    assert isinstance(said["summary"], dict)
+    assert said["summary"]["elect"] == 1
+    assert said["record"] == {"elect": 1}
+    assert isinstance(said["schema"], list)
+    assert "elect" in said["schema"]
+
+
+def test_it_is_validated_done_verified_and_not_repeated(said: dict[str, object]) -> None:
+    assert said["asked"] == [True, False]
+    assert said["phases"] == ["validate", "elect", "verify"]
+    assert said["bars"] == [
+        "validate",
+        "create",
+        "expand",
+        "configure",
+        "elect",
+        "delete",
+        "verify",
+    ]
+    assert said["outcomes"] == [["done"], ["already done"]]
+
+
+def test_no_other_module_knows_the_classes_of_steps() -> None:
+    """What plans and shows them asks the model; what sends and follows them, the two tables."""
+    classes = re.compile("|".join(rf"\b{kind.__name__}\b" for kind in STEPS))
+    known = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if classes.search(path.read_text(encoding="utf-8"))
+    }
+    old_words = {"fleet/tables.py"}  # of tables that earlier releases wrote
+    exported = {"model/__init__.py", "kafka/deletion.py"}  # the request of one kind
+    assert known - old_words - exported == {"model/steps.py", "kafka/writer.py", "apply/kinds.py"}
