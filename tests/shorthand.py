@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from reconciler.diff import diff_topics
 from reconciler.errors import Location
 from reconciler.model import Broker, ClusterState, Guards, TopicSpec, TopicState, TopicUsage
-from reconciler.plan import build_plan
-from reconciler.plan.explain import explain_topic
-from reconciler.spec.configs import catalogue
+from reconciler.plan import assemble_plan
+from reconciler.plan.explain import build_matrix
+from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.plan.explain import Matrix
 
 HERE = Location("topics/shop.yaml", 3)
-CATALOGUE = catalogue()
+CATALOGUE = choose_catalogue()
 NOW_MS = 1_800_000_000_000
 NONE = Guards()
 ONE = Guards(max_deletes=1)
@@ -87,7 +87,7 @@ def plan(
 ) -> Plan:
     """Diff and plan in one go, for the cluster `prod`."""
     diffs = diff_topics(wished, state, CATALOGUE, excluded, guards)
-    return build_plan("prod", diffs, state, excluded=excluded, **more)
+    return assemble_plan("prod", diffs, state, excluded=excluded, **more)
 
 
 def matrix(
@@ -102,7 +102,7 @@ def matrix(
     live = [topic(before), *others] if before else others
     state = cluster(*live, nodes=nodes)
     made = plan([spec(assignment=rows(f"{before} {added}"), **wished)], state, excluded)
-    return explain_topic("shop.orders", made, state)
+    return build_matrix("shop.orders", made, state)
 
 
 def said(findings: Iterable[Finding]) -> list[str]:

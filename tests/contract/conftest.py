@@ -11,7 +11,7 @@ from security import start_secured
 
 from reconciler.sandbox import start_cluster
 from reconciler.sandbox.jars import known_releases
-from reconciler.spec.configs import catalogue
+from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     with start_cluster(brokers=1, kafka_version=release, broker_properties=tiered) as cluster:
         servers = cluster.bootstrap_servers
         admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        yield Judge(release, servers, catalogue(release), admin)
+        yield Judge(release, servers, choose_catalogue(release), admin)
 
 
 @pytest.fixture(scope="session")

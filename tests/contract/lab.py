@@ -35,7 +35,7 @@ def connect_to(cluster: Cluster, cluster_id: str | None = None) -> Connection:
 
 
 def create(connection: Connection, *steps: CreateTopic) -> None:
-    answers = KafkaWriter(connection).create_topics(steps)
+    answers = KafkaWriter(connection).send(steps)
     assert {answer.kind for answer in answers.values()} == {AnswerKind.ACCEPTED}, answers
     wait_for(lambda: all(s.topic in v for v in read_views(connection, steps) for s in steps))
 

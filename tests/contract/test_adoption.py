@@ -15,7 +15,7 @@ from reconciler.kafka import KafkaReader
 from reconciler.model import CreateTopic
 from reconciler.plan import steps_of
 from reconciler.sandbox import start_cluster
-from reconciler.spec.configs import catalogue
+from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def draw_rows(dice: random.Random) -> tuple[tuple[int, ...], ...]:
 
 def draw_config(dice: random.Random) -> dict[str, str]:
     """Draw a config that brokers take: usual ones, or anything the catalogue knows."""
-    known = catalogue()
+    known = choose_catalogue()
     config = dict(dice.choice(USUAL))
     for key in dice.sample(known.settable, dice.choice((0, 0, 1, 2, 4))):
         if not key.startswith(("remote.", "local.")):

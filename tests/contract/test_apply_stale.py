@@ -243,7 +243,7 @@ def test_what_a_killed_run_did_of_a_change_too_large_for_one_request_is_continue
     stale: Stale, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
     """A request takes two partitions here: the first part is there, the second is not."""
-    monkeypatch.setattr("reconciler.apply.batches.MAX_RECORDS", 2)
+    monkeypatch.setattr("reconciler.apply.kinds.MAX_RECORDS", 2)
     rows = (*PLACED, (1, 3), (2, 1), (3, 2))
     if before:
         stale.bench.bring(stale.wish(*rows[:before]))
@@ -259,7 +259,7 @@ def test_what_a_killed_run_did_of_a_change_too_large_for_one_request_is_continue
 def test_a_part_that_ends_elsewhere_than_a_request_is_not_continued(
     stale: Stale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reconciler.apply.batches.MAX_RECORDS", 2)
+    monkeypatch.setattr("reconciler.apply.kinds.MAX_RECORDS", 2)
     rows = (*PLACED, (1, 3), (2, 1))
     plan = stale.plan(stale.wish(*rows))
     stale.create(*rows[:3])

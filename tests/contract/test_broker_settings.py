@@ -10,7 +10,7 @@ from confluent_kafka.admin import NewTopic
 from lab import connect_to, create
 
 from reconciler import build_plan, load_estate, read_cluster, take_snapshot
-from reconciler.kafka.broker_configs import find_settings
+from reconciler.kafka.configs import find_settings
 from reconciler.model import CreateTopic
 from reconciler.sandbox import start_cluster
 from reconciler.sandbox.shape import choose_controller_ids, spread_brokers

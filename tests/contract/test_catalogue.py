@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from config_values import STRICTER, WITH_UNITS, accepted_values, values_for
-
-from reconciler.sandbox.catalogue import (
+from catalogue import (
     CATALOGUES,
     build_catalogue,
     define_configs,
     render_catalogue,
     report_configs,
 )
+from config_values import STRICTER, WITH_UNITS, accepted_values, values_for
+
 from reconciler.spec.configs import MAX_VALUE_BYTES
 from reconciler.spec.scalars import split_list
 

@@ -76,6 +76,18 @@ def test_a_request_that_names_another_server_is_planned_on_the_old_one(
     ) in " ".join(said.split())
 
 
+def test_a_request_is_rehearsed_from_its_saved_plan_without_its_client(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with listening() as theirs:
+        port = theirs.getsockname()[1]
+        repository.commit(clusters=clusters(f"127.0.0.1:{port}"))
+        assert run((*PLAN, "--out", "plan.json")) == 0
+        assert run(("rehearse", "plan.json")) == 0
+        assert not was_reached(theirs)
+    assert "Rehearsed: 1 done." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("form", ["json", "markdown", "github"])
 def test_every_form_of_a_plan_says_that_the_client_differs(
     repository: Repository, form: str, capsys: pytest.CaptureFixture[str]

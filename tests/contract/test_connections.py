@@ -7,9 +7,7 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,10 +16,10 @@ from kafka.net.sasl.oauth import SaslMechanismOAuth
 from lab import HERE
 
 from reconciler.errors import ClusterError
-from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka import KafkaReader, connect, probe
 from reconciler.kafka.lock import Holder, hold_lock
-from reconciler.kafka.reassignments import read_reassignments
 from reconciler.kafka.second_client import translate_settings
+from reconciler.kafka.second_look import read_reassignments
 from reconciler.kafka.views import Views
 from reconciler.spec import ClusterEntry
 
@@ -176,7 +174,7 @@ class TestSecondClient:
         assert self.lose(client) == (
             "the lock of lab is taken by a second client: sasl.oauthbearer.grant.type "
             f"{client['sasl.oauthbearer.grant.type']} is not supported there, only "
-            "client_credentials; take none where nobody else applies: --no-lock [lock-unavailable]"
+            "client_credentials; pass --no-lock where nobody else applies [lock-unavailable]"
         )
 
     def test_a_token_that_it_cannot_have_is_named(
@@ -389,19 +387,19 @@ class TestWaysToFail:
             "that the broker's listeners name for clients [connect-controller]"
         )
 
-    def test_another_service(self) -> None:
-        class Quiet(BaseHTTPRequestHandler):
-            def log_message(self, *_: object) -> None:
-                """Keep the tests' output clean."""
-
-        with HTTPServer(("127.0.0.1", 0), Quiet) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            at = f"127.0.0.1:{server.server_port}"
-            assert fail({"bootstrap.servers": at}) == (
-                f"{at} answers, but not as Kafka does; check the port: another service listens "
-                "there [connect-not-kafka]"
-            )
-            server.shutdown()
+    def test_another_service(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(probe, "TIMEOUT_S", 4.0)  # a busy machine answers late
+        command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True) as service:
+            at = f"127.0.0.1:{re.search(r'port ([0-9]+)', service.stdout.readline())[1]}"
+            try:
+                assert fail({"bootstrap.servers": at}) == (
+                    f"{at} answers, but not as Kafka does; check the port: another service listens "
+                    "there [connect-not-kafka]"
+                )
+            finally:
+                service.kill()
 
     def test_property_that_the_client_does_not_take(self, secured: Secured) -> None:
         said = fail({**scram(secured), "security.protocol": "SASL"})

@@ -151,7 +151,7 @@ def test_records_that_are_gone_leave_a_trace(doomed: Doomed) -> None:
     doomed.bench.others.delete_records([partition])[partition].result(15)
     assert (doomed.usage().records, doomed.usage().emptied) == (0, True)
     (refusal,) = doomed.refusals()
-    assert refusal.endswith("so nobody can tell when it was last written to")
+    assert refusal.endswith("so it is not known when it was last written to")
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

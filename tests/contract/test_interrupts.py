@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -43,7 +44,9 @@ def in_c_code() -> Iterator[threading.Event]:
     sys.setswitchinterval(1000)  # the thread runs only where the main one lets go of the lock
     thread = threading.Thread(target=press)
     thread.start()
+    gc.disable()  # Python drops an interrupt that meets the collector, with a warning
     yield armed
+    gc.enable()
     over = True
     armed.set()
     thread.join()

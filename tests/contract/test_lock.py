@@ -27,8 +27,8 @@ from test_connections import ENVIRONMENT, WAYS
 from workbench import Workbench, outcomes, texts
 
 from reconciler.errors import Finding, LockHeldError, LockLostError
-from reconciler.kafka import connect, membership
-from reconciler.kafka.group import GroupClient, Occupant, Seat
+from reconciler.kafka import connect, group
+from reconciler.kafka.group import GroupClient, Member, MemberDescription
 from reconciler.kafka.lock import GROUP, Holder, Waiting, hold_lock
 from reconciler.model import CreateTopic
 from reconciler.sandbox import start_cluster
@@ -70,7 +70,7 @@ def refusal(cluster: Cluster) -> str:
     return str(refused.value)
 
 
-def look_at_group(cluster: Cluster) -> tuple[int | None, list[Occupant]]:
+def look_at_group(cluster: Cluster) -> tuple[int | None, list[MemberDescription]]:
     """Return the coordinator of the group, and its members."""
     client = GroupClient({"bootstrap_servers": cluster.bootstrap_servers}, GROUP)
     try:
@@ -86,8 +86,8 @@ def test_whoever_comes_second_is_told_who_holds_it(cluster3: Cluster) -> None:
     with hold_lock(connect_to(cluster3), ANA) as lease:
         assert refusal(cluster3) == (
             "lab is locked by ana@desk (process 7) since 2026-03-01T12:00:00Z, plan 0123456789ab, "
-            "commit abcdef; wait for it with --lock-timeout 10m; the lock of a run that died goes "
-            "by itself within 10s [lock-held]"
+            "commit abcdef; wait for it with --lock-timeout 10m; the lock of a run that died "
+            "expires within 10s [lock-held]"
         )
         lease.check()
     with hold_lock(connect_to(cluster3), BEN) as lease:
@@ -147,11 +147,11 @@ class Unlucky(GroupClient):
 
     left = 0
 
-    def register(self, seat: Seat) -> str:
-        member_id = super().register(seat)
+    def register(self, member: Member) -> str:
+        member_id = super().register(member)
         if Unlucky.left:
             Unlucky.left -= 1
-            self.leave(replace(seat, member_id=member_id))
+            self.leave(replace(member, member_id=member_id))
         return member_id
 
 
@@ -167,15 +167,27 @@ def test_an_id_that_the_coordinator_forgot_is_replaced(
 
 
 class Answering(GroupClient):
-    """The brokers carry requests of one kind out, and their next answers carry an error instead."""
+    """The brokers carry requests of one kind out, and their next answers carry an error instead.
+
+    With `joins_first`, heartbeats wait for that answer, and an id that it denied is denied to them
+    as well: an id that a heartbeat has proven would be lost, where another one is replaced.
+    """
 
     kind: type = object
     error: type[KafkaError] = KafkaError
     left = 0
+    joins_first = False
+    denied = ""
 
     def _ask(self, request: object, *arguments: int, **more: bool) -> object:
+        if Answering.joins_first and isinstance(request, HeartbeatRequest):
+            wait_for(lambda: not Answering.left)
+            if request.member_id == Answering.denied:
+                raise errors.UnknownMemberIdError("")
         answer = super()._ask(request, *arguments, **more)
         if Answering.left and isinstance(request, Answering.kind):
+            if issubclass(Answering.error, group.VOID):
+                Answering.denied = request.member_id
             Answering.left -= 1
             raise Answering.error("")
         return answer
@@ -216,8 +228,11 @@ def test_a_lock_is_had_whatever_the_coordinator_answers_first(
     monkeypatch.setattr(Answering, "kind", kind)
     monkeypatch.setattr(Answering, "error", error)
     monkeypatch.setattr(Answering, "left", 1)
+    monkeypatch.setattr(Answering, "joins_first", kind is JoinGroupRequest)
     with hold_lock(connect_to(cluster3), ANA, patience_s=12) as lease:
         lease.check()
+        wait_for(lambda: shows_holder(cluster3))  # what the holder asked to get in is answered
+        monkeypatch.setattr(Answering, "joins_first", False)
         monkeypatch.setattr(Answering, "left", 1)
         lease.check()
         assert refusal(cluster3).startswith("lab is locked by ana@desk")
@@ -245,6 +260,7 @@ def test_a_seat_that_the_coordinator_denies_is_lost(
     monkeypatch.setattr(Answering, "kind", HeartbeatRequest)
     monkeypatch.setattr(Answering, "error", error)
     with hold_lock(connect_to(cluster3), ANA) as lease:
+        wait_for(lambda: shows_holder(cluster3))  # until then, heartbeats have another answer
         monkeypatch.setattr(Answering, "left", 1)
         with pytest.raises(LockLostError, match="the lock of lab is lost: its session ran out"):
             lease.check()
@@ -276,7 +292,7 @@ def test_a_holder_whose_session_ran_out_sends_nothing_more(
     cluster3: Cluster, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is silent while the first of two requests is on its way; another takes over."""
-    monkeypatch.setattr(membership, "BEAT_S", 3_600)
+    monkeypatch.setattr(group, "BEAT_S", 3_600)
     bench = Workbench(cluster3)
     old, new = topic_prefix + "old", topic_prefix + "new"
     bench.bring(spec(old, partitions=2, replication_factor=1))

@@ -247,7 +247,7 @@ class TestOnTheMove:
             reassign(cluster4, "throttled", {0: [3]})  # what a test before left uneven
         wait_for(lambda: all(b.alive for b in self.read(cluster4).brokers))
         wait_for(lambda: _all_in_sync(self.read(cluster4)))
-        monkeypatch.setattr("reconciler.kafka.reassignments._list_all", None)
+        monkeypatch.setattr("reconciler.kafka.second_look._list_all", None)
         assert self.read(cluster4).notes == ()
 
 

@@ -13,7 +13,7 @@ from reconciler.model import CreateTopic
 from reconciler.sandbox import start_cluster
 from reconciler.sandbox.jars import known_releases
 from reconciler.spec import ClusterEntry
-from reconciler.spec.configs import catalogue
+from reconciler.spec.configs import choose_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ def read_defaults(cluster: Cluster, *names: str) -> Mapping[str, str]:
 
 def create_both(cluster: Cluster, version: str) -> dict[str, str]:
     """Create a plain topic and one that overrides every key; return the latter's overrides."""
-    known = catalogue(version)
+    known = choose_catalogue(version)
     overrides = {name: known.default(name) or "" for name in (*known.settable, *THROTTLED)}
     steps = [CreateTopic("plain", ((1,),), {}), CreateTopic("tuned", ((1,),), overrides)]
     create(connect_to(cluster), *steps)
@@ -92,7 +92,7 @@ def test_defaults_follow_the_brokers_own_configs(properties: dict[str, str]) -> 
         create_both(cluster, cluster.kafka_version)
         tuned, plain = read_defaults(cluster, "tuned"), read_defaults(cluster, "plain")
     assert tuned == plain
-    stock = catalogue(cluster.kafka_version)
+    stock = choose_catalogue(cluster.kafka_version)
     assert any(value != stock.default(key) for key, value in tuned.items())
 
 

@@ -110,8 +110,8 @@ def test_a_plan_on_a_snapshot_is_run_among_all_its_topics(
         ("shop.orders", "done"),
         ("shop.payments", "done"),
     ]
-    assert found["scene"]["brokers"] == BROKERS
-    assert (found["scene"]["topics"], found["scene"]["whole"]) == (4, True)
+    assert found["setup"]["brokers"] == BROKERS
+    assert (found["setup"]["topics"], found["setup"]["complete"]) == (4, True)
     assert (found["differences"], found["pending"], found["notes"]) == ({}, [], [])
     estate, state = api.load_estate(place.estate), api.read_snapshot(place.snapshot)
     plan = api.build_plan(estate, "prod-eu", state)
@@ -170,7 +170,7 @@ def test_brokers_that_are_out_stay_out(place: Place) -> None:
     gone = {"name": "old", "partitions": [[55, 9], [9, 55]]}
     place.save(brokers=nodes, topics=[*TOPICS, gone])
     rehearsal = place.rehearse()
-    assert (rehearsal.scene.dead, rehearsal.scene.cordoned) == ((7, 55), (230,))
+    assert (rehearsal.setup.dead, rehearsal.setup.cordoned) == ((7, 55), (230,))
     assert rehearsal.succeeded
     assert rehearsal.balance_after is not None
 
@@ -187,7 +187,7 @@ def test_what_brokers_have_for_topics_by_default_is_theirs_here_too(place: Place
     rehearsal = api.rehearse_plan(
         plan, state=state, replan=lambda found: api.build_plan(estate, "prod-eu", found)
     )
-    assert rehearsal.scene.properties == {"log.retention.ms": str(DAY), "min.insync.replicas": "2"}
+    assert rehearsal.setup.properties == {"log.retention.ms": str(DAY), "min.insync.replicas": "2"}
     assert (rehearsal.pending, rehearsal.succeeded) == ((), True)
 
 

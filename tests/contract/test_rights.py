@@ -23,10 +23,9 @@ from lab import HERE, wait_for
 
 from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, connect
-from reconciler.kafka.audit import check_audit_topic, write_audit_record
 from reconciler.kafka.lock import GROUP, Holder, hold_lock
-from reconciler.kafka.writer import KafkaWriter
-from reconciler.model import AddPartitions, AlterConfig, AnswerKind, CreateTopic, DeleteTopic
+from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
+from reconciler.model import AnswerKind, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def topic(secured: Secured, topic_prefix: str) -> str:
     entry = ClusterEntry("lab", HERE)
     connection = connect(entry, bootstrap_servers=secured.address("PLAINTEXT"))
     step = CreateTopic(name, ((1,),), {"retention.ms": "5000"})
-    KafkaWriter(connection).create_topics([step])
+    KafkaWriter(connection).send([step])
     wait_for(lambda: name in KafkaReader(connection).read_cluster([name]).topics)
     return name
 
@@ -218,11 +217,9 @@ class TestApply:
         KafkaReader(connection).check_rights([topic, created], for_apply=True)
         writer = KafkaWriter(connection)
         answers = [
-            writer.create_topics([CreateTopic(created, ((1,),), {})])[created],
-            writer.add_partitions([AddPartitions(topic, 1, ((1,),))])[topic],
-            writer.alter_configs([AlterConfig(topic, {"retention.ms": "6000"}, frozenset())])[
-                topic
-            ],
+            writer.send([CreateTopic(created, ((1,),), {})])[created],
+            writer.send([ExpandTopic(topic, 1, ((1,),))])[topic],
+            writer.send([ConfigureTopic(topic, {"retention.ms": "6000"}, frozenset())])[topic],
         ]
         assert {answer.kind for answer in answers} == {AnswerKind.ACCEPTED}, answers
 
@@ -307,7 +304,7 @@ class TestDeletion:
         usage = reader.read_usage([topic])[topic]
         assert (usage.unseen, usage.groups) == ("", (reader_group,))
         step = DeleteTopic(topic, reader.read_topic_ids([topic])[topic])
-        answer = KafkaWriter(connection).delete_topics([step])[topic]
+        answer = KafkaWriter(connection).send([step])[topic]
         assert answer.kind is AnswerKind.ACCEPTED
 
     def test_the_right_to_delete_is_needed_and_named(self, planner: Grants, topic: str) -> None:
@@ -322,7 +319,7 @@ class TestDeletion:
             "[cluster-rights]"
         )
         step = DeleteTopic(topic, reader.read_topic_ids([topic])[topic])
-        answer = KafkaWriter(connection).delete_topics([step])[topic]
+        answer = KafkaWriter(connection).send([step])[topic]
         assert (answer.kind, answer.error) == (
             AnswerKind.REFUSED,
             "TOPIC_AUTHORIZATION_FAILED",
@@ -368,7 +365,7 @@ class TestLock:
             pass
         assert str(refused.value) == (
             f"the account lacks Read on the group {GROUP} of lab; {GRANT} Read --group {GROUP}; "
-            "or take none where nobody else applies: --no-lock [cluster-rights]"
+            "or pass --no-lock where nobody else applies [cluster-rights]"
         )
 
     def test_the_smallest_grant_suffices(self, planner: Grants) -> None:

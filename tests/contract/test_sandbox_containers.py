@@ -13,8 +13,7 @@ from kafka_image import find_image
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox import start_cluster
-from reconciler.sandbox.containers_left import RUN_LABEL, label_run
-from reconciler.sandbox.docker_engine import find_docker
+from reconciler.sandbox.docker_engine import RUN_LABEL, find_docker, label_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from lab import HERE, connect_to, create, wait_for
 
 from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.writer import KafkaWriter
-from reconciler.model import AddPartitions, AlterConfig, Answer, AnswerKind, CreateTopic
+from reconciler.model import Answer, AnswerKind, ConfigureTopic, CreateTopic, ExpandTopic
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class TestCreate:
     def test_each_topic_has_its_own_answer(self, cluster3: Cluster, topic_prefix: str) -> None:
         good, bad = topic_prefix + "good", topic_prefix + "bad"
         connection = connect_to(cluster3)
-        answers = KafkaWriter(connection).create_topics(
+        answers = KafkaWriter(connection).send(
             [CreateTopic(good, ((1, 2),), {}), CreateTopic(bad, ((1, 9),), {})]
         )
         assert answers == {
@@ -50,15 +50,15 @@ class TestCreate:
         connection = connect_to(cluster3)
         writer = KafkaWriter(connection)
         step = CreateTopic(name, ((1, 2),), {"retention.ms": "5000"})
-        assert writer.create_topics([step], validate_only=True) == {name: ACCEPTED}
-        assert writer.create_topics([step]) == {name: ACCEPTED}  # it was not there yet
+        assert writer.send([step], validate_only=True) == {name: ACCEPTED}
+        assert writer.send([step]) == {name: ACCEPTED}  # it was not there yet
 
     def test_a_bad_config_is_refused_in_the_brokers_words(
         self, cluster3: Cluster, topic_prefix: str
     ) -> None:
         name = topic_prefix + "bad"
         step = CreateTopic(name, ((1,),), {"retention.ms": "soon"})
-        answer = KafkaWriter(connect_to(cluster3)).create_topics([step], validate_only=True)[name]
+        answer = KafkaWriter(connect_to(cluster3)).send([step], validate_only=True)[name]
         assert answer == Answer(
             AnswerKind.REFUSED,
             "INVALID_CONFIG",
@@ -69,14 +69,12 @@ class TestCreate:
         step = CreateTopic(topic_prefix + "twice", ((1,),), {})
         connection = connect_to(cluster3)
         create(connection, step)
-        answer = KafkaWriter(connection).create_topics([step])[step.topic]
+        answer = KafkaWriter(connection).send([step])[step.topic]
         assert (answer.kind, answer.error) == (AnswerKind.REFUSED, "TOPIC_ALREADY_EXISTS")
 
     def test_no_steps_are_no_request(self, cluster3: Cluster) -> None:
         writer = KafkaWriter(connect_to(cluster3))
-        assert writer.create_topics([]) == {}
-        assert writer.add_partitions([]) == {}
-        assert writer.alter_configs([]) == {}
+        assert writer.send([]) == {}
 
 
 class TestExpand:
@@ -85,9 +83,9 @@ class TestExpand:
         connection = connect_to(cluster3)
         create(connection, CreateTopic(name, ((1, 2),), {}))
         writer = KafkaWriter(connection)
-        step = AddPartitions(name, 1, ((2, 3), (3, 1)))
-        assert writer.add_partitions([step], validate_only=True) == {name: ACCEPTED}
-        assert writer.add_partitions([step]) == {name: ACCEPTED}
+        step = ExpandTopic(name, 1, ((2, 3), (3, 1)))
+        assert writer.send([step], validate_only=True) == {name: ACCEPTED}
+        assert writer.send([step]) == {name: ACCEPTED}
         wait_for(
             lambda: (
                 (topic := read(connection, name)) is not None
@@ -101,8 +99,8 @@ class TestExpand:
         name, missing = topic_prefix + "full", topic_prefix + "missing"
         connection = connect_to(cluster3)
         create(connection, CreateTopic(name, ((1,), (2,)), {}))
-        answers = KafkaWriter(connection).add_partitions(
-            [AddPartitions(name, 1, ((2,),)), AddPartitions(missing, 1, ((2,),))]
+        answers = KafkaWriter(connection).send(
+            [ExpandTopic(name, 1, ((2,),)), ExpandTopic(missing, 1, ((2,),))]
         )
         assert answers[name] == Answer(
             AnswerKind.REFUSED, "INVALID_PARTITIONS", "Topic already has 2 partition(s)."
@@ -116,12 +114,12 @@ class TestConfigs:
         connection = connect_to(cluster3)
         create(connection, CreateTopic(name, ((1,),), {"retention.ms": "5000"}))
         writer = KafkaWriter(connection)
-        step = AlterConfig(name, {"retention.bytes": "100"}, frozenset({"retention.ms"}))
-        assert writer.alter_configs([step], validate_only=True) == {name: ACCEPTED}
+        step = ConfigureTopic(name, {"retention.bytes": "100"}, frozenset({"retention.ms"}))
+        assert writer.send([step], validate_only=True) == {name: ACCEPTED}
         topic = read(connection, name)
         assert topic is not None
         assert topic.config == {"retention.ms": "5000"}
-        assert writer.alter_configs([step]) == {name: ACCEPTED}
+        assert writer.send([step]) == {name: ACCEPTED}
         wait_for(
             lambda: (
                 (topic := read(connection, name)) is not None
@@ -135,8 +133,8 @@ class TestConfigs:
         name = topic_prefix + "tuned"
         connection = connect_to(cluster3)
         create(connection, CreateTopic(name, ((1,),), {}))
-        step = AlterConfig(name, {"retention.ms": "1000", "no.such": "1"}, frozenset())
-        answer = KafkaWriter(connection).alter_configs([step])[name]
+        step = ConfigureTopic(name, {"retention.ms": "1000", "no.such": "1"}, frozenset())
+        answer = KafkaWriter(connection).send([step])[name]
         assert answer == Answer(
             AnswerKind.REFUSED, "INVALID_CONFIG", "Unknown topic config name: no.such"
         )
@@ -148,7 +146,7 @@ class TestConfigs:
 class TestLost:
     def test_without_a_connection_nothing_is_done(self) -> None:
         connection = connect(ClusterEntry("lab", HERE), bootstrap_servers="127.0.0.1:9")
-        answer = KafkaWriter(connection).create_topics([CreateTopic("t", ((1,),), {})])["t"]
+        answer = KafkaWriter(connection).send([CreateTopic("t", ((1,),), {})])["t"]
         assert answer.kind is AnswerKind.NOT_DONE
         assert "127.0.0.1:9 refuses the connection" in answer.text
 
@@ -161,10 +159,10 @@ class TestLost:
         create(connection, CreateTopic(name, ((1,),), {}))
         value = ",".join(["0:1"] * 20_000)
         writer = KafkaWriter(connection)
-        step = AlterConfig(name, {"leader.replication.throttled.replicas": value}, frozenset())
-        assert writer.alter_configs([step])[name].kind is AnswerKind.LOST
-        again = AlterConfig(name, {"retention.ms": "1000"}, frozenset())
-        assert writer.alter_configs([again]) == {name: ACCEPTED}  # by a fresh client
+        step = ConfigureTopic(name, {"leader.replication.throttled.replicas": value}, frozenset())
+        assert writer.send([step])[name].kind is AnswerKind.LOST
+        again = ConfigureTopic(name, {"retention.ms": "1000"}, frozenset())
+        assert writer.send([again]) == {name: ACCEPTED}  # by a fresh client
 
     def test_what_the_broker_decided_is_not_lost(
         self, cluster3: Cluster, topic_prefix: str
@@ -172,7 +170,7 @@ class TestLost:
         """Over the controller's record limit, the whole request is refused."""
         names = [topic_prefix + "a", topic_prefix + "b"]
         steps = [CreateTopic(name, ((1,),) * 6_000, {}) for name in names]
-        answers = KafkaWriter(connect_to(cluster3)).create_topics(steps, validate_only=True)
+        answers = KafkaWriter(connect_to(cluster3)).send(steps, validate_only=True)
         assert {a.kind for a in answers.values()} == {AnswerKind.REFUSED}
         assert {a.error for a in answers.values()} == {"POLICY_VIOLATION"}
 
@@ -189,7 +187,7 @@ class TestHeldBack:
             for n in range(10):  # the quota reaches the controller after its answer
                 step = CreateTopic(f"{topic_prefix}{n}", ((1,),) * 130, {})
                 started = time.monotonic()
-                assert writer.create_topics([step]) == {step.topic: ACCEPTED}
+                assert writer.send([step]) == {step.topic: ACCEPTED}
                 if time.monotonic() - started > 1:
                     return
         finally:

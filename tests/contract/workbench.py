@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka.admin import AdminClient
 from shorthand import CATALOGUE
 
-from reconciler.apply import apply_plan
+from reconciler.apply import run_plan
 from reconciler.diff import diff_topics
 from reconciler.errors import Location
 from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.writer import KafkaWriter
 from reconciler.model import Guards
-from reconciler.plan import build_plan
+from reconciler.plan import assemble_plan
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ class Workbench:
         state = replace(self.read(spec.name for spec in specs), **found)
         doomed = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
         state = replace(state, usage=self.reader.read_usage(doomed))
-        return build_plan("lab", diff_topics(specs, state, CATALOGUE, guards=guards), state)
+        return assemble_plan("lab", diff_topics(specs, state, CATALOGUE, guards=guards), state)
 
     def apply(self, plan: Plan, **more: Any) -> Applied:
         more.setdefault("patience_s", 30.0)  # nothing here takes longer
-        return apply_plan(plan, self.reader, self.writer, time, **more)
+        return run_plan(plan, self.reader, self.writer, time, **more)
 
     def bring(self, *specs: TopicSpec) -> Plan:
         """Make a cluster as specs say. Returns the plan that did it."""

@@ -71,5 +71,5 @@ def test_a_question_that_nobody_would_see_is_not_asked(shell: Shell, topic_prefi
         terminal.wait_for(b"Not approved. Nothing was changed.")
         terminal.wait_for_end()
     assert (shell.directory / "stderr.txt").read_text() == (
-        "error: stderr is not a terminal, so nobody can be asked; pass --auto-approve\n"
+        "error: stderr is not a terminal; pass --auto-approve\n"
     )

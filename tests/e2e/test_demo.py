@@ -118,7 +118,7 @@ def test_the_last_picture_agrees_with_the_plan_which_is_shown_once(
         text=True,
         check=False,
     )
-    assert (played.returncode, played.stdout.count("+ create  shop.clicks")) == (0, 1)
+    assert (played.returncode, played.stdout.count("+ create    shop.clicks")) == (0, 1)
     planned = re.findall(r"^cluster: leaders \S+ → (\d+)\.\.(\d+)", played.stdout, re.MULTILINE)
     drawn = [int(leaders) for leaders in re.findall(r"█ (\d+)$", played.stdout, re.MULTILINE)]
     assert len(drawn) == 6

@@ -209,7 +209,7 @@ def test_a_coordinator_that_stays_away_keeps_the_topic(stage: Stage, calm: Ran, 
     check(ran)
     name = {NOT_COORDINATOR: "NOT_COORDINATOR", UNAVAILABLE: "COORDINATOR_NOT_AVAILABLE"}[code]
     assert ran.code == 1
-    assert f"Consumer group readers-classic cannot be seen into: {name}" in ran.out
+    assert f"Consumer group readers-classic cannot be described: {name}" in ran.out
     assert "[deletion-unseen]" in ran.out
 
 

@@ -119,8 +119,8 @@ def test_a_cluster_that_is_down_hides_no_other_plan(
     assert run(["plan", "--all-clusters", "--out", "plans", "--detailed-exitcode"]) == 1
     out, err = capsys.readouterr()
     assert [line.split(" · ")[0] for line in out.splitlines() if " from " in line] == ["one", "two"]
-    assert f"+ create  {topic_prefix}one" in out
-    assert f"+ create  {topic_prefix}two" in out
+    assert f"+ create    {topic_prefix}one" in out
+    assert f"+ create    {topic_prefix}two" in out
     assert "error: down: " in err
     assert "[connect-refused]" in err
     assert "2 of 3 clusters planned" in err
@@ -228,5 +228,5 @@ def test_where_nobody_can_tell_the_specs_that_is_said(
     capsys.readouterr()
     assert run(["apply", "plan.json", "--auto-approve"]) == 0
     reason = {"shallow": "that commit is not in this repository", "exported": "not a git repo"}
-    assert f"not held against the specs: {reason[place]}" in capsys.readouterr().err
+    assert f"not compared with the specs: {reason[place]}" in capsys.readouterr().err
     assert live_topics(cluster3, topic_prefix) == {"one"}

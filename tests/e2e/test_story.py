@@ -98,7 +98,9 @@ def test_the_story_of_one_change(team: Team) -> None:
         "**data-loss**, acknowledged: records older than 3d (259200000) are deleted. `story"
         in comment
     )
-    assert "**ordering, mind this**: keys move to other partitions. `story.orders`" in comment
+    assert (
+        "**ordering, not acknowledged**: keys move to other partitions. `story.orders`" in comment
+    )
     assert "`story.orders` | 6 → 9 partitions |" in comment
     assert "`story.clicks` | `retention.ms` 7d → 3d |" in comment
     assert "`story.refunds` | 3 partitions × 3 replicas, 1 config |" in comment
@@ -143,7 +145,7 @@ def test_the_story_of_one_change(team: Team) -> None:
     team.colleague.configure("story.orders", min_insync_replicas="1")
     drifted = team.look_for_drift()
     assert drifted.code == 2
-    assert re.search(r"^~ config  story\.orders .* topics/orders\.yaml:1$", drifted.out, re.M)
+    assert re.search(r"^~ configure story\.orders .* topics/orders\.yaml:1$", drifted.out, re.M)
     assert re.search(r"^ +min\.insync\.replicas +1 → 2$", drifted.out, re.M)
     assert "\n1 to configure, 2 unchanged" in drifted.out
 

@@ -13,7 +13,7 @@ from worlds import seldom, worlds
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.fleet import tables
-from reconciler.fleet.rows import make_table, write_notes, write_specs, write_state
+from reconciler.fleet.rows import encode_notes, make_table, write_specs, write_state
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -134,13 +134,13 @@ def write_world(name: str, state: ClusterState, **reading: Any) -> dict[str, pa.
         "cluster_id": state.cluster_id,
         "kafka_version": state.kafka_version,
         "defaults": list(state.config_defaults.items()),
-        "notes": write_notes(state.notes),
+        "notes": encode_notes(state.notes),
         **reading,
     }
     readings = make_table(tables.READINGS, {key: [value] for key, value in row.items()})
     return {tables.READINGS.name: readings, **write_state(name, state)}
 
 
-def frame(session: SparkSession, table: tables.Table, rows: pa.Table) -> DataFrame:
+def frame(session: SparkSession, table: tables.LakeTable, rows: pa.Table) -> DataFrame:
     """Return rows as Spark has them. In one chunk: an empty one hides what comes after it."""
     return session.createDataFrame(rows.combine_chunks(), schema=table.schema)

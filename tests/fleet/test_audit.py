@@ -9,10 +9,10 @@ import pytest
 from shorthand import HERE, brokers, cluster, spec, topic
 from small_fleets import make_specs, make_state
 
-from reconciler.fleet.audit import RULES, audit_fleet, make_expectations
-from reconciler.fleet.history import EVENTS
+from reconciler.api import load_estate
+from reconciler.fleet.audit import AUDIT_RULES, audit_fleet, make_expectations
+from reconciler.fleet.history import EVENT_KINDS
 from reconciler.model import Broker
-from reconciler.spec import load_estate
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -181,12 +181,12 @@ def test_every_fault_is_one_finding(findings: list[Row]) -> None:
 
 
 def test_every_rule_has_its_example() -> None:
-    assert {rule for _, _, rule, _ in EXPECTED} == set(RULES)
+    assert {rule for _, _, rule, _ in EXPECTED} == set(AUDIT_RULES)
 
 
 def test_a_finding_says_how_severe_it_is_and_what_to_do(findings: list[Row]) -> None:
     for row in findings:
-        rule = RULES[row["rule"]]
+        rule = AUDIT_RULES[row["rule"]]
         assert (row["severity"], row["way_out"]) == (rule.severity, rule.way_out)
         assert row["what"]
         assert "%s" not in row["what"]
@@ -200,11 +200,11 @@ def test_evidence_is_numbers(findings: list[Row]) -> None:
 
 def test_the_page_lists_the_rules_as_they_are() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
-    for rule in RULES.values():
+    for rule in AUDIT_RULES.values():
         assert f"| `{rule.id}` | {rule.severity} | {rule.says} | {rule.way_out} |" in page
 
 
 def test_the_page_lists_the_events_as_they_are() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
-    for event, says in EVENTS.items():
+    for event, says in EVENT_KINDS.items():
         assert f"| `{event}` | {says} |" in page

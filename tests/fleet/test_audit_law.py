@@ -13,7 +13,7 @@ from small_fleets import make_specs, make_state
 from worlds import broker_lists, live_topics, rows_on
 
 from reconciler.fleet.audit import audit_fleet
-from reconciler.fleet.audit.expectations import EXPECTATIONS
+from reconciler.fleet.audit.topics import EXPECTATIONS
 from reconciler.model import TopicState
 from reconciler.placement.measure import measure_quality
 

@@ -9,7 +9,7 @@ from shorthand import brokers, cluster, topic
 from small_fleets import make_state
 
 from reconciler.fleet import tables
-from reconciler.fleet.history import EVENTS, find_drift
+from reconciler.fleet.history import EVENT_KINDS, find_drift
 from reconciler.fleet.jobs import trace_collections
 from reconciler.fleet.lake import PLAN, Lake
 from reconciler.model import Broker
@@ -114,7 +114,7 @@ def test_every_happening_is_one_event(lake: Lake, traced: Published) -> None:
 
 
 def test_every_event_there_is_has_its_example() -> None:
-    assert {event for _, _, event, *_ in EXPECTED} == set(EVENTS)
+    assert {event for _, _, event, *_ in EXPECTED} == set(EVENT_KINDS)
 
 
 def test_growth_is_from_the_first_to_the_last(lake: Lake, traced: Published) -> None:
@@ -155,7 +155,7 @@ def test_drift_lasts_from_plan_to_plan(spark: SparkSession, tmp_path: Path) -> N
     for collection, topics in pending.items():
         status = "unreadable" if topics is None else "planned"
         plans = spark.createDataFrame([("prod", status)], "cluster string, status string")
-        rows = [("prod", name, "update", ["SetConfig"]) for name in topics or ()]
+        rows = [("prod", name, "update", ["AlterConfig"]) for name in topics or ()]
         rows.append(("prod", "c", "note", []))
         schema = "cluster string, topic string, action string, steps array<string>"
         changes = spark.createDataFrame(rows, schema)
@@ -164,16 +164,18 @@ def test_drift_lasts_from_plan_to_plan(spark: SparkSession, tmp_path: Path) -> N
             draft.append(tables.CHANGES, _widen(changes, tables.CHANGES))
             draft.publish(1)
     attempts = kept.list_attempts(PLAN)
-    both = (kept.read_all(table, attempts) for table in (tables.PLANS, tables.CHANGES))
+    both = [kept.read_all(table, attempts) for table in (tables.PLANS, tables.CHANGES)]
     columns = ("topic", "first_seen", "last_seen", "gone_in", "pending", "plans", "lasted_s")
     assert {tuple(row[name] for name in columns) for row in find_drift(*both).collect()} == {
         ("a", FIRST, FOURTH, None, True, 3, 3 * 86_400),
         ("b", FIRST, FIRST, SECOND, False, 1, 86_400),
         ("b", FOURTH, FOURTH, None, True, 1, 0),
     }
+    steps = find_drift(*both).select("steps").distinct().collect()
+    assert [row["steps"] for row in steps] == [["configure"]]  # an earlier release wrote its class
 
 
-def _widen(rows: DataFrame, table: tables.Table) -> DataFrame:
+def _widen(rows: DataFrame, table: tables.LakeTable) -> DataFrame:
     return rows.sparkSession.createDataFrame([], table.schema).unionByName(
         rows, allowMissingColumns=True
     )

@@ -25,14 +25,13 @@ from reconciler.fleet import tables
 from reconciler.fleet.lake import (
     PLAN,
     Lake,
+    decode_commit,
+    encode_commit,
     find_ahead,
-    read_commit,
     start_attempt,
-    write_commit,
 )
-from reconciler.fleet.lake.locks import SILENT
 from reconciler.fleet.lake.storage import Storage
-from reconciler.fleet.lake.stores import LocalStore, SparkStore
+from reconciler.fleet.lake.stores import SILENT, LocalStore, SparkStore
 from reconciler.fleet.rows import make_table
 from reconciler.model import Commit
 
@@ -338,7 +337,7 @@ class TestVersions:
         with pytest.raises(LakeError, match="lake-version"):
             SparkStore(Storage(lake.session, lake.root)).check_layout()
 
-    @pytest.mark.parametrize("verb", ["plan", "audit", "history", "report", "simulate", "remove"])
+    @pytest.mark.parametrize("verb", ["plan", "audit", "history", "page", "generate", "remove"])
     def test_every_job_names_it_and_touches_nothing(
         self, verb: str, lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -350,7 +349,7 @@ class TestVersions:
         words = {
             "plan": ["plan", str(tmp_path / "estate")],
             "audit": ["audit", str(tmp_path / "estate")],
-            "report": ["report", "--out", str(tmp_path / "page.html")],
+            "page": ["page", "--out", str(tmp_path / "page.html")],
             "remove": ["lake", "remove", WHEN],
         }.get(verb, [verb])
         assert run(["fleet", *words, "--lake", lake.root]) == 1
@@ -672,7 +671,7 @@ def test_a_collection_ahead_of_the_clock_is_warned_of() -> None:
 
 @pytest.mark.parametrize("commit", [None, Commit("ab12"), Commit("ab12", dirty=True)])
 def test_a_commit_survives(commit: Commit | None) -> None:
-    assert read_commit(write_commit(commit)) == commit
+    assert decode_commit(encode_commit(commit)) == commit
 
 
 def truncate(file: Path) -> None:

@@ -15,7 +15,7 @@ from reconciler.fleet.outcome import describe_changes
 from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
 from reconciler.fleet.rows import make_table
 from reconciler.model import Commit
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan
+from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,9 @@ def test_every_change_is_the_single_clusters(
 
 def plan_rows(plan: Plan) -> list[dict[str, Any]]:
     """Return the change rows of a plan as they come out of Arrow."""
-    rows = make_table(tables.CHANGES, columns_of([*describe_changes(plan)])).to_pylist()
+    rows = make_table(
+        tables.CHANGES, columns_of([*describe_changes(plan, view_plan(plan))])
+    ).to_pylist()
     for row in rows:
         del row["cluster"]
     return rows
@@ -96,7 +98,7 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def test_the_fleet_holds_changes_of_every_kind(expected: Mapping[str, Plan]) -> None:
     """The law says little of a fleet in which nothing happens."""
-    rows = [row for plan in expected.values() for row in describe_changes(plan)]
+    rows = [row for plan in expected.values() for row in describe_changes(plan, view_plan(plan))]
     actions = Counter(row["action"] for row in rows)
     assert min(actions[action] for action in ("create", "update", "refuse")) >= 10
     assert any(plan.refusals for plan in expected.values())
@@ -104,6 +106,6 @@ def test_the_fleet_holds_changes_of_every_kind(expected: Mapping[str, Plan]) -> 
 
 def test_a_deletion_is_refused_as_unseen(expected: Mapping[str, Plan]) -> None:
     """Nobody has looked who uses the topic, so nothing is deleted by a plan of the fleet."""
-    rows = [row for plan in expected.values() for row in describe_changes(plan)]
+    rows = [row for plan in expected.values() for row in describe_changes(plan, view_plan(plan))]
     assert "delete" not in {row["action"] for row in rows}
     assert "deletion-unseen" in {rule for row in rows for rule in row["refusals"]}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.fleet.progress import watch_tasks
+from reconciler.fleet.trouble import watch_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from lab import HERE
 from proxy import FailingNetwork
 
 from reconciler.cli.app import run
-from reconciler.errors import FleetError
+from reconciler.errors import FleetError, SpecError
 from reconciler.fleet import tables
 from reconciler.fleet.source.kafka_metadata import (
     KafkaMetadata,
@@ -210,6 +210,18 @@ class TestTrees:
         options = find_tree("topics", "good").list_options()
         assert SpecTree(options).reader(tables.SPECS.schema)._tree.load().files == 1
         assert options == find_tree("topics", "good").list_options()
+
+    def test_what_could_not_be_read_at_a_commit_is_said_where_it_is_planned(
+        self, estate: Path
+    ) -> None:
+        (estate / "some.yaml").unlink()
+        (estate / "some.yaml").symlink_to("gone.yaml")
+        commit("a link to nowhere")
+        options = find_tree("topics", "main").list_options()
+        with pytest.raises(
+            SpecError, match=r"topics/some\.yaml:1:1: some.yaml is a link to nowhere"
+        ):
+            SpecTree(options).reader(tables.SPECS.schema)._tree.load()
 
     @pytest.mark.parametrize(
         ("path", "ref", "said"),

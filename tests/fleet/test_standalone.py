@@ -8,11 +8,11 @@ import pytest
 
 from reconciler.api import load_estate
 from reconciler.fleet import tables
+from reconciler.fleet.generator.job import generate_fleet, write_estate
+from reconciler.fleet.generator.shapes import FleetSize
 from reconciler.fleet.jobs import plan_collection
 from reconciler.fleet.lake import Lake
 from reconciler.fleet.standalone import run_fleet
-from reconciler.fleet.synthetic.job import simulate_fleet, write_estate
-from reconciler.fleet.synthetic.shapes import FleetSize
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ MADE = (tables.PLANS, tables.CHANGES)
 def test_two_workers_plan_what_one_process_plans(spark: SparkSession, tmp_path: Path) -> None:
     lake, estate = Lake(spark, str(tmp_path / "lake")), tmp_path / "estate"
     write_estate(SIZE, estate)
-    simulate_fleet(lake, SIZE, "20261121T030000Z", root=str(estate))
+    generate_fleet(lake, SIZE, "20261121T030000Z", root=str(estate))
     plan_collection(lake, load_estate(estate))
     here, attempt = read_plans(lake), lake.find_attempt(what="plan").id
     assert run_fleet(["plan", str(estate), "--lake", lake.root]) == 1  # some of it is refused

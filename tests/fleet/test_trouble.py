@@ -38,7 +38,7 @@ def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     """Return a directory with a lake of one collection, its estate, and its plans."""
     place = tmp_path_factory.mktemp("fleet")
     words = ["--lake", str(place / "lake"), "--estate", str(place / "estate"), *SIZE]
-    assert run(["fleet", "simulate", *words, "--collection", WHEN]) == 0
+    assert run(["fleet", "generate", *words, "--collection", WHEN]) == 0
     assert plan(place, "--out", str(place / "plans")) == 1  # some of it is refused
     return place
 
@@ -94,7 +94,7 @@ class TestDamage:
         assert "is missing from" in said
         assert said.endswith("[lake-table-missing]\n")
 
-    def test_audit_and_report_name_a_damaged_cluster(
+    def test_audit_and_page_name_a_damaged_cluster(
         self, copy: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hurt = truncate(files_of(copy, "partitions")[-1])
@@ -104,7 +104,7 @@ class TestDamage:
         assert "cluster-unread" in said
         assert all(f"partitions of {name} in {WHEN} has 0" in said for name in hurt)
         page = copy / "page.html"
-        assert run(["fleet", "report", *lake, "--out", str(page)]) == 0
+        assert run(["fleet", "page", *lake, "--out", str(page)]) == 0
         assert all(f"partitions of {name} in {WHEN} has 0" in page.read_text() for name in hurt)
         assert run(["fleet", "history", *lake]) == 0
 
@@ -114,7 +114,7 @@ class TestDamage:
         for file in (copy / "lake" / "changes").rglob("part-*.parquet"):
             file.unlink()
         page = copy / "page.html"
-        assert run(["fleet", "report", "--lake", str(copy / "lake"), "--out", str(page)]) == 1
+        assert run(["fleet", "page", "--lake", str(copy / "lake"), "--out", str(page)]) == 1
         _, said = capsys.readouterr()
         assert said.endswith("[lake-rows]\n")
         assert not page.exists()
@@ -141,7 +141,7 @@ def test_a_broker_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
 
 
 class TestNames:
-    @pytest.mark.parametrize("verb", ["collect", "simulate"])
+    @pytest.mark.parametrize("verb", ["collect", "generate"])
     def test_a_name_that_is_no_time_is_refused(
         self, verb: str, fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -156,7 +156,7 @@ class TestNames:
         self, copy: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         ahead, lake = "20990101T000000Z", ["--lake", str(copy / "lake")]
-        assert run(["fleet", "simulate", *lake, *SIZE, "--collection", ahead]) == 0
+        assert run(["fleet", "generate", *lake, *SIZE, "--collection", ahead]) == 0
         _, said = capsys.readouterr()
         assert said.startswith(f"warning: collection {ahead} is ahead of the clock")
         plan(copy)
@@ -174,7 +174,7 @@ class TestReasons:
         self, memory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         words = ["--lake", str(tmp_path / "lake"), "--memory", memory]
-        assert run(["fleet", "simulate", *words]) == 64
+        assert run(["fleet", "generate", *words]) == 64
         _, said = capsys.readouterr()
         assert said == f"error: --memory {memory}: write a size of at least 512m, as 4g\n"
 
@@ -191,7 +191,7 @@ class TestReasons:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (tmp_path / "file").touch()
-        assert run(["fleet", "simulate", "--lake", str(tmp_path / "file"), *SIZE]) == 1
+        assert run(["fleet", "generate", "--lake", str(tmp_path / "file"), *SIZE]) == 1
         said = capsys.readouterr().err
         assert said.startswith(f"error: {tmp_path}/file")
         assert said.endswith("[fleet-file]\n")
@@ -225,7 +225,7 @@ def start(place: Path, *words: str, **environment: str) -> subprocess.Popen[str]
 def test_two_jobs_at_once_lose_no_row(tmp_path: Path) -> None:
     size = ["--clusters", "20", "--topics", "20000", "--partitions", "400000"]
     names = (WHEN, LATER)
-    jobs = [start(tmp_path, "simulate", "--lake", "lake", *size, "--collection", n) for n in names]
+    jobs = [start(tmp_path, "generate", "--lake", "lake", *size, "--collection", n) for n in names]
     ended = [(*job.communicate(), job.returncode) for job in jobs]
     assert [code for *_, code in ended] == [0, 0], ended
     for name in names:
@@ -248,7 +248,7 @@ def test_a_full_disk_is_told_in_words(full: str, fleet: Path, tmp_path: Path) ->
         pytest.skip("this account may not mount a small disk")
     lake = small / "lake" if full == "lake" else tmp_path / "lake"
     local = small if full == "spark" else tmp_path
-    words = ["simulate", "--lake", str(lake), "--topics", "2000", "--partitions", "100000"]
+    words = ["generate", "--lake", str(lake), "--topics", "2000", "--partitions", "100000"]
     done = subprocess.run(
         [*within, sys.executable, "-m", "reconciler", "fleet", *words],
         env={
@@ -296,7 +296,7 @@ def test_the_documented_query_counts_the_latest_collection(fleet: Path, copy: Pa
     size = ["--clusters", "4", "--topics", "200", "--partitions", "1234"]
     lake = ["--lake", str(copy / "lake"), "--collection", LATER]
     for words in (SIZE, size):
-        assert run(["fleet", "simulate", *lake, *words]) == 0
+        assert run(["fleet", "generate", *lake, *words]) == 0
     sql = FLEET_MD.read_text().partition("```sql\n")[2].partition("```")[0]
     for place, partitions, clusters in ((fleet, 3000, 6), (copy, 1234, 4)):
         with duckdb.connect() as connection:

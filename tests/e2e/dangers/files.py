@@ -47,7 +47,7 @@ def newer(stage: Stage) -> None:
     """A plan of a newer format"""
 
     def edit(document: dict[str, Any]) -> None:
-        document["format_version"] = "2.0"
+        document["format_version"] = "3.0"
 
     _apply_edited(stage, edit)
 

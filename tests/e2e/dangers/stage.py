@@ -31,7 +31,8 @@ OUTCOME = re.compile(
 )
 COUNTS = re.compile(r"\d+ (to |refused)")
 UNTOLD = re.compile(
-    r"cluster: |placement: |fingerprint | +placement |saved to |waiting up to |No changes\. 0 "
+    r"size: |cluster: |placement: |fingerprint | +placement |saved to |waiting up to |"
+    r"No changes\. 0 "
 )
 """What has no place on the page: how even it all lies, and what follows from the rest."""
 

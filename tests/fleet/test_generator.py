@@ -13,21 +13,21 @@ import pytest
 from reconciler.api import load_estate
 from reconciler.errors import UsageError
 from reconciler.fleet import tables
+from reconciler.fleet.generator.job import draw_table, generate_fleet, write_estate
+from reconciler.fleet.generator.shapes import FleetSize, divide, draw_shapes
+from reconciler.fleet.generator.specs import list_specs
+from reconciler.fleet.generator.state import write_partitions
+from reconciler.fleet.generator.topics import SHARES, Drift, draw_cluster_topics
 from reconciler.fleet.jobs import plan_collection
 from reconciler.fleet.lake import Lake
 from reconciler.fleet.rows import write_specs
-from reconciler.fleet.synthetic.job import draw_table, simulate_fleet, write_estate
-from reconciler.fleet.synthetic.partitions import write_partitions
-from reconciler.fleet.synthetic.shapes import FleetSize, divide, draw_shapes
-from reconciler.fleet.synthetic.specs import list_specs
-from reconciler.fleet.synthetic.topics import SHARES, Drift, draw_cluster_topics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import Row, SparkSession
 
-    from reconciler.fleet.tables import Table
+    from reconciler.fleet.tables import LakeTable
 
 pytestmark = pytest.mark.fleet
 
@@ -36,7 +36,7 @@ WRITTEN = (*tables.STATE, tables.SPECS)
 WHEN = "20261121T030000Z"
 
 
-def rows_of(spark: SparkSession, table: Table, size: FleetSize = SIZE) -> list[Any]:
+def rows_of(spark: SparkSession, table: LakeTable, size: FleetSize = SIZE) -> list[Any]:
     return draw_table(spark, table, size).toArrow().to_pylist()
 
 
@@ -50,7 +50,7 @@ def estate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, estate: Path) -> Lake:
     lake = Lake(spark, str(tmp_path_factory.mktemp("lake")))
-    simulate_fleet(lake, SIZE, WHEN, root=str(estate))
+    generate_fleet(lake, SIZE, WHEN, root=str(estate))
     return lake
 
 
@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_rows_however_many_draw(
     for table in WRITTEN:
         found = sorted(map(str, rows_of(spark, table)))
         with monkeypatch.context() as patch:
-            patch.setattr("reconciler.fleet.synthetic.job.MOST_TASKS", 1)
+            patch.setattr("reconciler.fleet.generator.job.MOST_TASKS", 1)
             assert sorted(map(str, rows_of(spark, table))) == found, table.name
 
 
@@ -119,7 +119,7 @@ def test_another_seed_gives_another_fleet(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("table", WRITTEN, ids=lambda table: table.name)
-def test_no_two_rows_have_the_same_key(spark: SparkSession, table: Table) -> None:
+def test_no_two_rows_have_the_same_key(spark: SparkSession, table: LakeTable) -> None:
     keys = Counter(tuple(row[name] for name in table.key) for row in rows_of(spark, table))
     assert max(keys.values()) == 1
 

@@ -1,4 +1,4 @@
-"""What a report says is what the lake holds: two collections of three clusters, made by hand."""
+"""What the page shows is what the lake holds: two collections of three clusters, made by hand."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from reconciler.cli import main
 from reconciler.fleet import tables
 from reconciler.fleet.jobs import collect_fleet, plan_collection
 from reconciler.fleet.lake import Lake
+from reconciler.fleet.page.contents import DriftPoint, FleetPage, PlanTotals, Standing
+from reconciler.fleet.page.gather import gather_page
+from reconciler.fleet.page.measures import gather_findings, measure_topics
 from reconciler.fleet.planning import join_tables
-from reconciler.fleet.report.contents import DriftPoint, Planned, Report, Standing
-from reconciler.fleet.report.findings import gather_findings
-from reconciler.fleet.report.gather import gather_report
-from reconciler.fleet.report.measures import measure_topics
 from reconciler.fleet.rows import make_table, write_specs, write_state
 from reconciler.placement.measure import measure_balance
 
@@ -82,59 +81,59 @@ def _make_state(spark: SparkSession, states: Mapping[str, ClusterState]) -> dict
 
 
 @pytest.fixture(scope="module")
-def report(lake: Lake) -> Report:
-    return gather_report(lake, None, "now")
+def page(lake: Lake) -> FleetPage:
+    return gather_page(lake, None, "now")
 
 
-def test_it_is_of_the_latest_collection(report: Report) -> None:
-    assert (report.collection, report.commit, report.made_at) == (SECOND, COMMIT, "now")
+def test_it_is_of_the_latest_collection(page: FleetPage) -> None:
+    assert (page.collection, page.commit, page.made_at) == (SECOND, COMMIT, "now")
 
 
-def test_clusters_come_worst_first(report: Report) -> None:
-    standings = [(cluster.name, cluster.standing) for cluster in report.clusters.rows]
+def test_clusters_come_worst_first(page: FleetPage) -> None:
+    standings = [(cluster.name, cluster.standing) for cluster in page.clusters.rows]
     assert standings == [
         ("down", Standing.UNREADABLE),
         ("prod", Standing.REFUSED),
         ("test", Standing.PENDING),
     ]
-    assert report.clusters.rows[0].trouble == ("unreachable", "connection refused")
+    assert page.clusters.rows[0].trouble == ("unreachable", "connection refused")
 
 
-def test_the_fleet_is_counted(report: Report) -> None:
-    totals = report.totals
+def test_the_fleet_is_counted(page: FleetPage) -> None:
+    totals = page.totals
     assert (totals.clusters, totals.read, totals.synthetic, totals.planned) == (3, 2, 1, 2)
     assert (totals.brokers, totals.topics, totals.partitions) == (7, 3, 9)
-    assert totals.plan == Planned(changed=2, refused=1, unchanged=0, unmanaged=1)
+    assert totals.plan == PlanTotals(changed=2, refused=1, unchanged=0, unmanaged=1)
 
 
-def test_brokers_hold_what_their_partitions_say(report: Report) -> None:
-    held = [(b.id, b.rack, b.leaders, b.replicas) for b in report.clusters.rows[1].brokers]
+def test_brokers_hold_what_their_partitions_say(page: FleetPage) -> None:
+    held = [(b.id, b.rack, b.leaders, b.replicas) for b in page.clusters.rows[1].brokers]
     assert held == [(1, "a", 4, 5), (4, "a", 1, 2), (2, "b", 2, 5), (3, "c", 1, 4)]
 
 
-def test_drift_is_followed_through_the_collections(report: Report) -> None:
-    assert report.drift == (
+def test_drift_is_followed_through_the_collections(page: FleetPage) -> None:
+    assert page.drift == (
         DriftPoint(FIRST, planned=2, unplanned=1, changed=1, refused=1, unchanged=1),
         DriftPoint(SECOND, planned=2, unplanned=1, changed=2, refused=1, unchanged=0),
     )
-    drifts = {cluster.name: cluster.drifts for cluster in report.clusters.rows}
+    drifts = {cluster.name: cluster.drifts for cluster in page.clusters.rows}
     assert drifts == {"down": (None, None), "prod": (2, 2), "test": (0, 1)}
 
 
 def test_drift_ends_with_the_collection_that_is_reported(lake: Lake) -> None:
-    earlier = gather_report(lake, FIRST, "now")
+    earlier = gather_page(lake, FIRST, "now")
     assert [point.collection for point in earlier.drift] == [FIRST]
 
 
-def test_the_least_even_topics_come_with_what_the_plan_does(report: Report) -> None:
-    (worst,) = report.topics.rows
+def test_the_least_even_topics_come_with_what_the_plan_does(page: FleetPage) -> None:
+    (worst,) = page.topics.rows
     assert (worst.cluster, worst.topic, worst.partitions) == ("prod", "shop.orders", 4)
     assert (worst.leader_skew, worst.replica_skew, worst.action) == (3, 3, "update")
-    assert report.topics.total == 1
+    assert page.topics.total == 1
 
 
-def test_refusals_come_first_with_their_reasons(report: Report) -> None:
-    refused, *others = report.changes.rows
+def test_refusals_come_first_with_their_reasons(page: FleetPage) -> None:
+    refused, *others = page.changes.rows
     assert (refused.topic, refused.action, refused.rules) == (
         "shop.clicks",
         "refuse",
@@ -146,7 +145,7 @@ def test_refusals_come_first_with_their_reasons(report: Report) -> None:
         ("shop.orders", "update", "4 → 6 partitions"),
         ("shop.orders", "create", "1 partition"),
     ]
-    assert report.changes.total == 3
+    assert page.changes.total == 3
 
 
 def test_skew_is_what_the_measure_of_placements_says(spark: SparkSession) -> None:
@@ -187,9 +186,9 @@ def test_findings_are_counted_by_rule_and_the_gravest_kept_first(spark: SparkSes
 def test_the_command_writes_the_page(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "report.html"
+    out = tmp_path / "page.html"
     with pytest.raises(SystemExit) as ended:
-        main(["fleet", "report", "--lake", lake.root, "--out", str(out), "--collection", FIRST])
+        main(["fleet", "page", "--lake", lake.root, "--out", str(out), "--collection", FIRST])
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (0, "")
     assert f"wrote {out}" in said.err
@@ -200,6 +199,6 @@ def test_a_place_that_cannot_be_written_is_told_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["fleet", "report", "--lake", "x", "--out", str(tmp_path / "no" / "report.html")])
+        main(["fleet", "page", "--lake", "x", "--out", str(tmp_path / "no" / "page.html")])
     assert ended.value.code == 64
-    assert "is no directory" in capsys.readouterr().err
+    assert "is not a directory" in capsys.readouterr().err

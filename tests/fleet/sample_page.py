@@ -1,20 +1,20 @@
-"""A small report by hand: a cluster of every standing, under names that a browser could trip on."""
+"""A small fleet by hand: a cluster of every standing, under names that a browser could trip on."""
 
 from __future__ import annotations
 
-from reconciler.fleet.report.contents import (
-    Audit,
+from reconciler.fleet.page.contents import (
+    AuditSummary,
     BrokerLoad,
     ChangeLine,
     ClusterLine,
     DriftPoint,
     FindingLine,
+    FleetPage,
+    FleetTotals,
     Kept,
-    Planned,
-    Report,
+    PlanTotals,
     RuleCount,
     TopicSkew,
-    Totals,
 )
 
 HOSTILE = """</script><script>document.title="taken"</script><img src=x onerror=alert(1)>"'&"""
@@ -24,13 +24,13 @@ BROKERS = (
     BrokerLoad(2, "b", 25, 75, alive=False),
     BrokerLoad(3, None, 26, 77, cordoned=True),
 )
-UNEVEN = Planned(3, 2, 1_234, 7, 30, 4, 89, 5)
+UNEVEN = PlanTotals(3, 2, 1_234, 7, 30, 4, 89, 5)
 
-SAMPLE = Report(
+SAMPLE = FleetPage(
     collection="20261121T030000Z",
     made_at="2026-11-21 04:05 UTC",
     commit="9f3c2ab",
-    totals=Totals(5, 4, 1, 4, 1_246, 5_678, UNEVEN, 3),
+    totals=FleetTotals(5, 4, 1, 4, 1_246, 5_678, UNEVEN, 3),
     clusters=Kept(
         (
             ClusterLine("down", read=False, trouble=("unreachable", "connection refused")),
@@ -48,9 +48,11 @@ SAMPLE = Report(
                 drifts=(9, None, 5),
             ),
             ClusterLine(
-                "made-up", read=True, synthetic=True, partitions=78, plan=Planned(1, 0, 3, 0)
+                "made-up", read=True, synthetic=True, partitions=78, plan=PlanTotals(1, 0, 3, 0)
             ),
-            ClusterLine("calm", read=True, plan=Planned(0, 0, 4, 0, 2, 2, 1, 1), drifts=(0, 0, 0)),
+            ClusterLine(
+                "calm", read=True, plan=PlanTotals(0, 0, 4, 0, 2, 2, 1, 1), drifts=(0, 0, 0)
+            ),
         ),
         total=6,
     ),
@@ -82,7 +84,7 @@ SAMPLE = Report(
         ),
         total=2,
     ),
-    audit=Audit(
+    audit=AuditSummary(
         (RuleCount("under-replicated", "error", 17, 2),),
         Kept(
             (

@@ -1,4 +1,4 @@
-"""The page of a report in a real browser: its script sorts and filters, and fetches nothing."""
+"""The page in a real browser: its script sorts and filters, and fetches nothing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser import CHROMIUM, visit
-from sample_report import SAMPLE
+from sample_page import SAMPLE
 
-from reconciler.fleet.report import render_page
+from reconciler.fleet.page import render_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    path = tmp_path / "report.html"
+    path = tmp_path / "fleet.html"
     path.write_text(render_page(SAMPLE), encoding="utf-8")
     return path
 
@@ -60,7 +60,7 @@ def test_nothing_is_complained_of_and_nothing_is_fetched(page: Path) -> None:
     seen = visit(page)
     assert seen.console == ()
     assert seen.requests == frozenset()
-    assert "<title>Fleet report · 2026-11-21 03:00 UTC</title>" in seen.document
+    assert "<title>The fleet · 2026-11-21 03:00 UTC</title>" in seen.document
 
 
 def test_the_policy_stops_what_would_be_fetched_or_run(page: Path) -> None:
