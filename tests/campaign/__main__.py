@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from campaign.page import PAGE, find_release, render_page
+from campaign.page import PAGE, count_run, keep_runs, render_page
 from campaign.run import run_campaign
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lanes", type=int, default=LANES, help="clusters at a time")
     parser.add_argument("--rounds", type=int, nargs="+", help="these rounds only, and no page")
-    parser.add_argument("--write-docs", type=Path, nargs="+", metavar="FILE", help="sum these runs")
+    parser.add_argument("--write-docs", type=Path, nargs="+", metavar="FILE", help="add these runs")
     asked = parser.parse_args(arguments)
     if asked.write_docs:
         return write_docs(asked.write_docs)
@@ -34,21 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     file = directory / f"{time.strftime('%Y%m%dT%H%M%S')}-seed{asked.seed}.jsonl"
     run_campaign(file, asked.seed, asked.minutes, asked.lanes, asked.rounds)
     if not asked.rounds:
-        write_docs(sorted(BUILD.glob("*.jsonl")))
+        write_docs([file])
     return int(any(result["violations"] for result in read_run(file)[1]))
 
 
 def write_docs(files: Sequence[Path]) -> int:
-    """Sum the runs that tested the product as it is now, and write the page."""
-    runs = [read_run(file) for file in files]
-    product = find_release()["product"]
-    fitting = [run for run in runs if run[0]["product"] == product]
-    if left := len(runs) - len(fitting):
-        print(f"{left} of {len(runs)} runs left out: they tested other code", file=sys.stderr)
-    results = [result for _, results in fitting for result in results]
-    PAGE.write_text(render_page([begun for begun, _ in fitting], results), encoding="utf-8")
-    print(f"{PAGE}: {len(results)} rounds of {len(fitting)} runs")
-    return int(any(result["violations"] for result in results))
+    """Keep the counts of runs, write the page, and return 1 where anything was violated."""
+    read = [read_run(file) for file in files]
+    runs = keep_runs(count_run(begun, results) for begun, results in read)
+    PAGE.write_text(render_page(runs), encoding="utf-8")
+    print(f"{PAGE}: {len(runs)} runs")
+    return int(any(result["violations"] for _, results in read for result in results))
 
 
 def read_run(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

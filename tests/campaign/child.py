@@ -16,10 +16,10 @@ SCALED_REQUEST_S = 8.0
 
 def scale() -> None:
     """Set the constants before anything else imports them by name."""
-    from reconciler.apply import batches
+    from reconciler.apply import kinds
 
-    batches.MAX_RECORDS = SCALED_RECORDS
-    batches.MAX_TOPICS = SCALED_TOPICS
+    kinds.MAX_RECORDS = SCALED_RECORDS
+    kinds.MAX_TOPICS = SCALED_TOPICS
     from reconciler.kafka import writer
 
     writer.REQUEST_S = SCALED_REQUEST_S

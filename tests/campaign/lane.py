@@ -34,6 +34,7 @@ PROPERTIES = {
     # Clusters that wait cost half a processor together: fewer questions when nothing is new.
     "replica.fetch.wait.max.ms": "2000",
     "broker.heartbeat.interval.ms": "1000",
+    "metadata.max.idle.interval.ms": "5000",
 }
 START_S = 300.0
 HEAP = ("-Xmx160m",)

@@ -1,7 +1,8 @@
-"""docs/reliability.md: what campaigns found, by kind of fault."""
+"""docs/reliability.md, and the counts of every run that it sums: runs.json next to this module."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -15,37 +16,45 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
+RUNS = Path(__file__).with_name("runs.json")
 HEAD = """\
 # Reliability: apply under faults
 
-`make campaign MINUTES=n SEED=s` runs `apply` on real clusters while things break, and compares what
-it says with what is there. It writes this page. Each cluster has three brokers and three
-controllers, a process each; several clusters run at a time.
+`make campaign MINUTES=n SEED=s` runs `apply` on real clusters, injects faults, and compares the
+reports of `apply` with the state of the cluster. It writes this page. Each cluster has three
+brokers and three controllers, each in its own process. Several clusters run at a time.
 
 A round has six steps:
 
 1. Random topics are created, and a random estate is written for them: new topics, expansions,
    changed configs, deletions, and topics that the plan must refuse.
 2. `apply` runs as a child process with `--journal` and an `audit_topic`. One round in four applies
-   a saved plan. All its requests go through a proxy, which recognises each of them.
-3. One fault strikes at a random request: most often while apply changes the cluster, else while it
-   reads, takes the lock, validates, verifies or writes the audit record. It lasts up to 20 s.
-4. Everything is healed. All brokers are asked, one by one and without reconciler's code, until they
-   agree on every topic id, every replica of every partition and every config.
+   a saved plan. All requests go through a proxy that identifies each of them.
+3. One fault is injected at a random request: most often while apply changes the cluster, otherwise
+   while it reads, takes the lock, validates, verifies or writes the audit record. It lasts at most
+   20 s.
+4. Everything is repaired. All brokers are asked, one by one and without reconciler's code, until
+   they agree on every topic id, every replica of every partition and every config.
 5. The report, the exit code, the journal and the audit record are compared with the cluster and
    with each other.
-6. The same command is repeated until the plan is empty. Each repetition is judged as well.
+6. The same command is repeated until the plan is empty. Each repetition is checked as well.
 
-A **violation** is any of these: a topic that is said to be done and is not; one that is said to be
-failed, half done or not attempted and is done; a change that nobody claimed; a lost topic or
-partition; a replica of an existing partition that moved; records that disagree; a traceback, a
-crash, a run that does not end; a repeated command that does not finish the work.
+Each of these is a **violation**:
 
-'Unknown' is no violation: apply says it where a request got no answer, and the request may still be
-carried out. The table counts how many of these topics turned out as planned, in part, or unchanged.
+- a topic that is reported as done and is not done;
+- a topic that is reported as failed, half done or not attempted, and is done;
+- a change that no run reported;
+- a lost topic or partition;
+- a replica of an existing partition that moved;
+- records that contradict each other;
+- a traceback, a crash, or a run that does not end;
+- a repeated command that does not finish the work.
 
-In nine rounds of ten, apply gives a request up after 8 s instead of 45 s, and sends at most 3
-topics and 10 partitions in a request, so that there are more requests to strike at.
+'Unknown' is not a violation: apply reports it if a request got no answer and may still be carried
+out. The table counts how many of these topics ended as planned, partly changed, or unchanged.
+
+In nine rounds of ten, apply gives up a request after 8 s instead of 45 s, and sends at most 3
+topics and 10 partitions per request. This gives more requests for faults.
 """
 COLUMNS = (
     "fault",
@@ -73,34 +82,57 @@ def find_release() -> dict[str, str]:
     return {"commit": git("rev-parse", "--short=12", "HEAD"), "product": product}
 
 
-def render_page(runs: Sequence[Mapping[str, Any]], results: Iterable[Mapping[str, Any]]) -> str:
-    """Render the sum of several runs."""
-    counts: dict[str, Counter[str]] = {kind.value: Counter() for kind in Kind}
+def count_run(begun: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Count the rounds of a run by kind of fault: what is kept of it."""
+    counts: dict[str, Counter[str]] = {}
     for result in results:
-        counts[result["kind"]].update(_count(result))
+        counts.setdefault(result["kind"], Counter()).update(_count(result))
+    return {**begun, "counts": {kind: dict(+count) for kind, count in sorted(counts.items())}}
+
+
+def keep_runs(runs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Add runs to those kept, and return all; an equal commit and seed replaces the run."""
+    kept = json.loads(RUNS.read_text(encoding="utf-8")) if RUNS.exists() else []
+    by_run = {(run["commit"], run["seed"]): run for run in [*kept, *runs]}
+    RUNS.write_text(json.dumps(list(by_run.values()), indent=1) + "\n", encoding="utf-8")
+    return list(by_run.values())
+
+
+def render_page(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Render the sum of several runs, and a line for each of them."""
+    counts = {kind.value: sum_counts(runs, kind.value) for kind in Kind}
     total = sum(counts.values(), Counter[str]())
-    rows = [_render_row(kind, count) for kind, count in counts.items()]
+    void = f" {total['void']} more rounds are void: their cluster did not start or settle."
+    said = (
+        f"{total['rounds']:,} rounds in {len(runs)} runs, {total['violations']} violations."
+        f"{void if total['void'] else ''}"
+    )
     table = [
         f"| {' | '.join(COLUMNS)} |",
         "|:--" + "|--:" * (len(COLUMNS) - 1) + "|",
-        *rows,
+        *(_render_row(kind, count) for kind, count in counts.items()),
         _render_row("**all**", total),
     ]
-    listed = "; ".join(f"seed {run['seed']} for {run['minutes']:g} min" for run in runs)
-    void = f" {total['void']} more rounds are void: their cluster did not start or settle."
-    told = (
-        f"{total['rounds']:,} rounds in {len(runs)} runs ({listed}), {total['runs']:,} times apply,"
-        f" {total['violations']} violations.{void if total['void'] else ''}"
-    )
-    return "\n".join([HEAD, "## Results", "", told, "", *table, "", NOTE])
+    listed = ["| commit | seed | rounds | violations |", "|:--|--:|--:|--:|"]
+    for run in runs:
+        of_run = sum((Counter(count) for count in run["counts"].values()), Counter[str]())
+        cells = (f"`{run['commit']}`", run["seed"], of_run["rounds"], of_run["violations"])
+        listed.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join([HEAD, "## Results", "", said, "", *table, "", *listed, "", NOTE])
+
+
+def sum_counts(runs: Iterable[Mapping[str, Any]], kind: str) -> Counter[str]:
+    """Sum what the runs counted for one kind of fault."""
+    return sum((Counter(run["counts"].get(kind, {})) for run in runs), Counter[str]())
 
 
 NOTE = """\
-`struck` counts the rounds whose fault came true; in the others apply never sent the request that
-the fault waited for. Round k of a seed always draws the same world and the same fault. Everything
-about a round is kept in `build/campaign/`: the estate, what the brokers showed before and after,
-and what apply printed and wrote. `python -m campaign --seed s --rounds k` drives single rounds
-again, and `--write-docs FILES` sums the given runs (with `PYTHONPATH=tests`).
+`struck` counts the rounds in which the fault occurred. In the others, apply never sent the request
+that the fault waited for. Round k of a seed always generates the same cluster, estate and fault.
+`build/campaign/` contains everything about a round: the estate, what the brokers showed before and
+after, and what apply printed and wrote. `python -m campaign --seed s --rounds k` repeats single
+rounds (with `PYTHONPATH=tests`). `tests/campaign/runs.json` contains the counts of every run, with
+the tested commit.
 """
 
 
@@ -111,7 +143,6 @@ def _count(result: Mapping[str, Any]) -> Counter[str]:
     return Counter(
         {
             "rounds": 1,
-            "runs": len(result["runs"]),
             "struck": int(result["struck"]),
             "writing": int(result["struck"] and result["stage"] == Stage.WRITE),
             "full": unknown.get("full", 0),

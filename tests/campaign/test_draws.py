@@ -10,9 +10,9 @@ import pytest
 
 from campaign.faults import Kind, draw_fault
 from campaign.network import Stage, Trap, tell_stage
-from campaign.page import render_page
+from campaign.page import count_run, render_page
 from campaign.world import draw_world, write_estate
-from reconciler.spec import load_estate
+from reconciler.api import load_estate
 
 
 def draw(seed: int, number: int) -> object:
@@ -81,10 +81,10 @@ def test_the_page_sums_runs_and_leaves_void_rounds_out() -> None:
         "unknown": {"full": 2},
         "trouble": "",
     }
-    page = render_page(
-        [{"seed": 1, "minutes": 5.0}, {"seed": 2, "minutes": 5.0}],
-        [result, result, {**result, "trouble": "no cluster", "violations": []}],
-    )
-    assert "2 rounds in 2 runs (seed 1 for 5 min; seed 2 for 5 min), 4 times apply" in page
+    void = {**result, "trouble": "no cluster", "violations": []}
+    first = count_run({"commit": "aaa", "seed": 1}, [result, void])
+    page = render_page([first, count_run({"commit": "bbb", "seed": 2}, [result])])
+    assert "2 rounds in 2 runs, 2 violations." in page
     assert "| slow network | 2 | 2 | 2 | 4 | 0 | 0 | 2 |" in page
+    assert "| `aaa` | 1 | 1 | 1 |\n| `bbb` | 2 | 1 | 1 |" in page
     assert "1 more rounds are void" in page

@@ -119,7 +119,7 @@ def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
     refused = act.push()
     assert refused.code == 1
     assert repository.partitions() == {"orders": 3}
-    assert f"showed is another one: `{approved['fingerprint']}`" in refused.summary
+    assert f"showed a different plan: `{approved['fingerprint']}`" in refused.summary
     fresh = refused.artifacts / "apply-lab" / "plan.json"
     fingerprint = json.loads(fresh.read_text())["fingerprint"]
     assert f"fingerprint `{fingerprint}`" in refused.summary
@@ -138,7 +138,7 @@ def test_what_no_request_showed_is_not_applied(
     pushed = repository.commit()
     run = act.push()
     assert run.code == 1
-    assert "nobody approved a plan for lab" in run.summary
+    assert "no plan for lab was approved" in run.summary
     request = github.open_request(12, pushed)
     act.pull()
     request.merged_as, request.head = pushed, "e" * 40

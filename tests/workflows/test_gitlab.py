@@ -113,7 +113,7 @@ def test_what_no_request_showed_is_not_applied(
     repository.commit()
     run = pipeline.apply()
     assert run.code == 1
-    assert "nobody approved a plan for lab" in run.text
+    assert "no plan for lab was approved" in run.text
     assert repository.partitions() == {}
 
 
