@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from reconciler.spec import load_estate
+from reconciler.api import load_estate
 
 TOPICS = 20
 CLUSTERS = """\

@@ -25,7 +25,7 @@ import psutil
 MASTER, MEMORY = "local[2]", "4g"
 CLUSTERS, TOPICS_A_MILLION = 150, 57_143
 WHEN = "20261121T030000Z"
-STAGES = ("simulate", "read", "plan", "workers", "audit", "duckdb")
+STAGES = ("generate", "read", "plan", "workers", "audit", "duckdb")
 
 _PLACE = "attempt=*-state-*/*.parquet"
 _JOIN = """
@@ -78,14 +78,14 @@ def run_on_spark(stage: str, place: Path, millions: float, master: str) -> dict[
     return {"seconds": ended - started, "start": started - began, **found}
 
 
-def simulate(lake: Any, place: Path, millions: float) -> dict[str, Any]:
-    from reconciler.fleet.synthetic.job import simulate_fleet, write_estate
-    from reconciler.fleet.synthetic.shapes import FleetSize
+def generate(lake: Any, place: Path, millions: float) -> dict[str, Any]:
+    from reconciler.fleet.generator.job import generate_fleet, write_estate
+    from reconciler.fleet.generator.shapes import FleetSize
 
     topics = round(TOPICS_A_MILLION * millions)
     size = FleetSize(CLUSTERS, topics, round(millions * 1_000_000), 1)
     write_estate(size, place / "estate")
-    simulate_fleet(lake, size, WHEN)
+    generate_fleet(lake, size, WHEN)
     return {}
 
 
@@ -127,7 +127,7 @@ def audit(lake: Any, place: Path, millions: float) -> dict[str, Any]:
     return {"findings": lake.read(tables.FINDINGS, made).count()}
 
 
-SPARK_STAGES = {"simulate": simulate, "read": read, "plan": plan, "audit": audit}
+SPARK_STAGES = {"generate": generate, "read": read, "plan": plan, "audit": audit}
 
 
 def join_in_duckdb(place: Path) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Case:
     """A problem, or one grown a partition at a time up to `grown_to`.
 
     `repeats` are interleaved; within each, ours runs `loops` times to be long enough to time.
-    `draws` is how many dice Kafka's class throws for it.
+    `draws` is how many random numbers Kafka's class draws for it.
     """
 
     name: str

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.sandbox.jars import fetch_jars, known_releases
-from reconciler.sandbox.java import find_java
-from reconciler.sandbox.launch import LOG_SETTINGS
-from reconciler.sandbox.progress import Silence
+from reconciler.sandbox.launch import LOG_SETTINGS, find_java
+from reconciler.sandbox.shape import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -35,7 +35,7 @@ def _balance(shot: Shot) -> str:
     lead_none = f", {idle} brokers lead none" if idle else ""
     crowded = sum(len({racks[str(b)] for b in row}) < 3 for t in topics for row in t["partitions"])
     split = f"{crowded} partitions not in 3 racks" if crowded else "each in 3 racks"
-    return f"{_span(leaders)} leaders a broker{lead_none}; {split}"
+    return f"{_span(leaders)} leaders per broker{lead_none}; {split}"
 
 
 def _idle(shot: Shot) -> str:
@@ -45,7 +45,7 @@ def _idle(shot: Shot) -> str:
     grown = f"{'/'.join(map(str, sorted(counts)))} partitions"
     leaders = _span(_leaders(topics, shot["racks"]))
     return (
-        f"{grown}; {idle} of {len(topics)} topics leave a broker idle; {leaders} leaders a broker"
+        f"{grown}; {idle} of {len(topics)} topics leave a broker idle; {leaders} leaders per broker"
     )
 
 
@@ -61,7 +61,7 @@ def _replicas(shot: Shot) -> str:
     topic = shot["topics"]["orders"]
     factors = sorted({len(row) for row in topic["partitions"]})
     leaders = _span(_leaders([topic], shot["racks"]))
-    return f"replication {'/'.join(map(str, factors))}, {leaders} leaders a broker"
+    return f"replication {'/'.join(map(str, factors))}, {leaders} leaders per broker"
 
 
 def _config(shot: Shot) -> str:

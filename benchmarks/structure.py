@@ -1,0 +1,268 @@
+"""The structure of the package in numbers, for one tree or several next to each other.
+
+`python benchmarks/structure.py [TREE …]` takes directories that hold a `reconciler/`, such as git
+worktrees of two commits. With `--follow` it also counts how control moves through the modules while
+one topic becomes a plan on invented brokers, and one mistake becomes an annotation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tokenize
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+IMPORTS = ast.Import | ast.ImportFrom
+SMALL = 60
+"""Units: lines. A module below it needs a reason to be a module."""
+
+COUNT_MODULES = """
+import importlib, sys
+importlib.import_module(sys.argv[1])
+print(sum(name.partition(".")[0] == "reconciler" for name in sys.modules), len(sys.modules))
+"""
+
+FOLLOW = """
+import json, sys
+from reconciler.cli.app import run
+root, *command = sys.argv[1:]
+stdout, sys.stdout = sys.stdout, open("/dev/null", "w")
+run(command)  # imports are no steps
+entered = []
+def watch(frame, event, _):
+    path = frame.f_code.co_filename
+    if event == "call" and path.startswith(root) and entered[-1:] != [path]:
+        entered.append(path)
+sys.setprofile(watch)
+run(command)
+sys.setprofile(None)
+print(json.dumps([len(set(entered)), len(entered) - len(set(entered))]), file=stdout)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module of the package, parsed."""
+
+    name: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def lines(self) -> int:
+        """Lines, blank ones included."""
+        return self.text.count("\n")
+
+
+def read_package(root: Path) -> tuple[Module, ...]:
+    """Parse every module below `root/reconciler`."""
+    return tuple(
+        Module(
+            ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"),
+            text := path.read_text(encoding="utf-8"),
+            ast.parse(text),
+        )
+        for path in sorted((root / "reconciler").rglob("*.py"))
+    )
+
+
+def measure(root: Path) -> Mapping[str, str]:
+    """Return every static measure of a tree, by its label."""
+    modules = read_package(root)
+    functions = [
+        (node, node.end_lineno - node.lineno + 1)
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, FUNCTIONS) and node.end_lineno
+    ]
+    lengths = [length for _, length in functions]
+    sizes = [module.lines for module in modules]
+    small = sum(size < SMALL for size in sizes)
+    private, once = count_private_functions(modules)
+    doubled = find_doubled_names(modules)
+    return {
+        "modules": f"{len(modules)}",
+        f"modules under {SMALL} lines": f"{small}",
+        "lines": f"{sum(sizes):,}",
+        "lines of a module: median, 90th percentile, most": describe_sizes(sizes),
+        "functions": f"{len(lengths):,}",
+        "lines of a function: median, 90th percentile, most": describe_sizes(lengths),
+        "private functions, used once": f"{private:,}, {once:,} ({once / private:.0%})",
+        "imports inside functions": f"{sum(map(count_inner_imports, modules))}",
+        "public names with several definitions": f"{len(doubled)}",
+        "comment lines": f"{sum(count_comments(module.text) for module in modules)}",
+        "modules in import cycles": f"{len(find_cycles(modules))}",
+        "imports of another package's internals": f"{count_reaches(modules)}",
+    }
+
+
+def describe_sizes(sizes: Sequence[int]) -> str:
+    """Return the median, the 90th percentile and the largest of some sizes."""
+    return f"{median(sizes):.0f}, {quantiles(sizes, n=10)[-1]:.0f}, {max(sizes)}"
+
+
+def count_private_functions(modules: Sequence[Module]) -> tuple[int, int]:
+    """Count private functions of modules, and those that are named once in their module."""
+    total = once = 0
+    for module in modules:
+        named = Counter(n.id for n in ast.walk(module.tree) if isinstance(n, ast.Name))
+        private = [
+            node.name
+            for node in module.tree.body
+            if isinstance(node, FUNCTIONS)
+            and node.name.startswith("_")
+            and not node.name.startswith("__")
+        ]
+        total += len(private)
+        once += sum(named[name] == 1 for name in private)
+    return total, once
+
+
+def find_doubled_names(modules: Sequence[Module]) -> Mapping[str, Sequence[str]]:
+    """Return each public function or class that several modules define, with these modules."""
+    homes = defaultdict(list)
+    for module in modules:
+        for node in module.tree.body:
+            if isinstance(node, FUNCTIONS | ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module.name)
+    return {name: found for name, found in sorted(homes.items()) if len(found) > 1}
+
+
+def count_inner_imports(module: Module) -> int:
+    """Count the import statements inside functions."""
+    inner = (node for node in ast.walk(module.tree) if isinstance(node, FUNCTIONS))
+    return len({node for f in inner for node in ast.walk(f) if isinstance(node, IMPORTS)})
+
+
+def count_comments(text: str) -> int:
+    """Count the lines that hold a comment and nothing else."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sum(t.type == tokenize.COMMENT and t.line.strip().startswith("#") for t in tokens)
+
+
+def list_imports(module: Module, known: frozenset[str]) -> Iterator[str]:
+    """Yield what a module imports of the package when it is imported: no types, no functions."""
+    pending: list[ast.AST] = list(module.tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in known else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.If | ast.Try):
+            typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            pending += [] if typing else node.body
+
+
+def find_cycles(modules: Sequence[Module]) -> frozenset[str]:
+    """Return the modules that, when imported, import themselves through others."""
+    known = frozenset(module.name for module in modules)
+    edges = {m.name: {i for i in list_imports(m, known) if i in known} for m in modules}
+    return frozenset(name for name in known if name in reach(edges, name))
+
+
+def reach(edges: Mapping[str, set[str]], start: str) -> set[str]:
+    """Return every node that some path from `start` ends at."""
+    seen: set[str] = set()
+    pending = list(edges[start])
+    while pending:
+        if (node := pending.pop()) not in seen:
+            seen.add(node)
+            pending += edges[node]
+    return seen
+
+
+def count_reaches(modules: Sequence[Module]) -> int:
+    """Count imports, those for types included, that go past another package's `__init__`."""
+    known = {module.name for module in modules}
+    packages = {name.split(".")[1] for name in known if name.count(".") >= 2}
+    found = set()
+    for module in modules:
+        own = module.name.split(".")[1] if "." in module.name else ""
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                parts = node.module.split(".")
+                foreign = parts[0] == "reconciler" and len(parts) > 1 and parts[1] != own
+                inner = len(parts) > 2 or any(
+                    f"{node.module}.{a.name}" in known for a in node.names
+                )
+                if foreign and inner and parts[1] in packages:
+                    found.add((module.name, node.module))
+    return len(found)
+
+
+def count_loaded(root: Path) -> Mapping[str, str]:
+    """Return how many modules the import of each package loads: of ours, and of all."""
+    packages = sorted(path.parent.name for path in (root / "reconciler").glob("*/__init__.py"))
+    names = ["reconciler", *(f"reconciler.{package}" for package in packages)]
+    return {
+        f"modules loaded by {name}: ours, all": run(root, COUNT_MODULES, name) for name in names
+    }
+
+
+def follow(root: Path) -> Mapping[str, str]:
+    """Return how many modules control enters on three ways through, and how often it comes back."""
+    with tempfile.TemporaryDirectory() as home:
+        write_file(home, "right/clusters.yaml", "version: 1\nclusters: {sim: {}}\n")
+        write_file(home, "right/a.yaml", "topic: a\npartitions: 6\n")
+        write_file(home, "wrong/a.yaml", "topic: a\npartitions: many\n")
+        ways = {
+            "a topic, from YAML to its plan": f"simulate {home}/right --cluster sim --brokers 6",
+            "a mistake, to its annotation": f"validate {home}/wrong --format github",
+        }
+        said = {}
+        for label, command in ways.items():
+            counts = json.loads(run(root, FOLLOW, f"{root}/reconciler/", *command.split()))
+            said[f"{label}: modules entered, returns"] = ", ".join(map(str, counts))
+    return said
+
+
+def write_file(home: str, name: str, text: str) -> None:
+    """Write a file of an estate."""
+    path = Path(home, name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def run(root: Path, code: str, *arguments: str) -> str:
+    """Run code on a tree in a process of its own, and return what it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "NO_COLOR": "1"}
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=True
+    )
+    return ", ".join(done.stdout.split()) if code is COUNT_MODULES else done.stdout
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trees", nargs="*", type=Path, default=[Path(__file__).parents[1]])
+    parser.add_argument("--follow", action="store_true")
+    parser.add_argument("--doubled", action="store_true", help="name what is defined twice")
+    asked = parser.parse_args()
+    columns = [
+        {**measure(tree), **count_loaded(tree), **(follow(tree) if asked.follow else {})}
+        for tree in (path.resolve() for path in asked.trees)
+    ]
+    labels = list(dict.fromkeys(label for column in columns for label in column))
+    for label in labels:
+        print(f"{label:<58}" + "".join(f"{column.get(label, '-'):>24}" for column in columns))
+    if asked.doubled:
+        for name, homes in find_doubled_names(read_package(asked.trees[-1].resolve())).items():
+            print(f"{name}: {', '.join(homes)}")
