@@ -15,8 +15,7 @@ from stage import Stage, open_stage
 
 import reconciler
 from reconciler.sandbox.record import own_sandbox, write_record
-from reconciler.sandbox.request import EngineName
-from reconciler.sandbox.shape import describe_shape, spread_brokers
+from reconciler.sandbox.shape import EngineName, describe_shape, spread_brokers
 from reconciler.sandbox.supervisor import describe_sandbox
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ HISTORY = (
             "flush.ms": "1000",
         },
     ),
-    NewTopic("legacy.clickstream", num_partitions=4, replication_factor=3),  # in no file
+    NewTopic("legacy.clickstream", num_partitions=4, replication_factor=3),  # unmanaged
     NewTopic(
         "shop.prices",  # its spec asks for 6 partitions, and Kafka cannot take two away
         num_partitions=8,
@@ -74,7 +73,7 @@ def play(stage: Stage) -> None:
     )
     print("`reconciler sandbox up --brokers 6 --racks 3` starts one that stays", flush=True)
 
-    stage.say("It has a history: a topic too small, one changed by hand, one in no file, …")
+    stage.say("It has a history: a topic too small, one changed by hand, one unmanaged, …")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     for future in admin.create_topics(list(HISTORY)).values():
         future.result()

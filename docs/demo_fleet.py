@@ -32,7 +32,7 @@ SHAPES: Mapping[str, tuple[Broker, ...]] = {
 HISTORY = {
     "prod-eu": [  # its spec has grown to 9 partitions since
         NewTopic("payments.captured", 6, 3, config={"min.insync.replicas": "2"}),
-        NewTopic("legacy.clickstream", 4, 3),  # in no file
+        NewTopic("legacy.clickstream", 4, 3),  # unmanaged
     ],
     "prod-us": [  # somebody has turned its configs by hand
         NewTopic("orders.events", 12, 3, config={"retention.ms": "86400000", "flush.ms": "1000"}),
@@ -72,7 +72,7 @@ def keep_page(page: Path) -> None:
 
 def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     """Play the demonstration from the first act to the last."""
-    stage.say("They have a history: a topic too small, one turned by hand, one in no file, …")
+    stage.say("They have a history: a topic too small, one turned by hand, one unmanaged, …")
     for name, topics in HISTORY.items():
         _create(clusters[name], topics)
     name_clusters(stage.directory / "topics", clusters)
@@ -84,7 +84,7 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     stage.say("What is unhealthy, whatever the specs say")
     stage.run("fleet", "audit", "topics", "--lake", LAKE, expect=None)
     stage.say("The same on one page, to be opened in a browser")
-    stage.run("fleet", "report", "--lake", LAKE, "--out", PAGE.name)
+    stage.run("fleet", "page", "--lake", LAKE, "--out", PAGE.name)
     keep_page(stage.directory / PAGE.name)
 
     stage.say("The plan of one cluster, read and applied as any other; then that of another")

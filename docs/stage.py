@@ -21,7 +21,7 @@ from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import print_error, show_cursor, wants_colour
 from reconciler.errors import ReconcilerError
 from reconciler.sandbox import start_cluster
-from reconciler.sandbox.runs import DATA, open_run
+from reconciler.sandbox.places import DATA, open_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

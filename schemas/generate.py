@@ -1,4 +1,4 @@
-"""Write what is made from the code: schemas/*.schema.json, docs/rules.md and docs/lake.md.
+"""Generate files from the code: schemas/*.schema.json, and rules, lake and glossary in docs/.
 
 python schemas/generate.py            writes them
 python schemas/generate.py --check    exits 1 and names the files that are out of date
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+from glossary import render_glossary
 
 from reconciler.cli.schema import SCHEMAS, render_schema
 from reconciler.fleet.tables import FACTS, TABLES
@@ -20,25 +22,30 @@ def render_files() -> dict[Path, str]:
     """Return the text of every generated file, by path."""
     files = {ROOT / "schemas" / f"{name}.schema.json": render_schema(name) for name in SCHEMAS}
     pages = {"rules.md": render_rules(), "lake.md": render_tables()}
+    pages |= {"glossary.md": render_glossary()}
     return files | {ROOT / "docs" / name: text for name, text in pages.items()}
 
 
 def render_rules() -> str:
     """Return the page that lists every rule by the stage that checks it."""
-    lines = ["# Rules", "", "Every finding ends with the id of its rule. Made from the code."]
+    lines = ["# Rules", "", "Every finding ends with the id of its rule. Generated from the code."]
     for stage, rules in STAGES.items():
-        lines += ["", f"## {stage.capitalize()}", "", "| rule | says |", "|---|---|"]
+        lines += ["", f"## {stage.capitalize()}", "", "| rule | requires |", "|---|---|"]
         lines += [f"| `{rule.id}` | {rule.says.replace('|', chr(92) + '|')} |" for rule in rules]
     return "\n".join(lines) + "\n"
 
 
 def render_tables() -> str:
     """Return the page that lists every table of the lake with its grain, key and columns."""
-    lines = ["# The lake's tables", "", "Made from the code. How they lie: [fleet.md](fleet.md)."]
+    lines = [
+        "# The lake's tables",
+        "",
+        "Generated from the code. Layout of a lake: [fleet.md](fleet.md).",
+    ]
     for table in TABLES.values():
-        if table is FACTS:  # what a source yields; kept till it is published
+        if table is FACTS:  # rows of a source, only until they are published
             continue
-        lines += ["", f"## {table.name}", "", f"A row is {table.grain}; found by"]
+        lines += ["", f"## {table.name}", "", f"A row is {table.grain}. Key:"]
         lines[-1] += " " + ", ".join(f"`{column}`" for column in table.key) + "."
         lines += ["", "| column | type |", "|---|---|"]
         lines += [f"| `{f.name}` | `{f.dataType.simpleString()}` |" for f in table.schema]
@@ -46,7 +53,7 @@ def render_tables() -> str:
 
 
 def find_outdated() -> list[Path]:
-    """List the generated files that differ from what the code says now."""
+    """List the generated files that are out of date."""
     return [
         path
         for path, text in render_files().items()
@@ -55,7 +62,7 @@ def find_outdated() -> list[Path]:
 
 
 def main() -> None:
-    """Write the files, or with --check only name those that are out of date."""
+    """Write the files, or with --check only list those that are out of date."""
     outdated = find_outdated()
     if "--check" not in sys.argv:
         for path, text in render_files().items():
