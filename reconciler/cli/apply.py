@@ -18,6 +18,7 @@ from reconciler.cli.journal import Journal
 from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.plans import read_plan, refuse_other_specs
 from reconciler.cli.terminal import (
+    ask,
     fold_to_screen,
     fold_width,
     paint,
@@ -253,11 +254,7 @@ def _refuse(plan: Plan, refusals: Sequence[Finding]) -> Ending:
 
 
 def _approve(plan: Plan) -> Ending | None:
-    """Ask for approval. Returns the result of the run unless the answer is yes. Input from before
-    the question does not count as an answer.
-    """
-    import termios
-
+    """Ask for approval. Returns the result of the run unless the answer is yes."""
     from reconciler.apply import Ended, Ending, end_run
     from reconciler.plan import count_steps
 
@@ -266,12 +263,11 @@ def _approve(plan: Plan) -> Ending | None:
             error = f"{name} is not a terminal; pass --auto-approve"
             return Ending(Ended.NOT_APPROVED, error=error)
     changes = count(count_steps(plan), "change")
-    termios.tcflush(sys.stdin, termios.TCIFLUSH)
     try:
-        approved = click.confirm(f"Apply {changes} to {plan.cluster}?", err=True)
-    except click.Abort:
-        return end_run(error=KeyboardInterrupt())
-    return None if approved else Ending(Ended.NOT_APPROVED)
+        answer = ask(f"Apply {changes} to {plan.cluster}? [y/N]: ")
+    except KeyboardInterrupt as interrupt:
+        return end_run(error=interrupt)
+    return None if answer.lower() in ("y", "yes") else Ending(Ended.NOT_APPROVED)
 
 
 @contextmanager

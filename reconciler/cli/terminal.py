@@ -48,6 +48,36 @@ def fold_to_screen(text: str) -> str:
     return fold_lines(text, fold_width())
 
 
+def ask(question: str) -> str:
+    """Ask a question on stderr. Returns the line that is typed, '' at the end of the input.
+
+    What was typed before the question is dropped. The wait ends at Ctrl-C also when that comes
+    just before the read, which would sleep on: the signal's byte wakes select() at any time
+    (`signal.set_wakeup_fd`).
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, or another signal that is handled like it.
+
+    """
+    import select
+    import signal
+    import socket
+    import termios
+
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    woken, waker = socket.socketpair()
+    with woken, waker:
+        waker.setblocking(False)
+        before = signal.set_wakeup_fd(waker.fileno())
+        try:
+            click.echo(question, nl=False, err=True)
+            while sys.stdin not in select.select([sys.stdin, woken], [], [])[0]:
+                woken.recv(1)
+        finally:
+            signal.set_wakeup_fd(before)
+    return sys.stdin.readline().strip()
+
+
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
     """Show the progress while it lasts, if the output is a terminal.

@@ -11,6 +11,7 @@ from terminal import HIDDEN, Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from shell import Shell
 
@@ -73,3 +74,23 @@ def test_a_question_that_nobody_would_see_is_not_asked(shell: Shell, topic_prefi
     assert (shell.directory / "stderr.txt").read_text() == (
         "error: stderr is not a terminal; pass --auto-approve\n"
     )
+
+
+ASK_100_TIMES = """
+from reconciler.cli.terminal import ask
+for number in range(100):
+    try:
+        ask(f"question {number}? ")
+    except KeyboardInterrupt:
+        print(f"interrupted {number}.", flush=True)
+"""
+
+
+def test_ctrl_c_that_comes_before_the_read_ends_the_question(tmp_path: Path) -> None:
+    asking = [sys.executable, "-c", ASK_100_TIMES]
+    with Terminal(asking, {}, directory=tmp_path) as terminal:
+        for number in range(100):
+            terminal.wait_for(b"question %d? " % number)
+            terminal.press(CTRL_C)
+            terminal.wait_for(b"interrupted %d." % number)
+        terminal.wait_for_end()
