@@ -65,6 +65,7 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
         if not offsets.may_pass:
             break
         time.sleep(pause)
+        connection.ask(read_metadata, what)  # librdkafka asks on with the leader's old epoch
         offsets = _read_offsets(connection.client(), partitions)
     usage = {}
     for name, topic in shown.items():

@@ -5,19 +5,29 @@ from __future__ import annotations
 import gc
 import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ElectionType,
+    KafkaException,
+    Producer,
+    ShareConsumer,
+    TopicPartition,
+)
 from confluent_kafka.admin import NewTopic, ResourceType
-from lab import set_config, wait_for
+from lab import reassign, set_config, wait_for
 from proxy import CREATE_TOPICS, DELETE_TOPICS, FailingNetwork, Loss, failing_network
 from shorthand import HERE, said, spec
 from workbench import Workbench, outcomes, texts
 
 from reconciler import apply_plan, build_plan, load_estate, read_cluster
 from reconciler.errors import StalePlanError
+from reconciler.kafka import usage
 from reconciler.model import Guards
 from reconciler.plan import decode_plan, encode_plan, steps_of
 
@@ -194,6 +204,40 @@ def test_looking_does_not_create_what_is_not_there(doomed: Doomed, topic_prefix:
     missing = f"{topic_prefix}missing"
     assert doomed.bench.reader.read_usage([missing]) == {}
     assert missing not in doomed.bench.topics(missing)
+
+
+def test_offsets_are_read_although_leaders_have_moved_and_come_back(
+    doomed: Doomed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client keeps a leader's epoch from its last metadata, and is fenced with it for good."""
+    doomed.write(age_ms=30 * DAY_MS)
+    assert doomed.usage().records == 1
+
+    def find_groups_and_move_leaders(*arguments: Any) -> usage.Groups:
+        found = find_groups(*arguments)
+        for row in (row_now[::-1], row_now):
+            reassign(doomed.cluster, doomed.name, {0: row})
+            wait_for(partial(lead, doomed, TopicPartition(doomed.name, 0), row[0]))
+        return found
+
+    (row_now, _) = doomed.bench.topics(doomed.name)[doomed.name].assignment
+    find_groups = usage.find_groups
+    monkeypatch.setattr(usage, "find_groups", find_groups_and_move_leaders)
+    found = doomed.usage()
+    assert (found.unseen, found.records) == ("", 1)
+
+
+def lead(doomed: Doomed, partition: TopicPartition, broker: int) -> bool:
+    """Elect the preferred leader; return whether it is this one."""
+    answer = doomed.bench.others.elect_leaders(ElectionType.PREFERRED, [partition])
+    with suppress(KafkaException):
+        answer.result(15)
+    return leaders(doomed)[partition.partition] == broker
+
+
+def leaders(doomed: Doomed) -> list[int]:
+    topic = doomed.bench.others.list_topics(doomed.name).topics[doomed.name]
+    return [topic.partitions[number].leader for number in sorted(topic.partitions)]
 
 
 def write_estate(directory: Path, name: str, guards: str = "") -> Estate:
