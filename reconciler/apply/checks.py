@@ -145,7 +145,7 @@ def _describe_writes(before: Sequence[int], after: Sequence[int]) -> str:
     """Return what changed: a write advances an end offset by one, or more with transaction
     markers."""
     if len(before) != len(after):
-        return f"it came to have {len(after)} partitions, not {len(before)},"
+        return f"it now has {len(after)} partitions, not {len(before)},"
     moved = [n for n, (then, now) in enumerate(zip(before, after, strict=True)) if then != now]
     noun = "partition" if len(moved) == 1 else "partitions"
     listed = ", ".join(map(str, moved[:3])) + (f" and {len(moved) - 3} more" * (len(moved) > 3))

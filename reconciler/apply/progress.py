@@ -137,9 +137,9 @@ def _conclude_unsent(topic: Progress, stopped: str) -> Outcome:
 def _reason(topic: Progress, stopped: str) -> str:
     failure = topic.failure or topic.believed
     if failure is None:
-        return f"{stopped} before an answer came" if topic.unanswered else stopped
+        return f"{stopped} before an answer" if topic.unanswered else stopped
     if failure.kind is AnswerKind.LOST:
-        return f"no answer came: {failure.text}"
+        return f"no answer: {failure.text}"
     refused = failure.kind is AnswerKind.REFUSED
     said = "the brokers refuse it" if refused else "it was not carried out"
     earlier = "; an earlier request got no answer" if topic.unanswered else ""

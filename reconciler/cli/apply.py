@@ -136,9 +136,7 @@ class ApplyOptions:
 def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
     """Apply the plan of a file, from the specs that it was made of."""
     if wanted.topic != "*" or wanted.changed_since is not None:
-        raise UsageError(
-            "a saved plan is applied as a whole; leave --topic and --changed-since out"
-        )
+        raise UsageError("a saved plan is applied entirely; leave out --topic and --changed-since")
     plan = read_plan(wanted.estate)
     if wanted.all_clusters or not {plan.cluster}.issuperset(wanted.clusters):
         others = ", ".join(wanted.clusters) or "all clusters"

@@ -177,8 +177,8 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
     try:
         checkout = Checkout(path)
     except GitError as error:
-        what = f"git cannot tell what changed in {show_path(str(path))}: {error}"
-        raise UsageError(f"{what}; leave --changed-since out") from error
+        what = f"git cannot list what changed in {show_path(str(path))}: {error}"
+        raise UsageError(f"{what}; leave out --changed-since") from error
     base = checkout.find_merge_base(ref)
     found = checkout.compare(base)
     contents = checkout.read_files(base, found.once)
@@ -208,8 +208,8 @@ def read_clusters(path: Path, ref: str) -> ClustersThen:
     try:
         checkout = Checkout(path)
     except GitError as error:
-        what = f"git cannot tell how clusters of {show_path(str(path))} are reached: {error}"
-        raise UsageError(f"{what}; leave --client-from out") from error
+        what = f"git cannot show how clusters of {show_path(str(path))} are reached: {error}"
+        raise UsageError(f"{what}; leave out --client-from") from error
     base = checkout.find_here(ref)
     names = [(checkout.inside / name).as_posix() for name in CLUSTERS_FILES]
     content = next(checkout.read_files(base, names), b"")

@@ -94,7 +94,7 @@ def _check(paths: tuple[Path, ...], cluster: str | None, tool: str | None, *, li
         raise UsageError("--from reads files only; --bootstrap-servers, --against, --assignments "
                          "and --ignore belong to --cluster")  # fmt: skip
     if tool and paths[1].resolve() == paths[0].resolve():
-        raise UsageError("PATH and DIR are the same; convert into a directory of its own")
+        raise UsageError("PATH and DIR are the same; convert into another directory")
 
 
 def _show_changes(estate: Path, texts: Mapping[str, str]) -> str:

@@ -54,7 +54,7 @@ class Wanted:
         if self.against is not None and self.bootstrap_servers is not None:
             raise UsageError("--against plans on a file; leave --bootstrap-servers out")
         if self.against is not None and self.client_from is not None:
-            raise UsageError("--against plans on a file; leave --client-from out")
+            raise UsageError("--against plans on a file; leave out --client-from")
         for option, given in (
             ("--against", self.against),
             ("--bootstrap-servers", self.bootstrap_servers),

@@ -63,7 +63,7 @@ def command() -> None:
     type=click.Choice([name.value for name in EngineName]),
     default=EngineName.EMBEDDED.value,
     show_default=True,
-    help="Brokers in a process of ours, or the official image.",
+    help="Brokers as a local process, or the official image.",
 )
 @click.option("--isolate", is_flag=True, help="A process for each broker (embedded engine).")
 @click.option(
@@ -120,7 +120,7 @@ def status() -> None:
 @command.command()
 def down() -> None:
     """End the sandbox and remove what it stored. There may be none."""
-    click.echo("The sandbox is gone." if sandbox.take_down_sandbox() else "No sandbox runs.")
+    click.echo("The sandbox was removed." if sandbox.take_down_sandbox() else "No sandbox runs.")
 
 
 @command.command("stop-broker")

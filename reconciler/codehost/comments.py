@@ -86,10 +86,10 @@ def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:
 def write_no_drift(cluster: str, reason: str, run: Run) -> tuple[str, str]:
     """Write title and text of the issue that reports a failed drift check."""
     head = (
-        f"{mark_drift(cluster)}\nNobody knows whether {code(cluster)} is as specified at "
-        f"{run.commit[:12]}: it could not be looked at by {_link(run)}."
+        f"{mark_drift(cluster)}\nIt is unknown whether {code(cluster)} is as specified at "
+        f"{run.commit[:12]}: it could not be checked by {_link(run)}."
     )
-    return f"Kafka drift on {cluster}: could not be looked for", f"{head}\n\n{_quote(reason)}\n"
+    return f"Kafka drift on {cluster}: could not be checked", f"{head}\n\n{_quote(reason)}\n"
 
 
 def write_agreement(cluster: str, run: Run) -> str:

@@ -100,7 +100,7 @@ def _object_to_name(state: TopicState) -> Iterator[Objection]:
 
 
 def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
-    """Object to all deletions of a plan with too many: none of them is preferred."""
+    """Object to all deletions of a plan with too many; none of them is deleted preferred."""
     most = guards.max_deletes
     if not most:
         yield Objection(
@@ -112,8 +112,8 @@ def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
     elif wanted > most:
         yield Objection(
             "deletion-budget",
-            f"{wanted} topics are to be deleted, and max_deletes of the cluster is {most}: "
-            "none of them is",
+            f"{wanted} topics are to be deleted, and max_deletes of the cluster is {most}; "
+            "none is deleted",
             f"plan at most {most} at a time, by --topic, or raise max_deletes",
         )
 
@@ -160,8 +160,8 @@ def _object_to_lost_traces(
     how = f"retention.ms is {_describe_ms(kept_ms)}" if kept_ms >= 0 else "not by its age"
     yield Objection(
         "deletion-unseen",
-        f"records of it are gone already ({how}, unused_for {_describe_ms(unused_for_ms)}), so "
-        "it is not known when it was last written to",
+        f"records were already deleted from it ({how}, unused_for {_describe_ms(unused_for_ms)}), "
+        "so it is not known when it was last written to",
         f"{lower if kept_ms >= 0 and keeps_some else ''}delete it by hand",
     )
 

@@ -105,7 +105,7 @@ def _is_open(found: str | None, target: str | None) -> bool:
 def _refuse_open(spec: TopicSpec, key: str, found: str | None, target: str | None) -> Finding:
     shown, desired = (_show(key, value) for value in (found, target))
     way_out = (
-        f"write a first {key} to go down from, with gradual: false beside it, and apply that; "
+        f"write a first {key} to go down from, with gradual: false next to it, and apply that; "
         "or leave gradual: false, to go there at once"
     )
     what = f"{key} {shown} → {desired} cannot go down in steps: there is nothing to divide"

@@ -74,7 +74,7 @@ def refuse_look_alikes(
             "name-collides-with-live",
             f"topic {spec.name} would collide with the live topic {live}: "
             "metrics spell '.' and '_' alike, so Kafka refuses it",
-            join_ways("name it otherwise", name_allowed([edit], allows)),
+            join_ways("choose another name", name_allowed([edit], allows)),
             spec.location,
         )
 

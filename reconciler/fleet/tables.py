@@ -244,7 +244,7 @@ DRIFT = LakeTable(
 )
 GROWTH = LakeTable(
     "growth",
-    "one topic, or a whole cluster, from its first collection to its last",
+    "one topic, or an entire cluster, from its first collection to its last",
     ("cluster", "topic"),
     _columns(
         cluster=TEXT,

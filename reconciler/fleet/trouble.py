@@ -62,7 +62,7 @@ def explain_spark(said: str) -> LakeError | FleetError:
         what = "a process of Spark was ended from outside, as by a system that is out of memory"
         return _fail("fleet-memory", what, "run the job where there is more memory")
     if found := _UNREADABLE.search(said):
-        what = f"{found[1]} cannot be read: it is damaged, or was removed meanwhile"
+        what = f"{found[1]} cannot be read: it is damaged, or was removed during the job"
         return _fail("fleet-file", what, "make the collection again, or restore the file")
     log = state_directory("fleet") / "spark.log"
     if _GONE.search(said):

@@ -38,7 +38,7 @@ POLL_S = 0.5
 FORMING_S = 4.0  # by then a new group shows its members, unless a broker's delay was raised
 
 NOT_SHOWN = "a client that does not show"
-WITHOUT = "pass --no-lock where nobody else applies"
+WITHOUT = "pass --no-lock if no other apply runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ClusterLock:
             self.membership.check()
         except MembershipLostError as error:
             what = f"the lock of {self.cluster} is lost: {error}"
-            way_out = "see what another apply did meanwhile, then plan again"
+            way_out = "see what another apply changed, then plan again"
             raise LockLostError([Finding("lock-lost", what, way_out)]) from error
 
 

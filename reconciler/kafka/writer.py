@@ -185,7 +185,7 @@ def delete_by_id(
             sent = True
             told = client.delete_topics(ids, raise_errors=False)["topics"]
     except UntranslatableError as error:
-        text = f"topics are deleted by their ids, with a client of its own: {error}"
+        text = f"topics are deleted by id, with a second client: {error}"
         return _answer_all(steps, Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", text))
     except (ClusterError, ClientError, OSError, ValueError, RuntimeError) as error:
         text = f"{type(error).__name__}: {error}"

@@ -157,11 +157,11 @@ def _load(text: str, source: str) -> Mapping[str, object]:
     try:
         raw = load_json(text)
     except DuplicateKeyError as error:
-        raise _refuse("plan-form", f"{source} is no plan: {error}") from error
+        raise _refuse("plan-form", f"{source} is not a plan: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise _refuse("plan-form", f"{source} is no JSON: {error}") from error
+        raise _refuse("plan-form", f"{source} is not JSON: {error}") from error
     if not isinstance(raw, dict):
-        raise _refuse("plan-form", f"{source} is no plan: the document: it is no map of keys")
+        raise _refuse("plan-form", f"{source} is not a plan: the document is not a map of keys")
     return raw
 
 
@@ -178,7 +178,7 @@ def _parse(raw: Mapping[str, object], source: str) -> PlanDocument:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the document"
-        raise _refuse("plan-form", f"{source} is no plan: {place}: {first['msg']}") from error
+        raise _refuse("plan-form", f"{source} is not a plan: {place}: {first['msg']}") from error
     except KeyError as error:
         what = f"{source} names the rule {error}, which this reconciler does not have"
         raise _refuse("plan-form", what) from error

@@ -97,7 +97,7 @@ def annotate_plan(plan: PlanView) -> Iterator[Annotation]:
 
 
 def _list_fields(text: str, topic: TopicView) -> str:
-    """Put each field of a refused change on a line of its own below a text."""
+    """Put each field of a refused change on a separate line below a text."""
     fields = (f"{field.name} {field.words} ({field.place})" for field in topic.refused_change)
     return "\n".join([text, *fields])
 

@@ -44,7 +44,7 @@ def guard_plan(
     )
     way_out = (
         "split the change, such as with --topic, or raise max_changed in clusters.yaml "
-        "if that is meant"
+        "if this is intended"
     )
     refusal = Finding("guard-max-changed", what, way_out, where)
     fields = {diff.spec.name: list_refused_fields(diff) for diff in diffs if diff.changes}

@@ -52,7 +52,9 @@ def _lost_topic(state: TopicState) -> RiskNote:
     held = "its partition and every record in it"
     if number != 1:
         held = f"its {number:,} partitions and every record in them"
-    return RiskNote(Risk.DATA_LOSS, f"the topic goes for good, with {held}", acknowledged=True)
+    return RiskNote(
+        Risk.DATA_LOSS, f"the topic is deleted permanently, with {held}", acknowledged=True
+    )
 
 
 def refuse_unaccepted(
@@ -72,7 +74,7 @@ def refuse_unaccepted(
         yield Finding(
             "risk-not-acknowledged",
             f"{note.consequence} ({note.risk})",
-            f"write acknowledge: [{listed}] in the spec if that is meant",
+            f"write acknowledge: [{listed}] in the spec if this is intended",
             diff.spec.location,
         )
 

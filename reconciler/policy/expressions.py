@@ -37,7 +37,7 @@ Bound = Any
 class ExpressionError(ValueError):
     """An expression is invalid, or has the wrong type for a rule. `what` is text for a message."""
 
-    def __init__(self, what: str, way_out: str = "mend the expression") -> None:
+    def __init__(self, what: str, way_out: str = "fix the expression") -> None:
         self.what = what
         self.way_out = way_out
         super().__init__(what)
@@ -115,9 +115,9 @@ def _refuse_text(message: str, subject: Subject) -> ExpressionError:
     if unknown is None:
         return ExpressionError(what)
     if subject is Subject.SPEC and unknown[1] in FACTS_OF_CHANGES:
-        return ExpressionError(what, "write on: change beside it")
+        return ExpressionError(what, "write on: change next to it")
     near = get_close_matches(unknown[1], FACTS_OF_CHANGES, n=1)
-    return ExpressionError(what, f"did you mean {near[0]}?" if near else "mend the expression")
+    return ExpressionError(what, f"did you mean {near[0]}?" if near else "fix the expression")
 
 
 def _explain(message: str) -> str:

@@ -58,7 +58,7 @@ def compile_pattern(pattern: str) -> Any:
     options.log_errors = False  # the finding says it
     if wrong := _UP_TO.search(pattern):
         least = wrong[0].replace("{,", "{0,")
-        raise PatternError(f"{wrong[0]} stands for itself in RE2; {least} is meant")
+        raise PatternError(f"{wrong[0]} is literal text in RE2; write {least}")
     try:
         return re2.compile(pattern.encode(), options)
     except UnicodeEncodeError as error:

@@ -87,7 +87,7 @@ def _ask(
         except ExpressionError as error:
             whom = f" for '{spec.name}'" if subject is Subject.SPEC else ""
             what = f"the rule {rule.name} gives no answer{whom}: {error.what}"
-            way_out = f"mend the rule, at {rule.where}; when: keeps it from topics it is not for"
+            way_out = f"fix the rule at {rule.where}; when: keeps it from topics it is not for"
             yield Finding("policy-rule-open", what, way_out, spec.location, rule.severity)
 
 

@@ -25,7 +25,7 @@ MOST_ROWS = 100
 
 def render_rehearsal_comment(rehearsal: Rehearsal) -> str:
     """Render a rehearsal as a comment: the verdict, what went wrong, then every topic."""
-    verdict = "went well" if rehearsal.succeeded else "found trouble"
+    verdict = "succeeded" if rehearsal.succeeded else "found trouble"
     blocks = [
         f"<!-- reconciler:rehearsal cluster={rehearsal.plan.cluster} -->\n"
         f"### Rehearsal for {code(rehearsal.plan.cluster)} {verdict}",

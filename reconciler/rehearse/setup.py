@@ -109,7 +109,7 @@ def _cannot_create(image: TopicImage) -> str:
     factors = sorted({len(row) for row in image.assignment})
     if len(factors) > 1:
         listed = " and ".join(map(str, factors))
-        return f"its partitions have {listed} replicas, and brokers create no such topic"
+        return f"its partitions have {listed} replicas, and brokers do not create such a topic"
     return ""
 
 
@@ -139,7 +139,7 @@ def _note_limits(
 ) -> Iterator[Finding]:
     """Return the differences between the setup and the real cluster."""
     if state is None:
-        what = "the plan tells only of its own topics, so balance is measured over these"
+        what = "the plan contains only its own topics, so balance is measured over these"
         yield _note(what, "rehearse it --against a snapshot of the cluster for all of them")
     elif not complete:
         replicas = _count_after(plan, _list_images(state))
@@ -165,7 +165,7 @@ def choose_release(wanted: str | None, known: Sequence[str]) -> tuple[str, tuple
     else the oldest; the newest of all if nothing is wanted.
     """
     if wanted is None:
-        what = f"nothing tells the cluster's Kafka release; rehearsed on {known[-1]}"
+        what = f"the cluster's Kafka release is unknown; rehearsed on {known[-1]}"
         return known[-1], (_note(what, "write kafka_version in clusters.yaml, or say --kafka"),)
     if wanted in known:
         return wanted, ()

@@ -74,7 +74,7 @@ def describe_findings(rehearsal: Rehearsal) -> Iterator[str]:
         return
     if not rehearsal.differences:
         beside = rehearsal.untouched
-        stayed = f"; {count(beside, 'topic')} beside it as before" if beside else ""
+        stayed = f"; {count(beside, 'topic')} next to it unchanged" if beside else ""
         yield f"Found as planned, every replica and override of what was done{stayed}."
     yield _describe_pending(rehearsal)
     told = {outcome.topic for outcome in rehearsal.outcomes}
@@ -91,7 +91,7 @@ def _describe_pending(rehearsal: Rehearsal) -> str:
     failed = len(rehearsal.pending) > len(rehearsal.continued)
     if rehearsal.continued:
         tried = ", and tries what failed" if failed else ", and changes nothing else"
-        return f"{again} goes on with {', '.join(rehearsal.continued)}{tried}."
+        return f"{again} continues {', '.join(rehearsal.continued)}{tried}."
     if failed:
         return f"{again} tries what failed, and changes nothing else."
     return f"{again} changes nothing."
@@ -110,4 +110,4 @@ def summarise_rehearsal(rehearsal: Rehearsal) -> str:
     """Return one sentence with the result."""
     how = "Interrupted" if rehearsal.interrupted else "Rehearsed"
     counts = rehearsal.count_outcomes() or "nothing to do"
-    return f"{how}: {counts}. The throwaway cluster is gone."
+    return f"{how}: {counts}. The throwaway cluster was removed."

@@ -247,7 +247,7 @@ class _Transfer:
             counted, sha256 = self._copy(response, file)
             if sha256 != jar.sha256:
                 self._count(-counted)
-                raise _BadJarError(f"{counted} bytes came that are not the pinned jar")
+                raise _BadJarError(f"{counted} bytes were received that are not the pinned jar")
 
     def _copy(self, response: BinaryIO, file: BinaryIO) -> tuple[int, str]:
         """Write what comes until it ends or all is halted; return its length and hash."""

@@ -127,7 +127,9 @@ def render_counts(
         for one in results
     ]
     other = len(simulated.topics.keys() - {wanted.topic})
-    title = f"{wanted.topic} on {describe_brokers(simulated)}, beside {count(other, 'other topic')}"
+    title = (
+        f"{wanted.topic} on {describe_brokers(simulated)}, next to {count(other, 'other topic')}"
+    )
     return "\n".join([title, "", *_table(heads, cells)]) + "\n"
 
 

@@ -85,7 +85,7 @@ class ConfigPolicyForm(Form):
         default=None, description="Configs that topic files may not set, or patterns."
     )
     require: ConfigPatterns | None = Field(
-        default=None, description="Configs that every topic has, of its own or inherited."
+        default=None, description="Configs that every topic must have, set or inherited."
     )
     ranges: Ranges = Field(default={}, description="The least and the most that a config may be.")
     values: ValueLists = Field(default={}, description="The values that a config may have.")
@@ -283,7 +283,8 @@ class ClusterForm(Form):
         default=None, description="An existing topic that takes a record of every apply."
     )
     strategy: Strategy = Field(
-        default="optimal", description="How replicas are placed; striped goes round the brokers."
+        default="optimal",
+        description="How replicas are placed; striped is round-robin over the brokers.",
     )
     capacity: Capacity = Field(
         default={},

@@ -49,7 +49,7 @@ def _find_duplicates(topics: Iterable[WrittenTopic]) -> Iterator[Finding]:
     for topic in topics:
         if topic.name in first:
             what = f"the topic {quote(topic.name)} is already at {first[topic.name]}"
-            way_out = "keep one; what differs on a cluster goes below overrides:"
+            way_out = "keep one; put what differs on a cluster under overrides:"
             yield Finding("topic-duplicate", what, way_out, topic.where)
         first.setdefault(topic.name, topic.where)
 

@@ -50,7 +50,7 @@ _PROBLEMS = (
     (
         "block sequence entries are not allowed",
         "a '- ' where no list can start",
-        "put the list on lines of its own below the key",
+        "put the list on separate lines below the key",
     ),
     (
         "did not find expected ',' or",
@@ -92,7 +92,7 @@ _PROBLEMS = (
     (
         "did not find expected <document start>",
         "there is text after the end of a document",
-        "start every document with '---' on a line of its own",
+        "start every document with '---' on a separate line",
     ),
 )
 
@@ -134,7 +134,7 @@ def explain_repeated(table: YamlMap, repeated: Sequence[Repeated], *, top: bool)
     for key, _, where in repeated:
         if key == start:
             what = "another topic starts here without '---' above it"
-            way_out = f"write --- on a line of its own above {show(key)}"
+            way_out = f"write --- on a separate line above {show(key)}"
             findings.append(Finding("document-start", what, way_out, where))
         elif not findings or findings[-1].rule != "document-start":
             what = f"the key {quote(key)} appears here for the second time"

@@ -94,7 +94,7 @@ def test_a_step_that_is_lost_again_and_again_is_unknown_alone_and_is_finished_la
     network.lose(CREATE_PARTITIONS, Loss.CUT_BEFORE, times=2)
     applied = bench.apply(plan)
     assert outcomes(applied) == {create: "done", expand: "unknown", configure: "done"}
-    assert texts(applied)[expand].startswith("no answer came: ")
+    assert texts(applied)[expand].startswith("no answer: ")
     assert "run the same command again" in texts(applied)[expand]
     assert not applied.succeeded
     again = bench.apply(plan)

@@ -162,7 +162,7 @@ def test_where_the_old_client_fails_it_is_said_that_it_is_the_old_one(
     [
         (("--client-from", "nosuch"), "there is no commit nosuch in this repository; fetch it"),
         (("--client-from", "--help"), "there is no commit --help in this repository"),
-        (("--client-from", "main", "--against", "s.json"), "leave --client-from out"),
+        (("--client-from", "main", "--against", "s.json"), "leave out --client-from"),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error(
@@ -183,7 +183,7 @@ def test_an_estate_without_git_has_no_other_commit(
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics" / "a.yaml").write_text("topic: a\npartitions: 1\n")
     assert run(("plan", "--cluster", "sandbox", "--client-from", "main")) == 64
-    assert "leave --client-from out" in capsys.readouterr().err
+    assert "leave out --client-from" in capsys.readouterr().err
 
 
 def test_clusters_that_did_not_hold_then_are_named_by_their_commit(

@@ -174,7 +174,7 @@ class TestSecondClient:
         assert self.lose(client) == (
             "the lock of lab is taken by a second client: sasl.oauthbearer.grant.type "
             f"{client['sasl.oauthbearer.grant.type']} is not supported there, only "
-            "client_credentials; pass --no-lock where nobody else applies [lock-unavailable]"
+            "client_credentials; pass --no-lock if no other apply runs [lock-unavailable]"
         )
 
     def test_a_token_that_it_cannot_have_is_named(

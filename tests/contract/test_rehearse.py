@@ -149,7 +149,7 @@ def test_what_only_brokers_refuse_is_reported_and_what_cannot_be_set_up(place: P
         "shop.archive": "the brokers refuse it: Tiered Storage functionality is disabled in the "
         "broker. Topic cannot be configured with remote log storage.",
         "shop.odd": "it could not be set up: its partitions have 1 and 2 replicas, and brokers "
-        "create no such topic",
+        "do not create such a topic",
     }
     assert rehearsal.count_outcomes() == "3 done, 1 failed, 1 not attempted, 1 refused"
     assert (rehearsal.differences, rehearsal.succeeded) == ({}, False)

@@ -365,7 +365,7 @@ class TestLock:
             pass
         assert str(refused.value) == (
             f"the account lacks Read on the group {GROUP} of lab; {GRANT} Read --group {GROUP}; "
-            "or pass --no-lock where nobody else applies [cluster-rights]"
+            "or pass --no-lock if no other apply runs [cluster-rights]"
         )
 
     def test_the_smallest_grant_suffices(self, planner: Grants) -> None:

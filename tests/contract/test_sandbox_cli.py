@@ -95,7 +95,7 @@ def test_up_status_down(tmp_path: Path) -> None:
     assert re.search(r"^  2 +rack1  127\.0\.0\.1:\d+ +running$", started.stdout, re.MULTILINE)
 
     down = run("down")
-    assert (down.returncode, down.stdout) == (0, "The sandbox is gone.\n")
+    assert (down.returncode, down.stdout) == (0, "The sandbox was removed.\n")
     wait_until_gone(tmp_path)
     again = run("down")
     assert (again.returncode, again.stdout) == (0, "No sandbox runs.\n")

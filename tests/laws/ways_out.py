@@ -167,8 +167,8 @@ EDITS: Mapping[str, Edit] = {
     r"(?:start it first; )?brokers that can take replicas: ([\d, ]+)": replace_broker,
     rf"list the rows of the live partitions again{ALONG}": list_live_rows,
     r"write replication_factor: null": lambda w, _: w.spec.update(replication_factor=None),
-    r"write acknowledge: \[(.+)\] in the spec if that is meant": lambda w, _, risks: w.spec.update(
-        acknowledge=risks.split(", ")
+    r"write acknowledge: \[(.+)\] in the spec if this is intended": lambda w, _, risks: (
+        w.spec.update(acknowledge=risks.split(", "))
     ),
     r"write rack_aware: false in the spec": lambda w, _: w.spec.update(rack_aware=False),
     r"write (remote\S+): true next to it": lambda w, _, key: w.set(key, True),
@@ -197,7 +197,7 @@ EDITS: Mapping[str, Edit] = {
     ),
     r"lower the first": lambda w, _: w.set("min.compaction.lag.ms", 0),
     r"raise the second": lambda w, _: w.set("max.compaction.lag.ms", "7d"),
-    r"write a first (\S+) to go down from, with gradual: false beside it, and apply that": (
+    r"write a first (\S+) to go down from, with gradual: false next to it, and apply that": (
         go_down_from_a_limit
     ),
     r"leave gradual: false, to go there at once": lambda w, _: w.spec.update(gradual=False),
@@ -215,7 +215,7 @@ OUTSIDE = (
     r"cancel it, and plan again",
     r"set broker.rack on them",
     r"set \S+=true on all brokers and controllers first",
-    r"name it otherwise",
+    r"choose another name",
     r"make both say the same",
 )
 """What edits no spec: what somebody does on the cluster, or decides."""

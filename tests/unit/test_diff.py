@@ -252,7 +252,7 @@ def test_a_new_name_does_not_collide_with_a_live_one() -> None:
     wished = spec(partitions=1, replication_factor=1)
     assert refusals(wished, cluster(topic(name="shop_orders"))) == [
         "topic shop.orders would collide with the live topic shop_orders: metrics spell '.' and "
-        "'_' alike, so Kafka refuses it; name it otherwise, or put shop_orders into the spec "
+        "'_' alike, so Kafka refuses it; choose another name, or put shop_orders into the spec "
         "instead [name-collides-with-live]"
     ]
 

@@ -296,7 +296,7 @@ def test_drift_opens_updates_and_closes_one_issue(
     repository.commit()
     unreachable = act.night()
     assert unreachable.code == 1
-    assert issue.title == "Kafka drift on lab: could not be looked for"
+    assert issue.title == "Kafka drift on lab: could not be checked"
     assert "connect-refused" in issue.body
 
     repository.write("clusters.yaml", servers)

@@ -85,7 +85,7 @@ def _read_placement(placement: YamlMap, name: str, source: Source) -> Assignment
         if all(_is_row(row) for row in rows):
             return tuple(tuple(map(int, row)) for row in rows)
         way_out = "write assignment: by hand"
-        source.note(f"{name}: its rows are no lists of broker ids", placement.where, way_out)
+        source.note(f"{name}: its rows are not lists of broker ids", placement.where, way_out)
     elif isinstance(strategy, YamlText) and strategy not in _EVEN:
         way_out = "replicas are spread over racks here; rack_aware: false turns that off"
         source.note(f"{name}: placement {strategy} has no counterpart", strategy.where, way_out)

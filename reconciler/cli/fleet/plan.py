@@ -71,7 +71,7 @@ def command(
     from reconciler.fleet import plan_collection
 
     if live and collection:
-        raise UsageError("--live makes a collection of its own; leave --collection out")
+        raise UsageError("--live makes its own collection; leave out --collection")
     if not live:
         refuse_asked(context)
     reading = prepare_reading(estate, asked) if live else None

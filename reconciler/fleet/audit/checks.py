@@ -190,7 +190,7 @@ def check_rack_names() -> Iterator[Check]:
     yield Check(
         "rack-none",
         (brokers > 1) & (without == brokers),
-        say("none of %s brokers names a rack", brokers),
+        say("none of %s brokers has a rack", brokers),
         brokers,
         evidence,
         subject="cluster",

@@ -88,8 +88,8 @@ _ALL = (
     AuditRule(
         "replication-below-default",
         _WARNING,
-        "Topics have the replicas of the defaults, unless their files say otherwise.",
-        "reassign it with kafka-reassign-partitions; or, if that is meant, write the"
+        "Topics have the replicas of the defaults, unless their files set another number.",
+        "reassign it with kafka-reassign-partitions; or, if this is intended, write the"
         " replication_factor that it has into its file, and no higher min.insync.replicas",
     ),
     AuditRule(

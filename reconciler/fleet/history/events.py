@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 EVENT_KINDS: Mapping[str, str] = MappingProxyType(
     {
         "topic-created": "a topic that the reading before did not show",
-        "topic-deleted": "a topic that is no longer there",
+        "topic-deleted": "a topic that no longer exists",
         "topic-recreated": "a topic of the same name under another id",
         "topic-grown": "more partitions",
         "topic-configured": "an override that was set, changed or taken away",
         "replicas-moved": "partitions on other brokers than before",
         "leaders-reordered": "partitions on the same brokers, with another preferred leader",
         "broker-added": "a broker that the reading before did not show",
-        "broker-removed": "a broker that is no longer there",
+        "broker-removed": "a broker that no longer exists",
         "broker-down": "a broker that was alive",
         "broker-back": "a broker that is alive again",
         "broker-rack-changed": "a broker that names another rack",

@@ -206,7 +206,7 @@ def _say_why(
     if planned and planned.refusals:
         yield f"Refused, so nothing new is placed: {planned.refusals[0].what}."
     elif planned and is_deletion(planned):
-        yield "To be deleted: this is where it lies until then."
+        yield "Will be deleted. This is its placement until then."
     elif spec is not None and spec.assignment is not None:
         yield f"Placed by hand, at {_place(spec)}: the rows are checked and taken as they are."
     else:

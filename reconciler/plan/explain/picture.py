@@ -262,7 +262,7 @@ class _Drawing:
 
     def _odds(self, odds: Odds) -> None:
         """Draw the planned max − min above Kafka's: its mean as a bar, its worst as a line."""
-        says = "max − min over the brokers, beside what Kafka would have risked"
+        says = "max − min over the brokers, next to what Kafka would have risked"
         for line in self._wrap(says):
             self.sheet.write(EDGE, self.y + 14, line, "m s")
             self.y += LINE

@@ -167,8 +167,8 @@ def _why_racks(growth: Growth, fullest: int, emptiest: int) -> str:
     )
     return (
         f"{_rack(bound)} {says} of each of {count(len(growth.new), 'new partition')}, {here}; "
-        f"{_rack(other)} has {there}. An even spread over racks goes before an even spread over "
-        "brokers"
+        f"{_rack(other)} has {there}. An even spread over racks has priority over an even "
+        "spread over brokers"
     )
 
 

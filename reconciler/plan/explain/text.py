@@ -78,7 +78,7 @@ def _legend(matrix: Matrix, *, by_broker: bool) -> str:
     if matrix.first_new < len(matrix.rows):
         says.append("+ new")
     if len(matrix.rows) > ROWS:
-        says.append("4L 9F: so many of each in a block of partitions")
+        says.append("4L 9F: how many of each in a block of partitions")
     idle = [broker_name(column) for column in matrix.columns if column.idle]
     if by_broker and idle:
         says.append(f"{', '.join(idle)} {'takes' if len(idle) == 1 else 'take'} nothing new")

@@ -25,14 +25,14 @@ KINDS = (edits, losses, moved, trouble, files)
 HEAD = """\
 # Dangers, and what reconciler says and does
 
-Each row was acted out with the real command line, on a real cluster of three brokers in three
-racks. `make dangers` does it again and writes this page; a test acts all of it out, and fails where
-a row no longer holds.
+Each row was run with the real command line, on a real cluster of three brokers in three racks.
+`make dangers` runs them again and writes this page; a test runs all of them, and fails if a row
+is no longer true.
 
 `plan` is `reconciler plan topics --cluster lab`, `apply` the same with `--auto-approve`, or of the
 saved plan. A topic has 6 partitions and 2 replicas, written `6 × 2`, unless its row says otherwise.
-Left out are what `apply` shows of the plan before it begins, and how even it all lies; of a plan
-that was saved, only the counts are told.
+The plan that `apply` shows first, and the lines about balance, are left out; of a saved plan, only
+the counts are shown.
 [What the exit codes mean](exit-codes.md) · [what the rules in brackets protect from](rules.md)
 """
 COLUMNS = "| danger | `plan` | `apply` | the cluster afterwards |\n|:--|:--|:--|:--|"

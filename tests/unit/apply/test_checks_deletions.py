@@ -43,7 +43,7 @@ def test_records_that_expired_meanwhile_change_nothing() -> None:
     [
         ((5, 0, 2), "it was written to (partition 0)"),
         ((5, 0, 3), "it was written to (partitions 0, 2)"),
-        ((4, 0, 2, 0), "it came to have 4 partitions, not 3,"),
+        ((4, 0, 2, 0), "it now has 4 partitions, not 3,"),
     ],
 )
 def test_a_write_shows_whatever_time_it_tells(ends: tuple[int, ...], what: str) -> None:

@@ -178,7 +178,7 @@ def test_a_request_without_an_answer_is_unknown_while_nothing_of_it_is_there() -
     topic.failure = LOST
     assert outcome(topic, *steps_of(CREATE)) == (
         OutcomeKind.UNKNOWN,
-        f"no answer came: timed out; not seen: the topic; {MAYBE}",
+        f"no answer: timed out; not seen: the topic; {MAYBE}",
     )
 
 
@@ -206,7 +206,7 @@ def test_an_unanswered_second_step_is_unknown_although_the_first_is_done() -> No
     topic.failure = LOST
     assert outcome(topic, ALTER) == (
         OutcomeKind.UNKNOWN,
-        f"no answer came: timed out; not seen: flush.ms; {MAYBE}",
+        f"no answer: timed out; not seen: flush.ms; {MAYBE}",
     )
 
 
@@ -262,7 +262,7 @@ def test_an_interrupt_before_the_answer_is_unknown() -> None:
     topic.send()
     assert outcome(topic, *steps_of(CREATE)) == (
         OutcomeKind.UNKNOWN,
-        f"interrupted before an answer came; not seen: the topic; {MAYBE}",
+        f"interrupted before an answer; not seen: the topic; {MAYBE}",
     )
 
 
@@ -272,7 +272,7 @@ def test_what_nobody_can_look_at_is_unknown() -> None:
     assert judge_outcome(topic, None, "") == Outcome(
         "t",
         OutcomeKind.UNKNOWN,
-        f"no answer came: timed out; no broker answers to look it up; {MAYBE}",
+        f"no answer: timed out; no broker answers to look it up; {MAYBE}",
     )
 
 

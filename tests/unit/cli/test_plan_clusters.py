@@ -47,13 +47,13 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("apply p.json --cluster a --cluster b", "the plan is for a, not for a, b"),
         (
             "apply p.json --topic t",
-            "a saved plan is applied as a whole; leave --topic and --changed-si",
+            "a saved plan is applied entirely; leave out --topic and --changed-si",
         ),
         (
             "apply p.json --changed-since main",
-            "a saved plan is applied as a whole; leave --topic and ",
+            "a saved plan is applied entirely; leave out --topic and ",
         ),
-        ("plan --cluster a --changed-since main", "git cannot tell what changed in topics: not a"),
+        ("plan --cluster a --changed-since main", "git cannot list what changed in topics: not a"),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error(

@@ -103,7 +103,7 @@ def test_an_estate_brings_its_topics(capsys: pytest.CaptureFixture[str]) -> None
 def test_counts_are_tried_for_one_topic(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*NINE, "--create", "o=10x3", "--partitions-from", "8", "--to", "10"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "o on 9 brokers in 3 racks, beside 0 other topics"
+    assert lines[0] == "o on 9 brokers in 3 racks, next to 0 other topics"
     assert lines[5].split()[:3] == ["9", "1", "3"]
     assert lines[5].endswith("leaders and replicas")
     assert lines[6].startswith("→ 10")

@@ -103,7 +103,7 @@ def test_drift_is_one_issue_that_closes_itself(host: CodeHost, run: Run) -> None
     report_drift(run, REFUSED)
     report_no_drift(run, "prod", "error: no broker answers")
     (issue,) = host.issues.values()
-    assert issue.title == "Kafka drift on prod: could not be looked for"
+    assert issue.title == "Kafka drift on prod: could not be checked"
     report_drift(run, REFUSED)
     assert issue.title == "Kafka drift on prod: 1 refused"
     assert "cannot remove partitions" in issue.body

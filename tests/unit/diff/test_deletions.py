@@ -86,8 +86,8 @@ def test_of_too_many_deletions_none_is_done(most: int, refused: int) -> None:
     assert (
         refusals
         == [
-            f"{HERE}: 2 topics are to be deleted, and max_deletes of the cluster is 1: "
-            "none of them is; plan at most 1 at a time, by --topic, or raise max_deletes "
+            f"{HERE}: 2 topics are to be deleted, and max_deletes of the cluster is 1; "
+            "none is deleted; plan at most 1 at a time, by --topic, or raise max_deletes "
             "[deletion-budget]"
         ]
         * refused

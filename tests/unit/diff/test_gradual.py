@@ -112,8 +112,8 @@ def test_unlimited_has_no_half() -> None:
     found = lower({"retention.ms": "-1"}, {"retention.ms": str(DAY)})
     assert said(found.refusals) == [
         "topics/shop.yaml:3:1: retention.ms -1 (no limit) → 1d cannot go down in steps: there is "
-        "nothing to divide; write a first retention.ms to go down from, with gradual: false beside "
-        "it, and apply that; or leave gradual: false, to go there at once [gradual-needs-limit]"
+        "nothing to divide; write a first retention.ms to go down from, with gradual: false next "
+        "to it, and apply that; or leave gradual: false, to go there at once [gradual-needs-limit]"
     ]
 
 

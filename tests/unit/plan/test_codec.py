@@ -240,7 +240,7 @@ def test_the_brokers_of_a_plan_are_sealed() -> None:
 def test_a_file_without_its_seal_is_refused() -> None:
     doc = document()
     del doc["seal"]
-    assert refusal(json.dumps(doc)).startswith("plan.json is no plan: seal: Field required; ")
+    assert refusal(json.dumps(doc)).startswith("plan.json is not a plan: seal: Field required; ")
 
 
 def test_the_plan_of_another_commit_has_the_same_fingerprint() -> None:
@@ -253,7 +253,7 @@ def test_the_plan_of_another_commit_has_the_same_fingerprint() -> None:
 def test_what_is_no_commit_is_refused(sha: str) -> None:
     doc = document()
     doc["commit"]["sha"] = sha
-    assert refusal(json.dumps(sealed(doc))).startswith("plan.json is no plan: commit.sha: ")
+    assert refusal(json.dumps(sealed(doc))).startswith("plan.json is not a plan: commit.sha: ")
 
 
 def test_the_fingerprint_does_not_cover_the_rest_of_the_cluster() -> None:
@@ -372,13 +372,13 @@ class TestOfAnEarlierRelease:
 @pytest.mark.parametrize("text", ["", "{", "plan", "[" * 100_000, "9" * 5_000])
 def test_what_is_no_json_is_refused(text: str) -> None:
     said = refusal(text)
-    assert said.startswith("plan.json is no JSON: ")
+    assert said.startswith("plan.json is not JSON: ")
     assert said.endswith("; make the plan again [plan-form]")
 
 
 @pytest.mark.parametrize("text", ["null", "[]", "7", '"x"', "NaN"])
 def test_json_of_another_form_is_refused(text: str) -> None:
-    assert refusal(text).startswith("plan.json is no plan: the document: ")
+    assert refusal(text).startswith("plan.json is not a plan: the document is not a map")
 
 
 @pytest.mark.parametrize("key", ["seal", "cluster_id", "partitions"])
@@ -388,7 +388,7 @@ def test_a_key_that_is_there_twice_is_refused(key: str) -> None:
     doubled = text.replace(f'"{key}":', f'"{key}":"shown","{key}":')
     assert json.loads(doubled) == json.loads(text)
     assert refusal(doubled) == (
-        f"plan.json is no plan: keys appear twice in one object: {key}; "
+        f"plan.json is not a plan: keys appear twice in one object: {key}; "
         "make the plan again [plan-form]"
     )
 
@@ -397,7 +397,7 @@ def test_a_missing_part_is_named() -> None:
     doc = document()
     del doc["resource_changes"][1]["change"]
     assert refusal(json.dumps(doc)) == (
-        "plan.json is no plan: resource_changes.1.change: Field required; "
+        "plan.json is not a plan: resource_changes.1.change: Field required; "
         "make the plan again [plan-form]"
     )
 
@@ -406,7 +406,7 @@ def test_a_file_without_a_format_is_refused() -> None:
     doc = document()
     del doc["format_version"]
     assert refusal(json.dumps(doc)) == (
-        "plan.json is no plan: format_version: Field required; make the plan again [plan-form]"
+        "plan.json is not a plan: format_version: Field required; make the plan again [plan-form]"
     )
 
 

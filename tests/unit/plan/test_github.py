@@ -17,8 +17,8 @@ from reconciler.plan.github import annotate, annotate_findings, list_outputs, re
 def test_a_deletion_is_a_warning_although_it_is_asked_for() -> None:
     made = plan([spec(absent=True)], unused_cluster(topic()), guards=ONE)
     assert render_github(made).splitlines()[0] == (
-        "::warning file=topics/shop.yaml,line=3,col=1,title=data-loss::shop.orders: the topic goes "
-        "for good, with its 3 partitions and every record in them (acknowledged)"
+        "::warning file=topics/shop.yaml,line=3,col=1,title=data-loss::shop.orders: the topic is "
+        "deleted permanently, with its 3 partitions and every record in them (acknowledged)"
     )
 
 

@@ -162,7 +162,7 @@ def test_data_loss_is_refused_unless_acknowledged() -> None:
     wished = spec(config={"retention.ms": str(DAY)})
     assert unaccepted(wished, cluster(topic(config={"retention.ms": "-1"}))) == [
         "records older than 1d (86400000) are deleted (data-loss); "
-        "write acknowledge: [data-loss] in the spec if that is meant [risk-not-acknowledged]"
+        "write acknowledge: [data-loss] in the spec if this is intended [risk-not-acknowledged]"
     ]
 
 
@@ -191,7 +191,7 @@ def test_ordering_of_a_compacted_topic_is_refused(
     assert unaccepted(asked, state) == [
         "keys move to other partitions, and their old values stay behind (ordering); "
         "write acknowledge: [data-loss, ordering] in the spec if "
-        "that is meant [risk-not-acknowledged]"
+        "this is intended [risk-not-acknowledged]"
     ]
 
 
@@ -224,7 +224,7 @@ def test_an_absent_topic_is_refused_for_its_deletion_alone() -> None:
 def test_a_deletion_loses_everything_and_says_so(rows: str, held: str) -> None:
     ((risk, consequence),) = risks(spec(absent=True), cluster(topic(rows)))
     assert risk is Risk.DATA_LOSS
-    assert consequence.startswith(f"the topic goes for good, with {held}")
+    assert consequence.startswith(f"the topic is deleted permanently, with {held}")
 
 
 def test_asking_for_a_deletion_acknowledges_it() -> None:

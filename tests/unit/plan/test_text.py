@@ -115,7 +115,7 @@ def test_a_deletion(found: dict[str, Any], records: str) -> None:
         "- delete    shop.orders                      2 partitions, 4 replicas       "
         "topics/shop.yaml:3",
         f"            records                          {records}",
-        "            risk  data-loss                  the topic goes for good, with its "
+        "            risk  data-loss                  the topic is deleted permanently, with its "
         "2 partitions and every record in them; acknowledged",
     ]
     assert "1 to delete" in lines(made)

@@ -71,8 +71,8 @@ def test_what_means_nothing_is_refused_before_it_is_asked(text: str, what: str) 
     ("text", "way_out"),
     [
         ("spec.partition < 3", "did you mean spec.partitions?"),
-        ("change.actions == []", "write on: change beside it"),
-        ("zebra == 3", "mend the expression"),
+        ("change.actions == []", "write on: change next to it"),
+        ("zebra == 3", "fix the expression"),
     ],
 )
 def test_what_was_meant_is_said_where_that_can_be_told(text: str, way_out: str) -> None:

@@ -56,7 +56,7 @@ def test_a_rehearsal_as_text() -> None:
         "Measured on the brokers: leaders 1 → 3, replicas 1..2 → 5 per broker.",
         "It took 2.0 s to start, 0.5 s to set up, 1.0 s to apply.",
         "",
-        "Rehearsed: 2 done. The throwaway cluster is gone.",
+        "Rehearsed: 2 done. The throwaway cluster was removed.",
     ]
 
 
@@ -82,7 +82,7 @@ def test_it_went_well_only_where_everything_did() -> None:
 def test_only_steps_that_a_plan_announced_may_be_left() -> None:
     announced = replace(WELL, pending=("shop.orders",))
     assert announced.succeeded
-    assert "A second plan goes on with shop.orders, and changes nothing else." in render_rehearsal(
+    assert "A second plan continues shop.orders, and changes nothing else." in render_rehearsal(
         announced
     )
     surprising = replace(WELL, pending=("new", "shop.orders"))
@@ -95,9 +95,7 @@ def test_what_failed_is_still_to_do_and_no_surprise() -> None:
     assert failed.unexpected == ()
     assert "A second plan tries what failed, and changes nothing else." in render_rehearsal(failed)
     both = replace(failed, pending=("new", "shop.orders"))
-    assert "A second plan goes on with shop.orders, and tries what failed." in render_rehearsal(
-        both
-    )
+    assert "A second plan continues shop.orders, and tries what failed." in render_rehearsal(both)
 
 
 def test_a_long_comment_counts_what_it_leaves_out() -> None:

@@ -34,7 +34,7 @@ def test_a_plan_alone_brings_what_it_rests_on() -> None:
     setup = prepare_setup(made, None, RELEASE)
     assert (set(setup.topics), setup.complete) == ({"shop.orders"}, False)
     assert [note.what for note in setup.notes] == [
-        "the plan tells only of its own topics, so balance is measured over these"
+        "the plan contains only its own topics, so balance is measured over these"
     ]
 
 
@@ -71,7 +71,8 @@ def test_mixed_replication_is_left_out() -> None:
     state = cluster(topic("1,2 3"), topic("1", "audit"))
     setup = prepare_setup(plan([spec("audit", partitions=2)], state), state, RELEASE)
     assert setup.left_out == {
-        "shop.orders": "its partitions have 1 and 2 replicas, and brokers create no such topic"
+        "shop.orders": "its partitions have 1 and 2 replicas, and brokers do not create such "
+        "a topic"
     }
     assert set(setup.topics) == {"audit"}
 

@@ -87,7 +87,7 @@ def test_a_topic_that_goes_is_shown_as_it_lies_and_taken_off_the_brokers() -> No
     loads = [column.cluster for column in found.columns]
     shifts = [(load.before.leaders, load.after.leaders) for load in loads]
     assert shifts == [(2, 0), (1, 0), (0, 0)]
-    assert found.reasons == ("To be deleted: this is where it lies until then.",)
+    assert found.reasons == ("Will be deleted. This is its placement until then.",)
 
 
 def test_a_plan_alone_tells_which_brokers_are_excluded() -> None:

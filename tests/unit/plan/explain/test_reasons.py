@@ -56,8 +56,8 @@ def test_the_rack_rule_goes_before_even_brokers_with_its_number() -> None:
     new = "1,3,5 2,4,5 5,1,3 3,2,5 4,1,5"
     assert reasons(ONE_SMALL_RACK, "", new) == [
         "Replicas 2..5 per broker: rack c has to hold 1 replica of each of 5 new partitions, "
-        "5 on 1 broker; rack a has 5 on 2 brokers. An even spread over racks goes before an even "
-        "spread over brokers."
+        "5 on 1 broker; rack a has 5 on 2 brokers. An even spread over racks has priority over an "
+        "even spread over brokers."
     ]
 
 
@@ -67,8 +67,8 @@ def test_a_wide_rack_may_hold_no_more_than_its_share() -> None:
     assert reasons(nodes, "", "1,7 8,2 3,7 8,4 5,7 8,6") == [
         "Leaders 0..3 per broker: nothing forces that; broker 8 could hand one to broker 2.",
         "Replicas 1..3 per broker: rack-a may hold at most 1 replica of each of 6 new partitions, "
-        "6 on 6 brokers; rack-b has 3 on 1 broker. An even spread over racks goes before an even "
-        "spread over brokers.",
+        "6 on 6 brokers; rack-b has 3 on 1 broker. An even spread over racks has priority over an "
+        "even spread over brokers.",
     ]
 
 

@@ -136,7 +136,7 @@ def test_many_partitions_are_folded_and_nothing_is_lost() -> None:
     before = " ".join(["1,2", "2,3", "3,1"] * 40)
     folded = matrix(before, "1,2 2,3 3,1", brokers("a", "b", "c"))
     (_, legend), table, *_ = paragraphs(render_matrix(folded))
-    assert legend.endswith("· 4L 9F: so many of each in a block of partitions")
+    assert legend.endswith("· 4L 9F: how many of each in a block of partitions")
     assert table == [
         "                      a    │    b    │    c",
         "broker                   1 │       2 │       3",
