@@ -65,7 +65,7 @@ INTERRUPTED = 130
 @options.topic_option
 @options.changed_since_option
 @click.option("--auto-approve", is_flag=True, help="Do not ask for approval; for CI.")
-@click.option("--skip-refused", is_flag=True, help="Apply the others where topics are refused.")
+@click.option("--skip-refused", is_flag=True, help="Apply the other topics if some are refused.")
 @click.option("--expect", metavar="FINGERPRINT", help="Apply only the plan with this fingerprint.")
 @click.option(
     "--journal",
@@ -97,11 +97,11 @@ def command(
     lock_timeout: float,
     no_lock: bool,
 ) -> int:
-    """Apply a saved PLAN, or plan SOURCE, an estate, afresh for --cluster and apply that.
+    """Apply a saved PLAN, or plan SOURCE, an estate, for --cluster and apply that.
 
     Several clusters are planned, approved and applied one after the other; what fails on one does
     not stop the others. Exits 0 when everything is as planned, 1 when something was refused or
-    failed, 75 when nobody knows whether something is done: run the same command again.
+    failed, 75 when it is unknown whether a change was made: run the same command again.
     SOURCE defaults to topics.
     """
     wanted = Wanted(

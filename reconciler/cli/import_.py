@@ -35,15 +35,15 @@ _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Write specs for this file instead of the cluster.",
 )
-@click.option("--assignments", is_flag=True, help="Write down where each replica is, too.")
+@click.option("--assignments", is_flag=True, help="Also write the assignment of every topic.")
 @options.topic_option
 @click.option(
     "--ignore",
     multiple=True,
     metavar="GLOB",
-    help="Leave these topics out, and write that into clusters.yaml; repeatable.",
+    help="Leave out these topics, and record that in clusters.yaml; repeatable.",
 )
-@click.option("--from", "tool", type=click.Choice(_TOOLS), help="Convert PATH, of this tool.")
+@click.option("--from", "tool", type=click.Choice(_TOOLS), help="Convert PATH, files of this tool.")
 @click.option("--dry-run", is_flag=True, help="Show the files, and write nothing.")
 def command(
     paths: tuple[Path, ...],
@@ -58,8 +58,8 @@ def command(
 ) -> None:
     """Write specs into DIR so that the next plan is empty.
 
-    Topics that DIR has already are kept; only what differs is amended, with comments and order
-    as they are. With --from the files in PATH are converted instead.
+    Topics that are already in DIR are kept: only differences are changed; comments and order
+    stay. With --from, the files in PATH are converted instead.
     """
     _check(paths, cluster, tool, live=bool(bootstrap_servers or against or assignments or ignore))
     estate = paths[-1]

@@ -54,13 +54,13 @@ topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only t
 client_from_option = click.option(
     "--client-from",
     metavar="REV",
-    help="Connect by the clusters.yaml of this commit, not by this one.",
+    help="Connect with the clusters.yaml of this commit instead of the current one.",
 )
 against_option = click.option(
     "--against",
     metavar="SNAPSHOT",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Plan on this file instead of the cluster.",
+    help="Plan on this snapshot instead of the cluster.",
 )
 unmanaged_option = click.option("--unmanaged", is_flag=True, help="List the unmanaged topics.")
 plan_format_option = click.option(

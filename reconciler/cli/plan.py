@@ -38,7 +38,7 @@ PENDING = 2
     "--weigh",
     type=click.Choice(["count", "size", "rate"]),
     default="count",
-    help="Level the cluster by replicas, or by their size or rate in the snapshot.",
+    help="Balance the cluster by replicas, or by their size or rate in the snapshot.",
 )
 @options.plan_format_option
 @options.unmanaged_option
@@ -49,7 +49,10 @@ PENDING = 2
     help="Save the plan; those of several clusters as DIR/NAME.json.",
 )
 @click.option(
-    "--explain", multiple=True, metavar="TOPIC", help="Show why it is placed like that; repeatable."
+    "--explain",
+    multiple=True,
+    metavar="TOPIC",
+    help="Explain the placement of this topic; repeatable.",
 )
 @click.option(
     "--svg",
@@ -78,8 +81,8 @@ def command(
 ) -> int:
     """Check every spec in ESTATE, compare with clusters, and print what would change.
 
-    Exits 0 when that went well, 1 on an error or where something is refused. With --against no
-    network is used. Several clusters are read side by side, and one that fails hides no other.
+    Exits 0 on success, 1 on an error or if something is refused. --against uses no network.
+    Several clusters are read in parallel; one that fails does not hide the others.
     ESTATE defaults to topics.
     """
     wanted = Wanted(

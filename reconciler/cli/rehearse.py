@@ -74,8 +74,8 @@ def command(
 ) -> int:
     """Apply a saved PLAN, or a plan of SOURCE, an estate, for --cluster, to a throwaway cluster.
 
-    That one has the same broker ids, racks and topics, and is gone afterwards; the cluster itself
-    is only read. Exits 0 when everything went as planned, 1 when anything did not.
+    The throwaway cluster has the same broker ids, racks and topics, and is removed afterwards. The
+    real cluster is only read. Exits 0 if everything went as planned, otherwise 1.
     SOURCE defaults to topics.
     """
     if against is not None and bootstrap_servers is not None:

@@ -40,12 +40,14 @@ COLOURS = {
 
 @click.group(name="sandbox", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Run a throwaway Kafka cluster on this machine: real brokers, reachable from here only."""
+    """Run a throwaway Kafka cluster of real brokers, reachable only from this machine."""
 
 
 @command.command()
-@click.option("--brokers", type=click.IntRange(1, 100), help="How many.  [default: 3]")
-@click.option("--racks", type=click.IntRange(1, 100), help="How many.  [default: 3, or fewer]")
+@click.option("--brokers", type=click.IntRange(1, 100), help="Number of brokers.  [default: 3]")
+@click.option(
+    "--racks", type=click.IntRange(1, 100), help="Number of racks.  [default: 3, or fewer]"
+)
 @click.option(
     "--like",
     metavar="FILE",
@@ -65,15 +67,17 @@ def command() -> None:
     show_default=True,
     help="Brokers as a local process, or the official image.",
 )
-@click.option("--isolate", is_flag=True, help="A process for each broker (embedded engine).")
+@click.option(
+    "--isolate", is_flag=True, help="Run each broker in its own process (embedded engine)."
+)
 @click.option(
     "--controllers",
     type=click.IntRange(1, 9),
     default=1,
     show_default=True,
-    help="How many; more than one are isolated (embedded engine).",
+    help="Number of controllers; several are isolated (embedded engine).",
 )
-@click.option("--image", metavar="NAME", help="Which image (container engine).")
+@click.option("--image", metavar="NAME", help="The image (container engine).")
 def up(
     brokers: int | None,
     racks: int | None,
@@ -109,7 +113,7 @@ def up(
 
 @command.command()
 def status() -> None:
-    """Show what runs, and how each broker is."""
+    """Show the sandbox and the state of each broker."""
     record = sandbox.require_sandbox()
     health = sandbox.look_after(record)
     well = sum(status.state is BrokerState.RUNNING for status in health.brokers)
@@ -119,7 +123,7 @@ def status() -> None:
 
 @command.command()
 def down() -> None:
-    """End the sandbox and remove what it stored. There may be none."""
+    """Stop the sandbox and remove its data. There may be none."""
     click.echo("The sandbox was removed." if sandbox.take_down_sandbox() else "No sandbox runs.")
 
 
@@ -133,7 +137,7 @@ def stop_one_broker(broker_id: int) -> None:
 @command.command("start-broker")
 @click.argument("broker_id", metavar="ID", type=int)
 def start_broker_again(broker_id: int) -> None:
-    """Start a broker again that is stopped or dead."""
+    """Start a broker that is stopped or dead."""
     _print_health(sandbox.start_broker(sandbox.require_sandbox(), broker_id))
 
 

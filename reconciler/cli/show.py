@@ -19,5 +19,5 @@ if TYPE_CHECKING:
 @plan_format_option
 @unmanaged_option
 def command(plan: Path, form: PlanFormat, unmanaged: bool) -> None:
-    """Show the saved PLAN. Errors where it was changed after it was made."""
+    """Show the saved PLAN. Fails if it was changed after it was made."""
     print_plans([Shown(read_plan(plan), str(plan))], form, unmanaged=unmanaged)

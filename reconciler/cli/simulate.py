@@ -70,7 +70,7 @@ def _one(
 
 @click.command(cls=InOrder)
 @click.argument("estate", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("--cluster", metavar="NAME", help="Which cluster's topics of ESTATE.")
+@click.option("--cluster", metavar="NAME", help="Use the topics of ESTATE for this cluster.")
 @click.option(
     "--against",
     metavar="SNAPSHOT",
@@ -79,7 +79,7 @@ def _one(
 )
 @_one("--brokers", "N", "Begin with N empty brokers.", 10_000)
 @_one("--racks", "N", "Spread over N racks, named rack0, rack1 …  [default: none]", 10_000)
-@_many("--topic", "NAME=PxR", "P partitions of R replicas, there from the start, all at once.")
+@_many("--topic", "NAME=PxR", "P partitions of R replicas, placed together at the start.")
 @_many("--create", "NAME=PxR", "A step: create a topic.")
 @_many("--grow", "NAME=P", "A step: grow a topic to P partitions.")
 @_many("--add-brokers", "N[:RACK]", "A step: add brokers.")
@@ -89,9 +89,9 @@ def _one(
 @click.option(
     "--strategy", multiple=True, type=click.Choice(STRATEGIES), help="Only this one; repeatable."
 )
-@_one("--draws", "N", "Random placements of Kafka's own.  [default: 20]", 10_000, 20)
-@_one("--partitions-from", "A", "Try one topic, the last one, with A partitions …", MOST_PARTITIONS)
-@_one("--to", "B", "… up to B, and show which counts come out even.", MOST_PARTITIONS)
+@_one("--draws", "N", "Number of random placements by `kafka`.  [default: 20]", 10_000, 20)
+@_one("--partitions-from", "A", "Try the last topic with A partitions …", MOST_PARTITIONS)
+@_one("--to", "B", "… up to B, and show which counts are even.", MOST_PARTITIONS)
 @click.option(
     "--format",
     "form",
@@ -102,7 +102,7 @@ def _one(
 )
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Compare what strategies of placement would make of a cluster, without one.
+    """Compare the results of placement strategies, without a cluster.
 
     Begin with --against a snapshot or with --brokers; then come the topics of ESTATE and --topic,
     placed together, then the steps, in the order in which they are given. The strategy `kafka` is

@@ -26,7 +26,7 @@ from reconciler.units import count
 def command(estate: Path, cluster: str, bootstrap_servers: str | None, out: Path) -> None:
     """Write brokers, topics, replicas and configs of a cluster into a file.
 
-    ESTATE says how the cluster is reached. The file holds no records and no secrets; `plan
+    ESTATE has the connection settings. The file holds no records and no secrets; `plan
     --against`, `simulate` and `sandbox up --like` read it. ESTATE defaults to topics.
     """
     loaded = api.load_estate(estate)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def command(estate: Path, form: str) -> int:
     """Check every spec of ESTATE, a directory, without a cluster.
 
-    Every mistake is shown at once, with its place and the way out. Exits 1 if there is an error.
+    Shows all mistakes at once, each with its place and how to fix it. Exits 1 if there is an error.
     ESTATE defaults to topics.
     """
     from reconciler.api import load_estate

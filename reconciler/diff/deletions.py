@@ -100,7 +100,7 @@ def _object_to_name(state: TopicState) -> Iterator[Objection]:
 
 
 def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
-    """Object to all deletions of a plan with too many; none of them is deleted preferred."""
+    """Object to all deletions of a plan with too many; none is preferred."""
     most = guards.max_deletes
     if not most:
         yield Objection(

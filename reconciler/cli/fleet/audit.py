@@ -37,12 +37,18 @@ COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cy
     type=click.Choice(["error", "warning", "note"]),
     default="note",
     show_default=True,
-    help="Show what is at least so severe.",
+    help="The lowest severity to show.",
 )
 @click.option(
     "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
 )
-@click.option("--show", type=click.IntRange(1), default=5, show_default=True, help="Of each rule.")
+@click.option(
+    "--show",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="How many findings per rule.",
+)
 @click.option(
     "--format",
     "output",
@@ -63,10 +69,10 @@ def command(
     form: str,
     engine: Engine,
 ) -> int:
-    """Say what is wrong with a collection: health, safety, balance, configs, ownership.
+    """Report what is wrong with a collection: health, safety, balance, configs, ownership.
 
-    The whole result is kept in the lake, as the tables `findings` and `balance`. Exits 0 where
-    nothing of what is shown is an error, 1 where something is. ESTATE defaults to topics.
+    The full result is kept in the lake, as the tables `findings` and `balance`. Exits 0 if nothing
+    shown is an error, otherwise 1. ESTATE defaults to topics.
     """
     from reconciler.api import load_estate
     from reconciler.fleet import (

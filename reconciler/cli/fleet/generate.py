@@ -25,10 +25,22 @@ AT_LEAST_ONE = click.IntRange(min=1)
 
 @click.command()
 @lake_option
-@click.option("--clusters", type=AT_LEAST_ONE, default=10, show_default=True, help="How many.")
-@click.option("--topics", type=AT_LEAST_ONE, default=2_000, show_default=True, help="Live ones.")
 @click.option(
-    "--partitions", type=AT_LEAST_ONE, default=30_000, show_default=True, help="Live ones."
+    "--clusters", type=AT_LEAST_ONE, default=10, show_default=True, help="Number of clusters."
+)
+@click.option(
+    "--topics",
+    type=AT_LEAST_ONE,
+    default=2_000,
+    show_default=True,
+    help="Number of live topics.",
+)
+@click.option(
+    "--partitions",
+    type=AT_LEAST_ONE,
+    default=30_000,
+    show_default=True,
+    help="Number of live partitions.",
 )
 @click.option(
     "--seed",
@@ -57,8 +69,8 @@ def command(
 ) -> int:
     """Add a synthetic fleet to the lake, with some drift of each kind between specs and clusters.
 
-    Counts are of what is live, over all clusters, and met exactly. The same seed gives the same
-    rows. Every reading is marked as synthetic.
+    The counts are totals over all clusters, and exact. The same seed gives the same rows. Every
+    reading is marked as synthetic.
     """
     from reconciler.fleet import GENERATED_ROOT, FleetSize, generate_fleet
 

@@ -45,7 +45,9 @@ class Told:
     "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
 )
 @click.option("--since", metavar="WHEN", help="Only since then, as 2026-11-21 or 20261121T030000Z.")
-@click.option("--show", type=click.IntRange(1), default=20, show_default=True, help="Of each part.")
+@click.option(
+    "--show", type=click.IntRange(1), default=20, show_default=True, help="How many rows per part."
+)
 @engine_options
 def command(
     root: str,
@@ -56,10 +58,10 @@ def command(
     form: str,
     engine: Engine,
 ) -> int:
-    """Compare the collections of a lake: what came, went, grew, moved, and which drift stays.
+    """Compare the collections of a lake: what is new, removed, larger or moved, and lasting drift.
 
-    The whole result is kept in the lake, as the tables `events`, `drift`, `growth` and `trend`.
-    A collection that could not read a cluster says nothing about it. Exits 0.
+    The full result is kept in the lake, as the tables `events`, `drift`, `growth` and `trend`.
+    A cluster that a collection could not read is left out for that time. Exits 0.
     """
     from reconciler.fleet import trace_collections
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group(name="lake")
 def command() -> None:
-    """Look after the collections of a lake."""
+    """Manage the collections of a lake."""
 
 
 @command.command()

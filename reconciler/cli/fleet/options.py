@@ -30,7 +30,7 @@ lake_option = click.option(
     "root",
     required=True,
     metavar="DIR",
-    help="Where collections are kept: a directory, what else Spark can write to, or a namespace.",
+    help="Where collections are kept: a directory, a URL that Spark can write to, or a namespace.",
 )
 collection_option = click.option(
     "--collection", metavar="WHEN", help="Which, as 20261121T030000Z.  [default: the latest]"
@@ -42,7 +42,7 @@ def engine_options(function: Callable[..., T]) -> Callable[..., T]:
 
     @click.option("--master", metavar="URL", help="Spark's master.  [default: local[*]]")
     @click.option("--remote", metavar="URL", help="A Spark Connect server, as sc://host.")
-    @click.option("--memory", metavar="SIZE", help="The heap of this machine's Spark, as 4g.")
+    @click.option("--memory", metavar="SIZE", help="The heap of the local Spark, such as 4g.")
     @click.option("--large", is_flag=True, help="Tune for millions of partitions.")
     @click.option(
         "--lake-format",

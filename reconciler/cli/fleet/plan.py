@@ -64,8 +64,8 @@ def command(
 ) -> int:
     """Plan every cluster of a collection, by the same code as `reconciler plan`.
 
-    Each file of --out is a plan that `reconciler apply` takes. Exits 0 when that went well, 1
-    where a cluster could not be planned or something is refused. ESTATE defaults to topics.
+    Each file of --out is a plan that `reconciler apply` takes. Exits 0 on success, 1
+    if a cluster could not be planned or something is refused. ESTATE defaults to topics.
     """
     from reconciler.api import load_estate
     from reconciler.fleet import plan_collection

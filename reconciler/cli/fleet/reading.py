@@ -30,7 +30,7 @@ _OPTIONS = {
     "clusters": click.option(
         "--cluster", "clusters", multiple=True, metavar="NAME", help="Read only these; repeatable."
     ),
-    "commit": click.option("--commit", metavar="REF", help="The specs as they are there, in git."),
+    "commit": click.option("--commit", metavar="REF", help="Use the specs of this git commit."),
     "addresses": click.option(
         "--bootstrap-servers",
         "addresses",

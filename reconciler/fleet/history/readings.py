@@ -18,7 +18,7 @@ WHEN = "yyyyMMdd'T'HHmmss'Z'"
 
 
 def number_readings(readings: DataFrame, well: str = READ) -> DataFrame:
-    """Number the readings of each cluster that went well. Grain: a reading. Small.
+    """Number the successful readings of each cluster. Grain: a reading. Small.
 
     In: `collection`, `cluster`, `status`. Adds `number`, from 1, and the collections `previous`
     and `next` that read the cluster too.
