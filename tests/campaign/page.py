@@ -118,7 +118,9 @@ def render_page(runs: Sequence[Mapping[str, Any]]) -> str:
         of_run = sum((Counter(count) for count in run["counts"].values()), Counter[str]())
         cells = (f"`{run['commit']}`", run["seed"], of_run["rounds"], of_run["violations"])
         listed.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join([HEAD, "## Results", "", said, "", *table, "", *listed, "", NOTE])
+    causes = [f"- Seed {run['seed']}: {run['cause']}" for run in runs if "cause" in run]
+    found = ["", "The violations, each with its cause:", "", *causes] if causes else []
+    return "\n".join([HEAD, "## Results", "", said, "", *table, "", *listed, *found, "", NOTE])
 
 
 def sum_counts(runs: Iterable[Mapping[str, Any]], kind: str) -> Counter[str]:
@@ -132,7 +134,8 @@ that the fault waited for. Round k of a seed always generates the same cluster, 
 `build/campaign/` contains everything about a round: the estate, what the brokers showed before and
 after, and what apply printed and wrote. `python -m campaign --seed s --rounds k` repeats single
 rounds (with `PYTHONPATH=tests`). `tests/campaign/runs.json` contains the counts of every run, with
-the tested commit.
+the tested commit, and the cause of each violation, which a person adds. A commit that git does not
+have was combined with others before it was merged.
 """
 
 
