@@ -235,16 +235,16 @@ def follow(root: Path) -> Mapping[str, str]:
     """Return how many modules control enters on each way through, and how often it comes back."""
     with tempfile.TemporaryDirectory() as home:
         write_file(home, "right/clusters.yaml", "version: 1\nclusters: {sim: {}}\n")
-        write_file(home, "right/a.yaml", "topic: a\npartitions: 6\n")
+        write_file(home, "right/a.yaml", "topic: a\npartitions: 6\nreplication_factor: 3\n")
         write_file(home, "wrong/a.yaml", "topic: a\npartitions: many\n")
         ways = {
             "a topic, from YAML to its plan": (
                 RUN,
-                f"run(['simulate', '{home}/right', '--cluster', 'sim', '--brokers', '6'])",
+                f"assert run('simulate {home}/right --cluster sim --brokers 6'.split()) == 0",
             ),
             "a mistake, to its annotation": (
                 RUN,
-                f"run(['validate', '{home}/wrong', '--format', 'github'])",
+                f"assert run('validate {home}/wrong --format github'.split()) == 1",
             ),
             "a topic's first partition, placed": (PLACE, "place_replicas(first)"),
             "its second partition, placed": (PLACE, "place_replicas(second)"),
