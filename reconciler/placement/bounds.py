@@ -1,8 +1,10 @@
-"""The least that the cluster's levels can possibly reach: water-filling with the topics' slack.
+"""Lower bounds of levels 3 and 4 (the cluster's leaders and replicas), by water-filling.
 
 Optimal on its own levels, a topic can only vary by one unit on some brokers (the bases of a
-matroid, shifted). Pouring those units freely, whatever topic they come from, can only be better
-than any true placement. If a placement meets the bound, it is proven optimal.
+matroid, shifted). If these units are poured freely, whatever topic they come from, the result is
+at least as good as every real placement. A placement that meets the bound is optimal.
+
+Argument and a bound that is too low: docs/placement.md, "Lower bounds".
 """
 
 from __future__ import annotations

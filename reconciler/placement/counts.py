@@ -1,8 +1,11 @@
 """A problem in count space: how many leaders and replicas of each topic go to each broker.
 
-Brokers are indices here, in the order of their ids. Partitions have no part in it: counts that
-obey `RackRule` can always be turned into partitions (see realise.py), so all that is to be
-optimised is optimised on a few numbers a broker.
+Brokers are indices here, in the order of their ids. Partitions play no part: counts that obey
+`RackRule` can always be turned into partitions, so all levels are optimised on a few numbers per
+broker.
+
+The rack rule: docs/placement.md, "The problem". The theorem: docs/placement.md, "Counts first,
+partitions last". The tie-breaking: docs/placement.md, "Same input, same plan".
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Leaders of thousands of like new topics: rows are reordered until leaders are even.
+"""Levels 1 and 3 of thousands of new topics: rows are reordered until leaders are even.
 
-Reordering a row moves no replica, and if racks are regular it suffices: each replica could carry
-an equal fraction of its row's lead, and fractions can be rounded to whole leads that are even in
-the topic and in the cluster. Rows are changed in rounds, many at a time, from brokers that lead too
-often to followers that lead too rarely. If that gets stuck the caller's certificate fails, and
-the exact way takes over.
+A reordered row moves no replica. With regular racks a suitable order exists: each replica could
+carry an equal fraction of its row's lead, and a flow rounds the fractions to integers that are even
+in the topic and in the cluster. The code looks for it in rounds of many rows at a time, from
+brokers that lead too often to followers that lead too rarely. If it gets stuck, the topic is placed
+by `flow`, or the certificate of `bulk` fails and `joint` continues.
+
+Proof that the order exists: docs/placement.md, "Thousands of new topics".
 """
 
 from __future__ import annotations

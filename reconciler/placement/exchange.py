@@ -1,11 +1,13 @@
-"""Level the cluster over several topics by handing units along paths of brokers.
+"""Levels 3 and 4 over several topics: units are handed along shortest paths of brokers.
 
-For each topic, the leader counts that are optimal on its own levels form an M-convex set, and so
-do the replica counts once leaders are fixed. Sums of such sets are M-convex again, and on them a
-separable convex price is least as soon as no broker can hand one unit to another with gain
-(Murota, "Discrete Convex Analysis", SIAM 2003). Within the sum, a hand-over is a path: the first
-topic moves a unit from broker u to v, the next one from v to w. A shortest path has no shortcuts,
-which makes all its steps feasible together, even several steps of one topic.
+For each topic, the leader counts that are optimal on its own levels form an M-convex set, and so do
+the replica counts once leaders are fixed. Sums of such sets are M-convex again. On them, a
+separable convex price is minimal if no broker can hand one unit to another with gain (Murota,
+"Discrete Convex Analysis", SIAM 2003). In the sum of topics, such an exchange is a path: one topic
+moves a unit from broker u to v, the next one from v to w. A shortest path has no shortcuts, so all
+of its steps are feasible together, even several steps of one topic.
+
+Proof: docs/placement.md, "Several topics".
 """
 
 from __future__ import annotations

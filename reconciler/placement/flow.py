@@ -1,15 +1,17 @@
-"""One topic, all four levels at once, exactly: a minimum-cost flow with convex prices.
+"""Levels 1 to 4 of one topic at once, exactly: a minimum-cost flow with convex prices.
 
-Leads flow from L and followers from F into brokers, from brokers into racks, from racks to the
-sink T within the bounds of the rack rule. The price of a lead is paid on the way in, the price of
-a replica on the way from broker to rack. Both families of constraints are laminar, so the
-matrix is totally unimodular and whole numbers come by themselves; convex prices keep that (Ahuja,
-Magnanti, Orlin, "Network Flows", ch. 14; KIP-925 places Streams tasks by such a flow). The levels
-are packed into one integer, a more important one above all that the lesser can sum up to.
+Leaders flow from L and followers from F into brokers, from brokers into racks, from racks to the
+sink T within the bounds of the rack rule. The price of a leader is paid on the way in, the price of
+a replica on the way from broker to rack. Both families of constraints are laminar, so the matrix is
+totally unimodular and the optimum is integer; convex prices keep that (Ahuja, Magnanti, Orlin,
+"Network Flows", ch. 14). One integer holds the prices of all levels, a higher level above all that
+the lower ones can sum up to.
 
-A water-filled start is improved along negative cycles until there is none, which is the optimum.
-Every path between the hubs L, F, T and the racks crosses one broker, so the search runs over
-hubs: cheapest crossings first, Bellman-Ford over a handful of nodes after that.
+The start is water-filling. Then cycles of negative price are cancelled until there are none, which
+is the optimum (Klein 1967). Every path between the hubs L, F, T and the racks crosses one broker,
+so Bellman-Ford only needs these hubs, with the cheapest crossing between each two of them.
+
+Network and proof: docs/placement.md, "One topic is a flow".
 """
 
 from __future__ import annotations

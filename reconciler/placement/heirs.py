@@ -1,4 +1,8 @@
-"""The scatter of heirs for thousands of rows at once. Counts and leaders stay as they are."""
+"""Level 5 for thousands of rows at once: failover targets change, counts and leaders do not.
+
+The same rule as in `scatter`, part by part instead of row by row. The measure: docs/placement.md,
+"Failover targets".
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Several topics placed together: one after the other first, then levelled over all of them.
+"""Several topics together: levels 1 to 3 jointly optimal, level 4 the best found.
 
-Topics' own levels and the cluster's leaders come out jointly optimal, whatever the topics. The
-cluster's replicas come out optimal for one topic, and wherever they meet their bound; beyond that,
-deciding whether a better joint placement exists is NP-hard (not-all-equal satisfiability reduces to
-it: expansions that tie between two leader places each, forced to alternate along cycles by the
-leaders' level), so the best found is kept, and the bound is shown with it.
+Topics are placed one after the other by flows, then levelled over all topics by exchange paths.
+Level 4 is optimal for one topic and wherever it meets its bound. In general it is NP-hard
+(not-all-equal satisfiability reduces to it), so a local search keeps the best found: each topic is
+placed again against the others, then exchanges of leaders that cost nothing leave local optima.
+
+Both proofs: docs/placement.md, "Several topics".
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""New topics by kind: equal partitions, replication, racks and weight make topics exchangeable.
+"""Levels 2 to 4 of thousands of new topics: totals by kind of topic, by water-filling.
 
-A new topic holds nothing yet, so all topics of a kind have the same best counts up to ties: every
-broker gets a sure share, and `units` brokers of those with room get one more. What the cluster
-sees of a kind is one number a broker, its total, and water-filling finds the best totals.
+Topics with equal partitions, replication, racks and weight are exchangeable. A new topic holds
+nothing yet, so all topics of a kind have the same optimal counts up to ties: every broker gets a
+sure share, and `units` brokers of those with room get one more. The cluster only sees the totals.
+
+Argument, and why a new topic's leaders and replicas do not conflict: docs/placement.md, "Thousands
+of new topics".
 """
 
 from __future__ import annotations

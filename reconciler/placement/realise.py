@@ -1,16 +1,16 @@
-"""Partitions last: counts become rows, one partition at a time, by a greedy that never fails.
+"""Counts become rows, one partition at a time, by a greedy that never fails; choices serve level 5.
 
 Counts can be realised if leaders sum up to the partitions D, leaders <= replicas <= D on every
-broker, and each rack's replicas lie within D times the bounds of one row. That is necessary at a
-glance, and sufficient by the integrality of the intersection of two matroids (Edmonds 1970: sets
-that obey the racks; one leader and the rest followers). Each row therefore only has to leave
-counts behind that obey the same conditions for D - 1:
+broker, and each rack's replicas are within D times the bounds of one row. So a row only has to
+leave counts that obey the same conditions for D - 1:
 
-- any broker that still owes a lead may lead;
-- a broker that owes a replica to each of the partitions left is taken;
-- a rack takes no fewer and no more than leaves it within its bounds.
+- any broker that still needs leaders can lead;
+- a broker that needs a replica of each of the partitions left is taken;
+- each rack takes what keeps it within its bounds.
 
-All else is free, and goes to the scatter of heirs.
+All other choices go to the failover targets.
+
+Proof by induction, which is this algorithm: docs/placement.md, "Counts first, partitions last".
 """
 
 from __future__ import annotations

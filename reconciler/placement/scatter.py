@@ -1,10 +1,10 @@
-"""Who inherits whose leaders: the second replica of a row leads when the first one's broker dies.
+"""Level 5: the second replica of a row becomes leader when the broker of the first one dies.
 
-Counts do not see it: the most even placement may still let one broker inherit everything that
-another led. So wherever realising counts leaves a free choice, it goes to the pair of leader and
-heir that has been chosen least (the scatter width of Cidon et al., "Copysets", USENIX ATC 2013,
-read for leaders). Fewer distinct replica sets would be safer when as many brokers as a row has
-replicas die at once; one broker's death is the everyday case, and racks bound the other.
+Levels 1 to 4 do not see it: with the most even counts, one broker may still take over all leaders
+of another. So every free choice goes to the pair of leader and failover target that was chosen
+least often (the scatter width of Cidon et al., "Copysets", USENIX ATC 2013, applied to leaders).
+
+An example, and the cost in different replica sets: docs/placement.md, "Failover targets".
 """
 
 from __future__ import annotations

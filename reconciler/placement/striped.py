@@ -1,12 +1,14 @@
-"""Strategy `striped`: Kafka's two published algorithms over the sorted broker list.
+"""Strategy `striped`: Kafka's two published algorithms over the sorted broker list; no level is
+optimised.
 
 Leaders go round the list; followers follow at a shift that grows with every round. An existing
-topic's stripe goes on where the leader of its partition 0 says it began; a new topic begins where
-the cluster carries the fewest leaders.
+topic continues its stripe from the leader of its partition 0; a new topic starts where the cluster
+has the fewest leaders.
 
-Source: AdminUtils.assignReplicasToBrokers (rack-unaware, and rack-aware as of KIP-36). Unlike
-there, the list is always sorted, the shift of partition p does not depend on when p was added, and
-more replicas than racks are dealt to the racks as evenly as they allow.
+Source: AdminUtils.assignReplicasToBrokers (rack-unaware, and rack-aware as of KIP-36). Differences:
+the list is always sorted, the shift of partition p does not depend on when p was added, and more
+replicas than racks are dealt to the racks as evenly as their sizes allow (docs/placement.md, "The
+problem").
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Water-filling: the least sum of squares under caps of brokers and bounds of racks.
 
-Units are poured one by one onto whatever is lowest. Caps and rack bounds form a laminar family,
-so what can be reached is an M-convex set, on which this greedy is exact, and best for every
-symmetric convex measure at once (Frank and Murota, "Decreasing minimization on M-convex sets",
-arXiv 2007.09616). Here the level is found by bisection instead, so that a million units cost no
-more than ten.
+Units go one by one to the broker where they cost least. Caps and rack bounds form a laminar family,
+so the counts that obey them are an M-convex set. On it, this greedy is optimal for every symmetric
+convex measure at once (Frank and Murota, "Decreasing minimization on M-convex sets", arXiv
+2007.09616). The code finds the same result by bisection of the price, so that a million units cost
+no more than ten.
+
+Proof of the bisection: docs/placement.md, "Water-filling".
 """
 
 from __future__ import annotations
