@@ -64,12 +64,6 @@ class JointTopics:
         """Return every topic by itself."""
         return [(ask, counts, 1) for ask, counts in zip(self.asks, self.placed, strict=True)]
 
-    def put(self, t: int, counts: Counts) -> None:
-        """Give a topic other counts."""
-        self.load.add(self.asks[t], self.placed[t], -1)
-        self.placed[t] = counts
-        self.load.add(self.asks[t], counts)
-
 
 def place_jointly(asks: Sequence[Ask], before: ClusterLoad) -> JointTopics:
     """Place all topics of a problem: the exact way, at about a millisecond a topic."""
@@ -79,6 +73,7 @@ def place_jointly(asks: Sequence[Ask], before: ClusterLoad) -> JointTopics:
 
 def improve(estate: JointTopics) -> JointTopics:
     """Bring an estate whose topics are optimal by themselves to the best that can be found."""
+    # Nothing is promised for unequal weights, and this many topics would take too long.
     if len(estate.asks) > _PASSED and not has_one_weight(estate.asks):
         return estate
     if len(estate.asks) == 1:
@@ -86,6 +81,7 @@ def improve(estate: JointTopics) -> JointTopics:
     _polish(estate)
     if estate.load.price()[1] == estate.bounds[1] or len(estate.asks) > _KICKED:
         return estate
+    # The order of placement decides which local optimum is reached, so try the opposite one too.
     order = range(len(estate.asks))[::-1]
     backwards = _place_in_order(estate.asks, order, estate.before, estate.bounds)
     _polish(backwards)
@@ -113,9 +109,17 @@ def _polish(estate: JointTopics) -> None:
     least_leaders, least_replicas = estate.bounds
     for number in range(1 + min(_PASSES, _PASSED // len(estate.asks))):
         price = estate.load.price()
-        if number:
+        if number:  # in the first pass, topics were just placed, or come from the bulk path
             for t, ask in enumerate(estate.asks):
-                _place_anew(estate, t, ask)
+                old, before = estate.placed[t], estate.load.price()
+                estate.load.add(ask, old, -1)
+                new = place_topic(ask, estate.load)
+                estate.load.add(ask, new)
+                if estate.load.price() < before:
+                    estate.placed[t] = new
+                else:
+                    estate.load.add(ask, new, -1)
+                    estate.load.add(ask, old)
         if estate.load.price()[0] > least_leaders:
             level_leaders(estate.asks, estate.placed, estate.load)
         if estate.load.price()[1] > least_replicas:
@@ -123,17 +127,6 @@ def _polish(estate: JointTopics) -> None:
         at_best = estate.load.price()[1] == least_replicas
         if at_best or (number and estate.load.price() == price):
             return
-
-
-def _place_anew(estate: JointTopics, t: int, ask: Ask) -> None:
-    old = estate.placed[t]
-    before = estate.load.price()
-    estate.load.add(ask, old, -1)
-    new = place_topic(ask, estate.load)
-    estate.load.add(ask, new)
-    estate.placed[t] = new
-    if estate.load.price() >= before:
-        estate.put(t, old)
 
 
 def _kick(best: JointTopics) -> JointTopics:

@@ -44,7 +44,7 @@ def place_optimal(problem: Problem) -> Placed:
         rows, levels = place_in_bulk(asks, before)
     else:
         estate = place_jointly(asks, before)
-        rows = realise_all((ask, counts) for ask, counts, _ in estate.samples())
+        rows = realise_all(zip(estate.asks, estate.placed, strict=True))
         levels = measure_levels(estate.samples(), estate.bounds, estate.load)
     return Placed({wish.topic: rows.get(wish.topic, ()) for wish in problem.wishes}, levels)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Heirs:
-    """How often each broker comes second after each leader. Brokers are indices."""
+    """How often each broker is the failover target of each leader. Brokers are indices."""
 
     def __init__(self, brokers: int) -> None:
         self.after = [[0] * brokers for _ in range(brokers)]
@@ -30,7 +30,7 @@ class Heirs:
                 self.after[index[row[0]]][index[row[1]]] += 1
 
     def order(self, leader: int, followers: Iterable[int], ranks: Sequence[int]) -> list[int]:
-        """Return a row: the leader, the follower that has been its heir least, then the others."""
+        """Return a row: the leader, then followers, the least frequent failover target first."""
         after = self.after[leader]
         row = sorted(followers, key=lambda b: (after[b], ranks[b], b))
         if row:

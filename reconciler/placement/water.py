@@ -84,12 +84,14 @@ def _below(price: int, height: int, room: int, scale: int) -> int:
 
     The unit that lifts a broker from height h to h + 1 costs scale * (2 h + 1).
     """
+    # The largest n with scale * (2 * (height + n - 1) + 1) <= price - 1, solved for n in integers.
     units = ((price - 1) // scale + 1) // 2 - height
     return 0 if units <= 0 else min(units, room)
 
 
 def _level(shapes: Sequence[_Shape], regions: Sequence[Region], units: int) -> int:
     """Return the highest price at which all cheaper units together are no more than `units`."""
+    # At price `low` no more than `units` fit, at price `high` all that fits at all.
     low, high = 0, max((shape.dearest() for shape in shapes), default=0) + 1
     bounded = [
         (shape, region.low, region.high) for shape, region in zip(shapes, regions, strict=True)
