@@ -2,7 +2,8 @@
 
 `python benchmarks/structure.py [TREE …]` takes directories that hold a `reconciler/`, such as git
 worktrees of two commits. With `--follow` it also counts how control moves through the modules while
-one topic becomes a plan on invented brokers, and one mistake becomes an annotation.
+one topic becomes a plan on invented brokers, one mistake becomes an annotation, and the first and
+the second partition of a topic are placed.
 """
 
 from __future__ import annotations
@@ -38,20 +39,34 @@ print(sum(name.partition(".")[0] == "reconciler" for name in sys.modules), len(s
 
 FOLLOW = """
 import json, sys
-from reconciler.cli.app import run
-root, *command = sys.argv[1:]
+root, preparation, way = sys.argv[1:]
 stdout, sys.stdout = sys.stdout, open("/dev/null", "w")
-run(command)  # imports are no steps
+names = {}
+exec(preparation, names)
+exec(way, names)  # imports are no steps
 entered = []
 def watch(frame, event, _):
     path = frame.f_code.co_filename
     if event == "call" and path.startswith(root) and entered[-1:] != [path]:
         entered.append(path)
 sys.setprofile(watch)
-run(command)
+exec(way, names)
 sys.setprofile(None)
 print(json.dumps([len(set(entered)), len(entered) - len(set(entered))]), file=stdout)
 """
+
+RUN = "from reconciler.cli.app import run"
+
+PLACE = """
+from reconciler.model import Broker
+from reconciler.placement import Problem, Wish, count_load, place_replicas
+brokers = tuple(Broker(b, f"r{b % 3}") for b in range(6))
+def pose(existing):
+    return Problem(brokers, *count_load([existing]), (Wish("a", existing, 1, 3),))
+first = pose(())
+second = pose(place_replicas(first).rows["a"])
+"""
+"""A topic of three replicas on six brokers in three racks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,18 +232,26 @@ def count_loaded(root: Path) -> Mapping[str, str]:
 
 
 def follow(root: Path) -> Mapping[str, str]:
-    """Return how many modules control enters on three ways through, and how often it comes back."""
+    """Return how many modules control enters on each way through, and how often it comes back."""
     with tempfile.TemporaryDirectory() as home:
         write_file(home, "right/clusters.yaml", "version: 1\nclusters: {sim: {}}\n")
-        write_file(home, "right/a.yaml", "topic: a\npartitions: 6\n")
+        write_file(home, "right/a.yaml", "topic: a\npartitions: 6\nreplication_factor: 3\n")
         write_file(home, "wrong/a.yaml", "topic: a\npartitions: many\n")
         ways = {
-            "a topic, from YAML to its plan": f"simulate {home}/right --cluster sim --brokers 6",
-            "a mistake, to its annotation": f"validate {home}/wrong --format github",
+            "a topic, from YAML to its plan": (
+                RUN,
+                f"assert run('simulate {home}/right --cluster sim --brokers 6'.split()) == 0",
+            ),
+            "a mistake, to its annotation": (
+                RUN,
+                f"assert run('validate {home}/wrong --format github'.split()) == 1",
+            ),
+            "a topic's first partition, placed": (PLACE, "place_replicas(first)"),
+            "its second partition, placed": (PLACE, "place_replicas(second)"),
         }
         said = {}
-        for label, command in ways.items():
-            counts = json.loads(run(root, FOLLOW, f"{root}/reconciler/", *command.split()))
+        for label, way in ways.items():
+            counts = json.loads(run(root, FOLLOW, f"{root}/reconciler/", *way))
             said[f"{label}: modules entered, returns"] = ", ".join(map(str, counts))
     return said
 

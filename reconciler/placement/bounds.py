@@ -1,8 +1,10 @@
-"""The least that the cluster's levels can possibly reach: water-filling with the topics' slack.
+"""Lower bounds of levels 3 and 4 (the cluster's leaders and replicas), by water-filling.
 
 Optimal on its own levels, a topic can only vary by one unit on some brokers (the bases of a
-matroid, shifted). Pouring those units freely, whatever topic they come from, can only be better
-than any true placement. If a placement meets the bound, it is proven optimal.
+matroid, shifted). If these units are poured freely, whatever topic they come from, the result is
+at least as good as every real placement. A placement that meets the bound is optimal.
+
+Argument and a bound that is too low: docs/placement.md, "Lower bounds".
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ def leader_slack(ask: Ask, leaders: Sequence[int]) -> Slack:
     """Return the slack of optimal leaders: any of the brokers that tie may have the last units."""
     heights = [a + b for a, b in zip(ask.leaders, leaders, strict=True)]
     top = max((h for h, n in zip(heights, leaders, strict=True) if n), default=0)
+    # Only the last unit of a broker can tie: units at `top` may go to brokers one below.
     lower = [b for b, h in enumerate(heights) if h == top - 1 and leaders[b] < ask.count]
     upper = [b for b, h in enumerate(heights) if h == top and leaders[b]] if lower else []
     return _slack(leaders, lower, upper)
@@ -59,7 +62,11 @@ def evenest_replicas(ask: Ask) -> list[int]:
 
 
 def free_slack(ask: Ask, replicas: Sequence[int]) -> Slack:
-    """Return the slack of the most even replicas: whoever may hand one on, or be handed one."""
+    """Return the slack of the most even replicas: whoever may hand one on, or be handed one.
+
+    Handing one on costs nothing if the taker is lower by one. Inside a rack this is always
+    allowed, between racks only if one may shrink and the other may grow.
+    """
     heights = [a + b for a, b in zip(ask.replicas, replicas, strict=True)]
     full = [ask.count == n for n in replicas]
     highest, lowest = [], []
@@ -129,20 +136,19 @@ class Bound:
             least += weight * max(low - sure, 0)
             self._racks[j] = (least, most + weight * min(high - sure, room))
 
-    def pour(self, ranks: Sequence[int]) -> list[int]:
-        """Return the most even loads, in units of weight, that the slack could ever give."""
+    def least(self) -> int:
+        """Return the least sum of squares of any loads that the slack could give.
+
+        Units of weight are poured one by one: a replica may be divided, which no placement can do.
+        """
         everyone = range(len(self._sure))
         regions = [Region(everyone, 0, self._units)]
         if self._racks is not None and self._rack_lists is not None:
             pairs = zip(self._rack_lists, self._racks, strict=True)
             regions = [Region(rack, low, high) for rack, (low, high) in pairs]
-        basin = Basin(self._sure, self._room, ranks, self._scales)
+        basin = Basin(self._sure, self._room, [0] * len(self._sure), self._scales)
         poured = fill(basin, regions, self._units)
-        return [a + b for a, b in zip(self._sure, poured, strict=True)]
-
-    def least(self) -> int:
-        """Return the least sum of squares that anything could reach."""
-        return squares(self.pour([0] * len(self._sure)), self._scales)
+        return squares([a + b for a, b in zip(self._sure, poured, strict=True)], self._scales)
 
 
 def cluster_bounds(topics: Iterable[Sample], before: ClusterLoad) -> tuple[int, int]:

@@ -1,8 +1,11 @@
-"""Thousands of new topics at once, with a certificate: the fast way, and when it may be trusted.
+"""Thousands of new topics at once, with a certificate that decides whether the result is used.
 
-Imported only if it pays: numpy takes longer to import than a hundred topics to place. Counts
-come first here too: totals of every kind of topic, then rows that have them, then leaders. If
-the cluster's leaders meet their bound nothing can be better; else the exact way takes over.
+Counts come first here too: totals of each kind of topic (`kinds`), then rows that have them
+(`weave`), then leaders (`crown`), then failover targets (`heirs`). If the cluster meets its lower
+bounds, nothing better exists; otherwise the search of `joint` starts from this result. Imported
+only if it pays: the import of numpy takes longer than the placement of a hundred topics.
+
+Steps and certificate: docs/placement.md, "Thousands of new topics".
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from reconciler.placement.realise import realise_all
 from reconciler.placement.weave import weave
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,6 +52,8 @@ def place_in_bulk(
     topics = grown.samples() + [(one.kind.ask, one.kind.sample, one.kind.topics) for one in woven]
     bounds = cluster_bounds(topics, before)
     rows = {ask.wish.topic: row for one in woven for ask, row in one.assignments()}
+    # How many levels must meet their bound. With many topics, level 4 is not worth the search, and
+    # with unequal weights neither is level 3: then no bound has to be met.
     levels = 2 if len(asks) <= _IMPROVED_TOPICS else int(has_one_weight(asks))
     if load.price()[:levels] == bounds[:levels]:
         return rows | realise_all(exact), measure_levels(topics, bounds, load)
@@ -56,17 +61,14 @@ def place_in_bulk(
     known |= {ask.wish.topic: counts for ask, counts in exact}
     placed = [known[ask.wish.topic].copy() for ask in asks]
     estate = improve(JointTopics(asks, placed, before, bounds))
-    changed = _changed(estate, known, {ask.wish.topic for ask, _ in exact})
+    # Rows exist for woven topics; what is not woven, or was changed since, needs new ones.
+    unwoven = {ask.wish.topic for ask, _ in exact}
+    changed = [
+        (ask, counts)
+        for ask, counts in zip(estate.asks, estate.placed, strict=True)
+        if ask.wish.topic in unwoven or counts != known[ask.wish.topic]
+    ]
     return rows | realise_all(changed), measure_levels(estate.samples(), bounds, estate.load)
-
-
-def _changed(
-    estate: JointTopics, known: Mapping[str, Counts], exact: Container[str]
-) -> Iterator[tuple[Ask, Counts]]:
-    """Yield the topics that are not, or no longer, what their woven rows say."""
-    for ask, counts in zip(estate.asks, estate.placed, strict=True):
-        if ask.wish.topic in exact or counts != known[ask.wish.topic]:
-            yield ask, counts
 
 
 @dataclass(slots=True)
@@ -106,6 +108,7 @@ def weave_all(asks: Sequence[Ask], load: ClusterLoad) -> list[Woven]:
         stuck = frozenset(even_topics(kind, rows).tolist())
         _recount(kind, rows, load)
         woven.append(Woven(kind, rows, stuck))
+    # Each kind is levelled against all others, so one pass may open a gain for an earlier kind.
     before = None
     while load.price()[0] != before:
         before = load.price()[0]

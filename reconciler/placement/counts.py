@@ -1,8 +1,11 @@
 """A problem in count space: how many leaders and replicas of each topic go to each broker.
 
-Brokers are indices here, in the order of their ids. Partitions have no part in it: counts that
-obey `RackRule` can always be turned into partitions (see realise.py), so all that is to be
-optimised is optimised on a few numbers a broker.
+Brokers are indices here, in the order of their ids. Partitions play no part: counts that obey
+`RackRule` can always be turned into partitions, so all levels are optimised on a few numbers per
+broker.
+
+The rack rule: docs/placement.md, "The problem". The theorem: docs/placement.md, "Counts first,
+partitions last". The tie-breaking: docs/placement.md, "Same input, same plan".
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
+
+from reconciler.placement.problem import count_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,28 +57,20 @@ class RackRule:
 
 @dataclass(frozen=True)
 class Ask:
-    """One wish in count space. `leaders` and `replicas` are what the topic has on each broker."""
+    """One wish in count space.
+
+    `count` is its new partitions, `copies` its new replicas, `weight` what one replica adds to the
+    load of the cluster. `leaders` and `replicas` are what the topic has on each broker.
+    """
 
     wish: Wish
+    count: int
+    copies: int
+    weight: int
     leaders: tuple[int, ...]
     replicas: tuple[int, ...]
     rule: RackRule
     ids: tuple[int, ...]
-
-    @property
-    def count(self) -> int:
-        """New partitions."""
-        return self.wish.count
-
-    @property
-    def copies(self) -> int:
-        """New replicas."""
-        return self.wish.count * self.wish.replication
-
-    @property
-    def weight(self) -> int:
-        """What one replica adds to the load of the cluster."""
-        return self.wish.weight
 
     @property
     def kind(self) -> tuple[int, int, bool, int]:
@@ -155,7 +152,11 @@ def topic_price(ask: Ask, counts: Counts) -> tuple[int, int]:
 
 
 def tie_ranks(topic: str, ids: Iterable[int]) -> tuple[int, ...]:
-    """Return a rank for each broker that depends on the topic's name and the broker's id alone."""
+    """Return a rank for each broker that depends on the topic's name and the broker's id alone.
+
+    One hash per topic, not one per broker. Each step is a bijection of 64-bit words (the factors
+    are odd), so different ids never get the same rank.
+    """
     digest = blake2b(topic.encode(), digest_size=24).digest()
     factor, shift, mix = (int.from_bytes(digest[i : i + 8], "big") | 1 for i in (0, 8, 16))
     spread = ((factor * (i + 1) + shift) & _WORD for i in ids)
@@ -169,6 +170,8 @@ def pose(problem: Problem) -> tuple[list[Ask], ClusterLoad]:
     brokers were given plays no part.
     """
     ids = tuple(sorted(broker.id for broker in problem.brokers))
+    index = {b: i for i, b in enumerate(ids)}
+    nothing = (0,) * len(ids)
     rules: dict[tuple[bool, int], RackRule] = {}
     asks = []
     for wish in sorted(problem.wishes, key=lambda wish: (not wish.existing, wish.topic)):
@@ -176,28 +179,14 @@ def pose(problem: Problem) -> tuple[list[Ask], ClusterLoad]:
             continue
         key = (wish.rack_aware, wish.replication)
         if key not in rules:
-            rules[key] = RackRule.deal(_index_racks(problem, wish, ids), wish.replication)
-        leaders, replicas = _count_existing(wish, ids)
-        asks.append(Ask(wish, leaders, replicas, rules[key], ids))
+            racks = tuple(tuple(index[b] for b in rack) for rack in problem.racks(wish).values())
+            rules[key] = RackRule.deal(racks, wish.replication)
+        leaders = replicas = nothing
+        if wish.existing:
+            led, held = count_load([wish.existing])
+            leaders, replicas = tuple(led[b] for b in ids), tuple(held[b] for b in ids)
+        copies = wish.count * wish.replication
+        asks.append(Ask(wish, wish.count, copies, wish.weight, leaders, replicas, rules[key], ids))
     leaders_now = [problem.leaders.get(b, 0) for b in ids]
     replicas_now = [problem.replicas.get(b, 0) for b in ids]
     return asks, ClusterLoad(leaders_now, replicas_now, problem.scales())
-
-
-def _index_racks(problem: Problem, wish: Wish, ids: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    index = {broker: i for i, broker in enumerate(ids)}
-    return tuple(tuple(index[b] for b in rack) for rack in problem.racks(wish).values())
-
-
-def _count_existing(wish: Wish, ids: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if not wish.existing:
-        nothing = (0,) * len(ids)
-        return nothing, nothing
-    leaders, replicas = dict.fromkeys(ids, 0), dict.fromkeys(ids, 0)
-    for row in wish.existing:
-        if row and row[0] in leaders:
-            leaders[row[0]] += 1
-        for broker in row:
-            if broker in replicas:
-                replicas[broker] += 1
-    return tuple(leaders.values()), tuple(replicas.values())

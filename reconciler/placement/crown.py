@@ -1,10 +1,12 @@
-"""Leaders of thousands of like new topics: rows are reordered until leaders are even.
+"""Levels 1 and 3 of thousands of new topics: rows are reordered until leaders are even.
 
-Reordering a row moves no replica, and if racks are regular it suffices: each replica could carry
-an equal fraction of its row's lead, and fractions can be rounded to whole leads that are even in
-the topic and in the cluster. Rows are changed in rounds, many at a time, from brokers that lead too
-often to followers that lead too rarely. If that gets stuck the caller's certificate fails, and
-the exact way takes over.
+A reordered row moves no replica. With regular racks a suitable order exists: each replica could
+carry an equal fraction of its row's lead, and a flow rounds the fractions to integers that are even
+in the topic and in the cluster. The code looks for it in rounds of many rows at a time, from
+brokers that lead too often to followers that lead too rarely. If it gets stuck, the topic is placed
+by `flow`, or the certificate of `bulk` fails and `joint` continues.
+
+Proof that the order exists: docs/placement.md, "Thousands of new topics".
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def even_topics(kind: TopicKind, rows: Ints) -> Ints:
         topic = mine // kind.ask.count * brokers
         flat = leads.ravel()
         moved = 0
+        # First from brokers above `most`; if nothing moves, to brokers below `fewest`.
         for border in (most, fewest):
             gives = np.maximum(flat - border, 0)
             takes = np.maximum(border - flat, 0)
@@ -62,6 +65,7 @@ def even_cluster(kind: TopicKind, rows: Ints, wanted: Ints) -> None:
         if not (excess > 0).any():
             return
         neutral = _Neutral(kind, rows)
+        # Direct hand-overs first; ways over other brokers are only measured if there are none.
         nearest = np.where(excess < 0, 0, 1)
         moved = neutral.hand_over(excess, nearest)
         if not moved and not neutral.hand_over(excess, neutral.distances(excess)):
@@ -125,6 +129,7 @@ class _Neutral:
         kept = _first_in_line(topic + giver, once)
         kept = kept[_first_in_line((topic + taker)[kept], once)]
         kept = kept[_first_in_line(giver[kept], np.maximum(excess, 0))]
+        # A broker between may take one at a time, to hand it on in the next round.
         kept = kept[_first_in_line(taker[kept], np.maximum(-excess, 1))]
         _exchange(self._rows, mine[hit[kept]], slot[kept])
         return len(kept)
@@ -146,7 +151,10 @@ class _Neutral:
 
 
 def _first_in_line(keys: Ints, quota: Ints) -> Ints:
-    """Return the places of the first `quota[key]` of each key, in their order."""
+    """Return the places of the first `quota[key]` of each key, in their order.
+
+    Sorted by key, `fresh` holds where each key starts, and `number` counts from there.
+    """
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     fresh = np.flatnonzero(np.diff(ordered, prepend=-1))

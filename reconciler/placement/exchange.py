@@ -1,11 +1,13 @@
-"""Level the cluster over several topics by handing units along paths of brokers.
+"""Levels 3 and 4 over several topics: units are handed along shortest paths of brokers.
 
-For each topic, the leader counts that are optimal on its own levels form an M-convex set, and so
-do the replica counts once leaders are fixed. Sums of such sets are M-convex again, and on them a
-separable convex price is least as soon as no broker can hand one unit to another with gain
-(Murota, "Discrete Convex Analysis", SIAM 2003). Within the sum, a hand-over is a path: the first
-topic moves a unit from broker u to v, the next one from v to w. A shortest path has no shortcuts,
-which makes all its steps feasible together, even several steps of one topic.
+For each topic, the leader counts that are optimal on its own levels form an M-convex set, and so do
+the replica counts once leaders are fixed. Sums of such sets are M-convex again. On them, a
+separable convex price is minimal if no broker can hand one unit to another with gain (Murota,
+"Discrete Convex Analysis", SIAM 2003). In the sum of topics, such an exchange is a path: one topic
+moves a unit from broker u to v, the next one from v to w. A shortest path has no shortcuts, so all
+of its steps are feasible together, even several steps of one topic.
+
+Proof: docs/placement.md, "Several topics".
 """
 
 from __future__ import annotations
@@ -37,9 +39,8 @@ class Step(NamedTuple):
     taker: int
 
 
-def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> bool:
-    """Make the cluster's leaders as even as the topics' own levels allow; return whether they
-    changed.
+def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> None:
+    """Make the cluster's leaders as even as the topics' own levels allow.
 
     Exact if weights are equal. `placed` and `load` (all topics included) are brought up to
     date; replicas follow the leaders at no cost to their topic.
@@ -49,16 +50,19 @@ def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) 
         ask, old = asks[t], placed[t]
         load.add(ask, old, -1)
         leaders = _hand_over(old.leaders, steps)
-        new = Counts(leaders, _replicas_for(ask, old, leaders, load))
+        replicas = old.replicas
+        if any(n > m for n, m in zip(leaders, replicas, strict=True)):
+            replicas = surround_leaders(ask, load, leaders)
+        new = Counts(leaders, replicas)
         if topic_price(ask, new) != topic_price(ask, old):
             raise AssertionError(f"{ask.wish.topic}: a free exchange of leaders cost something")
         placed[t] = new
         load.add(ask, new)
 
-    return _level_classes(asks, lambda t: leader_gates(asks[t], placed[t]), give, load, "leaders")
+    _level_classes(asks, lambda t: leader_gates(asks[t], placed[t]), give, load, "leaders")
 
 
-def level_replicas(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> bool:
+def level_replicas(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> None:
     """Make the cluster's replicas as even as they can be around the given leaders.
 
     Exact for these leaders if weights are equal.
@@ -72,7 +76,7 @@ def level_replicas(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad)
             raise AssertionError(f"{ask.wish.topic}: a free exchange of replicas cost something")
         load.add(ask, placed[t])
 
-    return _level_classes(asks, lambda t: replica_gates(asks[t], placed[t]), give, load, "replicas")
+    _level_classes(asks, lambda t: replica_gates(asks[t], placed[t]), give, load, "replicas")
 
 
 def leader_gates(ask: Ask, counts: Counts) -> list[Gate]:
@@ -101,8 +105,11 @@ def leader_gates(ask: Ask, counts: Counts) -> list[Gate]:
 
 
 def replica_gates(ask: Ask, counts: Counts) -> list[Gate]:
-    """Return who may hand a follower to whom at no cost to the topic's replicas."""
-    leaders, replicas = counts.leaders, counts.replicas
+    """Return who may hand a follower to whom at no cost to the topic's replicas.
+
+    Between racks first, then inside each rack, where the bounds of the rack do not matter.
+    """
+    leaders, replicas, rack_of = counts.leaders, counts.replicas, ask.rule.rack_of
     shelves = _Shelves(ask, replicas)
     givers, takers = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
     for b, height in enumerate(shelves.heights):
@@ -116,19 +123,15 @@ def replica_gates(ask: Ask, counts: Counts) -> list[Gate]:
         exporters = frozenset(u for u in givers[height] if shelves.may_shrink(u))
         if exporters and abroad:
             gates.append(Gate(exporters, abroad))
-        gates += _home_gates(ask, givers[height], takers[height])
+        by_rack = defaultdict[int, list[int]](list)
+        for v in takers[height]:
+            by_rack[rack_of[v]].append(v)
+        gates += [
+            Gate(home, by_rack[j])
+            for j in sorted(by_rack)
+            if (home := frozenset(u for u in givers[height] if rack_of[u] == j))
+        ]
     return gates
-
-
-def _home_gates(ask: Ask, givers: Sequence[int], takers: Sequence[int]) -> Iterator[Gate]:
-    """Yield the exchanges inside each rack."""
-    rack_of = ask.rule.rack_of
-    by_rack = defaultdict[int, list[int]](list)
-    for v in takers:
-        by_rack[rack_of[v]].append(v)
-    for j in sorted(by_rack):
-        if home := frozenset(u for u in givers if rack_of[u] == j):
-            yield Gate(home, by_rack[j])
 
 
 class _Shelves:
@@ -168,13 +171,6 @@ class _Shelves:
         return by_rack.get(self._rack_of[v]) == wanted or (self.may_grow(v) and abroad == wanted)
 
 
-def _replicas_for(ask: Ask, old: Counts, leaders: Sequence[int], load: ClusterLoad) -> list[int]:
-    """Return the old replicas if they still cover the leaders, else the best around them."""
-    if all(n <= m for n, m in zip(leaders, old.replicas, strict=True)):
-        return old.replicas
-    return surround_leaders(ask, load, leaders)
-
-
 def _hand_over(counts: Sequence[int], steps: Sequence[Step]) -> list[int]:
     counts = list(counts)
     for step in steps:
@@ -189,9 +185,11 @@ def _level_classes(
     give: Callable[[int, Sequence[Step]], None],
     load: ClusterLoad,
     side: str,
-) -> bool:
-    """Level the topics of each weight among themselves."""
-    changed = False
+) -> None:
+    """Level the topics of each weight among themselves, the heaviest first.
+
+    A path moves one unit, so its steps must have one weight.
+    """
     by_weight = defaultdict[int, list[int]](list)
     for t, ask in enumerate(asks):
         by_weight[ask.weight].append(t)
@@ -201,11 +199,10 @@ def _level_classes(
             by_topic = defaultdict[int, list[Step]](list)
             for step in path:
                 by_topic[step.topic].append(step)
+            # All steps of a topic at once: one of them alone may not be possible.
             for t, steps in by_topic.items():
                 give(t, steps)
                 network.refresh(t)
-            changed = True
-    return changed
 
 
 class _Network:
@@ -241,7 +238,7 @@ class _Network:
         saved = [s * (2 * y - weight) for y, s in zip(loads, scales, strict=True)]
         price = [s * (2 * y + weight) for y, s in zip(loads, scales, strict=True)]
         settled: set[int] = set()
-        opened: set[tuple[int, int]] = set()
+        opened: set[tuple[int, int]] = set()  # all takers of these gates are settled
         for source in sorted(range(len(loads)), key=lambda b: (-saved[b], b)):
             if source in settled or saved[source] <= min(price):
                 continue

@@ -1,15 +1,17 @@
-"""One topic, all four levels at once, exactly: a minimum-cost flow with convex prices.
+"""Levels 1 to 4 of one topic at once, exactly: a minimum-cost flow with convex prices.
 
-Leads flow from L and followers from F into brokers, from brokers into racks, from racks to the
-sink T within the bounds of the rack rule. The price of a lead is paid on the way in, the price of
-a replica on the way from broker to rack. Both families of constraints are laminar, so the
-matrix is totally unimodular and whole numbers come by themselves; convex prices keep that (Ahuja,
-Magnanti, Orlin, "Network Flows", ch. 14; KIP-925 places Streams tasks by such a flow). The levels
-are packed into one integer, a more important one above all that the lesser can sum up to.
+Leaders flow from L and followers from F into brokers, from brokers into racks, from racks to the
+sink T within the bounds of the rack rule. The price of a leader is paid on the way in, the price of
+a replica on the way from broker to rack. Both families of constraints are laminar, so the matrix is
+totally unimodular and the optimum is integer; convex prices keep that (Ahuja, Magnanti, Orlin,
+"Network Flows", ch. 14). One integer holds the prices of all levels, a higher level above all that
+the lower ones can sum up to.
 
-A water-filled start is improved along negative cycles until there is none, which is the optimum.
-Every path between the hubs L, F, T and the racks crosses one broker, so the search runs over
-hubs: cheapest crossings first, Bellman-Ford over a handful of nodes after that.
+The start is water-filling. Then cycles of negative price are cancelled until there are none, which
+is the optimum (Klein 1967). Every path between the hubs L, F, T and the racks crosses one broker,
+so Bellman-Ford only needs these hubs, with the cheapest crossing between each two of them.
+
+Network and proof: docs/placement.md, "One topic is a flow".
 """
 
 from __future__ import annotations
@@ -47,19 +49,15 @@ def place_topic(ask: Ask, load: ClusterLoad) -> Counts:
 
     Cost: O(brokers) a cycle, and few cycles.
     """
-    flow = _Flow(ask, load, start_counts(ask, load))
+    n = len(ask.ids)
+    everyone = [Region(range(n), 0, ask.count)]
+    # Ties of level 1 go where levels 2 and 3 want them: the closer the start, the fewer cycles.
+    ranks = list(zip(ask.replicas, load.leaders, ask.ranks, strict=True))
+    leaders = fill(Basin(ask.leaders, [ask.count] * n, ranks, [1] * n), everyone, ask.count)
+    flow = _Flow(ask, load, Counts(leaders, surround_leaders(ask, load, leaders)))
     while cycle := flow.find_negative_cycle():
         flow.push(cycle)
     return flow.counts
-
-
-def start_counts(ask: Ask, load: ClusterLoad) -> Counts:
-    """Water-fill the leaders, then the replicas around them: optimal, or close to it."""
-    n = len(ask.ids)
-    everyone = [Region(range(n), 0, ask.count)]
-    ranks = list(zip(ask.replicas, load.leaders, ask.ranks, strict=True))
-    leaders = fill(Basin(ask.leaders, [ask.count] * n, ranks, [1] * n), everyone, ask.count)
-    return Counts(leaders, surround_leaders(ask, load, leaders))
 
 
 def surround_leaders(ask: Ask, load: ClusterLoad, leaders: Sequence[int]) -> list[int]:
@@ -83,6 +81,8 @@ class _Prices:
         self._leaders, self._replicas = ask.leaders, ask.replicas
         self._led, self._held, self._scales = load.leaders, load.replicas, load.scales
         self._weight = ask.weight
+        # Bounds of what all new units together can cost on a level. A level is shifted by the bits
+        # of all lower ones, and by two more, because a cycle removes units as well as adding some.
         topic_replicas = ask.copies * 2 * (max(ask.replicas) + ask.count + 1)
         scaled = 2 * max(load.scales) * ask.weight
         cluster_leaders = ask.count * scaled * (max(load.leaders) + ask.weight * (ask.count + 1))
@@ -125,6 +125,8 @@ class _Flow:
         hubs = _RACKS + len(self._crossings)
         distance = [0] * hubs
         via: list[_Crossing | None] = [None] * hubs
+        # All distances start at 0, as if one more node had a free arc to every hub. Without a
+        # negative cycle, they are final within `hubs` rounds.
         for _ in range(hubs + 1):
             improved = False
             for crossing in crossings:
@@ -140,27 +142,29 @@ class _Flow:
         raise AssertionError("prices fell without a cycle")
 
     def push(self, cycle: Iterable[_Crossing]) -> None:
-        """Send as many units round the cycle as each of them pays."""
+        """Send units round the cycle: the largest power of two whose last unit still pays.
+
+        Prices are convex, so if the last unit pays, all units before it do.
+        """
         leads: Counter[int] = Counter()
         replicas: Counter[int] = Counter()
         for crossing in cycle:
             if crossing.broker >= 0:
                 leads[crossing.broker] += crossing.leads
                 replicas[crossing.broker] += crossing.replicas
-        units = self._worthwhile(leads, replicas)
+        units = 1
+        while self._pays(leads, replicas, 2 * units):
+            units *= 2
+        counts, prices = self.counts, self._prices
         for b in replicas:
-            self._shift(b, units * leads[b], units * replicas[b])
+            counts.leaders[b] = n = counts.leaders[b] + units * leads[b]
+            counts.replicas[b] = m = counts.replicas[b] + units * replicas[b]
+            self._lead[b], self._unlead[b] = prices.lead(b, n), -prices.lead(b, n - 1)
+            self._add[b], self._drop[b] = prices.replica(b, m), -prices.replica(b, m - 1)
         for j in {self._ask.rule.rack_of[b] for b in replicas}:
             rack = self._ask.rule.racks[j]
             self._held[j] = sum(self.counts.replicas[b] for b in rack)
             self._crossings[j] = list(self._cross(j))
-
-    def _worthwhile(self, leads: Counter[int], replicas: Counter[int]) -> int:
-        """Return the largest power of two of units whose last one is feasible and still pays."""
-        units = 1
-        while self._pays(leads, replicas, 2 * units):
-            units *= 2
-        return units
 
     def _pays(self, leads: Counter[int], replicas: Counter[int], units: int) -> bool:
         price, racks = 0, Counter[int]()
@@ -175,13 +179,6 @@ class _Flow:
         bounds = self._ask.rack_bounds
         fits = all(bounds[j][0] <= self._held[j] + d <= bounds[j][1] for j, d in racks.items())
         return fits and price < 0
-
-    def _shift(self, b: int, leads: int, replicas: int) -> None:
-        counts, prices = self.counts, self._prices
-        counts.leaders[b] = n = counts.leaders[b] + leads
-        counts.replicas[b] = m = counts.replicas[b] + replicas
-        self._lead[b], self._unlead[b] = prices.lead(b, n), -prices.lead(b, n - 1)
-        self._add[b], self._drop[b] = prices.replica(b, m), -prices.replica(b, m - 1)
 
     def _cross(self, j: int) -> Iterator[_Crossing]:
         """Yield the cheapest crossing between each two hubs over the brokers of rack j."""
@@ -225,22 +222,16 @@ def _last_unit(price: Price, b: int, start: int, step: int, units: int) -> int:
 
 def _cycle_of(via: Sequence[_Crossing | None]) -> list[_Crossing] | None:
     """Return a cycle of the search's parents, which is of negative price if there is one."""
-    state = [0] * len(via)
-    for first in range(len(via)):
-        hub = first
-        while not state[hub] and (crossing := via[hub]):
-            state[hub] = first + 1
+    walked = [-1] * len(via)  # the start of the walk that passed each hub
+    for start in range(len(via)):
+        hub = start
+        while walked[hub] < 0 and (crossing := via[hub]):
+            walked[hub] = start
             hub = crossing.source
-        if via[hub] is not None and state[hub] == first + 1:
-            return list(_walk_back(via, hub))
-        state[hub] = state[hub] or -1
+        if walked[hub] == start:  # not an older walk, which found no cycle behind this hub
+            cycle: list[_Crossing] = []
+            while (crossing := via[hub]) and crossing not in cycle:
+                cycle.append(crossing)
+                hub = crossing.source
+            return cycle
     return None
-
-
-def _walk_back(via: Sequence[_Crossing | None], start: int) -> Iterator[_Crossing]:
-    hub = start
-    while crossing := via[hub]:
-        yield crossing
-        hub = crossing.source
-        if hub == start:
-            return

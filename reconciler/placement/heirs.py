@@ -1,4 +1,8 @@
-"""The scatter of heirs for thousands of rows at once. Counts and leaders stay as they are."""
+"""Level 5 for thousands of rows at once: failover targets change, counts and leaders do not.
+
+The same rule as in `scatter`, part by part instead of row by row. The measure: docs/placement.md,
+"Failover targets".
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ _FEW_TOPICS = 256
 
 
 def scatter_heirs(kind: TopicKind, rows: Ints) -> None:
-    """Change followers and their order in place so that each leader has many different heirs."""
+    """Change followers and their order in place so that a leader has many failover targets."""
     if kind.topics < _FEW_TOPICS:
         for slot in range(1, rows.shape[1]):
             _change_partners(kind, rows, slot)
@@ -29,7 +33,10 @@ def scatter_heirs(kind: TopicKind, rows: Ints) -> None:
 
 
 def _change_partners(kind: TopicKind, rows: Ints, slot: int) -> None:
-    """Let pairs of rows of a topic exchange a follower of the same rack, drawn by hash."""
+    """Let pairs of rows of a topic exchange a follower of the same rack, drawn by hash.
+
+    Sorted by topic and rack, then by hash, neighbours are the pairs. A row is in one pair only.
+    """
     racks = np.array(kind.ask.rule.rack_of)
     group = np.arange(len(rows)) // kind.ask.count * (racks.max() + 1) + racks[rows[:, slot]]
     drawn = mix(np.arange(len(rows)).astype(np.uint64) + np.uint64(kind.ask.ranks[0]), slot)
@@ -43,7 +50,10 @@ def _change_partners(kind: TopicKind, rows: Ints, slot: int) -> None:
 
 
 def spread_heirs(rows: Ints, brokers: int) -> None:
-    """Put the follower second that has been the leader's heir least so far, part by part."""
+    """Put the follower second that has been the leader's failover target least, part by part.
+
+    The rows of a part see the counts of the parts before it, but not each other.
+    """
     if rows.shape[1] < 3:
         return
     after = np.zeros(brokers * brokers, dtype=np.int64)

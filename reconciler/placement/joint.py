@@ -1,10 +1,11 @@
-"""Several topics placed together: one after the other first, then levelled over all of them.
+"""Several topics together: levels 1 to 3 jointly optimal, level 4 the best found.
 
-Topics' own levels and the cluster's leaders come out jointly optimal, whatever the topics. The
-cluster's replicas come out optimal for one topic, and wherever they meet their bound; beyond that,
-deciding whether a better joint placement exists is NP-hard (not-all-equal satisfiability reduces to
-it: expansions that tie between two leader places each, forced to alternate along cycles by the
-leaders' level), so the best found is kept, and the bound is shown with it.
+Topics are placed one after the other by flows, then levelled over all topics by exchange paths.
+Level 4 is optimal for one topic and wherever it meets its bound. In general it is NP-hard
+(not-all-equal satisfiability reduces to it), so a local search keeps the best found: each topic is
+placed again against the others, then exchanges of leaders that cost nothing leave local optima.
+
+Both proofs: docs/placement.md, "Several topics".
 """
 
 from __future__ import annotations
@@ -63,12 +64,6 @@ class JointTopics:
         """Return every topic by itself."""
         return [(ask, counts, 1) for ask, counts in zip(self.asks, self.placed, strict=True)]
 
-    def put(self, t: int, counts: Counts) -> None:
-        """Give a topic other counts."""
-        self.load.add(self.asks[t], self.placed[t], -1)
-        self.placed[t] = counts
-        self.load.add(self.asks[t], counts)
-
 
 def place_jointly(asks: Sequence[Ask], before: ClusterLoad) -> JointTopics:
     """Place all topics of a problem: the exact way, at about a millisecond a topic."""
@@ -78,6 +73,7 @@ def place_jointly(asks: Sequence[Ask], before: ClusterLoad) -> JointTopics:
 
 def improve(estate: JointTopics) -> JointTopics:
     """Bring an estate whose topics are optimal by themselves to the best that can be found."""
+    # Nothing is promised for unequal weights, and this many topics would take too long.
     if len(estate.asks) > _PASSED and not has_one_weight(estate.asks):
         return estate
     if len(estate.asks) == 1:
@@ -85,6 +81,7 @@ def improve(estate: JointTopics) -> JointTopics:
     _polish(estate)
     if estate.load.price()[1] == estate.bounds[1] or len(estate.asks) > _KICKED:
         return estate
+    # The order of placement decides which local optimum is reached, so try the opposite one too.
     order = range(len(estate.asks))[::-1]
     backwards = _place_in_order(estate.asks, order, estate.before, estate.bounds)
     _polish(backwards)
@@ -112,9 +109,17 @@ def _polish(estate: JointTopics) -> None:
     least_leaders, least_replicas = estate.bounds
     for number in range(1 + min(_PASSES, _PASSED // len(estate.asks))):
         price = estate.load.price()
-        if number:
+        if number:  # in the first pass, topics were just placed, or come from the bulk path
             for t, ask in enumerate(estate.asks):
-                _place_anew(estate, t, ask)
+                old, before = estate.placed[t], estate.load.price()
+                estate.load.add(ask, old, -1)
+                new = place_topic(ask, estate.load)
+                estate.load.add(ask, new)
+                if estate.load.price() < before:
+                    estate.placed[t] = new
+                else:
+                    estate.load.add(ask, new, -1)
+                    estate.load.add(ask, old)
         if estate.load.price()[0] > least_leaders:
             level_leaders(estate.asks, estate.placed, estate.load)
         if estate.load.price()[1] > least_replicas:
@@ -122,17 +127,6 @@ def _polish(estate: JointTopics) -> None:
         at_best = estate.load.price()[1] == least_replicas
         if at_best or (number and estate.load.price() == price):
             return
-
-
-def _place_anew(estate: JointTopics, t: int, ask: Ask) -> None:
-    old = estate.placed[t]
-    before = estate.load.price()
-    estate.load.add(ask, old, -1)
-    new = place_topic(ask, estate.load)
-    estate.load.add(ask, new)
-    estate.placed[t] = new
-    if estate.load.price() >= before:
-        estate.put(t, old)
 
 
 def _kick(best: JointTopics) -> JointTopics:

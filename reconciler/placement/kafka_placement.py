@@ -8,6 +8,8 @@ new topic. Kept to measure against, never to plan with.
 Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer of Kafka 3.9 to 4.4, and
 java.util.Random. If rack names sort as Java hashes them (single letters do), the same seed
 gives the same rows; elsewhere the same distribution.
+
+Measured against ours: docs/placement.md, "What Kafka does".
 """
 
 from __future__ import annotations

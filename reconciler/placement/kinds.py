@@ -1,8 +1,11 @@
-"""New topics by kind: equal partitions, replication, racks and weight make topics exchangeable.
+"""Levels 2 to 4 of thousands of new topics: totals by kind of topic, by water-filling.
 
-A new topic holds nothing yet, so all topics of a kind have the same best counts up to ties: every
-broker gets a sure share, and `units` brokers of those with room get one more. What the cluster
-sees of a kind is one number a broker, its total, and water-filling finds the best totals.
+Topics with equal partitions, replication, racks and weight are exchangeable. A new topic holds
+nothing yet, so all topics of a kind have the same optimal counts up to ties: every broker gets a
+sure share, and `units` brokers of those with room get one more. The cluster only sees the totals.
+
+Argument, and why a new topic's leaders and replicas do not conflict: docs/placement.md, "Thousands
+of new topics".
 """
 
 from __future__ import annotations
@@ -71,17 +74,14 @@ def sort_kinds(asks: Sequence[Ask]) -> list[TopicKind]:
     kinds = []
     for topics in alike.values():
         replicas = evenest_replicas(topics[0])
-        sample = Counts(_even(topics[0].count, len(replicas)), replicas)
+        least, more = divmod(topics[0].count, len(replicas))
+        sample = Counts([least + (b < more) for b in range(len(replicas))], replicas)
         slack = free_slack(topics[0], replicas)
         most = max(1, _CELLS // len(topics[0].ids))
         kinds += [
             TopicKind(topics[i : i + most], sample, slack) for i in range(0, len(topics), most)
         ]
     return kinds
-
-
-def _even(units: int, brokers: int) -> list[int]:
-    return [units // brokers + (b < units % brokers) for b in range(brokers)]
 
 
 def total_replicas(kinds: Sequence[TopicKind], load: ClusterLoad) -> None:
@@ -102,25 +102,22 @@ def total_replicas(kinds: Sequence[TopicKind], load: ClusterLoad) -> None:
 
 def _pour_replicas(kind: TopicKind, load: ClusterLoad) -> None:
     """Set a kind's totals anew. Single replicas all lead: the leaders' level decides for them."""
-    alone = kind.ask.wish.replication == 1
+    topics, weight, alone = kind.topics, kind.ask.weight, kind.ask.wish.replication == 1
     if alone:
-        load.leaders = _shift(load.leaders, kind.replicas, -kind.ask.weight)
-    load.replicas = _shift(load.replicas, kind.replicas, -kind.ask.weight)
-    kind.replicas = _totals(kind, load.leaders if alone else load.replicas, load)
-    load.replicas = _shift(load.replicas, kind.replicas, kind.ask.weight)
-    if alone:
-        load.leaders = _shift(load.leaders, kind.replicas, kind.ask.weight)
-        kind.leaders = kind.replicas
-
-
-def _totals(kind: TopicKind, rest: Sequence[int], load: ClusterLoad) -> list[int]:
-    topics, weight = kind.topics, kind.ask.weight
+        load.leaders = _shift(load.leaders, kind.replicas, -weight)
+    load.replicas = _shift(load.replicas, kind.replicas, -weight)
     sure = [topics * n for n in kind.slack.sure]
+    # Heights count replicas of this weight, rounded down: exact if all loads are multiples of it.
+    rest = load.leaders if alone else load.replicas
     heights = [y // weight + n for y, n in zip(rest, sure, strict=True)]
     regions = [Region(r.members, topics * r.low, topics * r.high) for r in kind.extra_bounds()]
     ranks = list(zip(load.replicas, kind.ask.ranks, strict=True))
     basin = Basin(heights, [topics * n for n in kind.slack.room], ranks, load.scales)
-    return _shift(sure, fill(basin, regions, topics * kind.slack.units), 1)
+    kind.replicas = _shift(sure, fill(basin, regions, topics * kind.slack.units), 1)
+    load.replicas = _shift(load.replicas, kind.replicas, weight)
+    if alone:
+        load.leaders = _shift(load.leaders, kind.replicas, weight)
+        kind.leaders = kind.replicas
 
 
 def _shift(loads: Sequence[int], counts: Sequence[int], weight: int) -> list[int]:

@@ -1,4 +1,8 @@
-"""The result of a placement on each level, and its bound."""
+"""The result of a placement on levels 1 to 4, each with its bound.
+
+What is optimal by theorem, and what is only compared with its bound: docs/placement.md, "Several
+topics".
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Strategy `optimal`: the best placement that exists, and a statement of how good it is.
+"""Strategy `optimal`: four levels in lexicographic order, each the least sum of squares.
 
-Counts first, partitions last. Hard rules, then four levels in lexicographic order, each as the
-least sum of squares over the eligible brokers: leaders of the topic, replicas of the topic,
-leaders of the cluster, replicas of the cluster. Existing replicas do not move; those on brokers
-that take nothing new are in no sum. Squares and not max − min, because max − min is blind: over
-loads of 10, 0, 0, 0 it cannot tell two more on one broker from one each on two.
+Counts first, partitions last: `joint` finds the leaders and replicas of each topic on each broker,
+`realise` turns them into rows, and `bulk` does both for thousands of new topics. Existing replicas
+do not move; those on brokers that take nothing new are in no sum.
+
+The levels, and why squares and not max − min: docs/placement.md, "The problem".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def place_optimal(problem: Problem) -> Placed:
         rows, levels = place_in_bulk(asks, before)
     else:
         estate = place_jointly(asks, before)
-        rows = realise_all((ask, counts) for ask, counts, _ in estate.samples())
+        rows = realise_all(zip(estate.asks, estate.placed, strict=True))
         levels = measure_levels(estate.samples(), estate.bounds, estate.load)
     return Placed({wish.topic: rows.get(wish.topic, ()) for wish in problem.wishes}, levels)
 

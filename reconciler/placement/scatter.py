@@ -1,10 +1,10 @@
-"""Who inherits whose leaders: the second replica of a row leads when the first one's broker dies.
+"""Level 5: the second replica of a row becomes leader when the broker of the first one dies.
 
-Counts do not see it: the most even placement may still let one broker inherit everything that
-another led. So wherever realising counts leaves a free choice, it goes to the pair of leader and
-heir that has been chosen least (the scatter width of Cidon et al., "Copysets", USENIX ATC 2013,
-read for leaders). Fewer distinct replica sets would be safer when as many brokers as a row has
-replicas die at once; one broker's death is the everyday case, and racks bound the other.
+Levels 1 to 4 do not see it: with the most even counts, one broker may still take over all leaders
+of another. So every free choice goes to the pair of leader and failover target that was chosen
+least often (the scatter width of Cidon et al., "Copysets", USENIX ATC 2013, applied to leaders).
+
+An example, and the cost in different replica sets: docs/placement.md, "Failover targets".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Heirs:
-    """How often each broker comes second after each leader. Brokers are indices."""
+    """How often each broker is the failover target of each leader. Brokers are indices."""
 
     def __init__(self, brokers: int) -> None:
         self.after = [[0] * brokers for _ in range(brokers)]
@@ -30,7 +30,7 @@ class Heirs:
                 self.after[index[row[0]]][index[row[1]]] += 1
 
     def order(self, leader: int, followers: Iterable[int], ranks: Sequence[int]) -> list[int]:
-        """Return a row: the leader, the follower that has been its heir least, then the others."""
+        """Return a row: the leader, then followers, the least frequent failover target first."""
         after = self.after[leader]
         row = sorted(followers, key=lambda b: (after[b], ranks[b], b))
         if row:

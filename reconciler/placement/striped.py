@@ -1,12 +1,14 @@
-"""Strategy `striped`: Kafka's two published algorithms over the sorted broker list.
+"""Strategy `striped`: Kafka's two published algorithms over the sorted broker list; no level is
+optimised.
 
 Leaders go round the list; followers follow at a shift that grows with every round. An existing
-topic's stripe goes on where the leader of its partition 0 says it began; a new topic begins where
-the cluster carries the fewest leaders.
+topic continues its stripe from the leader of its partition 0; a new topic starts where the cluster
+has the fewest leaders.
 
-Source: AdminUtils.assignReplicasToBrokers (rack-unaware, and rack-aware as of KIP-36). Unlike
-there, the list is always sorted, the shift of partition p does not depend on when p was added, and
-more replicas than racks are dealt to the racks as evenly as they allow.
+Source: AdminUtils.assignReplicasToBrokers (rack-unaware, and rack-aware as of KIP-36). Differences:
+the list is always sorted, the shift of partition p does not depend on when p was added, and more
+replicas than racks are dealt to the racks as evenly as their sizes allow (docs/placement.md, "The
+problem").
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from reconciler.model import Assignment, Replicas
     from reconciler.placement.problem import Problem, Wish
@@ -41,7 +43,11 @@ class _Stripe:
     """The broker list of one wish, racks alternating, and how many replicas a rack may hold."""
 
     def __init__(self, racks: Mapping[str, tuple[int, ...]], replication: int) -> None:
-        self.brokers = _alternate(tuple(racks.values()))
+        # One broker of each rack in turn; a rack that has run out is passed over.
+        longest = max(map(len, racks.values()), default=0)
+        self.brokers = tuple(
+            ids[i] for i in range(longest) for ids in racks.values() if i < len(ids)
+        )
         self.rack_of = {broker: rack for rack, ids in racks.items() for broker in ids}
         self.racks = len(racks)
         self.floor = _deal({rack: len(ids) for rack, ids in racks.items()}, replication)
@@ -55,10 +61,8 @@ class _Stripe:
             first = wish.existing[0][0]
             if first in self.brokers:
                 return self.brokers.index(first)
-        return (self._least_loaded(wish, leaders) - len(wish.existing)) % len(self.brokers)
-
-    def _least_loaded(self, wish: Wish, leaders: Mapping[int, int]) -> int:
-        """Return the index from which new leaders meet the fewest; ties by a hash of the name."""
+        # Full rounds meet every broker alike, so only the rest of a round is compared, in a window
+        # that slides over the list. Ties go by a hash of the name.
         n = len(self.brokers)
         window = wish.count % n
         loads = [leaders.get(broker, 0) for broker in self.brokers]
@@ -68,7 +72,7 @@ class _Stripe:
         for start in range(1, n):
             met += loads[(start + window - 1) % n] - loads[start - 1]
             best = min(best, (met, (start + tie) % n, start))
-        return best[2]
+        return (best[2] - len(wish.existing)) % n
 
     def rows(self, wish: Wish, start: int) -> Assignment:
         first = len(wish.existing)
@@ -82,7 +86,7 @@ class _Stripe:
         held = Counter([self.rack_of[row[0]]])
         step = 0
         while len(row) < self.replication:
-            broker = self.brokers[_follower_index(leader_index, shift, step, n)]
+            broker = self.brokers[(leader_index + 1 + (shift + step) % (n - 1)) % n]
             rack = self.rack_of[broker]
             if broker not in row and self._has_room(rack, held):
                 row.append(broker)
@@ -99,12 +103,6 @@ class _Stripe:
         return taken == self.floor[rack] and taken < self.size[rack] and extras_taken < self.extras
 
 
-def _alternate(racks: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """List one broker of each rack in turn, a rack that has run out starting over at none."""
-    longest = max(map(len, racks), default=0)
-    return tuple(ids[i] for i in range(longest) for ids in racks if i < len(ids))
-
-
 def _deal(sizes: Mapping[str, int], replication: int) -> dict[str, int]:
     """Deal one replica to every rack with room for as long as all of those can get one."""
     floor = dict.fromkeys(sizes, 0)
@@ -116,7 +114,3 @@ def _deal(sizes: Mapping[str, int], replication: int) -> dict[str, int]:
             floor[rack] += 1
         left -= len(roomy)
     return floor
-
-
-def _follower_index(leader: int, shift: int, step: int, n: int) -> int:
-    return (leader + 1 + (shift + step) % (n - 1)) % n

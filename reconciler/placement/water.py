@@ -1,10 +1,12 @@
 """Water-filling: the least sum of squares under caps of brokers and bounds of racks.
 
-Units are poured one by one onto whatever is lowest. Caps and rack bounds form a laminar family,
-so what can be reached is an M-convex set, on which this greedy is exact, and best for every
-symmetric convex measure at once (Frank and Murota, "Decreasing minimization on M-convex sets",
-arXiv 2007.09616). Here the level is found by bisection instead, so that a million units cost no
-more than ten.
+Units go one by one to the broker where they cost least. Caps and rack bounds form a laminar family,
+so the counts that obey them are an M-convex set. On it, this greedy is optimal for every symmetric
+convex measure at once (Frank and Murota, "Decreasing minimization on M-convex sets", arXiv
+2007.09616). The code finds the same result by bisection of the price, so that a million units cost
+no more than ten.
+
+Proof of the bisection: docs/placement.md, "Water-filling".
 """
 
 from __future__ import annotations
@@ -82,12 +84,14 @@ def _below(price: int, height: int, room: int, scale: int) -> int:
 
     The unit that lifts a broker from height h to h + 1 costs scale * (2 h + 1).
     """
+    # The largest n with scale * (2 * (height + n - 1) + 1) <= price - 1, solved for n in integers.
     units = ((price - 1) // scale + 1) // 2 - height
     return 0 if units <= 0 else min(units, room)
 
 
 def _level(shapes: Sequence[_Shape], regions: Sequence[Region], units: int) -> int:
     """Return the highest price at which all cheaper units together are no more than `units`."""
+    # At price `low` no more than `units` fit, at price `high` all that fits at all.
     low, high = 0, max((shape.dearest() for shape in shapes), default=0) + 1
     bounded = [
         (shape, region.low, region.high) for shape, region in zip(shapes, regions, strict=True)

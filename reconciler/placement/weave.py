@@ -1,13 +1,14 @@
-"""Rows of thousands of like new topics at once: totals become rows by wrapping around.
+"""Totals of a kind of topic become rows: McNaughton's wrap-around rule, twice.
 
-McNaughton's wrap-around rule (Management Science 6(1), 1959) twice. Over topics: each broker's
-extra replicas are laid end to end, rack by rack, and dealt to the topics in turn, so that a topic
-meets no broker twice and every rack as often as it should. Over partitions: a topic's replicas
-are laid end to end, rack by rack, and cut into as many lines as a row has replicas; the columns
-are the partitions, whose brokers differ and obey the rack rule.
+Over topics: each broker's extra replicas are written in a line, rack by rack, and dealt to the
+topics in turn, so a topic gets no broker twice and every rack within its bounds. Over partitions: a
+topic's replicas are written in a line, rack by rack, and cut into as many lines as a row has
+replicas; the columns are the partitions, whose brokers differ and obey the rack rule.
 
-Plain wrapping makes all topics share a handful of sets. So topics are shuffled anew for each
-rack, and racks and brokers for each topic, by hashes of names: counts do not change.
+Without more, all topics share a few replica sets. So hashes of names shuffle the topics for each
+rack, and racks and brokers for each topic; counts do not change.
+
+Proof of both: docs/placement.md, "Thousands of new topics".
 """
 
 from __future__ import annotations
@@ -32,34 +33,27 @@ _ORDERS = 512
 
 def weave(kind: TopicKind) -> Ints:
     """Return rows of broker indices, leaders first: one line a partition, topic after topic."""
-    seeds = hash_names(kind)
-    replicas = _deal_extras(kind, seeds)
-    order = _orders(kind)[_order_of(seeds)]
-    times = np.take_along_axis(replicas, order, axis=1)
-    lines = np.repeat(order.ravel(), times.ravel())
     topics, (count, replication) = kind.topics, (kind.ask.count, kind.ask.wish.replication)
-    columns = lines.reshape(topics, replication, count).transpose(0, 2, 1)
-    turn = _leading_line(count, replication)[None, :] + np.arange(topics)[:, None]
-    pick = (turn[:, :, None] + np.arange(replication)) % replication
-    return np.take_along_axis(columns, pick, axis=2).reshape(topics * count, replication)
-
-
-def _leading_line(count: int, replication: int) -> Ints:
-    """Return which line leads each partition, so that leads are evenly spaced along all lines.
-
-    Along a line every `replication`-th place leads. If lengths allow, the rhythm goes on from
-    the end of one line to the start of the next; else it stumbles by one place there.
-    """
-    places = np.arange(count)
-    if gcd(count, replication) == 1:
-        return -places * pow(count, -1, replication)
-    return places
-
-
-def hash_names(kind: TopicKind) -> Words:
     names = (ask.wish.topic.encode() for ask in kind.asks)
     digests = b"".join(blake2b(name, digest_size=8).digest() for name in names)
-    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+    seeds = np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+    # Each topic has an order of its own as long as there are enough.
+    own = np.arange(topics)
+    if topics > _ORDERS:
+        own = (mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)
+    order = _orders(kind)[own]
+    times = np.take_along_axis(_deal_extras(kind, seeds), order, axis=1)
+    lines = np.repeat(order.ravel(), times.ravel())
+    columns = lines.reshape(topics, replication, count).transpose(0, 2, 1)
+    # Every `replication`-th place of a line leads, so leads are evenly spaced along it. Place p of
+    # line k is place k * count + p of all lines end to end. If some k makes this a multiple of
+    # `replication` for every p, line k leads p: leads are even over the ends of lines too.
+    places = np.arange(count)
+    coprime = gcd(count, replication) == 1
+    leading = -places * pow(count, -1, replication) if coprime else places
+    turn = leading[None, :] + np.arange(topics)[:, None]
+    pick = (turn[:, :, None] + np.arange(replication)) % replication
+    return np.take_along_axis(columns, pick, axis=2).reshape(topics * count, replication)
 
 
 def mix(words: Words, salt: int) -> Words:
@@ -79,29 +73,15 @@ def _deal_extras(kind: TopicKind, seeds: Words) -> Ints:
     for j, rack in enumerate(kind.ask.rule.racks):
         members = np.array(sorted(rack, key=lambda b: (kind.ask.ranks[b], b)))
         units = np.repeat(members, extra[members])
-        turns = _shuffle(start, len(units), mix(seeds, 6 + j))
+        # Topics with one unit more change places among themselves, so totals per topic stay.
+        longer = (start + np.arange(len(units) % topics)) % topics
+        keys = mix(seeds, 6 + j)
+        turns = np.arange(topics)
+        for group in (longer, np.setdiff1d(turns, longer)):
+            turns[group] = group[np.argsort(keys[group], kind="stable")]
         replicas[turns[(start + np.arange(len(units))) % topics], units] += 1
         start += len(units)
     return replicas
-
-
-def _shuffle(start: int, units: int, keys: Words) -> Ints:
-    """Return who takes whose turn: topics with one unit more change places among themselves."""
-    topics = len(keys)
-    turns = np.arange(topics)
-    longer = (start + np.arange(units % topics)) % topics
-    others = np.setdiff1d(turns, longer)
-    shuffled = turns.copy()
-    for group in (longer, others):
-        shuffled[group] = group[np.argsort(keys[group], kind="stable")]
-    return shuffled
-
-
-def _order_of(seeds: Words) -> Ints:
-    """Return the order that each topic uses: its own, as long as there are enough."""
-    if len(seeds) <= _ORDERS:
-        return np.arange(len(seeds))
-    return (mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)
 
 
 def _orders(kind: TopicKind) -> Ints:
@@ -111,6 +91,7 @@ def _orders(kind: TopicKind) -> Ints:
     racks = mix(drawn + _numbers(int(rack_of.max()) + 1), 4)
     brokers = mix(drawn + _numbers(len(rack_of)), 5)
     places = np.argsort(np.argsort(racks, axis=1, kind="stable"), axis=1).astype(np.uint64)
+    # One key to sort by: the place of the rack in the upper 24 bits, the broker's hash below.
     keys = (places[:, rack_of] << np.uint64(40)) | (brokers >> np.uint64(24))
     return np.argsort(keys, axis=1, kind="stable")
 
