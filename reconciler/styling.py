@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+ERASE_LINE = "\r\x1b[K"
+SHOW_CURSOR = "\x1b[?25h"
+
 _CODES = {"green": 32, "yellow": 33, "red": 31, "cyan": 36, "bold": 1, "dim": 2}
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
