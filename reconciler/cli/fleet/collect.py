@@ -59,4 +59,5 @@ def _print_readings(readings: Sequence[Mapping[str, Any]]) -> None:
         status = paint("green" if well else "red", row["status"])
         said = f"{row['read_ms'] / 1000:.1f} s" if well else row["error"]
         rows.append((row["cluster"], status, said))
-    click.echo("\n".join(set_columns(rows, least=(0, 16))), color=True)
+    for line in set_columns(rows, least=(0, 16)):
+        click.echo(line, color=True)

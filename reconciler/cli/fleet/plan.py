@@ -101,7 +101,8 @@ def _print_plans(rows: Sequence[Row]) -> None:
     for row in rows:
         lines.append((row["cluster"], _describe(row)))
         lines += [("", paint("red", refusal)) for refusal in row["refusals"] or ()]
-    click.echo("\n".join(set_columns(lines)), color=True)
+    for line in set_columns(lines):
+        click.echo(line, color=True)
     changed = sum(row["changed"] or 0 for row in rows)
     refused = sum(row["refused"] or 0 for row in rows)
     failed = sum(row["status"] != PLANNED for row in rows)
