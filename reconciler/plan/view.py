@@ -7,7 +7,7 @@ its numbers are decided here.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -311,7 +311,7 @@ def _count(topic: PlannedTopic) -> Totals:
     before, after = (_measure(image) for image in (topic.before, topic.after))
     pairs = zip(before, after, strict=True)
     moves = (n for was, is_ in pairs for n in (max(is_ - was, 0), max(was - is_, 0)))
-    return Totals(*moves, 1)
+    return replace(Totals(*moves), topics_changed=1)
 
 
 def _measure(image: TopicImage | None) -> tuple[int, int, int]:
