@@ -1,9 +1,17 @@
-"""Colour and width of text: the one place that writes ANSI codes and breaks lines."""
+"""Colour, columns and width of text: the one place that writes ANSI codes and aligns cells."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain, repeat, zip_longest
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ERASE_LINE = "\r\x1b[K"
+SHOW_CURSOR = "\x1b[?25h"
 
 _CODES = {"green": 32, "yellow": 33, "red": 31, "cyan": 36, "bold": 1, "dim": 2}
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -25,6 +33,47 @@ def strip_colours(text: str) -> str:
     return _ANSI.sub("", text)
 
 
+def set_columns(
+    rows: Iterable[Sequence[str]],
+    sides: str = "<",
+    *,
+    between: str = "  ",
+    least: Sequence[int] = (),
+) -> list[str]:
+    """Set rows in columns, each as wide as its widest cell and its number in `least`.
+
+    Cells may be painted. `sides` aligns each column as a format does, with <, > or ^; its last one
+    is for all further columns. Returns a line for each row, without blanks at its end.
+    """
+    rows = list(rows)
+    widths = [max(pair) for pair in zip_longest(measure_columns(rows), least, fillvalue=0)]
+    return [set_row(row, widths, sides, between).rstrip() for row in rows]
+
+
+def set_row(
+    cells: Iterable[str], widths: Iterable[int], sides: str = "<", between: str = "  "
+) -> str:
+    """Set one row in columns of given widths, with blanks up to the last one's end."""
+    return between.join(map(pad, cells, widths, chain(sides, repeat(sides[-1]))))
+
+
+def measure_columns(rows: Iterable[Sequence[str]]) -> list[int]:
+    """Return the width of each column of rows: that of its widest cell."""
+    return [max(map(measure, column)) for column in zip(*rows, strict=True)]
+
+
+def pad(text: str, width: int, side: str = "<") -> str:
+    """Fill a text, which may be painted, with blanks up to `width`."""
+    blanks = max(width - measure(text), 0)
+    left = {"<": 0, "^": blanks // 2, ">": blanks}[side]
+    return f"{' ' * left}{text}{' ' * (blanks - left)}"
+
+
+def measure(text: str) -> int:
+    """Return the width of a text on a terminal: its colours take no room."""
+    return len(strip_colours(text))
+
+
 def fold_lines(text: str, width: int | None) -> str:
     """Break the lines that are wider than `width` at blanks; None leaves them as they are."""
     if width is None:
@@ -44,9 +93,9 @@ def fold_line(line: str, width: int) -> str:
     hang = max((start for start in starts if start <= width * 3 // 5), default=2)
     folded, used = "", 0
     for blanks, word in re.findall(r"( *)([^ ]+)", line):
-        room = len(blanks) + len(strip_colours(word))
+        room = len(blanks) + measure(word)
         if used and used + room > width:
-            folded, used = f"{folded}\n{' ' * hang}{word}", hang + len(strip_colours(word))
+            folded, used = f"{folded}\n{' ' * hang}{word}", hang + measure(word)
         else:
             folded, used = folded + blanks + word, used + room
     return folded

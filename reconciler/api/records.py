@@ -13,7 +13,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from reconciler.api.authors import Author, find_author
-from reconciler.model import OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 MOST_TOPICS = 1_000
 """The limit of a record, well below the 1 MiB that a topic accepts by default."""
-
-_DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class ApplyRecord:
         now = datetime.now(UTC)
         outcomes = ending.outcomes
         # Outcomes that differ from the plan come first, so that they are not omitted.
-        shown = sorted(outcomes, key=lambda outcome: (outcome.kind in _DONE, outcome.topic))
+        shown = sorted(outcomes, key=lambda outcome: (outcome.kind.is_done, outcome.topic))
         return {
             "at": now.isoformat(),
             "type": "applied",

@@ -139,7 +139,7 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
         ended = next((e for kind, e in _BY_ERROR.items() if isinstance(cause, kind)), Ended.ERROR)
     elif not kinds:
         ended = Ended.NOTHING_TO_DO
-    elif kinds <= {OutcomeKind.DONE, OutcomeKind.ALREADY_DONE}:
+    elif all(kind.is_done for kind in kinds):
         ended = Ended.DONE
     else:
         ended = Ended.FAILED

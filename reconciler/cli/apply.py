@@ -19,9 +19,9 @@ from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.plans import read_plan, refuse_other_specs
 from reconciler.cli.terminal import (
     ask,
+    choose_paint,
     fold_to_screen,
     fold_width,
-    paint,
     print_error,
     print_note,
     wants_colour,
@@ -34,10 +34,11 @@ from reconciler.errors import (
     UsageError,
     escape_unprintable,
 )
+from reconciler.styling import set_columns
 from reconciler.units import SECOND, count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.api import ApplyRecord
     from reconciler.apply import Ending
@@ -319,8 +320,8 @@ def print_ending(ending: Ending, label: str = "") -> None:
     Whoever read stdout may have gone: that does not change how the run ended.
     """
     try:
-        for outcome in ending.outcomes:
-            click.echo(fold_to_screen(_line(outcome)), color=True)
+        for line in _list_outcomes(ending.outcomes):
+            click.echo(fold_to_screen(line), color=True)
         click.echo(f"\n{ending.last_line}")
         sys.stdout.flush()
     except BrokenPipeError:
@@ -329,8 +330,10 @@ def print_ending(ending: Ending, label: str = "") -> None:
         print_error(f"{label}{ending.error}")
 
 
-def _line(outcome: Outcome) -> str:
-    tones = {"done": "green", "already done": "green", "half done": "yellow", "failed": "red"}
-    tone = tones.get(str(outcome.kind), "yellow")
-    said = f"  {outcome.text}" if outcome.text else ""
-    return f"{paint(tone, f'{outcome.kind:<13}')} {outcome.topic}{said}"
+def _list_outcomes(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return a line for each outcome. Names are not aligned: the texts are long."""
+    from reconciler.plan import paint_outcome
+
+    on_stdout = choose_paint(sys.stdout)
+    rows = ((paint_outcome(one.kind, on_stdout), f"{one.topic}  {one.text}") for one in outcomes)
+    return set_columns(rows, between=" ", least=(13,))

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as quote_uri
 from xml.etree import ElementTree
 
-import click
-
 from reconciler.errors import Severity, escape_unprintable
 from reconciler.units import count
 
@@ -17,22 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reconciler.errors import Finding, Location
+    from reconciler.styling import Paint
 
 RESULTS_TAKEN = 25_000
 """The limit of results per run in code scanning."""
 
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
-def render_findings(findings: Sequence[Finding]) -> str:
+def render_findings(findings: Sequence[Finding], paint: Paint) -> str:
     """Show findings for a person: place and what, then the way out, a blank line between files."""
     files = groupby(findings, key=lambda finding: finding.where.file if finding.where else "")
-    return "\n\n".join("\n".join(map(_render_finding, group)) for _, group in files)
+    return "\n\n".join("\n".join(_render(one, paint) for one in group) for _, group in files)
 
 
-def _render_finding(finding: Finding) -> str:
-    place = f"{click.style(str(finding.where), bold=True)}: " if finding.where else ""
-    label = click.style(str(finding.severity), fg=_COLOURS[finding.severity])
+def _render(finding: Finding, paint: Paint) -> str:
+    place = f"{paint('bold', str(finding.where))}: " if finding.where else ""
+    label = paint(SEVERITY_COLOURS[finding.severity], finding.severity)
     rule = f"[{finding.rule}]"
     if not finding.way_out:
         return f"{place}{label}: {finding.what} {rule}"

@@ -13,7 +13,7 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.findings import render_findings
-from reconciler.cli.terminal import print_note, wants_colour, working
+from reconciler.cli.terminal import choose_paint, print_note, working
 from reconciler.errors import UsageError
 from reconciler.units import count
 
@@ -110,8 +110,7 @@ def _show_changes(estate: Path, texts: Mapping[str, str]) -> str:
 
 def _report(adoption: Adoption, cluster: str | None, estate: Path, *, dry_run: bool) -> None:
     if adoption.notes:
-        print_note(render_findings(adoption.notes) if wants_colour(sys.stderr)
-                   else click.unstyle(render_findings(adoption.notes)))  # fmt: skip
+        print_note(render_findings(adoption.notes, choose_paint(sys.stderr)))
     files = len(adoption.texts)
     done = "would be " if dry_run else ""
     parts = [f"{count(len(adoption.written), 'topic')} {done}written"]

@@ -22,12 +22,13 @@ from reconciler.sandbox import (
     read_shape,
     spread_brokers,
 )
+from reconciler.styling import set_columns
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from reconciler.model import Broker
-    from reconciler.sandbox import BrokerStatus, ControllerStatus, SandboxHealth, SandboxRecord
+    from reconciler.sandbox import SandboxHealth, SandboxRecord
 
 DEFAULT_BROKERS = 3
 COLOURS = {
@@ -157,28 +158,24 @@ def _print_record(record: SandboxRecord, state: str) -> None:
         f"sandbox · Kafka {record.kafka_version}"
         f" · {describe_shape(record.brokers, record.controllers)} · {record.engine} · {state}"
     )
-    click.echo(f"  cluster id         {record.cluster_id}")
-    click.echo(f"  bootstrap servers  {record.bootstrap_servers}")
-    click.echo(f"  logs               {record.directory}")
+    rows = (
+        ("  cluster id", record.cluster_id),
+        ("  bootstrap servers", record.bootstrap_servers),
+        ("  logs", str(record.directory)),
+    )
+    click.echo("\n".join(set_columns(rows)))
 
 
 def _print_health(health: SandboxHealth) -> None:
-    """Print a table, its columns as wide as they must be."""
-    statuses: tuple[BrokerStatus | ControllerStatus, ...]
-    statuses = (*health.brokers, *health.controllers)
-    rows = [("node", "rack", "address", "state")]
-    rows += [(str(s.id), s.rack or "–", s.address, s.state.value) for s in health.brokers]
-    rows += [
-        (f"controller {s.id}", "–", s.address, "active" if s.active else s.state.value)
-        for s in health.controllers
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for row, status in zip(rows, (None, *statuses), strict=True):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        if status is not None:
-            cells[3] = paint(COLOURS[status.state], cells[3])
-        reason = f"  {status.reason}" if status is not None and status.reason else ""
-        click.echo(f"  {'  '.join(cells)}{reason}".rstrip())
+    """Print a row for each node; a node that does not run has its reason."""
+    rows = [("  node", "rack", "address", "state", "")]
+    for broker in health.brokers:
+        state = paint(COLOURS[broker.state], broker.state)
+        rows.append((f"  {broker.id}", broker.rack or "–", broker.address, state, broker.reason))
+    for node in health.controllers:
+        state = paint(COLOURS[node.state], "active" if node.active else node.state)
+        rows.append((f"  controller {node.id}", "–", node.address, state, node.reason))
+    click.echo("\n".join(set_columns(rows)), color=True)
 
 
 class StartProgress:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from reconciler.styling import Paint, fold_lines
+from reconciler.styling import ERASE_LINE, SHOW_CURSOR, Paint, fold_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,9 +28,14 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def choose_paint(stream: TextIO) -> Paint:
+    """Return the colours for what goes to `stream`, or none if they are not wanted there."""
+    return Paint(wants_colour(stream))
+
+
 def paint(colour: str, text: str) -> str:
     """Paint what goes to stdout, if colours are wanted."""
-    return Paint(wants_colour(sys.stdout))(colour, text)
+    return choose_paint(sys.stdout)(colour, text)
 
 
 def screen_width() -> int:
@@ -89,21 +94,21 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         return
 
     def say(what: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{_shorten(what)} …")
+        sys.stderr.write(f"{ERASE_LINE}{_shorten(what)} …")
         sys.stderr.flush()
 
     say(what)
     try:
         yield say
     finally:
-        sys.stderr.write("\r\x1b[K")
+        sys.stderr.write(ERASE_LINE)
         sys.stderr.flush()
 
 
 def show_cursor() -> None:
     """Show the cursor: a bar that was interrupted while it started has hidden it for good."""
     if sys.stderr.isatty():
-        sys.stderr.write("\x1b[?25h")
+        sys.stderr.write(SHOW_CURSOR)
         sys.stderr.flush()
 
 
@@ -114,8 +119,9 @@ def _shorten(text: str) -> str:
 
 def print_error(message: str) -> None:
     """Print what stopped the run to stderr, its first word in red if colours are on."""
-    label = click.style("error:", fg="red", bold=True) if wants_colour(sys.stderr) else "error:"
-    click.echo(f"{label} {message}", err=True, color=wants_colour(sys.stderr))
+    on_stderr = choose_paint(sys.stderr)
+    label = on_stderr("red", on_stderr("bold", "error:"))
+    click.echo(f"{label} {message}", err=True, color=on_stderr.wanted)
 
 
 def print_note(message: str) -> None:

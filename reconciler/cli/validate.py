@@ -16,7 +16,7 @@ from reconciler.cli.findings import (
     render_sarif,
 )
 from reconciler.cli.options import estate_argument
-from reconciler.cli.terminal import wants_colour
+from reconciler.cli.terminal import choose_paint, paint
 from reconciler.errors import SpecError
 from reconciler.units import count
 
@@ -52,7 +52,7 @@ def command(estate: Path, form: str) -> int:
         findings = loaded.findings
     except SpecError as error:
         findings = error.findings
-    click.echo(_render(form, findings, loaded), color=wants_colour(sys.stdout))
+    click.echo(_render(form, findings, loaded), color=True)
     return 0 if loaded else 1
 
 
@@ -70,8 +70,8 @@ def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> st
         case "junit":
             return render_junit(findings, estate.topics if estate else ())
         case _:
-            conclusion = _conclude(findings, estate)
-            return "\n\n".join(filter(None, [render_findings(findings), conclusion]))
+            shown = render_findings(findings, choose_paint(sys.stdout))
+            return "\n\n".join(filter(None, [shown, _conclude(findings, estate)]))
 
 
 def _conclude(findings: Sequence[Finding], estate: Estate | None) -> str:
@@ -82,7 +82,7 @@ def _conclude(findings: Sequence[Finding], estate: Estate | None) -> str:
         return "no topics: nothing to do"
     topics, files = count(len(estate.topics), "topic"), count(estate.files, "file")
     clusters = count(len(estate.declared), "cluster") if estate.declared else "the sandbox alone"
-    return f"{topics} in {files}, {clusters}: {click.style('all good', fg='green')}"
+    return f"{topics} in {files}, {clusters}: {paint('green', 'all good')}"
 
 
 def _render_json(findings: Sequence[Finding], estate: Estate | None) -> str:

@@ -48,6 +48,11 @@ class OutcomeKind(StrEnum):
     NOT_ATTEMPTED = "not attempted"
     REFUSED = "refused"
 
+    @property
+    def is_done(self) -> bool:
+        """Return whether the topic is as planned, by this run or before it."""
+        return self in (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -13,7 +13,7 @@ from reconciler.plan.cluster import plan_cluster
 from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan
 from reconciler.plan.guards import list_refusals
 from reconciler.plan.policy import judge_changes
-from reconciler.plan.text import render_text
+from reconciler.plan.text import paint_outcome, render_text
 from reconciler.plan.view import PlanView, TopicView, describe_shift, view_plan
 from reconciler.plan.weigh import ReplicaWeights, Weigh
 
@@ -56,6 +56,7 @@ __all__ = [
     "list_outputs",
     "list_refusals",
     "mark_cluster",
+    "paint_outcome",
     "plan_cluster",
     "prose",
     "render_github",

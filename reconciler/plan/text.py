@@ -1,4 +1,4 @@
-"""A plan as text for people: one block per topic, with refusals and risks."""
+"""A plan as text for people: a block per topic, with refusals and risks; its outcomes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.errors import escape_unprintable
-from reconciler.model import Risk
+from reconciler.model import OutcomeKind, Risk
 from reconciler.plan.view import Tone, capital, view_plan
 from reconciler.styling import Paint, fold_lines
 
@@ -49,6 +49,12 @@ class _Columns:
 
 
 _WIDE, _SLIM = _Columns(12, 32, 30), _Columns(4, 34, 20)
+
+
+def paint_outcome(kind: OutcomeKind, paint: Paint) -> str:
+    """Return what became of a topic in its colour."""
+    colour = "green" if kind.is_done else "red" if kind is OutcomeKind.FAILED else "yellow"
+    return paint(colour, kind)
 
 
 def render_text(

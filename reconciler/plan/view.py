@@ -7,7 +7,7 @@ its numbers are decided here.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -65,7 +65,10 @@ IDLE_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many topics, partitions and replicas a plan adds and removes."""
+    """How many topics, partitions and replicas a plan adds and removes.
+
+    `topics_changed` counts every topic with steps: those that are added or removed, and the others.
+    """
 
     topics_added: int = 0
     topics_removed: int = 0
@@ -73,6 +76,7 @@ class Totals:
     partitions_removed: int = 0
     replicas_added: int = 0
     replicas_removed: int = 0
+    topics_changed: int = 0
 
     def __add__(self, other: Totals) -> Totals:
         """Add up two plans, or two topics of one."""
@@ -88,6 +92,11 @@ class Totals:
             if listed := ", ".join(count(n, noun) for noun, n in numbers.items() if n):
                 said.append(f"{listed} {way}")
         return "; ".join(said)
+
+    def show(self, noun: str) -> str:
+        """Return what is added and removed of a noun with their signs; empty if nothing is."""
+        signed = (("+", getattr(self, f"{noun}s_added")), ("−", getattr(self, f"{noun}s_removed")))
+        return " ".join(f"{sign}{number:,}" for sign, number in signed if number)
 
 
 _NOUNS = ("topic", "partition", "replica")
@@ -211,7 +220,6 @@ def view_plan(plan: Plan) -> PlanView:
     racks = group_racks(plan.brokers)
     topics = tuple(_view_topic(topic, racks) for topic in plan.topics)
     verbs = Counter(step.verb for topic in topics for step in topic.steps)
-    owners = sorted({topic.owner for topic in topics if topic.steps}, key=lambda o: (o is None, o))
     return PlanView(
         cluster=plan.cluster,
         headline=_say_cluster(plan, sum(bool(t.steps or t.refusals) for t in topics)),
@@ -223,9 +231,7 @@ def view_plan(plan: Plan) -> PlanView:
         unchanged=plan.unchanged,
         unmanaged=plan.unmanaged,
         totals=_add_up(topic.totals for topic in topics),
-        by_owner=MappingProxyType(
-            {o: _add_up(t.totals for t in topics if t.owner == o) for o in owners}
-        ),
+        by_owner=MappingProxyType(_add_by_owner(topics)),
         balance=_say_balance(plan),
         proof=_say_proof(plan.levels),
         commit=_say_commit(plan),
@@ -304,12 +310,22 @@ def _count(topic: PlannedTopic) -> Totals:
     """Count what a topic's steps add and remove."""
     before, after = (_measure(image) for image in (topic.before, topic.after))
     pairs = zip(before, after, strict=True)
-    return Totals(*(n for was, is_ in pairs for n in (max(is_ - was, 0), max(was - is_, 0))))
+    moves = (n for was, is_ in pairs for n in (max(is_ - was, 0), max(was - is_, 0)))
+    return replace(Totals(*moves), topics_changed=1)
 
 
 def _measure(image: TopicImage | None) -> tuple[int, int, int]:
     rows = image.assignment if image else ()
     return int(image is not None), len(rows), sum(map(len, rows))
+
+
+def _add_by_owner(topics: Iterable[TopicView]) -> dict[str | None, Totals]:
+    """Add up the topics of each owner with changes, by name; those without an owner come last."""
+    owned: dict[str | None, Totals] = {}
+    for topic in topics:
+        if topic.steps:
+            owned[topic.owner] = owned.get(topic.owner, Totals()) + topic.totals
+    return dict(sorted(owned.items(), key=lambda item: (item[0] is None, item[0])))
 
 
 def _add_up(totals: Iterable[Totals]) -> Totals:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff import managed_overrides
-from reconciler.model import OutcomeKind
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 
     from reconciler.model import ClusterState, Outcome, Plan, PlannedTopic, TopicImage, TopicState
     from reconciler.rehearse.setup import Setup
-
-_DONE = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
 
 
 def compare_found(
@@ -26,10 +23,10 @@ def compare_found(
     Topics that were done are compared with the plan, and the others with the setup; a failed topic
     has its outcome instead.
     """
-    kinds = {outcome.topic: outcome.kind for outcome in outcomes}
+    done = {outcome.topic for outcome in outcomes if outcome.kind.is_done}
     expected: dict[str, TopicImage | None] = dict(setup.topics)
     for topic in plan.topics:
-        if steps_of(topic) and kinds.get(topic.name) in _DONE:
+        if steps_of(topic) and topic.name in done:
             expected[topic.name] = _expect(topic, setup.topics.get(topic.name))
         elif steps_of(topic):
             expected.pop(topic.name, None)

@@ -7,8 +7,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from reconciler.model import OutcomeKind
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from reconciler.rehearse.setup import Setup
 
 FORMAT_VERSION = "2.0"
-_GOOD = (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Rehearsal:
         """Everything was done, is found as planned, and nothing unexpected is left to do."""
         return (
             not self.interrupted
-            and all(outcome.kind in _GOOD for outcome in self.outcomes)
+            and all(outcome.kind.is_done for outcome in self.outcomes)
             and not self.differences
             and not self.unexpected
         )
@@ -71,7 +68,7 @@ class Rehearsal:
 
     @property
     def _settled(self) -> set[str]:
-        return {outcome.topic for outcome in self.outcomes if outcome.kind in _GOOD}
+        return {outcome.topic for outcome in self.outcomes if outcome.kind.is_done}
 
     @property
     def untouched(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.plan import describe_shift, view_plan
-from reconciler.styling import Paint
+from reconciler.model import OutcomeKind
+from reconciler.plan import describe_shift, paint_outcome, view_plan
+from reconciler.styling import Paint, pad, set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from reconciler.rehearse.rehearsal import Rehearsal
     from reconciler.rehearse.setup import Setup
 
-NAME_WIDTH, CHANGE_WIDTH = 34, 30
-_TONES = {"done": "green", "already done": "green", "half done": "yellow", "failed": "red"}
+LABELS = max(map(len, OutcomeKind))
+"""The width of the labels in front of topics."""
 
 
 def render_rehearsal(rehearsal: Rehearsal, *, colour: bool = False) -> str:
@@ -49,11 +50,11 @@ def _idle(setup: Setup) -> Iterator[str]:
 
 def _outcomes(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
     changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
-    for outcome in rehearsal.outcomes:
-        tone = _TONES.get(str(outcome.kind), "yellow")
-        change = changes.get(outcome.topic, "")
-        line = f"{outcome.topic:<{NAME_WIDTH}} {change:<{CHANGE_WIDTH}} {_reason(outcome)}"
-        yield f"{paint(tone, f'{outcome.kind:<13}')} {line}".rstrip()
+    rows = (
+        (paint_outcome(one.kind, paint), one.topic, changes.get(one.topic, ""), _reason(one))
+        for one in rehearsal.outcomes
+    )
+    yield from set_columns(rows, between=" ", least=(LABELS, 34, 30))
 
 
 def _reason(outcome: Outcome) -> str:
@@ -64,7 +65,7 @@ def _reason(outcome: Outcome) -> str:
 def _findings(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
     for name, differences in rehearsal.differences.items():
         for difference in differences:
-            yield f"{paint('red', 'differs'):<13} {name}: {difference}"
+            yield f"{pad(paint('red', 'differs'), LABELS)} {name}: {difference}"
     yield from describe_findings(rehearsal)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import groupby
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from reconciler.simulate.compare import KAFKA
+from reconciler.styling import measure_columns, set_columns, set_row
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -144,29 +146,14 @@ def _number(value: float) -> str:
 
 def _table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lay out a table of two head lines; a group's title spans its columns."""
-    widths = [max(len(name), *(len(row[n]) for row in rows)) for n, (_, name) in enumerate(heads)]
-    groups: list[tuple[str, list[int]]] = []
-    for number, (group, _) in enumerate(heads):
-        if groups and group and groups[-1][0] == group:
-            groups[-1][1].append(number)
-        else:
-            groups.append((group, [number]))
-    for group, members in groups:
-        missing = len(group) - sum(widths[n] for n in members) - 2 * (len(members) - 1)
-        widths[members[0]] += max(0, missing)
-    titles, names, lines = [], [], [""] * len(rows)
-    for group, members in groups:
-        span = sum(widths[n] for n in members) + 2 * (len(members) - 1)
-        titles.append(group.rjust(span))
-        names.append("  ".join(_align(heads[n][1], widths[n], n) for n in members))
-        for r, row in enumerate(rows):
-            part = "  ".join(_align(row[n], widths[n], n) for n in members)
-            lines[r] += ("   " if lines[r] else "") + part
-    return [line.rstrip() for line in ("   ".join(titles), "   ".join(names), *lines)]
-
-
-def _align(text: str, width: int, column: int) -> str:
-    return text.ljust(width) if column == 0 else text.rjust(width)
+    lines = [[name for _, name in heads], *rows]
+    groups: list[list[str]] = []
+    for title, members in groupby(range(len(heads)), key=lambda number: heads[number][0]):
+        columns = list(members)
+        cells = [[line[number] for number in columns] for line in lines]
+        side, widths = ">" if groups else "<", measure_columns(cells)
+        groups.append([title, *(set_row(row, widths, side) for row in cells)])
+    return set_columns(zip(*groups, strict=True), "<>", between="   ")
 
 
 def list_comparison(comparisons: Sequence[Comparison]) -> str:

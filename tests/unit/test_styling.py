@@ -1,11 +1,21 @@
-"""Lines that are wider than the terminal: broken between words, under their column."""
+"""Columns of any cells, lines that are wider than the terminal, and the one place of colours."""
 
 from __future__ import annotations
 
-import click
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
-from reconciler.styling import fold_line
+import reconciler
+from reconciler.styling import Paint, fold_line, set_columns, strip_colours
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAINT = Paint(wanted=True)
+PACKAGE = Path(reconciler.__file__).parent
 
 TITLE = (
     "+ create    orders.by-customer               12 partitions × 3 replicas     topics/o.yaml:12"
@@ -36,8 +46,81 @@ def test_a_line_is_broken_at_blanks(line: str, width: int, folded: list[str]) ->
 
 
 def test_colours_take_no_room_and_are_kept() -> None:
-    line = f"{click.style('one', fg='green')} two {click.style('three', dim=True)}"
+    line = f"{PAINT('green', 'one')} two {PAINT('dim', 'three')}"
     assert fold_line(line, 13) == line
     first, second = fold_line(line, 12).split("\n")
-    assert click.unstyle(first) == "one two"
-    assert second == "  " + click.style("three", dim=True)
+    assert strip_colours(first) == "one two"
+    assert second == "  " + PAINT("dim", "three")
+
+
+ROWS = [("broker", "leaders", "state"), ("1", "1,200", "running"), ("12", "7", "")]
+
+
+def test_each_column_is_as_wide_as_its_widest_cell() -> None:
+    assert set_columns(ROWS) == [
+        "broker  leaders  state",
+        "1       1,200    running",
+        "12      7",
+    ]
+
+
+def test_columns_have_sides_a_separator_and_least_widths() -> None:
+    assert set_columns(ROWS, "<>^", between="|", least=(8, 0, 9)) == [
+        "broker  |leaders|  state",
+        "1       |  1,200| running",
+        "12      |      7|",
+    ]
+
+
+def test_the_last_side_is_for_all_further_columns() -> None:
+    assert set_columns([("a", "bb", "cc"), ("aa", "b", "c")], "<>") == ["a   bb  cc", "aa   b   c"]
+
+
+def test_colours_take_no_room_in_columns() -> None:
+    painted = [tuple(PAINT("red", cell) if cell < "8" else cell for cell in row) for row in ROWS]
+    assert painted != ROWS
+    for sides in ("<", ">", "^"):
+        lines = set_columns(painted, sides)
+        assert [strip_colours(line) for line in lines] == set_columns(ROWS, sides)
+    assert set_columns(painted)[2] == f"{PAINT('red', '12')}      {PAINT('red', '7')}"
+
+
+def test_no_rows_are_no_lines() -> None:
+    assert set_columns([], least=(3,)) == []
+
+
+def find_colours(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that write an escape character, or use the colours of click."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if "\x1b" in text:
+                yield node.lineno
+            case ast.Constant(value=bytes(text)) if b"\x1b" in text:
+                yield node.lineno
+            case ast.Attribute(value=ast.Name(id="click"), attr="style" | "secho" | "unstyle"):
+                yield node.lineno
+            case ast.ImportFrom(module=str(module)) if module.startswith("click"):
+                yield node.lineno
+
+
+def test_only_styling_writes_colours() -> None:
+    found = {
+        str(file.relative_to(PACKAGE)): list(find_colours(ast.parse(file.read_text("utf-8"))))
+        for file in sorted(PACKAGE.rglob("*.py"))
+    }
+    assert {name for name, lines in found.items() if lines} == {"styling.py"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'print("\x1b[31mred")',
+        r'print(f"\033[{code}m")',
+        r'stream.write(b"\x1b[K")',
+        'click.echo(click.style("red", fg="red"))',
+        'click.secho("red", fg="red")',
+        "from click import secho",
+    ],
+)
+def test_a_colour_elsewhere_is_found(line: str) -> None:
+    assert list(find_colours(ast.parse(line))) == [1]

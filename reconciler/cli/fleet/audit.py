@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.findings import SEVERITY_COLOURS
 from reconciler.cli.fleet.options import (
     collection_option,
     engine_options,
@@ -16,6 +17,7 @@ from reconciler.cli.fleet.options import (
 )
 from reconciler.cli.terminal import paint
 from reconciler.errors import Severity, escape_unprintable
+from reconciler.styling import pad, set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from reconciler.fleet import Broken, Engine
-
-COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
 @click.command()
@@ -116,15 +116,15 @@ def _describe(broken: Broken) -> Iterator[str]:
     from reconciler.fleet import AUDIT_RULES
 
     rule = AUDIT_RULES[broken.rule]
-    label = paint(COLOURS[rule.severity], f"{rule.severity:<8}")
+    label = pad(paint(SEVERITY_COLOURS[rule.severity], rule.severity), 8)
     where = f"{count(broken.count, 'finding')} on {count(broken.clusters, 'cluster')}"
     yield f"{label} {rule.id}  {where}"
-    rows = [(row["cluster"], _name_subject(row), row["what"]) for row in broken.worst]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for cluster, subject, what in rows:
-        yield f"  {cluster:<{widths[0]}}  {subject:<{widths[1]}}  {escape_unprintable(what)}"
-    if broken.count > len(rows):
-        yield f"  … and {broken.count - len(rows):,} more"
+    yield from set_columns(
+        (f"  {row['cluster']}", _name_subject(row), escape_unprintable(row["what"]))
+        for row in broken.worst
+    )
+    if broken.count > len(broken.worst):
+        yield f"  … and {broken.count - len(broken.worst):,} more"
     yield f"  → {rule.way_out}"
 
 

@@ -15,6 +15,7 @@ from reconciler.cli.fleet.reading import (
 )
 from reconciler.cli.terminal import paint
 from reconciler.fleet import READ
+from reconciler.styling import set_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,9 +53,11 @@ def command(
 
 
 def _print_readings(readings: Sequence[Mapping[str, Any]]) -> None:
-    width = max(len(row["cluster"]) for row in readings)
+    rows = []
     for row in readings:
         well = row["status"] == READ
+        status = paint("green" if well else "red", row["status"])
         said = f"{row['read_ms'] / 1000:.1f} s" if well else row["error"]
-        status = paint("green" if well else "red", f"{row['status']:<16}")
-        click.echo(f"{row['cluster']:<{width}}  {status}  {said}", color=True)
+        rows.append((row["cluster"], status, said))
+    for line in set_columns(rows, least=(0, 16)):
+        click.echo(line, color=True)

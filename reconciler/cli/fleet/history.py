@@ -16,10 +16,11 @@ from reconciler.cli.fleet.options import (
 )
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError, escape_unprintable
+from reconciler.styling import set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, Row
 
@@ -121,21 +122,14 @@ def _take(rows: DataFrame, shown: int) -> Told:
 def _print_part(title: str, told: Told, describe: Callable[[Row], tuple[str, ...]]) -> None:
     """Print a table under its title; an empty table is a line."""
     click.echo(paint("cyan", title), color=True)
-    for line in _align([describe(row) for row in told.rows]):
-        click.echo(f"  {line}")
+    cells = [map(escape_unprintable, describe(row)) for row in told.rows]
+    for line in set_columns([(f"  {first}", *rest) for first, *rest in cells]):
+        click.echo(line)
     if not told.rows:
         click.echo("  nothing")
     elif told.count > len(told.rows):
         click.echo(f"  … and {told.count - len(told.rows):,} more")
     click.echo()
-
-
-def _align(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    clean = [[escape_unprintable(cell) for cell in line] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
-    for line in clean:
-        padded = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
-        yield "  ".join(padded).rstrip()
 
 
 def _describe_event(row: Row) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from reconciler.cli.plans import PlanFiles
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
 from reconciler.fleet import PLANNED
+from reconciler.styling import set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -96,11 +97,12 @@ def command(
 
 
 def _print_plans(rows: Sequence[Row]) -> None:
-    width = max((len(row["cluster"]) for row in rows), default=0)
+    lines = []
     for row in rows:
-        click.echo(f"{row['cluster']:<{width}}  {_describe(row)}", color=True)
-        for refusal in row["refusals"] or ():
-            click.echo(f"{'':<{width}}  {paint('red', refusal)}", color=True)
+        lines.append((row["cluster"], _describe(row)))
+        lines += [("", paint("red", refusal)) for refusal in row["refusals"] or ()]
+    for line in set_columns(lines):
+        click.echo(line, color=True)
     changed = sum(row["changed"] or 0 for row in rows)
     refused = sum(row["refused"] or 0 for row in rows)
     failed = sum(row["status"] != PLANNED for row in rows)

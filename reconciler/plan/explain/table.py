@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from reconciler.styling import measure_columns, pad, set_row
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -65,17 +67,16 @@ class Table:
                 yield paint("dim", "─" * self.width)
             pairs = zip(line.cells, widths, strict=True)
             cells = [self._group(line, group, sizes, paint) for group, sizes in pairs]
-            label = paint("dim", f"{line.label:<{label_width}}")
+            label = pad(paint("dim", line.label), label_width)
             yield label + MARGIN + bar.join(cells)
 
     def _group(
         self, line: Line, cells: tuple[str, ...], widths: Sequence[int], paint: Paint
     ) -> str:
         if line.across:
-            return f"{cells[0]:{'<' if self.left else '^'}{_group_width(widths)}}"
-        align = "<" if self.left else ">"
-        padded = [f"{cell:{align}{width}}" for cell, width in zip(cells, widths, strict=True)]
-        return BETWEEN_COLUMNS.join(_tint(cell, paint) for cell in padded)
+            return pad(cells[0], _group_width(widths), "<" if self.left else "^")
+        tinted = (_tint(cell, paint) for cell in cells)
+        return set_row(tinted, widths, "<" if self.left else ">", BETWEEN_COLUMNS)
 
     def _label_width(self) -> int:
         return max(len(line.label) for line in self.lines)
@@ -84,16 +85,12 @@ class Table:
         """Return the width of every column, by group; a wide cell across widens them all."""
         apart = [line.cells for line in self.lines if not line.across]
         across = [line.cells for line in self.lines if line.across]
-        groups = [_column_widths(group) for group in zip(*apart, strict=True)]
+        groups = [measure_columns(group) for group in zip(*apart, strict=True)]
         for number, widths in enumerate(groups):
             widest = max((len(cells[number][0]) for cells in across), default=0)
             for missing in range(widest - _group_width(widths)):
                 widths[-1 - missing % len(widths)] += 1
         return groups
-
-
-def _column_widths(group: Sequence[tuple[str, ...]]) -> list[int]:
-    return [max(map(len, column)) for column in zip(*group, strict=True)]
 
 
 def _group_width(widths: Sequence[int]) -> int:
@@ -104,7 +101,7 @@ def _tint(cell: str, paint: Paint) -> str:
     """Colour new replicas and dim zeros; the text is complete without colours."""
     if "+" in cell:
         return paint("green", cell)
-    return paint("dim", cell) if cell.strip() == "·" else cell
+    return paint("dim", cell) if cell == "·" else cell
 
 
 def _break_cells(lines: Sequence[Line], width: int) -> Iterator[Line]:

@@ -20,7 +20,7 @@ from reconciler.plan.explain.words import (
     headline,
     rack_name,
 )
-from reconciler.styling import Paint
+from reconciler.styling import Paint, set_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -205,6 +205,9 @@ def _odds(matrix: Matrix, odds: Odds, width: int) -> Iterator[str]:
     """Compare the planned skew with that of Kafka's own placement."""
     said = "Max − min over the brokers, as planned and by Kafka's own placement"
     yield from wrap(f"{said} ({odds.throws} random placements):", width)
-    yield f"{'':<10}{'planned':>8}{'mean':>6}{'worst':>6}"
-    for noun, planned, risked in compare(matrix, odds):
-        yield f"  {noun:<8}{planned:>8,}{risked.expected:>6,.1f}{risked.worst:>6,}"
+    rows = [
+        (f"  {noun}", f"{planned:,}", f"{risked.expected:,.1f}", f"{risked.worst:,}")
+        for noun, planned, risked in compare(matrix, odds)
+    ]
+    heads = ("", "planned", "mean", "worst")
+    yield from set_columns([heads, *rows], "<>", between=" ", least=(10, 7, 5, 5))

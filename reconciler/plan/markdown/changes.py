@@ -25,6 +25,8 @@ VALUE_IN_A_ROW = 40
 FILES_SHOWN = 10
 """A table of more files is folded."""
 FILES_IN_A_TABLE = 100
+OWNERS_SHOWN = 10
+"""A table of more owners is folded."""
 
 
 def write_changes(plan: PlanView) -> Section:
@@ -66,6 +68,21 @@ def write_outcome(plan: PlanView) -> Section:
     said = {"Size": plan.totals.words, "Cluster": plan.balance, "Placement": plan.proof}
     lines = [f"{name}: {prose(words)}." for name, words in said.items() if words]
     return Section(Passage("<br>\n".join(lines if plan.changed else [])))
+
+
+def write_owners(plan: PlanView) -> Section:
+    """Return what each owner gets, if the plan changes topics of several."""
+    owners = [owner for owner in plan.by_owner if owner is not None]
+    if len(owners) < 2:
+        return Section(Passage(""))
+    lines = ["| Owner | Changes | Topics | Partitions | Replicas |", "|:--|--:|--:|--:|--:|"]
+    for owner, totals in plan.by_owner.items():
+        sizes = " | ".join(totals.show(noun) or "–" for noun in ("topic", "partition", "replica"))
+        name = "no owner" if owner is None else code(owner)
+        lines.append(f"| {name} | {totals.topics_changed:,} | {sizes} |")
+    said, table = count(len(owners), "owner"), "\n".join(lines)
+    whole = table if len(lines) <= OWNERS_SHOWN + 2 else folded(f"Changes by {said}", table)
+    return Section(Passage("", f"the changes of {said}"), (lambda: Passage(whole),))
 
 
 def name_step(step: StepView) -> str:

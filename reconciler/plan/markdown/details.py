@@ -9,10 +9,11 @@ from reconciler.plan.markdown.changes import mark_sign
 from reconciler.plan.markdown.folding import Passage, size_of
 from reconciler.plan.markdown.marks import code_in_html, fence, folded, prose
 from reconciler.plan.view import capital
+from reconciler.styling import set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from reconciler.model import Plan
     from reconciler.plan.view import PlanView, TopicView
@@ -96,11 +97,12 @@ def _block(topic: TopicView, matrix: str = "") -> str:
     return folded(f"{code_in_html(topic.name)} {verbs}", body)
 
 
-def _diff(topic: TopicView) -> Iterator[str]:
+def _diff(topic: TopicView) -> list[str]:
     """Format configs as lines of a diff, with full values."""
-    fields = [field for step in topic.steps for field in step.configs]
-    width = max((len(field.name) for field in fields), default=0)
-    for field in fields:
-        for sign, value in (("-", field.before), ("+", field.after)):
-            if value is not None:
-                yield f"{sign} {field.name:<{width}}  {field.show(value)}".rstrip()
+    return set_columns(
+        (f"{sign} {field.name}", field.show(value))
+        for step in topic.steps
+        for field in step.configs
+        for sign, value in (("-", field.before), ("+", field.after))
+        if value is not None
+    )

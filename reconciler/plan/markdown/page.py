@@ -10,6 +10,7 @@ from reconciler.plan.markdown.changes import (
     write_changes,
     write_notes,
     write_outcome,
+    write_owners,
     write_unmanaged,
 )
 from reconciler.plan.markdown.dangers import (
@@ -45,7 +46,8 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     closing = _left_out([""], saved, view)
     room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
     dangers = (write_deletions, write_refused_plan, write_refusals, write_risks)
-    sections = (*dangers, write_changes, write_outcome, write_notes, write_unmanaged)
+    changes = (write_changes, write_outcome, write_owners)
+    sections = (*dangers, *changes, write_notes, write_unmanaged)
     (*first, notes, unmanaged), room = fold((tell(view) for tell in sections), room)
     details = write_details(view, plan, room)
     told = [*first, details, notes, unmanaged]

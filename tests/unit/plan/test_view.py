@@ -43,7 +43,7 @@ def test_steps_are_counted_by_verb() -> None:
 
 
 def test_topics_partitions_and_replicas_are_added_up() -> None:
-    assert VIEW.totals == Totals(1, 1, 4, 2, 10, 4)
+    assert VIEW.totals == Totals(1, 1, 4, 2, 10, 4, topics_changed=3)
     assert VIEW.totals.words == (
         "1 topic, 4 partitions, 10 replicas added; 1 topic, 2 partitions, 4 replicas removed"
     )
@@ -51,9 +51,17 @@ def test_topics_partitions_and_replicas_are_added_up() -> None:
 
 def test_the_totals_of_the_owners_are_those_of_the_plan() -> None:
     assert VIEW.by_owner == {
-        "audit": Totals(1, 0, 2, 0, 6, 0),
-        "shop": Totals(0, 1, 2, 2, 4, 4),
+        "audit": Totals(1, 0, 2, 0, 6, 0, topics_changed=1),
+        "shop": Totals(0, 1, 2, 2, 4, 4, topics_changed=2),
     }
+    assert list(VIEW.by_owner) == ["audit", "shop"]
+    assert sum(VIEW.by_owner.values(), Totals()) == VIEW.totals
+
+
+def test_totals_show_what_is_added_and_removed_of_a_noun() -> None:
+    totals = Totals(partitions_added=1200, partitions_removed=2, replicas_removed=3)
+    nouns = ("topic", "partition", "replica")
+    assert [totals.show(noun) for noun in nouns] == ["", "+1,200 −2", "−3"]
 
 
 def test_a_plan_that_adds_nothing_has_no_size() -> None:

@@ -15,6 +15,7 @@ from reconciler.rehearse import (
     render_rehearsal,
     render_rehearsal_comment,
 )
+from reconciler.styling import strip_colours
 
 BOTH = frozenset({"data-loss", "ordering"})
 STATE = cluster(
@@ -70,6 +71,17 @@ def test_what_went_wrong_is_said_in_every_form() -> None:
     assert "the brokers refuse it: no &#124; such thing |" in comment
     document = json.loads(encode_rehearsal(bad))
     assert (document["succeeded"], document["outcomes"][0]["kind"]) == (False, "failed")
+
+
+def test_colours_and_long_names_leave_columns_as_they_are() -> None:
+    names = ("new", "shop.orders", "a-team.with-a-long-name.and-a-topic.v2")
+    outcomes = tuple(Outcome(name, OutcomeKind.REFUSED, "see above", "guard") for name in names)
+    bad = replace(WELL, outcomes=outcomes, differences={"audit": ("it is not there",)})
+    plain = render_rehearsal(bad)
+    assert strip_colours(render_rehearsal(bad, colour=True)) == plain
+    refused = [line for line in plain.splitlines() if line.endswith("see above [guard]")]
+    assert len({line.index("see above") for line in refused}) == 1
+    assert [line.split()[1] for line in refused] == list(names)
 
 
 def test_it_went_well_only_where_everything_did() -> None:

@@ -145,3 +145,48 @@ def test_equal_notes_are_told_once(severity: Severity) -> None:
     text = render_markdown(Plan("prod", None, (), tuple(topics)))
     assert f"- {severity}: odd.key is set `not-managed` `a`, `b`" in text
     assert not any(isinstance(step, ExpandTopic) for t in topics for step in steps_of(t))
+
+
+def owned_plan(*owners: str | None) -> Plan:
+    """Return a plan that makes a topic for each owner, and leaves one of another owner as it is."""
+    size = {"partitions": 2, "replication_factor": 2}
+    wished = [
+        *(spec(f"new-{n:02}", owner=owner, **size) for n, owner in enumerate(owners)),
+        spec("tuned", config={"flush.ms": "1"}, owner=owners[0]),
+        spec("kept", owner="idle"),
+    ]
+    return plan(wished, cluster(topic("1,2", "kept"), topic("1,2", "tuned")))
+
+
+def test_several_owners_see_what_each_of_them_gets() -> None:
+    lines = render_markdown(owned_plan("shop", None, "a|b")).splitlines()
+    start = lines.index("| Owner | Changes | Topics | Partitions | Replicas |")
+    assert lines[start + 1 : start + 6] == [
+        "|:--|--:|--:|--:|--:|",
+        "| <code>a&#124;b</code> | 1 | +1 | +2 | +4 |",
+        "| `shop` | 2 | +1 | +2 | +4 |",
+        "| no owner | 1 | +1 | +2 | +4 |",
+        "",
+    ]
+
+
+def test_an_owner_whose_configs_change_is_named_too() -> None:
+    wished = [
+        spec("made", owner="audit", partitions=1, replication_factor=1),
+        spec("tuned", config={"flush.ms": "1"}, owner="shop"),
+    ]
+    made = plan(wished, cluster(topic("1,2", "tuned")))
+    assert "| `shop` | 1 | – | – | – |" in render_markdown(made)
+
+
+@pytest.mark.parametrize("owners", [("shop",), ("shop", None), (None, None), ("shop", "shop")])
+def test_fewer_than_two_owners_need_no_table(owners: tuple[str | None, ...]) -> None:
+    assert "Owner" not in render_markdown(owned_plan(*owners))
+
+
+def test_many_owners_are_folded_and_named_if_they_do_not_fit() -> None:
+    made = owned_plan(*(f"team-{n:02}" for n in range(11)))
+    assert "<summary>Changes by 11 owners</summary>" in render_markdown(made)
+    short = render_markdown(made, limit=2000)
+    assert "Owner" not in short
+    assert "the changes of 11 owners" in short.partition("**Left out to fit:**")[2]
