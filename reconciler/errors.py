@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from urllib.parse import quote
 from reconciler.rulebook import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 HIDDEN = "***"
 SHORTEST_HIDDEN = 3
@@ -167,6 +168,23 @@ def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     nowhere = Location("", 0, 0)
     unique = set(findings)
     return tuple(sorted(unique, key=lambda f: (f.where or nowhere, f.rule, f.what)))
+
+
+@contextmanager
+def keep_interrupts() -> Iterator[None]:
+    """Re-raise an interrupt that Python has made another error of.
+
+    | it arrives | the error |
+    |---|---|
+    | while C code calls Python, such as the methods of a client's futures | SystemError |
+    | while a condition takes back its lock, as in `Future.result()` | RuntimeError |
+    """
+    try:
+        yield
+    except (SystemError, RuntimeError) as error:
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
 
 
 class ReconcilerError(Exception):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 from collections import deque
 from concurrent.futures import Future
-from queue import SimpleQueue
-from threading import Thread
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ def run_side_by_side(
 ) -> None:
     """Work on items in threads, and hand each result to `take` in the caller's own.
 
-    An interrupt starts nothing more and gives what is under way GRACE_S to end; the threads are
-    daemons, since an answer that never comes must not hold up the end of the program.
+    An interrupt starts nothing more and gives what is under way GRACE_S to end; the program does
+    not wait for the threads, since an answer that never comes must not hold up its end.
     Errors: what `work` raises is raised here.
     """
     waiting = deque(items)
     ended: SimpleQueue[Future[R]] = SimpleQueue()
+    over: list[T] = []
 
     def go_on() -> None:
         while waiting:
@@ -35,17 +37,22 @@ def run_side_by_side(
                 item = waiting.popleft()
             except IndexError:  # another thread took the last one
                 return
-            ended.put(_keep(work, item))
+            result = _keep(work, item)
+            over.append(item)  # counted here: an interrupt can lose what the caller counts
+            ended.put(result)
 
-    threads = [Thread(target=go_on, daemon=True) for _ in range(min(at_once, len(items)))]
-    for thread in threads:
-        thread.start()
     try:
+        for _ in range(min(at_once, len(items))):
+            # Not threading.Thread: its start waits for a lock that an interrupt can leave broken
+            # (RuntimeError), and its end runs a weakref's callback, which drops interrupts.
+            _thread.start_new_thread(go_on, ())
         for _ in items:
             take(ended.get().result())
     finally:
-        waiting.clear()
-        _join(threads)
+        begun = len(items) - _drain(waiting)
+        with suppress(Empty):
+            while len(over) < begun:
+                ended.get(timeout=GRACE_S)
 
 
 def _keep(work: Callable[[T], R], item: T) -> Future[R]:
@@ -58,10 +65,11 @@ def _keep(work: Callable[[T], R], item: T) -> Future[R]:
     return kept
 
 
-def _join(threads: Sequence[Thread]) -> None:
-    """Wait for threads to end, for all of them together hardly longer than for one."""
-    patience_s = GRACE_S
-    for thread in threads:
-        thread.join(patience_s)
-        if thread.is_alive():
-            patience_s = 0.0
+def _drain(waiting: deque[T]) -> int:
+    """Take all items, one by one as the threads do. Returns how many were left."""
+    left = 0
+    with suppress(IndexError):
+        while True:
+            waiting.popleft()
+            left += 1
+    return left

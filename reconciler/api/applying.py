@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.api.connections import open_connection
 from reconciler.api.records import begin_record
-from reconciler.errors import AuditError, ClusterError, Finding, FindingsError
+from reconciler.errors import AuditError, ClusterError, Finding, FindingsError, keep_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,10 +56,11 @@ def apply_plan(
     try:
         with connection:
             audit.check(plan)
-            with audit.keep_errors():
+            with audit.keep_errors(), keep_interrupts():
                 _check_rights(plan, reader)
                 try:
-                    with _hold_lock(connection, record, lock_timeout_s, observe_wait) as lease:
+                    lock = _hold_lock(connection, record, lock_timeout_s, observe_wait)
+                    with keep_interrupts(), lock as lease:
                         applied = work(lease=lease)
                 except KeyboardInterrupt:
                     if applied is None:

@@ -31,7 +31,7 @@ from reconciler.apply.convergence import Remaining, compare_slowest_views, compa
 from reconciler.apply.ending import Applied, StepAnswered
 from reconciler.apply.kinds import make_batches, split_step
 from reconciler.apply.progress import Progress, judge_outcome
-from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError
+from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError, keep_interrupts
 from reconciler.model import Answer, AnswerKind, Outcome, OutcomeKind, Verb
 from reconciler.plan import is_deletion, list_refusals, steps_of
 from reconciler.side_by_side import run_side_by_side
@@ -80,9 +80,10 @@ def run_plan(
     run = _Run(plan, reader, writer, clock, observe, lease or Unlocked())
     run.check_against_cluster()
     try:
-        run.validate()
-        run.execute()
-        run.verify(patience_s)
+        with keep_interrupts():
+            run.validate()
+            run.execute()
+            run.verify(patience_s)
     except KeyboardInterrupt:
         run.stopped = INTERRUPTED
     except ClusterError as error:
@@ -179,7 +180,7 @@ class _Run:
         left: Mapping[str, Remaining] = {}
         # Without an answer the topics' own answers say what is known; so after an interrupt, since
         # what was done has to be reported.
-        with suppress(ClusterError, KeyboardInterrupt):
+        with suppress(ClusterError, KeyboardInterrupt), keep_interrupts():
             left = compare_views(self.reader, self.clock, unseen)
         while True:
             with suppress(KeyboardInterrupt):  # nothing is waited for any more

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.terminal import print_error, show_cursor
-from reconciler.errors import ReconcilerError, UsageError
+from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,11 +79,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        code = group.main(args=arguments, prog_name="reconciler", standalone_mode=False)
+        with keep_interrupts():
+            code = group.main(args=arguments, prog_name="reconciler", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return UsageError.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         show_cursor()
         print_error("interrupted")
         return 130

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from reconciler.errors import ClusterError, Finding
+from reconciler.errors import ClusterError, Finding, keep_interrupts
 from reconciler.kafka.diagnosis import explain, explain_refusal, read_trouble
 from reconciler.kafka.errors import (
     error_of,
-    keep_interrupts,
     may_ask_again,
     name_error,
     refuse_request,

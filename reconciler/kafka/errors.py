@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from reconciler.errors import ClusterError, Finding
 from reconciler.model import Answer, AnswerKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 # Errors that do not show whether a request took effect. Codes below zero are the client's own,
 # except UNKNOWN_SERVER_ERROR (-1), which a broker sends for an unexpected error.
@@ -119,18 +118,3 @@ def refuse_request(error: KafkaError, what: str) -> ClusterError:
     text = f"{what}: {name_error(error)}: {error.str()}"
     way_out = "the brokers' logs say more"
     return ClusterError([Finding("cluster-answer", text, way_out)])
-
-
-@contextmanager
-def keep_interrupts() -> Iterator[None]:
-    """Re-raise an interrupt that arrives while the client's C code runs.
-
-    That code calls Python, such as each future's methods, where signals are taken. It returns a
-    result all the same, and Python then raises a SystemError whose cause is the interrupt.
-    """
-    try:
-        yield
-    except SystemError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise KeyboardInterrupt from error
-        raise

@@ -2,11 +2,19 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Condition
 from urllib.parse import quote
 
 import pytest
 
-from reconciler.errors import Finding, FindingsError, Location, keep_secret, sort_findings
+from reconciler.errors import (
+    Finding,
+    FindingsError,
+    Location,
+    keep_interrupts,
+    keep_secret,
+    sort_findings,
+)
 
 
 def test_a_finding_says_where_what_the_way_out_and_the_rule() -> None:
@@ -73,3 +81,33 @@ def test_findings_are_ordered_by_place_and_said_once() -> None:
     early = Finding("value-range", "a", where=Location("a.yaml", 2))
     nowhere = Finding("value-range", "c")
     assert sort_findings([late, early, nowhere, late]) == (nowhere, early, late)
+
+
+def return_result_despite(error: BaseException) -> None:
+    """Raise what Python makes of a C function that returns a result with an exception set."""
+    raise SystemError("poll returned a result with an exception set") from error
+
+
+def take_lock_back_despite(error: BaseException) -> None:
+    """Raise what Python makes of an error just before a condition takes back its lock."""
+    condition = Condition()
+    with condition:
+        condition.release()
+        raise error
+
+
+@pytest.mark.parametrize("spoil", [return_result_despite, take_lock_back_despite])
+def test_an_interrupt_is_passed_on(spoil: Callable[[BaseException], None]) -> None:
+    with pytest.raises(KeyboardInterrupt), keep_interrupts():
+        spoil(KeyboardInterrupt())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [(return_result_despite, SystemError), (take_lock_back_despite, RuntimeError)],
+)
+def test_another_error_is_left_as_it_is(
+    spoil: Callable[[BaseException], None], error: type[Exception]
+) -> None:
+    with pytest.raises(error), keep_interrupts():
+        spoil(ValueError())

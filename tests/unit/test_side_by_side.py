@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from threading import Event, current_thread
 
@@ -86,3 +88,32 @@ def test_an_answer_that_never_comes_does_not_hold_up_an_interrupt(
         run_side_by_side(work, [0, 1, 2, 3], 3, interrupt)
     never.set()
     assert time.monotonic() - started < 5
+
+
+INTERRUPT_OFTEN = """
+import collections, random, signal, time
+from reconciler.side_by_side import run_side_by_side
+
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+draw, counts = random.Random(7), collections.Counter()
+while counts["interrupted"] < 800:
+    worked = []
+    try:
+        signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.00005, 0.001))
+        run_side_by_side(worked.append, range(8), 4, lambda _: None)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        counts["interrupted"] += 1
+        before = len(worked)
+        time.sleep(0.001)
+        counts["worked on"] += len(worked) > before
+    except RuntimeError as error:
+        counts[str(error)] += 1
+print(dict(+counts))
+"""
+
+
+def test_an_interrupt_at_any_moment_is_one_and_ends_the_work() -> None:
+    command = [sys.executable, "-c", INTERRUPT_OFTEN]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "{'interrupted': 800}\n"

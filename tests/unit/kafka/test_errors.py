@@ -6,7 +6,6 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.kafka.errors import (
-    keep_interrupts,
     leaves_open,
     may_ask_again,
     may_pass,
@@ -100,18 +99,3 @@ def test_names_are_those_of_the_protocol() -> None:
     assert name_error(KafkaError(KafkaError.TOPIC_EXCEPTION)) == "INVALID_TOPIC_EXCEPTION"
     assert name_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)) == "UNKNOWN_TOPIC_OR_PARTITION"
     assert name_error(KafkaError(KafkaError.INVALID_CONFIG)) == "INVALID_CONFIG"
-
-
-def return_result_despite(error: BaseException) -> None:
-    """Raise what Python makes of a C function that returns a result with an exception set."""
-    raise SystemError("poll returned a result with an exception set") from error
-
-
-def test_an_interrupt_is_passed_on() -> None:
-    with pytest.raises(KeyboardInterrupt), keep_interrupts():
-        return_result_despite(KeyboardInterrupt())
-
-
-def test_another_error_is_left_as_it_is() -> None:
-    with pytest.raises(SystemError), keep_interrupts():
-        return_result_despite(ValueError())
