@@ -59,14 +59,14 @@ def write_plan(plan: Plan, saved: str | None, run: Run) -> str:
     """Write the comment that shows a plan, ending in its seal."""
     commit = run.request.head if run.request else run.commit
     seal = Seal(commit, fingerprint_plan(plan))
-    tail = f"<br>\n<sub>Planned for {commit[:12]} by {_link(run)}</sub>\n\n{seal}\n"
+    tail = f"<br>\nPlanned for {commit[:12]} by {_link(run)}\n\n{seal}\n"
     return render_markdown(plan, saved=saved, limit=_room(tail)).rstrip() + tail
 
 
 def write_no_plan(cluster: str, reason: str, run: Run) -> str:
     """Write the comment for a missing plan: it has no seal, so nothing is approved."""
     head = f"{mark_cluster(cluster)}\n### Kafka plan for {code(cluster)}: could not be made"
-    return f"{head}\n\n{_quote(reason)}\n\n<sub>From {_link(run)}</sub>\n"
+    return f"{head}\n\n{_quote(reason)}\n\nFrom {_link(run)}\n"
 
 
 def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:

@@ -98,4 +98,4 @@ def _foot(plan: PlanView, saved: str | None) -> str:
         fresh = f"{_named(plan)} --expect {plan.fingerprint}"
         apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"
         lines.insert(0, f"To apply exactly this: {code(apply)}")
-    return "---\n" + "<br>\n".join(f"<sub>{line}</sub>" for line in lines)
+    return "---\n\n" + "<br>\n".join(lines)  # not in <sub>: GitHub prints its lines on each other
