@@ -38,6 +38,11 @@ class ApplyRecord:
     steps: Mapping[str, int] = field(default_factory=dict)
     refused: int = 0
 
+    @property
+    def planned(self) -> int:
+        """Return the number of planned steps."""
+        return sum(self.steps.values())
+
     def begin(self) -> dict[str, Any]:
         """Return the start of the run as a JSON object."""
         return {"at": self.started.isoformat(), "type": "apply", **self._tell()}
@@ -76,17 +81,17 @@ class ApplyRecord:
 
 def begin_record(plan: Plan) -> ApplyRecord:
     """Begin the record of an apply, now."""
-    from reconciler.plan import fingerprint_plan, steps_of
+    from reconciler.plan import view_plan
 
-    steps = Counter(str(step.verb) for topic in plan.topics for step in steps_of(topic))
+    view = view_plan(plan)
     return ApplyRecord(
         started=datetime.now(UTC),
         author=find_author(),
         version=version("kafka-reconciler"),
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
-        fingerprint=fingerprint_plan(plan),
+        fingerprint=view.fingerprint,
         commit=plan.commit.sha if plan.commit else None,
-        steps=dict(sorted(steps.items())),
-        refused=sum(bool(topic.refusals) for topic in plan.topics),
+        steps={str(verb): number for verb, number in sorted(view.counts.items()) if number},
+        refused=len(view.refused),
     )

@@ -197,15 +197,15 @@ def _run(
 ) -> Ending:
     """Apply an approved plan, and return its result in every case."""
     from reconciler.apply import end_run
-    from reconciler.plan import count_steps, list_refusals
+    from reconciler.plan import list_refusals
 
     try:
         _expect(plan, asked.expect)
         if refusals := list_refusals(plan, skip_refused=asked.skip_refused):
-            return _refuse(plan, refusals)
-        if not count_steps(plan):
+            return _refuse(plan, refusals, record.planned)
+        if not record.planned:
             return end_run()
-        if not asked.auto_approve and (unapproved := _approve(plan)):
+        if not asked.auto_approve and (unapproved := _approve(plan, record.planned)):
             return unapproved
         log.show_progress()
         applied = api.apply_plan(
@@ -238,13 +238,11 @@ def _expect(plan: Plan, expected: str | None) -> None:
         raise FindingsError([Finding("plan-unexpected", what, way_out)])
 
 
-def _refuse(plan: Plan, refusals: Sequence[Finding]) -> Ending:
+def _refuse(plan: Plan, refusals: Sequence[Finding], others: int) -> Ending:
     """End a refused run: report that nothing was done, and how to apply the rest of the plan."""
     from reconciler.apply import end_run
-    from reconciler.plan import count_steps
 
     ending = end_run(error=RefusedPlanError(refusals))
-    others = count_steps(plan)
     way_out = ""
     if others and not plan.refusals:
         which = "other change" if others == 1 else f"other {others:,} changes"
@@ -252,18 +250,16 @@ def _refuse(plan: Plan, refusals: Sequence[Finding]) -> Ending:
     return replace(ending, error=f"{ending.error}\nnothing was done{way_out}")
 
 
-def _approve(plan: Plan) -> Ending | None:
+def _approve(plan: Plan, steps: int) -> Ending | None:
     """Ask for approval. Returns the result of the run unless the answer is yes."""
     from reconciler.apply import Ended, Ending, end_run
-    from reconciler.plan import count_steps
 
     for name, stream in (("stdin", sys.stdin), ("stderr", sys.stderr)):
         if not (stream and stream.isatty()):  # a stream that is closed is None
             error = f"{name} is not a terminal; pass --auto-approve"
             return Ending(Ended.NOT_APPROVED, error=error)
-    changes = count(count_steps(plan), "change")
     try:
-        answer = ask(f"Apply {changes} to {plan.cluster}? [y/N]: ")
+        answer = ask(f"Apply {count(steps, 'change')} to {plan.cluster}? [y/N]: ")
     except KeyboardInterrupt as interrupt:
         return end_run(error=interrupt)
     return None if answer.lower() in ("y", "yes") else Ending(Ended.NOT_APPROVED)

@@ -43,7 +43,6 @@ from reconciler.model.steps import (
     Step,
     Verb,
     brokers_of,
-    count_steps,
     is_deletion,
     steps_of,
 )
@@ -86,7 +85,6 @@ __all__ = [
     "TopicUsage",
     "Verb",
     "brokers_of",
-    "count_steps",
     "is_deletion",
     "steps_of",
 ]

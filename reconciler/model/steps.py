@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.model.cluster import Assignment
-    from reconciler.model.plan import Plan, PlannedTopic
+    from reconciler.model.plan import PlannedTopic
 
 
 class Verb(StrEnum):
@@ -129,11 +129,6 @@ def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
         return ()
     derived = (kind.derive(topic) for kind in STEPS)
     return tuple(step for step in derived if step is not None)
-
-
-def count_steps(plan: Plan) -> int:
-    """Count the steps of a plan by verb, as its summary line shows them."""
-    return sum(len(steps_of(topic)) for topic in plan.topics)
 
 
 def is_deletion(topic: PlannedTopic) -> bool:

@@ -7,7 +7,7 @@ Forbidden here: clients, and anything that would change a cluster.
 from typing import TYPE_CHECKING
 
 from reconciler.exports import export_lazily
-from reconciler.model import brokers_of, count_steps, is_deletion, steps_of
+from reconciler.model import brokers_of, is_deletion, steps_of
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.cluster import plan_cluster
 from reconciler.plan.codec import decode_plan, encode_plan, fingerprint_plan
@@ -16,6 +16,7 @@ from reconciler.plan.policy import judge_changes
 from reconciler.plan.text import paint_outcome, render_text
 from reconciler.plan.view import PlanView, TopicView, describe_shift, view_plan
 from reconciler.plan.weigh import ReplicaWeights, Weigh
+from reconciler.plan.wording import view_configs, view_refused
 
 if TYPE_CHECKING:
     from reconciler.plan.document import PlanDocument
@@ -44,7 +45,6 @@ __all__ = [
     "brokers_of",
     "build_matrix",
     "code",
-    "count_steps",
     "decode_plan",
     "describe_shift",
     "draw_matrix",
@@ -64,7 +64,9 @@ __all__ = [
     "render_matrix",
     "render_text",
     "steps_of",
+    "view_configs",
     "view_plan",
+    "view_refused",
 ]
 
 __getattr__ = export_lazily(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, fields, replace
-from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -219,6 +218,7 @@ def view_plan(plan: Plan) -> PlanView:
     """Turn a plan into the view that every rendering shows."""
     racks = group_racks(plan.brokers)
     topics = tuple(_view_topic(topic, racks) for topic in plan.topics)
+    by_owner = _add_by_owner(topics)
     verbs = Counter(step.verb for topic in topics for step in topic.steps)
     return PlanView(
         cluster=plan.cluster,
@@ -230,8 +230,8 @@ def view_plan(plan: Plan) -> PlanView:
         counts=MappingProxyType({verb: verbs[verb] for verb in Verb}),
         unchanged=plan.unchanged,
         unmanaged=plan.unmanaged,
-        totals=_add_up(topic.totals for topic in topics),
-        by_owner=MappingProxyType(_add_by_owner(topics)),
+        totals=sum(by_owner.values(), Totals()),
+        by_owner=MappingProxyType(by_owner),
         balance=_say_balance(plan),
         proof=_say_proof(plan.levels),
         commit=_say_commit(plan),
@@ -326,7 +326,3 @@ def _add_by_owner(topics: Iterable[TopicView]) -> dict[str | None, Totals]:
         if topic.steps:
             owned[topic.owner] = owned.get(topic.owner, Totals()) + topic.totals
     return dict(sorted(owned.items(), key=lambda item: (item[0] is None, item[0])))
-
-
-def _add_up(totals: Iterable[Totals]) -> Totals:
-    return reduce(Totals.__add__, totals, Totals())

@@ -110,7 +110,8 @@ def view_step(step: Step, topic: PlannedTopic) -> StepView:
     )
 
 
-def _compare(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[FieldView]:
+def view_configs(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[FieldView]:
+    """Yield the overrides that differ, by name."""
     for key in sorted({*before, *after}):
         if before.get(key) != after.get(key):
             yield FieldView(key, before.get(key), after.get(key))
@@ -118,7 +119,7 @@ def _compare(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Fi
 
 def _compare_images(_: Step, topic: PlannedTopic) -> Iterator[FieldView]:
     before, after = (image.config if image else {} for image in (topic.before, topic.after))
-    return _compare(before, after)
+    return view_configs(before, after)
 
 
 def _list_values(topic: PlannedTopic, configs: Iterable[FieldView]) -> Iterator[tuple[str, str]]:

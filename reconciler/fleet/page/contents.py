@@ -7,7 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from reconciler.errors import escape_unprintable
+from reconciler.errors import Location, escape_unprintable
+from reconciler.model import RefusedField
+from reconciler.plan import view_configs, view_refused
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -241,17 +243,15 @@ def say_share(part: int, whole: int) -> str:
 
 
 def describe_change_row(row: Mapping[str, Any]) -> str:
-    """Return what a row of `changes` changes, or would change: partitions, replicas, configs."""
-    if refused := row["refused_change"]:
-        return ", ".join(map(_say_refused, refused))
-    return ", ".join(_list_differences(row)) or ", ".join(row["steps"] or ())
+    """Return what a row of `changes` changes, or would change, in the words of a plan."""
+    said = map(_say_refused, row["refused_change"] or ())
+    return ", ".join(said) or ", ".join(_list_differences(row)) or ", ".join(row["steps"] or ())
 
 
-def _say_refused(field: Mapping[str, Any]) -> str:
-    before = "not set" if field["before"] is None else field["before"]
-    after = "not set" if field["after"] is None else field["after"]
-    name = field["path"].removeprefix("config.")
-    return f"{name} {before} → {after} ({field['file']}:{field['line']})"
+def _say_refused(row: Mapping[str, Any]) -> str:
+    where = Location(row["file"], row["line"])
+    field = view_refused(RefusedField(row["path"], row["before"], row["after"], where))
+    return f"{field.name} {field.words} ({field.place})"
 
 
 def _list_differences(row: Mapping[str, Any]) -> Iterator[str]:
@@ -260,11 +260,7 @@ def _list_differences(row: Mapping[str, Any]) -> Iterator[str]:
         yield count(after, "partition")
     elif after is not None and before != after:
         yield f"{before:,} → {count(after, 'partition')}"
-    was, becomes = row["config_before"] or {}, row["config_after"] or {}
     if row["action"] == "delete":
         return
-    for key in sorted({*was, *becomes}):
-        if was.get(key) != becomes.get(key):
-            known = was.get(key, "not set") if before is not None else ""
-            arrow = " → " if known else " "
-            yield f"{key} {known}{arrow}{becomes.get(key, 'not set')}"
+    for field in view_configs(row["config_before"] or {}, row["config_after"] or {}):
+        yield f"{field.name} {field.show(field.after) if before is None else field.words}"

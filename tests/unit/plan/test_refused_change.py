@@ -192,8 +192,8 @@ def test_the_rows_of_a_fleet_hold_the_refused_change(refuse: Any) -> None:
         "line": 2,
     }
     assert describe_change_row(row) == (
-        "retention.ms 604800000 → 86400000 (topics/orders.yaml:5), "
-        "segment.ms 90000 → not set (topics/orders.yaml:1), "
+        "retention.ms 7d (604800000) → 1d (86400000) (topics/orders.yaml:5), "
+        "segment.ms 90s (90000) → unset (topics/orders.yaml:1), "
         "partitions 3 → 5 (topics/orders.yaml:2)"
     )
 
