@@ -1,4 +1,4 @@
-"""The brokers that are eligible for new replicas, and the refusals because of the others."""
+"""Brokers: which are eligible for new replicas, and refusals if these are too few or unfit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def eligible_brokers(
 
 
 class PlacementBrokers:
-    """The brokers of one cluster, and whether they can take what specs ask for."""
+    """The brokers of one cluster: refuses specs that they cannot hold."""
 
     def __init__(
         self, brokers: Iterable[Broker], excluded: Collection[int], allows: Allows = allow_all
@@ -44,28 +44,36 @@ class PlacementBrokers:
         *,
         fixed: bool = False,
     ) -> Iterator[Finding]:
-        """Refuse new partitions that no placement, or not the manual one, can put anywhere.
+        """Refuse new partitions that the eligible brokers cannot hold.
 
-        `fixed`: the topic exists, so its replication is what it is.
+        `manual` holds the rows of these partitions if the spec lists them. `fixed`: the topic
+        exists, and its replication factor cannot change.
         """
+        able = len(self.eligible)
+        unracked = [broker.id for broker in self.eligible if broker.rack is None]
         if manual is not None:
             yield from self._refuse_rows(spec, manual)
-        elif replication > len(self.eligible):
-            yield self._too_few_brokers(spec, replication, fixed=fixed)
-        elif spec.rack_aware:
-            yield from self._refuse_partial_racks(spec)
-
-    def _too_few_brokers(self, spec: TopicSpec, replication: int, *, fixed: bool) -> Finding:
-        able = len(self.eligible)
-        edits = () if fixed or not able else list_factors(spec, able, f"use at most {able}")
-        lower = name_allowed(edits, self.allows)
-        return Finding(
-            "rf-le-brokers",
-            f"replication_factor {replication} exceeds the {able} brokers "
-            f"that can take replicas{self._name_others()}",
-            join_ways(lower, "bring up more brokers"),
-            spec.where("replication_factor"),
-        )
+        elif replication > able:
+            edits = () if fixed or not able else list_factors(spec, able, f"use at most {able}")
+            lower = name_allowed(edits, self.allows)
+            yield Finding(
+                "rf-le-brokers",
+                f"replication_factor {replication} exceeds the {able} brokers "
+                f"that can take replicas{self._name_others()}",
+                join_ways(lower, "bring up more brokers"),
+                spec.where("replication_factor"),
+            )
+        elif spec.rack_aware and 0 < len(unracked) < able:
+            # A cluster without any rack is fine: there, the spread over racks has no meaning.
+            listed = ", ".join(map(str, unracked))
+            edit = ("write rack_aware: false in the spec", replace(spec, rack_aware=False))
+            yield Finding(
+                "racks-known",
+                f"brokers {listed} report no rack while others do, so spreading over racks "
+                "cannot be promised",
+                join_ways("set broker.rack on them", name_allowed([edit], self.allows)),
+                spec.location,
+            )
 
     def _name_others(self) -> str:
         """Return why the other brokers are ineligible, for a few of them."""
@@ -78,20 +86,8 @@ class PlacementBrokers:
         beyond = [f"nor {len(troubles) - NAMED} more"] if len(troubles) > NAMED else []
         return f" ({'; '.join([*troubles[:NAMED], *beyond])})" if troubles else ""
 
-    def _refuse_partial_racks(self, spec: TopicSpec) -> Iterator[Finding]:
-        without = [broker.id for broker in self.eligible if broker.rack is None]
-        if without and len(without) < len(self.eligible):
-            listed = ", ".join(map(str, without))
-            edit = ("write rack_aware: false in the spec", replace(spec, rack_aware=False))
-            yield Finding(
-                "racks-known",
-                f"brokers {listed} report no rack while others do, so spreading over racks "
-                "cannot be promised",
-                join_ways("set broker.rack on them", name_allowed([edit], self.allows)),
-                spec.location,
-            )
-
     def _refuse_rows(self, spec: TopicSpec, rows: Assignment) -> Iterator[Finding]:
+        """Refuse every ineligible broker in manual rows, which are the last rows of the spec."""
         start = len(spec.assignment or ()) - len(rows)
         for partition, replicas in enumerate(rows, start):
             for broker_id in replicas:
@@ -103,6 +99,7 @@ class PlacementBrokers:
                     yield Finding(rule, said, way_out, where)
 
     def _trouble_with(self, broker_id: int) -> tuple[str, str, str] | None:
+        """Return the rule, the reason and the way out for an ineligible broker."""
         broker = self.brokers.get(broker_id)
         others = ", ".join(str(b.id) for b in self.eligible) or "none"
         way_out = f"brokers that can take replicas: {others}"

@@ -1,6 +1,6 @@
-"""Reasons not to delete a topic: anything but certainty that it is not used.
+"""Reasons not to delete a topic: it is deleted only if it is certain that nobody uses it.
 
-The same is asked when the topic is planned and right before it is deleted.
+`object_to_use` runs twice: in the plan, and right before the deletion.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from reconciler.model import Guards, TopicSpec, TopicState
 
 NAMED = 3
+"""The number of consumer groups that a message names; it counts the others."""
+
 UNSEEN = TopicUsage(
     0,
     unseen="it is not known who uses it",
@@ -44,15 +46,20 @@ def refuse_deletion(
 ) -> Iterator[Finding]:
     """Refuse to delete a topic that is internal, over the budget, reassigning, or perhaps used.
 
-    `config` is what is in force; `wanted` counts the topics that this plan is to delete;
-    `settings` are the brokers'. A cluster without a budget is not looked at, so nothing else is
-    said there.
+    `config` holds the configs in force; `wanted` counts the deletions of this plan; `settings`
+    are the settings of the brokers.
     """
-    objections = [*_object_to_name(state), *_object_to_number(guards, wanted)]
+    objections = []
+    if state.internal:
+        what = f"{state.name} is an internal topic of Kafka"
+        way_out = "remove the document from the estate"
+        objections.append(Objection("deletion-internal", what, way_out))
+    objections += _object_to_number(guards, wanted)
+    # If the budget is 0, the cluster was not asked who uses the topic: `usage` is empty for this
+    # reason alone, and further objections would mislead.
     if guards.max_deletes:
-        objections += _object_to_brokers(settings)
         usage = usage or UNSEEN
-        objections += _object_to_state(state)
+        objections += _object_to_cluster(state, settings)
         objections += object_to_use(usage, guards.unused_for_ms)
         objections += _object_to_lost_traces(usage, guards.unused_for_ms, config)
     where = spec.where("state")
@@ -75,32 +82,21 @@ def object_to_use(usage: TopicUsage, unused_for_ms: int) -> Iterator[Objection]:
         yield Objection("deletion-unseen", usage.unseen, usage.way_out)
     elif usage.newest_ms is not None:
         age_ms = usage.seen_at_ms - usage.newest_ms
-        if age_ms < unused_for_ms:
-            yield _object_to_write(usage.newest_ms, age_ms, unused_for_ms)
-
-
-def _object_to_write(newest_ms: int, age_ms: int, unused_for_ms: int) -> Objection:
-    when = describe_time(newest_ms)
-    limit = _describe_ms(unused_for_ms)
-    if age_ms < 0:
-        what = f"its newest record is of {when}, which is still to come"
-        way_out = "have no record of that time in it; its time does not say when it was written"
-        return Objection("deletion-written", what, way_out)
-    return Objection(
-        "deletion-written",
-        f"its newest record is of {when}, {_describe_age(age_ms)} ago, and unused_for is {limit}",
-        "stop its producers and wait, or lower guards.unused_for of the cluster",
-    )
-
-
-def _object_to_name(state: TopicState) -> Iterator[Objection]:
-    if state.internal:
-        what = f"{state.name} is an internal topic of Kafka"
-        yield Objection("deletion-internal", what, "remove the document from the estate")
+        if age_ms >= unused_for_ms:
+            return
+        what = f"its newest record is of {describe_time(usage.newest_ms)}, "
+        if age_ms < 0:  # producers choose timestamps freely
+            what += "which is still to come"
+            way_out = "have no record of that time in it; its time does not say when it was written"
+        else:
+            limit = _describe_ms(unused_for_ms)
+            what += f"{_describe_age(age_ms)} ago, and unused_for is {limit}"
+            way_out = "stop its producers and wait, or lower guards.unused_for of the cluster"
+        yield Objection("deletion-written", what, way_out)
 
 
 def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
-    """Object to all deletions of a plan with too many; none is preferred."""
+    """Object if a plan has too many deletions: to each of them, because none has priority."""
     most = guards.max_deletes
     if not most:
         yield Objection(
@@ -118,7 +114,8 @@ def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
         )
 
 
-def _object_to_brokers(settings: Mapping[str, str]) -> Iterator[Objection]:
+def _object_to_cluster(state: TopicState, settings: Mapping[str, str]) -> Iterator[Objection]:
+    """Object if brokers refuse deletions, or if the topic is unidentified or reassigning."""
     key = "delete.topic.enable"
     if settings.get(key) == "false":
         what = f"brokers refuse to delete topics: {key} is not true on all of them"
@@ -127,9 +124,6 @@ def _object_to_brokers(settings: Mapping[str, str]) -> Iterator[Objection]:
             "estate"
         )
         yield Objection("deletion-disabled", what, way_out)
-
-
-def _object_to_state(state: TopicState) -> Iterator[Objection]:
     if state.topic_id is None:
         what = "its topic id is not known, and by name another topic could be hit"
         yield Objection("deletion-unseen", what, "plan on the cluster itself")
@@ -143,13 +137,11 @@ def _object_to_state(state: TopicState) -> Iterator[Objection]:
 def _object_to_lost_traces(
     usage: TopicUsage, unused_for_ms: int, config: Mapping[str, str]
 ) -> Iterator[Objection]:
-    """Object if deleted records may have been younger than `unused_for`.
-
-    A record that retention by time has deleted is at least that old; by size, Kafka empties a
-    partition only if it is to keep nothing at all.
-    """
+    """Object if deleted records may have been younger than `unused_for`."""
     if usage.unseen or not usage.emptied:
         return
+    # Retention by time only deletes records that are at least retention.ms old. Retention by size
+    # keeps at least retention.bytes, so it empties a partition only if that is 0.
     retention = config.get("retention.ms")
     by_time = "delete" in config.get("cleanup.policy", "delete") and retention is not None
     kept_ms = int(retention) if retention is not None and by_time else -1
@@ -167,7 +159,7 @@ def _object_to_lost_traces(
 
 
 def describe_time(at_ms: int) -> str:
-    """Format a time to the minute, in UTC; one beyond the calendar as a number."""
+    """Format a time to the minute, in UTC, or as a number if the calendar ends before it."""
     try:
         return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, ValueError, OSError):

@@ -1,6 +1,6 @@
 """The managed fields of a topic: desired, actual, and their differences.
 
-A field that the spec leaves out is left out on both sides: it is not managed.
+If a spec omits a field, the field is not managed: both sides omit it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 NOT_MANAGED_KEYS = frozenset(
     {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
 )
-"""Set and cleared by reassignment tools; a spec does not manage them."""
+"""Configs that reassignment tools set and clear; a spec does not manage them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field that differs: its dotted path, what is there (None: nothing), what is desired."""
+    """One field that differs: its dotted path, its live value, and the desired value.
+
+    None means no value.
+    """
 
     path: str
     found: object
@@ -75,13 +78,13 @@ def desired_config(
 ) -> dict[str, str]:
     """Return the desired overrides, in the live spelling if that is equivalent.
 
-    A key that is not overridden and whose default says what the spec says is no difference; one
-    on which the brokers disagree is left as it is.
+    `disputed` holds the keys on which the brokers disagree; they are omitted.
     """
     desired = {}
     for key, value in sorted(spec.config.items()):
         if key in disputed:
             continue
+        # A default that equals the spec needs no override, so the topic already conforms.
         live = overrides.get(key, defaults.get(key))
         if live is None or not equality.same(key, live, value):
             desired[key] = value
@@ -105,15 +108,17 @@ def desired_fields(spec: TopicSpec, config: Mapping[str, str]) -> dict[str, obje
 def current_fields(
     spec: TopicSpec, state: TopicState, overrides: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the same fields as found; manual rows are compared if both sides have them."""
+    """Return the live values of the same fields."""
     found: dict[str, object] = {"config": dict(overrides)}
     if desired_partitions(spec) is not None:
         found["partitions"] = len(state.assignment)
     if (desired := desired_replication(spec)) is not None:
+        # Partitions can differ in their replicas: one wrong partition makes the field differ.
         factors = state.replication_factors
-        odd = next(iter(sorted(factors - {desired})), desired)
-        found["replication_factor"] = odd
+        found["replication_factor"] = next(iter(sorted(factors - {desired})), desired)
     if spec.assignment is not None:
+        # New partitions have no live rows. The partition count reports them, so their rows count as
+        # equal here.
         rows = dict(enumerate(map(list, state.assignment[: len(spec.assignment)])))
         rows |= {row: list(spec.assignment[row]) for row in range(len(rows), len(spec.assignment))}
         found["assignment"] = rows
@@ -121,14 +126,15 @@ def current_fields(
 
 
 def compare_fields(found: dict[str, object], desired: dict[str, object]) -> Iterator[FieldChange]:
-    """Name every field that differs, by its path."""
-    if found == desired:
+    """Yield every field that differs, by its path."""
+    if found == desired:  # the usual case; it does not load DeepDiff
         return
-    # A threshold of 0: configs with few keys in common are compared key by key all the same.
+    # With a threshold of 0, DeepDiff compares configs key by key even if they share few keys.
     tree = _load_deepdiff()(found, desired, view="tree", max_passes=1, threshold_to_diff_deeper=0)
     leaves = {
         tuple(leaf.path(output_format="list")): leaf for kind in tree.values() for leaf in kind
     }
+    # A list of replicas is one field: `assignment.3`, and not each of its items.
     by_field = {path[:2]: leaf for path, leaf in leaves.items()}
     for path in sorted(by_field):
         yield FieldChange(".".join(map(str, path)), _at(found, path), _at(desired, path))
@@ -136,10 +142,9 @@ def compare_fields(found: dict[str, object], desired: dict[str, object]) -> Iter
 
 @cache
 def _load_deepdiff() -> Any:
-    """Import DeepDiff, when something differs: it costs 0.1 s, and 0.8 s with numpy and pandas.
+    """Import DeepDiff without numpy and pandas, which it only needs to compare arrays.
 
-    It loads these two to compare arrays, and works without them. Only this thread's import misses
-    them: others may import them meanwhile.
+    Cost: 0.1 s; 0.8 s with numpy and pandas.
     """
     hidden = _Hidden(("numpy", "pandas"))
     sys.meta_path.insert(0, hidden)
@@ -151,9 +156,10 @@ def _load_deepdiff() -> Any:
 
 
 class _Hidden(MetaPathFinder):
-    """Hides modules from the imports of the thread that made it."""
+    """Hides modules from the imports of one thread: the thread that creates it."""
 
     def __init__(self, names: Collection[str]) -> None:
+        # `sys.meta_path` serves all threads, and another thread may import numpy at the same time.
         self._names: ContextVar[Collection[str]] = ContextVar("names", default=())
         self._names.set(names)
 
@@ -163,7 +169,7 @@ class _Hidden(MetaPathFinder):
 
 
 def _at(fields: dict[str, object], path: tuple[object, ...]) -> object:
-    """Return what is at `path`, None if nothing is."""
+    """Return the value at `path`; None if there is none."""
     value: Any = fields
     for key in path:
         value = value.get(key)
@@ -171,32 +177,26 @@ def _at(fields: dict[str, object], path: tuple[object, ...]) -> object:
 
 
 def leave_unoffered(state: ClusterState, offered: Collection[str] | None) -> ClusterState:
-    """Take the overrides out of a state that are not among the configs on offer; None: all are.
-
-    A topic that is to be deleted keeps them: its retention shows how old lost records were.
-    """
+    """Remove overrides that a managed service does not offer from a state; None: it offers all."""
     if offered is None:
         return state
-    topics = {
-        name: topic if name in state.usage else _leave(topic, offered)
-        for name, topic in state.topics.items()
-    }
+    topics = dict(state.topics)
+    for name, topic in state.topics.items():
+        # `usage` names the topics to delete. They keep all overrides: their retention shows how
+        # old lost records were.
+        if name in state.usage or all(key in offered for key in (*topic.config, *topic.disputed)):
+            continue
+        kept = {key: value for key, value in topic.config.items() if key in offered}
+        disputed = {key: values for key, values in topic.disputed.items() if key in offered}
+        topics[name] = replace(topic, config=kept, disputed=disputed)
     return replace(state, topics=topics)
 
 
-def _leave(topic: TopicState, offered: Collection[str]) -> TopicState:
-    if all(key in offered for key in (*topic.config, *topic.disputed)):
-        return topic
-    kept = {key: value for key, value in topic.config.items() if key in offered}
-    disputed = {key: told for key, told in topic.disputed.items() if key in offered}
-    return replace(topic, config=kept, disputed=disputed)
-
-
 class Doubts(NamedTuple):
-    """The facts behind a plan, by topic names, to be read again before it is made.
+    """The topics whose facts are read again before the plan is made, by name.
 
-    `longer` have more replicas than desired, of `overridden` overrides are to change; `planned`
-    are all that a plan will have something to say about.
+    `longer` have more replicas than desired. `overridden` have overrides that are to change.
+    `planned` have changes, refusals or notes in the plan.
     """
 
     longer: tuple[str, ...]
@@ -210,7 +210,7 @@ def list_doubts(
     equality: ConfigEquality,
     offered: Collection[str] | None,
 ) -> Doubts:
-    """List the live topics that differ from their specs, without the differences."""
+    """List the live topics that differ from their specs. It does not compute the differences."""
     managed = leave_unoffered(cluster, offered)
     longer, overridden, planned = [], [], []
     for spec in specs:

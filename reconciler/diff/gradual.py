@@ -1,5 +1,6 @@
-"""Gradual lowering of retention: how far one plan may lower it, if the spec sets a limit. There is
-no state between plans: the live value determines the remaining steps.
+"""Gradual lowering of retention: how far one plan may lower it, if the spec sets a limit.
+
+There is no state between plans: the live value determines the remaining steps.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 LOCAL_PARTS: Mapping[str, str] = MappingProxyType(
     {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
 )
-"""The limits that go down in steps, and the part of each that a tiered topic keeps locally.
+"""The limits that are lowered in steps, and the local part of each on a tiered topic.
 
-The local part alone is lowered at once: what it deletes is in the remote tier.
+The local part alone is lowered at once, because the remote tier has a copy of each deleted record.
 """
 
 _NAMED = 4
@@ -41,12 +42,14 @@ class Descent:
 def lower_gradually(
     spec: TopicSpec, overrides: Config, desired: Config, defaults: Config
 ) -> Descent:
-    """Limit retention to its next step if a spec is gradual; all else stays as desired.
+    """Limit retention to its next step if a spec is gradual; other configs stay as desired.
 
-    In: the managed overrides as they are and as they should be, and what is in force without.
+    In: the managed overrides, live and desired, and the defaults of the brokers.
     """
     before, after = {**defaults, **overrides}, {**defaults, **desired}
-    if not spec.gradual or not _deletes(after):
+    # Retention has no effect on a topic that is only compacted: its limits need no steps.
+    deletes = "delete" in after.get("cleanup.policy", "delete").split(",")
+    if not spec.gradual or not deletes:
         return Descent(desired)
     config, refusals, notes = dict(desired), [], []
     for key, local in LOCAL_PARTS.items():
@@ -58,45 +61,42 @@ def lower_gradually(
             limits = list_limits(int(found), int(target), spec.gradual, key)
         if len(limits) > 1:
             config[key] = str(limits[0])
-            if desired.get(local) == target:  # a tier that copies nothing more needs them equal
+            # If remote.log.copy.disable is true, brokers require the local limit to be equal.
+            if desired.get(local) == target:
                 config[local] = config[key]
             notes.append(_report_steps(spec, key, int(found or 0), limits))
     return Descent(dict(sorted(config.items())), tuple(refusals), tuple(notes))
 
 
 def list_limits(found: int, target: int, factor: int, key: str) -> tuple[int, ...]:
-    """List the limits on the way from one down to a lower one, which is the last.
+    """List the limits of all steps from `found` down to `target`, which is the last limit.
 
-    Each is at least the one before divided by `factor`, and there are no more of them than that
-    takes: the least n with found <= target * factor ** n. Within that they are round numbers.
+    Each limit is at least the one before divided by `factor`. The number of steps is minimal: the
+    least n with found <= target * factor ** n. Among these limits, round numbers are preferred.
     """
-    limits = []
-    while found > target:
-        found = _next_limit(found, target, factor, key)
-        limits.append(found)
-    return tuple(limits)
-
-
-def _next_limit(found: int, target: int, factor: int, key: str) -> int:
-    highest = max(target, 1)  # that can still be left for the steps after this one
-    if found <= highest * factor:
-        return target
-    while highest * factor < found:
-        highest *= factor
+    if found <= target:
+        return ()
     scale = DURATION if key.endswith(".ms") else SIZE
-    units = (scale.units[unit] for unit in scale.shown)
-    rounded = (-(-found // (factor * unit)) * unit for unit in units)
-    return next(limit for limit in rounded if limit <= highest)
-
-
-def _deletes(config: Config) -> bool:
-    """Return whether retention applies: a topic that is only compacted has none."""
-    policy = config.get("cleanup.policy")
-    return policy is None or "delete" in policy.split(",")
+    units = [scale.units[unit] for unit in scale.shown]  # largest first
+    floor = max(target, 1)  # 0 cannot be reached by division
+    limits = []
+    while found > floor * factor:
+        # The remaining steps reach the target from `highest`, and not from a higher limit. The
+        # smallest unit is 1, and found / factor, rounded up, is at most `highest`: some limit fits.
+        highest = floor
+        while highest * factor < found:
+            highest *= factor
+        rounded = (-(-found // (factor * unit)) * unit for unit in units)
+        found = next(limit for limit in rounded if limit <= highest)
+        limits.append(found)
+    return (*limits, target)
 
 
 def _is_open(found: str | None, target: str | None) -> bool:
-    """Return whether a limit goes down from, or to, what no step can be measured by."""
+    """Return whether a limit goes down from or to a value that no step can divide.
+
+    Such a value is unknown or unlimited.
+    """
     if found == target or (target is not None and int(target) < 0):
         return False
     return found is None or target is None or int(found) < 0
@@ -123,7 +123,7 @@ def _format(key: str, limit: int) -> str:
 
 
 def _report_steps(spec: TopicSpec, key: str, found: int, limits: tuple[int, ...]) -> Finding:
-    """Return the step of this plan, and the steps that are left for later plans."""
+    """Report the step of this plan and the steps of later plans."""
     first, *later = (_format(key, limit) for limit in limits)
     named = later if len(later) <= _NAMED else [*later[: _NAMED - 2], "…", later[-1]]
     rest = "".join(f", then {limit}" for limit in named)

@@ -1,4 +1,4 @@
-"""Refusals of one topic that do not depend on the brokers, each with the way out."""
+"""Refusals and notes for one topic, each with the way out; `brokers` has those on brokers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def allow_all(_: TopicSpec) -> bool:
 
 
 def name_allowed(edits: Iterable[Edit], allows: Allows) -> str:
-    """Return the text of the first edit that is allowed; empty if none is."""
+    """Return the text of the first allowed edit; empty if none is allowed."""
     return next((words for words, edited in edits if allows(edited)), "")
 
 
@@ -43,7 +43,7 @@ def set_config(spec: TopicSpec, config: Mapping[str, str]) -> TopicSpec:
 
 
 def list_factors(spec: TopicSpec, factor: int, words: str) -> Iterator[Edit]:
-    """List edits that give a spec this replication factor, min.insync.replicas with it or not."""
+    """List edits to a replication factor: first alone, then with min.insync.replicas."""
     edited = replace(spec, replication_factor=factor)
     yield words, edited
     key = "min.insync.replicas"
@@ -51,9 +51,9 @@ def list_factors(spec: TopicSpec, factor: int, words: str) -> Iterator[Edit]:
 
 
 def list_live_rows(spec: TopicSpec, state: TopicState) -> TopicSpec | None:
-    """Return a spec with manual rows whose first rows are the live ones, and its counts with them.
+    """Replace the first manual rows of a spec by the live rows, and set its counts to match.
 
-    None if that is no spec: its rows are all of one length.
+    None if the rows then differ in length, because no spec can have such rows.
     """
     rows = state.assignment + (spec.assignment or ())[len(state.assignment) :]
     if len({*map(len, rows)}) != 1:
@@ -67,7 +67,7 @@ _COPY_DISABLE = "remote.log.copy.disable"
 def refuse_look_alikes(
     spec: TopicSpec, look_alikes: Iterable[str], allows: Allows
 ) -> Iterator[Finding]:
-    """Refuse a new name that a live topic's metrics would be mixed up with."""
+    """Refuse a new name if its metrics would collide with those of a live topic."""
     for live in sorted(look_alikes):
         edit = (f"put {live} into the spec instead", replace(spec, name=live))
         yield Finding(
@@ -82,7 +82,7 @@ def refuse_look_alikes(
 def refuse_change(
     spec: TopicSpec, state: TopicState, change: FieldChange, allows: Allows
 ) -> Iterator[Finding]:
-    """Refuse what cannot be done; config changes and more partitions can."""
+    """Refuse a change that cannot be made. Configs can change, and partitions can be added."""
     field_name = change.path.partition(".")[0]
     if field_name == "config":
         return
@@ -129,7 +129,7 @@ def _put_back(spec: TopicSpec, state: TopicState, change: FieldChange, allows: A
     elif change.path == "partitions":
         found = len(state.assignment)
         edits = iter([(f"put {found} back", replace(spec, partitions=found))])
-    elif len(state.replication_factors) > 1:  # no number is what is there
+    elif len(state.replication_factors) > 1:  # no single number describes the topic
         edits = iter([("write replication_factor: null", replace(spec, replication_factor=None))])
     else:
         (factor,) = state.replication_factors
@@ -163,7 +163,7 @@ def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
 def refuse_unknown_counts(
     spec: TopicSpec, partitions: int | None, replication: int | None
 ) -> Iterator[Finding]:
-    """Refuse to create a topic whose size is not written."""
+    """Refuse to create a topic if its spec omits a count."""
     wanted = {"partitions": partitions, "replication_factor": replication}
     missing = " and ".join(name for name, count in wanted.items() if count is None)
     yield Finding(
@@ -177,9 +177,10 @@ def refuse_unknown_counts(
 def refuse_min_insync(
     spec: TopicSpec, config: Mapping[str, str], replication: int, allows: Allows
 ) -> Iterator[Finding]:
-    """Refuse more in-sync replicas than there are replicas; Kafka would accept them.
+    """Refuse more in-sync replicas than replicas.
 
-    It then counts at most as many as there are (KAFKA-21110), and more while they grow.
+    Kafka accepts this, and then requires all replicas but no more (KAFKA-21110). While replication
+    grows, it requires more.
     """
     desired = config.get("min.insync.replicas")
     if desired is not None and int(desired) > replication > 0:
@@ -198,14 +199,14 @@ def refuse_min_insync(
 def refuse_untiering(
     spec: TopicSpec, before: Mapping[str, str], after: Mapping[str, str], allows: Allows
 ) -> Iterator[Finding]:
-    """Refuse to take a topic off the remote tier without saying that its records there go.
+    """Refuse to disable the remote tier of a topic unless the spec says that this deletes records.
 
-    In: the configs in force. Source: KIP-950; the broker refuses it only when it is done.
+    In: the configs in force, before and after. Source: KIP-950; brokers refuse it only in apply.
     """
     tiered, key = "remote.storage.enable", "remote.log.delete.on.disable"
     turned_off = before.get(tiered) == "true" and after.get(tiered) == "false"
     if turned_off and after.get(key) != "true":
-        told = set_config(spec, {key: "true"})
+        explicit = set_config(spec, {key: "true"})
         stopped = set_config(spec, {tiered: "true", _COPY_DISABLE: "true"})
         local = {f"local.retention.{unit}": "-2" for unit in ("ms", "bytes")}
         keep = f"keep {tiered}: true with {_COPY_DISABLE}: true"
@@ -215,7 +216,7 @@ def refuse_untiering(
             f"{tiered} true → false deletes what the remote tier holds, and Kafka "
             "requires that to be explicit",
             join_ways(
-                name_allowed([(f"write {key}: true next to it", told)], allows),
+                name_allowed([(f"write {key}: true next to it", explicit)], allows),
                 name_allowed([(keep, stopped), follow], allows),
             )
             or f"have the policy allow {key}",
@@ -226,9 +227,9 @@ def refuse_untiering(
 def check_tier(
     spec: TopicSpec, config: Mapping[str, str], settings: Mapping[str, str]
 ) -> tuple[list[Finding], list[Finding]]:
-    """Refuse the remote tier if the brokers have none; note if that is not known.
+    """Refuse the remote tier if the brokers have none; add a note if this is unknown.
 
-    In: the config as it is to be in force, the brokers' settings. Returns refusals and notes.
+    In: the config that will be in force, and the settings of the brokers. Returns: refusals, notes.
     """
     tiered, key = "remote.storage.enable", "remote.log.storage.system.enable"
     if config.get(tiered) != "true" or settings.get(key) == "true":
@@ -247,7 +248,7 @@ def check_tier(
 
 
 def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
-    """Name the overrides that no spec can manage."""
+    """Add a note for each override that no spec can manage."""
     for key, value in sorted(state.config.items()):
         if key in NOT_MANAGED_KEYS:
             what = f"{key} is set on the topic: a reassignment is throttled, or left it behind"
@@ -261,10 +262,10 @@ def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
 
 
 def warn_of_disputed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
-    """Warn of overrides on which the brokers disagree: nothing is done about them."""
-    for key, told in sorted(state.disputed.items()):
+    """Warn of overrides on which the brokers disagree. The plan does not change them."""
+    for key, values in sorted(state.disputed.items()):
         by_value: dict[str, list[int]] = {}
-        for broker, value in sorted(told.items()):
+        for broker, value in sorted(values.items()):
             by_value.setdefault("not set" if value is None else value, []).append(broker)
         shown = ", ".join(
             f"{value} on broker {' and '.join(map(str, brokers))}"

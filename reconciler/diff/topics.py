@@ -1,6 +1,7 @@
 """Each spec compared with its topic: differences, partitions to place, and refusals.
 
-Every field that differs becomes work, a refusal, or a note that it is not managed.
+Every field that differs becomes a change, a refusal, or a note that it is not managed.
+`diff_topics` is the entry.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ NO_GUARDS = Guards()
 
 @dataclass(frozen=True, slots=True)
 class TopicDiff:
-    """One topic's spec against its state.
+    """The differences between one spec and its topic.
 
-    `new_partitions` counts the partitions to place, of `replication_factor` replicas each;
-    `manual` holds their rows if the spec lists them. `config` holds the managed overrides as
-    they would be afterwards. `deletion` says what deleting the topic rests on, if that is what
-    is to be done. With `refusals` nothing of the topic is done.
+    `new_partitions` counts the partitions to place, and each gets `replication_factor` replicas;
+    `manual` holds their rows if the spec lists them. `config` holds the managed overrides after
+    the change. `deletion` holds the facts that justify a deletion. If there are `refusals`, the
+    topic does not change at all.
     """
 
     spec: TopicSpec
@@ -81,20 +82,30 @@ def diff_topics(
     guards: Guards = NO_GUARDS,
     allows: Allows = allow_all,
 ) -> tuple[TopicDiff, ...]:
-    """Compare every spec with the cluster.
+    """Compare every spec with the cluster: each topic is deleted, created or altered.
 
-    `excluded` names brokers that take nothing new; `guards` says whether topics may be deleted,
-    and by default none may. `allows` says whether validation accepts a spec: a
-    way out names no edit that it refuses. Returns one diff a spec, by topic name.
+    `excluded` holds the ids of brokers that take no new replicas. `guards` says how many topics may
+    be deleted; the default is none. `allows` returns whether validation accepts a spec: a way out
+    only names edits that it accepts. Returns one diff per spec, sorted by topic name.
     """
     desired = sorted(specs, key=lambda spec: spec.name)
+    # The budget applies to the entire plan, so its deletions are counted before the first diff.
     deletions = sum(spec.absent and spec.name in cluster.topics for spec in desired)
     comparison = _Comparison(cluster, equality, frozenset(excluded), guards, deletions, allows)
-    return tuple(comparison.diff(spec) for spec in desired)
+    diffs = []
+    for spec in desired:
+        state = cluster.topics.get(spec.name)
+        if state is None:
+            diffs.append(TopicDiff(spec, None) if spec.absent else comparison.create(spec))
+        elif spec.absent:
+            diffs.append(comparison.delete(spec, state))
+        else:
+            diffs.append(comparison.alter(spec, state))
+    return tuple(diffs)
 
 
 class _Comparison:
-    """The shared inputs of one comparison."""
+    """The inputs that all topics of one comparison share."""
 
     def __init__(
         self,
@@ -111,17 +122,13 @@ class _Comparison:
         self.deletions = deletions
         self.equality = equality
         self.brokers = PlacementBrokers(cluster.brokers, excluded, allows)
+        # Metrics spell '.' and '_' alike, so Kafka refuses names that only differ in them.
         self.look_alikes: dict[str, list[str]] = defaultdict(list)
         for name in cluster.topics:
             self.look_alikes[name.replace(".", "_")].append(name)
 
-    def diff(self, spec: TopicSpec) -> TopicDiff:
-        state = self.cluster.topics.get(spec.name)
-        if spec.absent:
-            return TopicDiff(spec, None) if state is None else self._delete(spec, state)
-        return self._create(spec) if state is None else self._alter(spec, state)
-
-    def _delete(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
+    def delete(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
+        """Check whether a topic may be deleted, and record the facts behind that."""
         usage = self.cluster.usage.get(spec.name)
         in_force = {**self.cluster.config_defaults, **managed_overrides(state)}
         in_force = {key: value for key, value in in_force.items() if key not in state.disputed}
@@ -148,7 +155,8 @@ class _Comparison:
             deletion=rests_on,
         )
 
-    def _create(self, spec: TopicSpec) -> TopicDiff:
+    def create(self, spec: TopicSpec) -> TopicDiff:
+        """Check whether a topic can be created."""
         partitions = desired_partitions(spec)
         replication = desired_replication(spec)
         look_alikes = self.look_alikes.get(spec.name.replace(".", "_"), ())
@@ -172,11 +180,13 @@ class _Comparison:
             notes=tuple(notes),
         )
 
-    def _alter(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
+    def alter(self, spec: TopicSpec, state: TopicState) -> TopicDiff:
+        """Compare the fields of a topic with its spec, and check whether each may change."""
         overrides = managed_overrides(state)
         defaults = self.cluster.config_defaults
-        whole = desired_config(spec, overrides, state.disputed, defaults, self.equality)
-        step = lower_gradually(spec, overrides, whole, defaults)
+        desired = desired_config(spec, overrides, state.disputed, defaults, self.equality)
+        # Before the comparison: only the step of this plan is a change.
+        step = lower_gradually(spec, overrides, desired, defaults)
         config = step.config
         changes = tuple(
             compare_fields(current_fields(spec, state, overrides), desired_fields(spec, config))
@@ -190,6 +200,8 @@ class _Comparison:
         if new:
             refusals += refuse_expansion(spec, state)
             refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
+        # Contradictions among live configs do not block other changes: configs are checked only if
+        # one of them changes.
         if any(change.path.startswith("config.min.insync") for change in changes):
             fewest = min(state.replication_factors, default=0)
             refusals += refuse_min_insync(spec, config, fewest, self.allows)
@@ -219,12 +231,12 @@ class _Comparison:
     def _check_config(
         self, spec: TopicSpec, config: Mapping[str, str]
     ) -> tuple[list[Finding], list[Finding]]:
-        """Compare a config with the brokers' own settings. Returns refusals and notes."""
+        """Check an entire config against the brokers' settings. Returns refusals and notes."""
         whole = {**self.cluster.config_defaults, **config}
         refusals, notes = check_tier(spec, whole, self.cluster.broker_settings)
-        judged = TIERED | LAGS if whole.get("remote.storage.enable") == "true" else LAGS
-        if whole.keys() >= judged:  # if brokers disagree on a default, it is not known
-            with suppress(ValueError):  # a snapshot that a person wrote
+        needed = TIERED | LAGS if whole.get("remote.storage.enable") == "true" else LAGS
+        if whole.keys() >= needed:  # a default is unknown if brokers disagree on it
+            with suppress(ValueError):  # a snapshot that a person edited can hold any value
                 refusals += self.equality.check_together(
                     whole, lambda key: spec.where(f"config.{key}")
                 )
@@ -234,22 +246,24 @@ class _Comparison:
 def note_unoffered(
     diffs: Iterable[TopicDiff], state: ClusterState, offered: Collection[str] | None
 ) -> tuple[TopicDiff, ...]:
-    """Add to each diff a note on the unmanaged parts of its topic. In: the state as it was read."""
+    """Add a note to each diff for every override of its topic that is not on offer.
+
+    In: the state before `leave_unoffered`.
+    """
     if offered is None:
         return tuple(diffs)
-    return tuple(_note(diff, state.topics.get(diff.spec.name), offered) for diff in diffs)
-
-
-def _note(diff: TopicDiff, live: TopicState | None, offered: Collection[str]) -> TopicDiff:
-    left = sorted(live.config.keys() - set(offered)) if live else []
-    notes = [
-        Finding(
-            "not-managed",
-            f"{key} is set on the topic and is not among known_configs, so it is left alone",
-            "name it there if it is to be managed",
-            diff.spec.location,
-            Severity.NOTE,
-        )
-        for key in left
-    ]
-    return replace(diff, notes=(*diff.notes, *notes)) if notes else diff
+    noted = []
+    for diff in diffs:
+        live = state.topics.get(diff.spec.name)
+        notes = [
+            Finding(
+                "not-managed",
+                f"{key} is set on the topic and is not among known_configs, so it is left alone",
+                "name it there if it is to be managed",
+                diff.spec.location,
+                Severity.NOTE,
+            )
+            for key in (sorted(live.config.keys() - set(offered)) if live else ())
+        ]
+        noted.append(replace(diff, notes=(*diff.notes, *notes)) if notes else diff)
+    return tuple(noted)

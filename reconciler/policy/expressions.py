@@ -1,8 +1,8 @@
 """Expressions in CEL, compiled and evaluated: the only module that knows the library.
 
-The library is Google's own: it checks types while it compiles, refuses nesting below 32 levels,
-matches patterns in linear time (RE2) and ends comprehensions after 10,000 turns. It is imported
-only if a rule exists.
+The library is Google's implementation. It checks types while it compiles, refuses more than 32
+levels of nesting, matches patterns in linear time (RE2) and stops comprehensions after 10,000
+iterations. It is imported only if a rule exists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNKNOWN = re.compile(r"undeclared reference to '([^']+)'")
 _OTHER_VERB = re.compile(
     r"""(['"])(config|update|create_topic|add_partitions|alter_config|delete_topic)\1"""
 )
-"""The names of steps in earlier plans, their texts and Terraform."""
+"""Names of steps in earlier plans, in their texts and in Terraform, which are not verbs here."""
 _EXPECTING = re.compile(r" expecting \{.*")
 
 
@@ -44,11 +44,15 @@ class ExpressionError(ValueError):
 
 
 class Expression:
-    """A condition on a subject, checked as far as its types are known."""
+    """A condition on a subject. Its types are checked if they are known."""
 
     def __init__(self, text: str, subject: Subject) -> None:
         """Compile `text`. Errors: ExpressionError, also if CEL is not installed."""
-        _refuse_other_verbs(text)
+        # `change.actions` never contains these names. CEL would compile such a rule, and it would
+        # have no effect.
+        if "change.actions" in text and (found := _OTHER_VERB.search(text)):
+            what = f"change.actions never holds '{found[2]}'"
+            raise ExpressionError(what, f"the verbs are {', '.join(Verb)}")
         try:
             self._compiled = _environment(subject).compile(text.encode().decode())
         except UnicodeEncodeError as error:
@@ -60,13 +64,13 @@ class Expression:
             raise _refuse_kind(kind)
 
     def holds(self, facts: Bound) -> bool:
-        """Return whether it is true for a subject. Errors: ExpressionError if that is undecided."""
+        """Return whether it is true for a subject. Errors: ExpressionError if it has no answer."""
         try:
             answer = self._compiled.eval(facts)
         except RuntimeError as error:
             raise ExpressionError(_STATUS.sub("", str(error))) from error
         kind = answer.type().name()
-        if kind == "ERROR":
+        if kind == "ERROR":  # the library returns some errors as values
             raise ExpressionError(_STATUS.sub("", str(answer.value())))
         if kind != "BOOL":
             raise _refuse_kind(kind)
@@ -97,19 +101,13 @@ def _environment(subject: Subject) -> Any:
     return cel.NewEnv(variables={name: kinds[kind] for name, kind in known.items()})
 
 
-def _refuse_other_verbs(text: str) -> None:
-    """Refuse names of steps that `change.actions` never contains: such a rule has no effect."""
-    if "change.actions" in text and (found := _OTHER_VERB.search(text)):
-        what = f"change.actions never holds '{found[2]}'"
-        raise ExpressionError(what, f"the verbs are {', '.join(Verb)}")
-
-
 def _refuse_kind(kind: str) -> ExpressionError:
     what = f"its value is of the type {kind.lower()}, not true or false"
     return ExpressionError(what, "compare it with something; what is not written is null")
 
 
 def _refuse_text(message: str, subject: Subject) -> ExpressionError:
+    """Return the error for a text that does not compile."""
     what = _explain(message)
     unknown = _UNKNOWN.match(what)
     if unknown is None:
@@ -121,12 +119,12 @@ def _refuse_text(message: str, subject: Subject) -> ExpressionError:
 
 
 def _explain(message: str) -> str:
-    """Return the first error of the compiler and its place in the expression, in one line."""
+    """Return the first error of the compiler and its place in the expression, on one line."""
     found = _ERROR.search(message)
     if found is None:
         return _STATUS.sub("", message).partition("\n")[0]
     line, column, what = int(found[1]), int(found[2]), found[3]
     what = _EXPECTING.sub("", _STATUS.sub("", what)).replace(" (in container '')", "")
     if line < 1:
-        return what  # it is too deep to have a place
+        return what  # an expression that is nested too deep has no place
     return f"{what} at " + (f"line {line}, " if line > 1 else "") + f"character {column}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FactType(StrEnum):
-    """The type of a fact. NULLABLE is of any type, and null if nothing is known."""
+    """The type of a fact. A NULLABLE fact has any type; it is null if it is unknown."""
 
     FLAG = "flag"
     COUNT = "count"
@@ -41,7 +41,7 @@ UNITS: Mapping[str, int] = MappingProxyType(
         **{name: size for name, size in units.SIZE.units.items() if name != "B"},
     }
 )
-"""Constants, so that 30 * day and 8 * MiB can be written. Units: milliseconds, and bytes."""
+"""Constants for expressions such as 30 * day and 8 * MiB. Units: milliseconds, and bytes."""
 
 _OF_SPECS: Mapping[str, FactType] = {
     "spec.name": FactType.TEXT,
@@ -82,7 +82,7 @@ class PolicyCluster:
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """A topic before or after a change. `config` holds what is in force, as far as it is known."""
+    """A topic before or after a change. `config` holds the known configs in force."""
 
     partitions: int
     replication_factor: int
@@ -91,7 +91,7 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFacts:
-    """What a plan does to one topic, by the verbs of its steps."""
+    """The change of one topic in a plan. `actions` holds the verbs of its steps."""
 
     actions: tuple[Verb, ...]
     before: TopicFacts | None
@@ -123,7 +123,7 @@ def state_spec_facts(
 
 
 def state_change_facts(change: ChangeFacts, read: ReadConfig) -> dict[str, object]:
-    """Return the facts of a change, without those of its spec."""
+    """Return the facts of a change. `state_spec_facts` returns those of its spec."""
     before, after = change.before, change.after
     grown = after.partitions - (before.partitions if before else 0) if after else 0
     return {

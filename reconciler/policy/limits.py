@@ -22,13 +22,14 @@ _ALREADY = {
     ("policy-replication", "at most"): "; reassign a topic that has more already, or exempt it",
     ("policy-replication", "at least"): "; reassign a topic that has fewer already, or exempt it",
 }
-"""Changes that no edit of a spec can make: a plan neither removes partitions nor moves replicas."""
+"""Ways out for live topics: no plan removes partitions or moves replicas, so an edit of the spec
+does not help them."""
 _WORDS = {"owner": "the team that answers for it", "description": "what a record of it says"}
 
 
 def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
-    """Check a resolved spec; one that asks for the topic's deletion passes."""
-    if spec.absent:
+    """Yield every violation of a rule from which the topic is not exempt."""
+    if spec.absent:  # the topic is to be deleted
         return
     for finding in _check(spec, policy, cluster):
         if not _matches(spec.name, policy.exempt.get(finding.rule, ())):
@@ -36,8 +37,17 @@ def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Find
 
 
 def _check(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
-    yield from _check_name(spec, policy)
-    yield from _check_words(spec, policy)
+    wanted = policy.name
+    if wanted is not None and not wanted.matches(spec.name):
+        means = wanted.means or f"what the pattern {wanted.pattern} asks for"
+        what = f"the name '{spec.name}' is not {means}"
+        way_out = f"choose one that matches {wanted.pattern}, whole"
+        yield Finding("policy-name", what, way_out, spec.location)
+    for key, example in _WORDS.items():
+        if getattr(policy, key) and getattr(spec, key) is None:
+            what = f"the topic '{spec.name}' has no {key}, and the policy requires one"
+            way_out = f"write {key}: {example}"
+            yield Finding(f"policy-{key}", what, way_out, spec.location)
     for key, rule in _COUNTS.items():
         count, bounds = getattr(spec, key), getattr(policy, key)
         if count is not None and bounds is not None:
@@ -46,29 +56,13 @@ def _check(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
     yield from _check_values(spec, policy, cluster)
 
 
-def _check_name(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
-    wanted = policy.name
-    if wanted is not None and not wanted.matches(spec.name):
-        means = wanted.means or f"what the pattern {wanted.pattern} asks for"
-        what = f"the name '{spec.name}' is not {means}"
-        way_out = f"choose one that matches {wanted.pattern}, whole"
-        yield Finding("policy-name", what, way_out, spec.location)
-
-
-def _check_words(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
-    for key, example in _WORDS.items():
-        if getattr(policy, key) and getattr(spec, key) is None:
-            what = f"the topic '{spec.name}' has no {key}, and the policy requires one"
-            way_out = f"write {key}: {example}"
-            yield Finding(f"policy-{key}", what, way_out, spec.location)
-
-
 def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
-    """Check the configs in the topic's own file, and all configs of the topic."""
+    """Check the keys of configs: those that may not be set, and those that must be set."""
     for key in spec.config:
         where = spec.where(f"config.{key}")
+        # The authors of the policy also write clusters.yaml: only the topic's own file is limited.
         if where.file != spec.location.file:
-            continue  # the estate's own defaults and profiles are for those who write the policy
+            continue
         denied = _find_match(key, policy.deny or ())
         if denied is not None:
             what = f"{key} is not for topics to set on {cluster}: the policy denies {denied}"
@@ -111,7 +105,7 @@ def _check_bounds(
     bounds: Bounds,
     cluster: str,
 ) -> Iterator[Finding]:
-    """Compare a number with its limits. In: the number and how it is shown."""
+    """Compare a number with its limits. In: the number, and its text for messages."""
     number, shown = found
     where, named = _place(spec, path)
     if bounds.most is not None and number > bounds.most.number:
@@ -125,7 +119,7 @@ def _check_bounds(
 
 
 def _use(rule: str, spec: TopicSpec, path: str, bound: str, limit: Limit) -> str:
-    """Name the edit to a limit, with what has to go along for it to be accepted."""
+    """Name the edit that meets a limit, with any second edit that it requires."""
     least, factor, along = int(spec.config.get(_MIN_INSYNC, 0)), spec.replication_factor, ""
     match path, bound:
         case "replication_factor", "at most" if least > limit.number:
@@ -136,14 +130,15 @@ def _use(rule: str, spec: TopicSpec, path: str, bound: str, limit: Limit) -> str
 
 
 def _place(spec: TopicSpec, path: str) -> tuple[Location, str]:
-    """Return where a value was written; an inherited value is reported once for all its topics."""
+    """Return the location of a value, and the words that mark an inherited value."""
     where = spec.where(path)
+    # The words name no topic: an inherited value is reported once for all of its topics.
     own = where.file == spec.location.file
     return where, "" if own else ", which topics inherit,"
 
 
 def read_limit(key: str, value: str) -> float:
-    """Read a number as Kafka does: a duration or size below zero means no limit."""
+    """Read a number as Kafka does: a negative duration or size means no limit."""
     number = float(value)
     return float("inf") if number < 0 and key.endswith((".ms", ".bytes")) else number
 

@@ -1,8 +1,8 @@
 """Patterns of names, matched in linear time: the only module that knows RE2.
 
-Whoever opens a pull request can write a pattern. Python's own engine tries again and again: for
-`(a+)+$` and a name of 40 letters, longer than any job runs. RE2 reads a name once. Therefore it has
-no lookaround, no backreferences and no possessive quantifiers. CEL's `matches` is RE2 as well.
+Anybody who opens a pull request can write a pattern. Python's own engine backtracks: for `(a+)+$`
+and a name of 40 letters, it takes longer than any job may run. RE2 reads a name once. Therefore it
+has no lookaround, no backreferences and no possessive quantifiers. CEL's `matches` also uses RE2.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _ELSEWHERE = {
     "(?>": "an atomic group",
     "(?(": "a condition",
 }
-"""What other engines read, by the token at which RE2 stops."""
+"""Syntax of other engines, by the token at which RE2 stops."""
 _REFERENCE = re.compile(r"\\[1-9]")
 _POSSESSIVE = re.compile(r"([*+?]|\{.*\})\+")
 _UP_TO = re.compile(r"(?<!\\)\{,[0-9]+\}")
 
 
 class PatternError(ValueError):
-    """A pattern cannot be read. `uses` names syntax that has no linear time; else it is ""."""
+    """An invalid pattern. `uses` names syntax that RE2 does not have; empty for other errors."""
 
     def __init__(self, what: str, uses: str = "") -> None:
         self.what = what
@@ -55,7 +55,8 @@ def compile_pattern(pattern: str) -> Any:
     import re2
 
     options = re2.Options()
-    options.log_errors = False  # the finding says it
+    options.log_errors = False  # the finding reports them
+    # RE2 compiles `{,3}` as literal text. Python reads it as `{0,3}`, and so do authors.
     if wrong := _UP_TO.search(pattern):
         least = wrong[0].replace("{,", "{0,")
         raise PatternError(f"{wrong[0]} is literal text in RE2; write {least}")
@@ -69,7 +70,7 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def _name_syntax(reason: str) -> str:
-    """Name the syntax of other engines that RE2 has stopped at, or return ""."""
+    """Name the syntax of other engines at which RE2 stopped; empty if it is none."""
     token = reason.rpartition(": ")[2]
     if reason.startswith("bad repetition") and _POSSESSIVE.fullmatch(token):
         return "a possessive quantifier"

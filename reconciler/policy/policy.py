@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One end of a range, and how a person wrote it. Units: those of what is limited."""
+    """One end of a range, and its text as written. Units: those of the limited value."""
 
     number: float
     shown: str
@@ -26,7 +26,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A range whose ends belong to it; an end that is None is open."""
+    """An inclusive range. An end that is None is open."""
 
     least: Limit | None = None
     most: Limit | None = None
@@ -41,9 +41,9 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """A rule of a team's own: if `when` holds, `check` has to; both are CEL.
+    """A rule that a team writes: if `when` is true, `check` must be true. Both are CEL.
 
-    `where` and `when_where` are the places of the expressions.
+    `where` and `when_where` are the locations of the expressions.
     """
 
     name: str
@@ -64,10 +64,9 @@ def _nothing() -> Mapping[str, Any]:
 class Policy:
     """The requirements for topics. None, or a missing key, means no requirement.
 
-    `allow` and `deny` hold patterns of config keys that topic files may or may not write; `ranges`
-    and `values`, what configs may be wherever they were written. A limit that is negative means no
-    limit, as it does to Kafka. `exempt` holds patterns of topic names, by the id of the rule that
-    spares them.
+    `allow` and `deny` hold patterns of config keys; they apply only to topic files. `ranges` and
+    `values` limit the values of configs in all files. A negative limit means no limit, as in Kafka.
+    `exempt` holds patterns of topic names, by the id of the rule that does not apply to them.
     """
 
     name: NamePattern | None = None

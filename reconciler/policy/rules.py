@@ -1,4 +1,4 @@
-"""A team's own rules, evaluated for specs and changes: each violation becomes a finding."""
+"""The rules that a team writes, evaluated for specs and changes. Each violation is a finding."""
 
 from __future__ import annotations
 
@@ -39,32 +39,31 @@ class Judge:
         self._read = read
         self._rules: dict[Subject, list[_Compiled]] = {subject: [] for subject in Subject}
         for rule in rules:
-            self._compile(rule)
+            check = self._compile(rule, "check", rule.check, rule.where)
+            when = None
+            if rule.when is not None:
+                when = self._compile(rule, "when", rule.when, rule.when_where or rule.where)
+            # Without its `when`, a rule would apply to topics that it is not for.
+            if check is not None and (when is not None or rule.when is None):
+                self._rules[rule.subject].append(_Compiled(rule, check, when))
 
     def judge_spec(self, spec: TopicSpec) -> Iterator[Finding]:
-        """Evaluate every rule on specs for a spec that does not request deletion."""
+        """Evaluate every rule on specs for one spec. Deletions are exempt."""
         rules = self._rules[Subject.SPEC]
         if rules and not spec.absent:
             facts = state_spec_facts(spec, self._cluster, self._read)
             yield from _ask(rules, Subject.SPEC, facts, spec)
 
     def judge_change(self, spec: TopicSpec, change: ChangeFacts) -> Iterator[Finding]:
-        """Evaluate every rule on changes for the change of a topic."""
+        """Evaluate every rule on changes for the change of one topic."""
         rules = self._rules[Subject.CHANGE]
         if rules and change.actions:
             facts = state_spec_facts(spec, self._cluster, self._read)
             facts |= state_change_facts(change, self._read)
             yield from _ask(rules, Subject.CHANGE, facts, spec)
 
-    def _compile(self, rule: PolicyRule) -> None:
-        check = self._try(rule, "check", rule.check, rule.where)
-        when = None
-        if rule.when is not None:
-            when = self._try(rule, "when", rule.when, rule.when_where or rule.where)
-        if check is not None and (when is not None or rule.when is None):
-            self._rules[rule.subject].append(_Compiled(rule, check, when))
-
-    def _try(self, rule: PolicyRule, key: str, text: str, where: Location) -> Expression | None:
+    def _compile(self, rule: PolicyRule, key: str, text: str, where: Location) -> Expression | None:
+        """Compile one expression of a rule; report its error and return None if it has one."""
         try:
             return Expression(text, rule.subject)
         except ExpressionError as error:
@@ -76,7 +75,7 @@ class Judge:
 def _ask(
     rules: Iterable[_Compiled], subject: Subject, facts: Facts, spec: TopicSpec
 ) -> Iterator[Finding]:
-    """Evaluate rules for one subject. An undecided rule is reported, never ignored."""
+    """Evaluate rules for one subject. A rule without an answer is a finding, never a pass."""
     bound = bind_facts(facts, subject)
     for compiled in rules:
         rule = compiled.rule
@@ -92,7 +91,8 @@ def _ask(
 
 
 def _blame(rule: PolicyRule, spec: TopicSpec) -> Finding:
-    """Return the message of a rule. A change is shown below its topic, and equal texts once."""
+    """Return the finding for a rule that a subject breaks."""
+    # A plan shows a change below its topic, and shows equal texts once: no name is needed there.
     who = f"'{spec.name}' breaks" if rule.subject is Subject.SPEC else "this breaks"
     what = f"{who} the rule {rule.name}: {rule.message.rstrip('. ')}"
     way_out = f"the rule is at {rule.where.file}:{rule.where.line}"
@@ -100,7 +100,7 @@ def _blame(rule: PolicyRule, spec: TopicSpec) -> Finding:
 
 
 def _find_place(rule: PolicyRule, spec: TopicSpec) -> Location:
-    """Return the line of the first thing that a check speaks of, if the topic's file has it."""
+    """Return the line of the first value that a check mentions and the topic's file contains."""
     for mention in _MENTION.finditer(rule.check):
         path = f"config.{mention[2]}" if mention[2] else mention[3]
         where = spec.fields.get(path)

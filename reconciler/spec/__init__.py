@@ -83,7 +83,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import on demand what only `reconciler schema` needs: the import is slow."""
+    """Import the schemas on first use: only `reconciler schema` needs this slow import."""
     if name not in ("build_clusters_schema", "build_topic_schema"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from reconciler.spec import json_schema

@@ -1,6 +1,6 @@
 """Manual assignments: rows of broker ids, read and checked by all of Kafka's rules.
 
-There are two equivalent forms: a list, whose row p is partition p, and a map from partition to row.
+There are two equivalent forms: a list (row p is partition p), and a map from partition to row.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_assignment(value: YamlValue) -> Assignment:
 
 
 def list_row_places(value: YamlValue) -> Mapping[int, Location]:
-    """Return where the row of each partition is written. In: a value that read_assignment takes."""
+    """Return the location of each partition's row. In: a value that read_assignment accepts."""
     if isinstance(value, YamlList):
         return {partition: row.where for partition, row in enumerate(value)}
     return {int(key): key.where for key, _ in value.entries()} if isinstance(value, YamlMap) else {}

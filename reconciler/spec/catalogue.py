@@ -42,7 +42,7 @@ class ConfigKey:
 
     `minimum` and `maximum` are inclusive; `also` holds allowed numbers outside this range.
     `choices` are the only values, or the only items of a LIST. `synonyms` are the broker configs
-    that it falls back to. `internal`: the broker accepts it and never reports it.
+    that apply without it. `internal`: the broker accepts it and never reports it.
     """
 
     name: str
@@ -98,7 +98,7 @@ def lines_that_know(name: str) -> tuple[Line, ...]:
 
 @cache
 def every_key() -> Mapping[str, ConfigKey]:
-    """Return each config that any line knows, as the newest has it, with its widest range."""
+    """Return each config that any line knows, from its newest line, with its widest range."""
     found: dict[str, ConfigKey] = {}
     for line in reversed(LINES):
         for name, key in load_release(line).keys.items():
@@ -119,19 +119,18 @@ def _widen(key: ConfigKey, other: ConfigKey) -> ConfigKey:
 
 def decode_release(stored: Mapping[str, Any]) -> Release:
     """Turn a catalogue's JSON into a Release."""
-    keys = {name: _decode_key(name, entry) for name, entry in stored["keys"].items()}
+    keys = {
+        name: ConfigKey(
+            name=name,
+            type=ConfigType(entry["type"]),
+            default=entry["default"],
+            minimum=entry.get("minimum"),
+            maximum=entry.get("maximum"),
+            also=tuple(entry.get("also", ())),
+            choices=tuple(entry.get("choices", ())),
+            synonyms=tuple(entry.get("synonyms", ())),
+            internal=entry.get("internal", False),
+        )
+        for name, entry in stored["keys"].items()
+    }
     return Release(stored["release"], MappingProxyType(keys))
-
-
-def _decode_key(name: str, entry: Mapping[str, Any]) -> ConfigKey:
-    return ConfigKey(
-        name=name,
-        type=ConfigType(entry["type"]),
-        default=entry["default"],
-        minimum=entry.get("minimum"),
-        maximum=entry.get("maximum"),
-        also=tuple(entry.get("also", ())),
-        choices=tuple(entry.get("choices", ())),
-        synonyms=tuple(entry.get("synonyms", ())),
-        internal=entry.get("internal", False),
-    )

@@ -1,7 +1,7 @@
 """Client properties of a cluster: librdkafka's names, and secrets by reference only.
 
-A change of the estate, for example in a pull request, must not run any command, and must not move a
-secret to a place where it is shown.
+A pull request that changes the estate must not be able to run a command, or to move a secret to a
+place where it is shown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SecretKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SecretRef:
-    """Names the environment variable, or the absolute path of the file, that holds a secret."""
+    """A reference to a secret: an environment variable, or the absolute path of a file."""
 
     kind: SecretKind
     name: str
@@ -54,7 +54,7 @@ class MalformedReferenceError(ValueError):
 def parse_references(text: str) -> tuple[str | SecretRef, ...]:
     """Split a client property into literal parts and references, in order.
 
-    Returns: no empty parts, so one reference alone comes back as a tuple of one.
+    Returns: no empty parts; a single reference is a tuple of one.
     Errors: MalformedReferenceError at the first `${` that starts no reference.
     """
     parts: list[str | SecretRef] = []

@@ -1,6 +1,6 @@
 """The values of client properties, as librdkafka documents them; a test checks each with it.
 
-It is stricter for values that cannot be intended: librdkafka reads 10s as 10 milliseconds.
+Values that nobody can intend are refused as well: librdkafka reads 10s as 10 milliseconds.
 """
 
 from __future__ import annotations

@@ -19,8 +19,6 @@ from reconciler.spec.values import YamlMap, YamlText
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.spec.forms import ClusterForm
-
 SANDBOX = "sandbox"
 """The cluster that always exists: the throwaway one that runs on this machine.
 
@@ -33,11 +31,11 @@ command names it. Then topics without `clusters` apply to it as to any other clu
 class ClusterEntry:
     """A cluster of the estate. `client` holds references to secrets, unresolved.
 
-    `owns` holds patterns of the topics that are this estate's, none if all are. `policy` is the
-    cluster's own laid over the estate's. `known_configs` are the only configs that a managed
-    service knows; None if Kafka's catalogue says it all.
-    `fields` says where a guard was written, by a dotted path ("guards.max_changed"). `notes` say
-    what holds for its topics only roughly, such as configs of a Kafka version without a catalogue.
+    `owns` holds patterns of the topics that the estate owns; empty means all topics. `policy` is
+    the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
+    configs that a managed service knows; None means all configs of Kafka. `fields` holds the
+    locations of guards by dotted path ("guards.max_changed"). `notes` say which checks are
+    imprecise, such as those for a Kafka version without a catalogue.
     """
 
     name: str
@@ -68,7 +66,7 @@ class ClusterEntry:
 
 
 def load_clusters(content: bytes, file: str) -> dict[str, ClusterEntry]:
-    """Read a clusters.yaml that is no file of the estate, such as another commit's.
+    """Read a clusters.yaml from outside the estate, such as the one of another commit.
 
     Errors: SpecError with every error in it.
     """
@@ -85,42 +83,35 @@ def load_clusters(content: bytes, file: str) -> dict[str, ClusterEntry]:
 
 
 def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[str, ClusterEntry]:
-    """List the clusters of a document by name, the sandbox always among them.
+    """List the clusters of a document by name. The sandbox is always one of them.
 
-    `table` says where in `file` each was written.
+    `table` holds the locations in `file`. Omitted values come from the top level of the document.
     """
     policy, owns = make_policy(document.policy), tuple(map(str, document.owns))
-    everywhere = ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns)
-    entries = {SANDBOX: everywhere}
+    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns)}
     places = table["clusters"].places() if document.clusters else {}
     for name, form in sorted(document.clusters.items()):
-        entries[name] = _make_entry(name, form, places[name], table["clusters"][name], everywhere)
+        guards = form.guards
+        written = table["clusters"][name]["guards"].places() if guards.model_fields_set else {}
+        entries[name] = ClusterEntry(
+            name=name,
+            location=places[name],
+            cluster_id=None if form.cluster_id is None else str(form.cluster_id),
+            kafka_version=None if form.kafka_version is None else str(form.kafka_version),
+            client=form.client,
+            ignore=tuple(map(str, form.ignore)),
+            owns=tuple(map(str, form.owns)) or owns,
+            exclude_brokers=frozenset(form.exclude_brokers),
+            guards=Guards(guards.max_changed, guards.max_deletes, guards.unused_for),
+            audit_topic=None if form.audit_topic is None else str(form.audit_topic),
+            strategy=form.strategy,
+            capacity=MappingProxyType(dict(form.capacity)),
+            policy=lay_policy(policy, make_policy(form.policy)),
+            known_configs=None if form.known_configs is None else frozenset(form.known_configs),
+            fields=MappingProxyType({f"guards.{key}": place for key, place in written.items()}),
+            notes=_note_version(form.kafka_version),
+        )
     return entries
-
-
-def _make_entry(
-    name: str, form: ClusterForm, where: Location, table: YamlMap, everywhere: ClusterEntry
-) -> ClusterEntry:
-    """Make the entry of a cluster; omitted values come from `everywhere`."""
-    guards = table["guards"].places() if form.guards.model_fields_set else {}
-    return ClusterEntry(
-        name=name,
-        location=where,
-        cluster_id=None if form.cluster_id is None else str(form.cluster_id),
-        kafka_version=None if form.kafka_version is None else str(form.kafka_version),
-        client=form.client,
-        ignore=tuple(map(str, form.ignore)),
-        owns=tuple(map(str, form.owns)) or everywhere.owns,
-        exclude_brokers=frozenset(form.exclude_brokers),
-        guards=Guards(form.guards.max_changed, form.guards.max_deletes, form.guards.unused_for),
-        audit_topic=None if form.audit_topic is None else str(form.audit_topic),
-        strategy=form.strategy,
-        capacity=MappingProxyType(dict(form.capacity)),
-        policy=lay_policy(everywhere.policy, make_policy(form.policy)),
-        known_configs=None if form.known_configs is None else frozenset(form.known_configs),
-        fields=MappingProxyType({f"guards.{key}": place for key, place in guards.items()}),
-        notes=_note_version(form.kafka_version),
-    )
 
 
 def _note_version(version: YamlText | None) -> tuple[Finding, ...]:

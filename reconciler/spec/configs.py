@@ -1,7 +1,7 @@
-"""Topic configs of one Kafka version: each value is checked and normalised as its broker does.
+"""Topic configs of one Kafka version: values are checked and normalised as its brokers do.
 
-The broker accepts every value that passes here; a value that it would refuse is a finding, with the
-way out. It is stricter than the broker for safety: see `docs/rules.md`.
+Brokers accept every value that passes here. Some values that they accept are refused for safety:
+see `docs/rules.md`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _EMPTY_POLICY_REFUSED: Line = (4, 1)
 class Clash:
     """Configs that contradict each other: the rule, the message, the way out, and the keys.
 
-    The finding is at the first key if it is unknown where the keys were written.
+    `Catalogue.check_together` places the finding at the first key.
     """
 
     rule: str
@@ -184,9 +184,15 @@ class Catalogue:
 
         `value` is a YAML scalar, as text or as Python has it, or a list of them for a LIST.
         """
-        refusal = self._refuse_key(key, where)
-        if refusal:
-            return [refusal]
+        if key in _UNMANAGED:
+            what = f"{key} is not managed: it {_UNMANAGED[key]}"
+            return [Finding("config-not-managed", what, "remove it from the spec", where)]
+        if _is_internal(key):  # also if this version does not know it
+            what = f"{key} is internal to Kafka's own tests: brokers take it and never show it"
+            return [Finding("config-internal", what, "remove it from the spec", where)]
+        if key not in self.keys:
+            what, way_out = self._explain_unknown(key)
+            return [Finding("config-unknown", what, way_out, where)]
         try:
             text = _read_text(self.keys[key], value)
             return spell_value(self.keys[key], self.dimension(key), text)
@@ -196,9 +202,9 @@ class Catalogue:
     def check_together(
         self, config: Mapping[str, str], where: Callable[[str], Location | None]
     ) -> list[Finding]:
-        """Check a topic's entire config, already normalised, for keys that contradict each other.
+        """Check an entire normalised config for keys that contradict each other.
 
-        `where` says where a key was written. Keys that are absent count with their defaults.
+        `where` returns the location of a key. Absent keys have their defaults.
         """
         return [
             Finding(clash.rule, clash.what, clash.way_out, where(clash.keys[0]))
@@ -252,18 +258,6 @@ class Catalogue:
         """Return the one-line description of a key; empty if there is none yet."""
         return DOCS[key][1] if key in DOCS else ""
 
-    def _refuse_key(self, key: str, where: Location | None) -> Finding | None:
-        if key in _UNMANAGED:
-            what = f"{key} is not managed: it {_UNMANAGED[key]}"
-            return Finding("config-not-managed", what, "remove it from the spec", where)
-        if key not in self.keys and not _is_internal(key):
-            what, way_out = self._explain_unknown(key)
-            return Finding("config-unknown", what, way_out, where)
-        if _is_internal(key):
-            what = f"{key} is internal to Kafka's own tests: brokers take it and never show it"
-            return Finding("config-internal", what, "remove it from the spec", where)
-        return None
-
     def _explain_unknown(self, key: str) -> tuple[str, str]:
         known_to = lines_that_know(key)
         if known_to and known_to[0] > self.line:
@@ -277,16 +271,11 @@ class Catalogue:
             )
             return what, "remove it from the spec"
         what = f"Kafka {self.version} has no topic config {quote(key)}"
-        meant = self._find_meant(key)
-        return what, f"did you mean {meant}?" if meant else "remove it from the spec"
-
-    def _find_meant(self, key: str) -> str | None:
-        for name in self.settable:
-            if key in self.keys[name].synonyms:
-                return name
+        # A broker config, such as log.retention.ms, has a topic config of another name.
+        meant = [name for name in self.settable if key in self.keys[name].synonyms]
         plain = key.strip().lower().replace("_", ".").replace("-", ".")
-        found = get_close_matches(plain, self.settable, n=1, cutoff=0.7)
-        return found[0] if found else None
+        meant += get_close_matches(plain, self.settable, n=1, cutoff=0.7)
+        return what, f"did you mean {meant[0]}?" if meant else "remove it from the spec"
 
 
 def _is_internal(key: str) -> bool:
@@ -312,7 +301,7 @@ def choose_catalogue(kafka_version: str | None = None) -> Catalogue:
 
 
 def _read_text(key: ConfigKey, value: object) -> str:
-    """Turn a YAML value into the text that a broker would be sent."""
+    """Turn a YAML value into the text that a client sends to a broker."""
     text = _read_items(key, value) if isinstance(value, list | tuple) else _read_scalar(key, value)
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_VALUE_BYTES:

@@ -1,7 +1,7 @@
 """KafkaTopic documents of Strimzi and Jikkou, read without conversion.
 
-Each becomes a topic document of this format, and every value keeps its location; it is then checked
-like any other.
+Each becomes a topic document in our own form and is checked like any other. Every value keeps its
+location.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Read = tuple[YamlMap | None, list[Finding]]
 
-# Kinds of Kubernetes have these keys at the top, too: a kubeconfig has clusters.
+# Other Kubernetes kinds also have these top-level keys: a kubeconfig has clusters.
 _SHARED = {"clusters", "description", "owner", "state"}
 _OURS = {fold_spelling(key) for key in TopicDocument.model_fields.keys() - _SHARED}
 
@@ -36,7 +36,7 @@ _OURS = {fold_spelling(key) for key in TopicDocument.model_fields.keys() - _SHAR
 def is_resource(document: YamlMap) -> bool:
     """Return whether a document has the form of Kubernetes.
 
-    A topic in our own form with a stray kind does not: there, the kind is an unknown key.
+    If our own keys are next to `kind`, it is a topic in our own form with an unknown key.
     """
     if "apiVersion" not in document and "kind" not in document:
         return False
@@ -46,10 +46,10 @@ def is_resource(document: YamlMap) -> bool:
 def read_resource(
     document: YamlValue, clusters: Collection[str], default: str | None = None
 ) -> Iterator[Read]:
-    """Yield each topic of a resource as a document of ours, and the findings about it.
+    """Yield each topic of a resource as a document in our own form, and its findings.
 
-    The topic is None if its name is not known. In: `clusters`, the names the estate has;
-    `default`, the kind of an item of a list that names none.
+    The topic is None if its name is unknown. In: `clusters`, the clusters of the estate; `default`,
+    the kind of list items that name none.
     """
     if not isinstance(document, YamlMap):
         what = f"an item of the list is {describe_yaml(document)}, not a map"
@@ -75,7 +75,7 @@ def read_resource(
 
 
 def _read_topic(document: YamlMap, clusters: Collection[str]) -> Read:
-    """Return the same topic in the keys of this format; values keep their places."""
+    """Return the same topic with our own keys. Values keep their locations."""
     metadata, spec = _find_map(document, "metadata"), _find_map(document, "spec")
     name, annotations = metadata.get("name"), _find_map(metadata, "annotations")
     if not isinstance(name, YamlText):
@@ -88,45 +88,28 @@ def _read_topic(document: YamlMap, clusters: Collection[str]) -> Read:
     topic = _new_table(document)
     topic[_rename("topic", metadata.key("name"))] = name
     for key, item in spec.entries():
-        if key in SPEC_KEYS:
-            _put(topic, SPEC_KEYS[key], key, item, findings)
-    _restrict(topic, metadata, clusters, findings)
+        ours = SPEC_KEYS.get(key)
+        if ours is None:  # check_topic reports it
+            continue
+        if ours in topic and ours != "topic":
+            what = f"{quote(key)} says again what another key says"
+            findings.append(Finding("yaml-duplicate-key", what, "keep one of them", key.where))
+            continue
+        topic.pop(ours, None)  # topicName overrides metadata.name, and its own key has its location
+        topic[_rename(ours, key)] = item
+    label = _find_map(metadata, "labels").get(CLUSTER_LABEL)
+    if isinstance(label, YamlText) and label in clusters:
+        names = YamlList([label])
+        names.file, names.line, names.column = label.file, label.line, label.column
+        topic[_rename("clusters", label)] = names
+    elif isinstance(label, YamlText):
+        what = f"{CLUSTER_LABEL} names {quote(label)}, no cluster of this estate"
+        way_out = "the topic goes to every cluster"
+        findings.append(Finding("cluster-unknown", what, way_out, label.where, Severity.NOTE))
     if str(annotations.get(DELETED, "")).lower() == "true":
         key = annotations.key(DELETED)
         topic[_rename("state", key)] = _rename("absent", key)
     return topic, findings
-
-
-def _put(
-    topic: YamlMap, name: str, key: YamlText, value: YamlValue, findings: list[Finding]
-) -> None:
-    """Store a value under our name for its key; two keys that mean the same are a finding."""
-    if name in topic and name != "topic":
-        what = f"{quote(key)} says again what another key says"
-        findings.append(Finding("yaml-duplicate-key", what, "keep one of them", key.where))
-        return
-    if name in topic:
-        del topic[name]
-    topic[_rename(name, key)] = value
-
-
-def _restrict(
-    topic: YamlMap, metadata: YamlMap, clusters: Collection[str], findings: list[Finding]
-) -> None:
-    """Let the label of a cluster that the estate has restrict the topic to it."""
-    label = _find_map(metadata, "labels").get(CLUSTER_LABEL)
-    if not isinstance(label, YamlText):
-        return
-    if label not in clusters:
-        what = f"{CLUSTER_LABEL} names {quote(label)}, no cluster of this estate"
-        way_out = "the topic goes to every cluster"
-        findings.append(
-            Finding("cluster-unknown", what, way_out, label.where, severity=Severity.NOTE)
-        )
-        return
-    names = YamlList([label])
-    names.file, names.line, names.column = label.file, label.line, label.column
-    topic[_rename("clusters", label)] = names
 
 
 def _rename(name: str, at: YamlText) -> YamlText:

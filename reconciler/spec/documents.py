@@ -1,7 +1,7 @@
 """From texts to documents: the files of an estate as `forms`, with the location of each value.
 
-A topic document may be written in our own form or as a KafkaTopic. An error in one document hides
-no finding of another.
+A topic document has our own form or the form of a KafkaTopic. An error in one document does not
+hide findings of another document.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CLUSTERS = {"clusters.yaml", "clusters.yml"}
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One layer of values: its model and its source map."""
+    """One layer of values: its model, and the YAML map behind it."""
 
     model: Layer
     table: YamlMap
@@ -46,8 +46,8 @@ class Written:
 class WrittenTopic:
     """A topic document, with a layer for each of its overrides.
 
-    `clusters` are its clusters, None for every cluster. `partial`: values whose form was wrong are
-    left out, so checks across its values are skipped.
+    `clusters` names its clusters; None means every cluster. `partial`: values of the wrong form are
+    missing, so checks across its values are skipped.
     """
 
     document: TopicDocument
@@ -73,9 +73,9 @@ class WrittenTopic:
 
 @dataclass(frozen=True, slots=True)
 class ClustersFile:
-    """clusters.yaml: its form, and the map it was read from; both empty if there is none.
+    """clusters.yaml: its form, and the YAML map behind it. Both are empty if there is no such file.
 
-    `readable` is false if it has errors, so that no topic gets findings because of them.
+    `readable` is false if it has errors; then topics are not checked against it.
     """
 
     file: str
@@ -96,23 +96,30 @@ class Documents:
 
 
 def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents:
-    """Read every file of an estate by its path in it; `root` is how places spell the estate.
+    """Read every file of an estate, by its path in the estate.
 
-    A finding instead of a text says why that file could not be read.
+    `root` is the path of the estate in locations. A finding instead of bytes says why a file could
+    not be read.
     """
     paths = sorted(files, key=lambda path: path.split("/"))
     named = [path for path in paths if path.rpartition("/")[2].lower() in _CLUSTERS]
     chosen = next((path for path in named if "/" not in path), None)
     findings = [found for found in files.values() if isinstance(found, Finding)]
-    findings += [
-        _refuse_clusters(show_path(root, path), show_path(root, chosen or ""), chosen, root)
-        for path in named
-        if path != chosen and not isinstance(files[path], Finding)
-    ]
+    for path in named:
+        if path == chosen or isinstance(files[path], Finding):
+            continue
+        if chosen is None:
+            what = "clusters.yaml is not at the top of the estate"
+            way_out = f"move it to {show_path(root, 'clusters.yaml')}"
+        else:
+            what = "this is a second clusters.yaml"
+            way_out = f"move what it says into {show_path(root, chosen)}"
+        findings.append(Finding("clusters-file", what, way_out, Location(show_path(root, path), 1)))
     clusters = ClustersFile(show_path(root, chosen or "clusters.yaml"), readable=True)
     if chosen is not None:
         clusters, found = _read_clusters(files[chosen], clusters.file)
         findings += found
+    # After clusters.yaml: the label of a KafkaTopic can only be a cluster that exists.
     names = {*clusters.document.clusters, SANDBOX}
     topics: list[WrittenTopic] = []
     for path in paths:
@@ -124,18 +131,8 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
     return Documents(clusters, tuple(topics), tuple(findings))
 
 
-def _refuse_clusters(shown: str, chosen_shown: str, chosen: str | None, root: str) -> Finding:
-    if chosen is None:
-        what = "clusters.yaml is not at the top of the estate"
-        way_out = f"move it to {show_path(root, 'clusters.yaml')}"
-    else:
-        what = "this is a second clusters.yaml"
-        way_out = f"move what it says into {chosen_shown}"
-    return Finding("clusters-file", what, way_out, Location(shown, 1))
-
-
 def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, list[Finding]]:
-    """Read clusters.yaml, which is not readable if it has any error."""
+    """Read clusters.yaml. It counts as unreadable if it has any error."""
     if isinstance(content, Finding):  # already among the findings
         return ClustersFile(file, readable=False), []
     loaded = load_text(content, file)
@@ -180,7 +177,7 @@ def _read_topics(
 def _read_document(
     value: YamlValue, clusters: Collection[str]
 ) -> Iterator[tuple[WrittenTopic | None, list[Finding]]]:
-    """Yield the topics of one document, in whichever form it is written."""
+    """Yield the topics of one document: one in our own form, any number in a KafkaTopicList."""
     if not isinstance(value, YamlMap):
         yield None, [_refuse_document(value, "topic: orders.events")]
         return
@@ -193,18 +190,15 @@ def _read_document(
         findings = [*translated, *found]
         if document is None:
             yield None, findings
-        else:
-            partial = any(finding.severity is Severity.ERROR for finding in findings)
-            yield _pair_topic(document, table, partial=partial), findings
-
-
-def _pair_topic(document: TopicDocument, table: YamlMap, *, partial: bool) -> WrittenTopic:
-    """Pair a topic's models with the maps they were read from."""
-    overrides = {
-        name: Written(model, table["overrides"][name]) for name, model in document.overrides.items()
-    }
-    clusters = None if document.clusters is None else frozenset(document.clusters)
-    return WrittenTopic(document, Written(document, table), overrides, clusters, partial)
+            continue
+        overrides = {
+            name: Written(model, table["overrides"][name])
+            for name, model in document.overrides.items()
+        }
+        clusters_of = None if document.clusters is None else frozenset(document.clusters)
+        partial = any(finding.severity is Severity.ERROR for finding in findings)
+        layer = Written(document, table)
+        yield WrittenTopic(document, layer, overrides, clusters_of, partial), findings
 
 
 def _refuse_document(value: YamlValue, example: str) -> Finding:
@@ -215,10 +209,10 @@ def _refuse_document(value: YamlValue, example: str) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed in an estate since it parted from `ref`, at the commit `base`.
+    """The changes of an estate since the commit `base`, its last commit in common with `ref`.
 
-    `files` are spelled as in locations; `everything` is true if clusters.yaml changed, on which
-    every topic depends. `left` names topics that were in changed files and are unmanaged now.
+    `files` are spelled as in locations. `everything` is true if clusters.yaml changed: every topic
+    depends on it. `left` names topics of changed files that are unmanaged now.
     """
 
     ref: str

@@ -2,9 +2,9 @@
 
     texts → documents → clusters → specs
 
-`documents` reads YAML (`syntax`) into `forms`, `clusters` says what holds on each cluster,
-`resolve` lays the layers of each topic over each other and checks the result. Every stage returns
-what it made and every finding; errors are raised here, all of them at once.
+`documents` reads YAML (`syntax`) into `forms`. `clusters` lists the settings of each cluster.
+`resolve` merges the layers of each topic and checks the result. Every stage returns its result and
+its findings. Only this module raises errors, all of them at once.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ if TYPE_CHECKING:
 def parse_estate(files: Mapping[str, bytes | Finding], root: str = "") -> Estate:
     """Read, check and resolve an estate: its YAML files by their path in it.
 
-    `root` is how places spell the estate. A finding instead of a text says why a file could not
-    be read. Errors: SpecError with everything that is wrong, all at once.
+    `root` is the path of the estate in locations. A finding instead of bytes says why a file could
+    not be read. Errors: SpecError, with all errors of the estate.
     """
+    # 1. Texts become documents.
     documents = read_documents(files, root)
     clusters = documents.clusters
-    entries = list_entries(clusters.document, clusters.table, clusters.file)
-    resolver = Resolver(documents, entries)
-    checked = _list_checked(documents)
     findings, resolved = [*documents.findings], {}
-    if clusters.readable:  # otherwise topics would get findings for missing clusters
+    # 2. clusters.yaml becomes one entry per cluster.
+    entries = list_entries(clusters.document, clusters.table, clusters.file)
+    checked = _list_checked(documents)
+    # 3. Topics become one spec per cluster. With errors in clusters.yaml, clusters and profiles may
+    # be missing from the entries, and topics would get findings for that.
+    resolver = Resolver(documents, entries)
+    if clusters.readable:
         resolved = {cluster: resolver.resolve(cluster) for cluster in checked}
         findings += check_written_topics(documents.topics, entries, clusters.document.profiles)
         each = ((*entries[name].notes, *resolved[name].findings) for name in checked)
@@ -48,6 +52,7 @@ def parse_estate(files: Mapping[str, bytes | Finding], root: str = "") -> Estate
         what, way_out = "the estate has no topics", "there is nothing to do"
         where = Location(show_path(root), 1)
         findings.append(Finding("estate-empty", what, way_out, where, Severity.NOTE))
+    # 4. Any error ends here; warnings and notes go into the estate.
     _raise_errors(findings)
     specs = {cluster: found.specs for cluster, found in resolved.items()}
     return Estate(documents, entries, resolver, specs, findings)
@@ -56,9 +61,9 @@ def parse_estate(files: Mapping[str, bytes | Finding], root: str = "") -> Estate
 class Estate:
     """The checked files of a team. `findings` holds warnings and notes, never errors.
 
-    `files` counts the files that hold topics; `declared` names the clusters of clusters.yaml except
-    the sandbox, which is never part of all clusters; `owns` is the default for clusters without
-    their own `owns`.
+    `files` counts the files with topics. `declared` names the clusters of clusters.yaml without the
+    sandbox, because "all clusters" never includes it. `owns` is the default for clusters that do
+    not set their own `owns`.
     """
 
     def __init__(
@@ -83,7 +88,7 @@ class Estate:
         self._specs = specs
 
     def has_layers(self, cluster: str) -> bool:
-        """Return whether topics of a cluster inherit anything, profiles apart."""
+        """Return whether topics of a cluster inherit any layer other than a profile."""
         return bool(self._resolver.list_layers(cluster, None))
 
     def inherit(self, cluster: str, profile: str | None, release: Catalogue) -> TopicSpec:
@@ -97,13 +102,13 @@ class Estate:
     def topics_for(self, cluster: str) -> tuple[TopicSpec, ...]:
         """Return the topics of a cluster, resolved and sorted by name.
 
-        Errors: SpecError for a cluster that the estate does not have, and for errors on the sandbox
-        alone.
+        Errors: SpecError for a cluster that the estate does not have, and for errors that only
+        occur on the sandbox.
         """
         if cluster not in self.clusters:
             where = Location(self._clusters_file, 1)
             raise SpecError([refuse_cluster(cluster, self.clusters, where)])
-        if cluster not in self._specs:  # the sandbox, which no document names
+        if cluster not in self._specs:  # the sandbox, if no document names it
             specs, findings = self._resolver.resolve(cluster)
             _raise_errors(findings)
             self._specs[cluster] = specs
@@ -111,7 +116,10 @@ class Estate:
 
 
 def _list_checked(documents: Documents) -> list[str]:
-    """Name the clusters that are checked offline: the sandbox only if it is named."""
+    """Name the clusters to check: all declared ones.
+
+    The sandbox is checked if a document names it, or if it is the only cluster.
+    """
     declared = set(documents.clusters.document.clusters)
     named = any(
         SANDBOX in topic.overrides or SANDBOX in (topic.document.clusters or ())
@@ -121,28 +129,29 @@ def _list_checked(documents: Documents) -> list[str]:
 
 
 def _say_once(clusters: Iterable[Iterable[Finding]], clusters_file: str) -> Iterator[Finding]:
-    """Deduplicate findings that occur on several clusters.
+    """Yield each finding once, although it occurs on several clusters.
 
-    Findings on inherited values are deduplicated too: they name the first topic with the value.
+    Within one cluster, equal places and rules can be different errors, except at a value of
+    clusters.yaml: there, every topic that inherits the value would repeat the finding.
     """
     said: set[tuple[Location | None, str, str]] = set()
+    gist: tuple[Location | None, str, str]
     for findings in clusters:
         fresh: set[tuple[Location | None, str, str]] = set()
         for finding in findings:
-            gist = _gist(finding)
+            # Texts can name the cluster, so place and rule identify a finding. There are two
+            # exceptions: all rules of a team share one id, and each cluster has its own place for
+            # the note on its version.
+            if finding.rule.startswith("kafka-version-"):
+                gist = (None, finding.rule, finding.what)
+            else:
+                named = finding.rule in ("policy-rule", "policy-rule-open")
+                gist = (finding.where, finding.rule, finding.what if named else "")
             inherited = finding.where is not None and finding.where.file == clusters_file
             if gist not in said and not (inherited and gist in fresh):
                 yield finding
             fresh.add(gist)
         said |= fresh
-
-
-def _gist(finding: Finding) -> tuple[Location | None, str, str]:
-    """Return the identity of a finding: place and rule, or the text."""
-    if finding.rule.startswith("kafka-version-"):  # each cluster has a place of its own for it
-        return None, finding.rule, finding.what
-    own = finding.rule in ("policy-rule", "policy-rule-open")
-    return finding.where, finding.rule, finding.what if own else ""
 
 
 def _raise_errors(findings: Collection[Finding]) -> None:

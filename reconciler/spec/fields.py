@@ -1,8 +1,7 @@
 """Readers of single fields: a YAML value becomes a number, a flag, a text, or a finding.
 
-Each reader takes the value and the name it goes by in messages, and raises FieldError with every
-finding. Nothing is converted silently: what YAML, or a person, could read in two ways is refused
-with the one way to write it.
+Each reader takes the value and its name in messages. It raises FieldError with every finding.
+Nothing is converted silently: an ambiguous value is refused, and the message shows how to write it.
 """
 
 from __future__ import annotations
@@ -180,7 +179,7 @@ def read_texts(value: YamlValue, name: str) -> tuple[YamlText, ...]:
 
 
 def read_short_text(value: YamlValue, name: str) -> YamlText:
-    """Read text that something is matched against or computed from. Errors: FieldError."""
+    """Read a pattern or an expression, which has a length limit. Errors: FieldError."""
     text = read_text(value, name)
     if len(text) > MOST_CHARACTERS:
         what = f"{name} has {len(text):,} characters, more than {MOST_CHARACTERS:,}"
@@ -283,31 +282,28 @@ def read_settings(value: YamlValue) -> WrittenConfig:
         what = f"config has {len(value):,} keys, and Kafka knows a few dozen"
         raise field_error("value-form", value.where, what, "keep those that the topic needs")
     findings: list[Finding] = []
-    items = tuple(_read_setting(key, item, findings) for key, item in value.entries())
+    items = []
+    for key, item in value.entries():
+        raw: str | tuple[str, ...] | None = None
+        if isinstance(item, YamlMap):
+            inner = next(iter(item), "…")
+            what = f"{quote(key)} is a map, and no config takes one"
+            way_out = f"write dotted keys, each on a line: {show(key)}.{show(inner)}: …"
+            findings.append(Finding("value-form", what, way_out, item.where))
+        elif isinstance(item, YamlList):
+            if all(isinstance(word, YamlText) and word.tag != "null" for word in item):
+                raw = tuple(str(word) for word in item)
+            else:
+                what = f"the list of {quote(key)} holds more than plain values"
+                way_out = "write plain values: [compact, delete]"
+                findings.append(Finding("value-form", what, way_out, item.where))
+        elif item.is_missing:  # `key:` can be a slip; only a written null removes a value
+            what = f"{quote(key)} has no value"
+            way_out = "write one, write null to remove an inherited value, or leave the key out"
+            findings.append(Finding("value-missing", what, way_out, item.where))
+        elif not item.is_null:
+            raw = str(item)
+        items.append(WrittenConfigItem(str(key), raw, key.where, item.where))
     if findings:
         raise FieldError(findings)
-    return WrittenConfig(items)
-
-
-def _read_setting(key: YamlText, value: YamlValue, findings: list[Finding]) -> WrittenConfigItem:
-    """Read one key; errors go to `findings`."""
-    raw: str | tuple[str, ...] | None = None
-    if isinstance(value, YamlMap):
-        inner = next(iter(value), "…")
-        what = f"{quote(key)} is a map, and no config takes one"
-        way_out = f"write dotted keys, each on a line: {show(key)}.{show(inner)}: …"
-        findings.append(Finding("value-form", what, way_out, value.where))
-    elif isinstance(value, YamlList):
-        if all(isinstance(item, YamlText) and item.tag != "null" for item in value):
-            raw = tuple(str(item) for item in value)
-        else:
-            what = f"the list of {quote(key)} holds more than plain values"
-            way_out = "write plain values: [compact, delete]"
-            findings.append(Finding("value-form", what, way_out, value.where))
-    elif value.is_missing:
-        what = f"{quote(key)} has no value"
-        way_out = "write one, write null to remove an inherited value, or leave the key out"
-        findings.append(Finding("value-missing", what, way_out, value.where))
-    elif not value.is_null:
-        raw = str(value)
-    return WrittenConfigItem(str(key), raw, key.where, value.where)
+    return WrittenConfig(tuple(items))

@@ -1,4 +1,4 @@
-"""What pydantic finds in a document, reported as findings at the exact place, in our words."""
+"""Errors of pydantic in a document, as findings at the exact place and in plain words."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 def check_form(model: type[M], document: YamlMap) -> tuple[M | None, list[Finding]]:
     """Return the document as a model, and every finding about its form.
 
-    If there are findings, the values they are about are left out of the model, and of the
-    document; None if no model is left.
+    Values with findings are removed from the model and from the document. None if the rest is no
+    valid model.
     """
     try:
         return model.model_validate(document), []
@@ -71,22 +71,20 @@ def check_form(model: type[M], document: YamlMap) -> tuple[M | None, list[Findin
         for problem in problems[:MOST_PROBLEMS]
         for finding in _translate(model, document, problem)
     ]
+    # Without the wrong values, checks across fields and topics still run on the others.
     for problem in problems:
-        _leave_out(document, tuple(problem["loc"]))
+        *path, last = problem["loc"]
+        parent = _walk(document, tuple(path))
+        if isinstance(parent, YamlMap):
+            parent.pop(str(last), None)
     try:
         return model.model_validate(document), findings
     except ValidationError:
         return None, findings
 
 
-def _leave_out(document: YamlMap, path: tuple[int | str, ...]) -> None:
-    parent = _walk(document, path[:-1])
-    if isinstance(parent, YamlMap):
-        parent.pop(str(path[-1]), None)
-
-
 def _translate(model: type[BaseModel], document: YamlMap, problem: Any) -> list[Finding]:
-    """Report one of pydantic's errors. What our own readers raised is kept as it is."""
+    """Translate one error of pydantic. Findings of our own readers need no translation."""
     path = tuple(problem["loc"])
     reason = problem.get("ctx", {}).get("error")
     if isinstance(reason, FieldError):
@@ -147,18 +145,15 @@ def _keys_at(model: type[BaseModel], path: tuple[int | str, ...]) -> tuple[str, 
     current: Any = model
     for step in path:
         fields = getattr(current, "model_fields", None)
-        current = fields[str(step)].annotation if fields is not None else _value_type(current)
+        values = get_args(current)[1:]  # of a dict, the annotation of its values
+        current = values[0] if fields is None else fields[str(step)].annotation
         if type(None) in get_args(current):
             current = get_args(current)[0]  # a model that may be left out
     return tuple(sorted(current.model_fields))
 
 
-def _value_type(annotation: Any) -> Any:
-    return get_args(annotation)[1]
-
-
 def _ask_for(document: YamlMap, path: tuple[int | str, ...]) -> list[Finding]:
-    """Ask for a missing key, unless it is there by another name and is reported as unknown."""
+    """Ask for a missing key, unless a common other name of it is reported as unknown."""
     parent: YamlMap = _walk(document, path[:-1])
     key = str(path[-1])
     examples = {

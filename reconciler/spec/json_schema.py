@@ -1,7 +1,7 @@
 """JSON Schemas of the documents, made from the models and the catalogue of configs.
 
-For editors: draft-07, which every YAML language server reads, and descriptions throughout. A
-schema is a little more lenient than `reconciler validate`; what it underlines is wrong.
+They serve editors: every YAML language server reads draft-07, and each key has a description. A
+schema is a little more lenient than `reconciler validate`: it marks no valid document as wrong.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NULL: Schema = {"type": "null"}
 _REFERENCES = r"^(\$\{(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^}]*)\})+$"
 _DECIMAL = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 _LEAST_LISTED = -9
-"""Negative numbers from here on are named one by one."""
+"""Ranges from this number on list their negative numbers one by one: patterns cannot compare."""
 _UNITS = {
     Dimension.DURATION: ("(ms|s|m|min|h|d|w)", ["7d", "12h", "30min"]),
     Dimension.SIZE: ("(B|KiB|MiB|GiB|TiB)", ["1GiB", "512MiB"]),
@@ -69,7 +69,7 @@ def _build(model: type[BaseModel], title: str) -> Schema:
 
 
 def _list_used(schema: Any, defs: Schema) -> set[str]:
-    """Name the definitions that a schema needs, those that these need among them."""
+    """Name the definitions that a schema needs, directly or through other definitions."""
     if isinstance(schema, list):
         return {name for item in schema for name in _list_used(item, defs)}
     if not isinstance(schema, dict):
@@ -97,7 +97,7 @@ def _tidy(schema: Any) -> Any:
         written = next(branch for branch in branches if branch != _NULL)
         schema = {**written, **{key: value for key, value in schema.items() if key != "anyOf"}}
     if "$ref" in schema and len(schema) > 1:
-        # A draft-07 reader ignores whatever is next to $ref.
+        # A draft-07 reader ignores all keys next to $ref.
         schema = {"allOf": [{"$ref": schema["$ref"]}]} | {
             key: value for key, value in schema.items() if key != "$ref"
         }
@@ -111,7 +111,9 @@ def _tidy(schema: Any) -> Any:
 
 def _build_config() -> Schema:
     newest = choose_catalogue(None)
-    keys = {name: key for name, key in every_key().items() if _can_be_set(name)}
+    # A key is offered if any release line lets a spec set it.
+    settable = {n for line in LINES for n in choose_catalogue(spell_line(line)).settable}
+    keys = {name: key for name, key in every_key().items() if name in settable}
     return {
         "type": "object",
         "description": "Topic configs. null removes an inherited key.",
@@ -121,11 +123,6 @@ def _build_config() -> Schema:
         },
         "additionalProperties": False,
     }
-
-
-def _can_be_set(name: str) -> bool:
-    """Return whether any release line lets a spec set a config."""
-    return any(name in choose_catalogue(spell_line(line)).settable for line in LINES)
 
 
 def _describe(key: ConfigKey) -> str:

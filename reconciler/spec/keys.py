@@ -59,7 +59,7 @@ def _read_text(value: YamlValue, info: ValidationInfo) -> YamlText:
 def _read_topic(value: YamlValue) -> YamlText:
     name = fields.read_text(value, "topic", empty=True)
     if findings := check_length(name, name.where):
-        raise FieldError(findings)  # here, so that no pattern is matched against megabytes
+        raise FieldError(findings)  # before any pattern is matched against megabytes
     return name
 
 
@@ -104,7 +104,7 @@ def _read_risks(value: YamlValue) -> tuple[YamlText, ...]:
 
 
 def _check_risk(item: YamlValue) -> None:
-    """Refuse a plain value that is not a risk, before the check for quotes."""
+    """Refuse a value that is not a risk. Missing quotes are checked later."""
     if isinstance(item, YamlText) and item.tag != "null" and item.strip() and item not in RISKS:
         way_out = suggest(item, RISKS) or f"the risks are {', '.join(RISKS)}"
         what = f"there is no risk {quote(item)}"

@@ -22,9 +22,11 @@ MAX_LENGTH = 249
 NAME_PATTERN = r"^[a-zA-Z0-9._-]{1,249}$"
 """The part of the rules that a JSON Schema can express; `.` and `..` are refused as well."""
 
+_UNPRINTED = {" ": "a blank", "\t": "a tab", "\n": "a line end"}
+
 
 def check_name(name: str, where: Location | None) -> list[Finding]:
-    """Return every error in a topic's name; nothing for a good one."""
+    """Return every error in a topic's name."""
     if name == "":
         return [Finding("name-empty", "the topic has no name", "give it one", where)]
     if name in {".", ".."}:
@@ -33,14 +35,21 @@ def check_name(name: str, where: Location | None) -> list[Finding]:
     if name in INTERNAL_TOPICS:
         what = f"'{name}' {INTERNAL_TOPICS[name]}; Kafka creates and configures it by itself"
         return [Finding("name-internal", what, "remove it from the specs", where)]
-    return [*check_length(name, where), *_check_characters(name, where)]
+    findings = check_length(name, where)
+    if wrong := dict.fromkeys(re.findall(r"[^a-zA-Z0-9._-]", name)):
+        shown = [_UNPRINTED.get(character) or quote(character) for character in wrong]
+        listed = ", ".join(shown[:5]) + (" and more" if len(shown) > 5 else "")
+        what = f"topic {quote(name)} has characters that Kafka does not take: {listed}"
+        way_out = "use only ASCII letters, digits, '.', '_' and '-'"
+        findings.append(Finding("name-characters", what, way_out, where))
+    return findings
 
 
 def find_collisions(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Group the names that become equal once '.' turns into '_', as they do in metric names.
+    """Group the names that are equal if '.' becomes '_', as in the names of metrics.
 
-    Groups of two and more, sorted. Kafka refuses such a topic only if the other exists: two in
-    one request are both created.
+    Returns groups of two or more names, sorted. Kafka refuses such a topic if the other exists, but
+    it creates both if they are in one request.
     """
     groups: defaultdict[str, set[str]] = defaultdict(set)
     for name in names:
@@ -55,18 +64,3 @@ def check_length(name: str, where: Location | None) -> list[Finding]:
         return []
     what = f"topic {quote(name)} has a name of {length} characters"
     return [Finding("name-length", what, f"use at most {MAX_LENGTH}", where)]
-
-
-def _check_characters(name: str, where: Location | None) -> list[Finding]:
-    wrong = dict.fromkeys(re.findall(r"[^a-zA-Z0-9._-]", name))
-    if not wrong:
-        return []
-    what = f"topic {quote(name)} has characters that Kafka does not take: {_show(wrong)}"
-    way_out = "use only ASCII letters, digits, '.', '_' and '-'"
-    return [Finding("name-characters", what, way_out, where)]
-
-
-def _show(characters: Iterable[str]) -> str:
-    names = {" ": "a blank", "\t": "a tab", "\n": "a line end"}
-    shown = [names.get(c) or quote(c) for c in characters]
-    return ", ".join(shown[:5]) + (" and more" if len(shown) > 5 else "")

@@ -42,7 +42,7 @@ SPARED = (
     "policy-config-missing",
     "policy-config-value",
 )
-"""The rules that topics can be exempt from; rules in CEL have `when` for that."""
+"""The rules from which topics can be exempt. Rules in CEL use `when` instead."""
 
 V = TypeVar("V")
 
@@ -96,7 +96,7 @@ def _read_count_limit(value: YamlValue, name: str) -> Limit:
 
 
 def _read_bounds(value: YamlValue, name: str, read: Callable[[YamlValue, str], Limit]) -> Bounds:
-    """Read `{min: …, max: …}`, either of which may be left out."""
+    """Read `{min: …, max: …}`. Either key can be omitted."""
     fields.require_value(value, name)
     if not isinstance(value, YamlMap):
         what = f"{name} is {describe_yaml(value)}, not a range"

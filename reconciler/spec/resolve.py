@@ -49,7 +49,7 @@ class Resolved(NamedTuple):
 class Resolver:
     """Resolves the topics of an estate on one cluster after another.
 
-    What clusters share is read once: profiles, and the configs of each Kafka version.
+    Clusters share profiles and the configs of each Kafka version, so these are read once.
     """
 
     def __init__(self, documents: Documents, entries: Mapping[str, ClusterEntry]) -> None:
@@ -74,10 +74,12 @@ class Resolver:
         for topic in self._topics:
             if not topic.targets(cluster):
                 continue
-            layers = [*inherited, *self._list_own(topic, cluster)]
-            spec = resolve_topic(topic, layers, configs)
+            profile = self._profiles.get(str(topic.document.profile))
+            override = topic.overrides.get(cluster)
+            own = [layer for layer in (profile, topic.layer, override) if layer is not None]
+            spec = resolve_topic(topic, [*inherited, *own], configs)
             specs.append(spec)
-            read += layers[len(inherited) :]
+            read += own
             if not topic.partial:
                 findings += [*check_spec(spec, cluster), *configs.check_together(spec, cluster)]
                 findings += engine.check(spec)
@@ -111,7 +113,7 @@ class Resolver:
         return resolve_topic(topic, [*layers, topic.layer], ConfigReader(release))
 
     def resolve_empty(self, cluster: str, profile: str | None, release: Catalogue) -> TopicSpec:
-        """Resolve a topic without values of its own."""
+        """Resolve a topic that sets no values, so that it only has inherited ones."""
         name = YamlText("any")
         name.file, name.line, name.column, name.tag, name.quoted = "", 1, 1, "str", False
         document = TopicDocument.model_construct(_fields_set={"topic"}, topic=name)
@@ -119,7 +121,7 @@ class Resolver:
         return resolve_topic(empty, self.list_layers(cluster, profile), ConfigReader(release))
 
     def _list_inherited(self, cluster: str, form: ClusterForm) -> list[Written]:
-        """List the layers below all topics of a cluster, the farthest first."""
+        """List the layers that all topics of a cluster inherit; later ones win."""
         layers = []
         if "defaults" in self._table:
             layers.append(Written(self._clusters.defaults, self._table["defaults"]))
@@ -127,26 +129,18 @@ class Resolver:
             layers.append(Written(form.defaults, self._table["clusters"][cluster]["defaults"]))
         return layers
 
-    def _list_own(self, topic: WrittenTopic, cluster: str) -> list[Written]:
-        """List the layers that a topic has beyond what all topics of a cluster inherit."""
-        profile = self._profiles.get(str(topic.document.profile))
-        override = topic.overrides.get(cluster)
-        return [layer for layer in (profile, topic.layer, override) if layer is not None]
-
     def _choose_reader(self, form: ClusterForm) -> ConfigReader:
         """Return the reader of a cluster's Kafka version."""
         version = None if form.kafka_version is None else str(form.kafka_version)
         if version not in self._readers:
-            running = self._list_running(version)
+            # Findings that only this version has name the first clusters that run it.
+            forms = sorted(self._clusters.clusters.items())
+            running = [name for name, form in forms if form.kafka_version == version]
+            if (more := len(running) - MOST_NAMED) > 0:
+                running = [*running[:MOST_NAMED], f"{more:,} more clusters"]
+            running = running or [SANDBOX]
             self._readers[version] = ConfigReader(choose_catalogue(version), running)
         return self._readers[version]
-
-    def _list_running(self, version: str | None) -> list[str]:
-        """Name the first clusters of a Kafka version, as clusters.yaml spells it."""
-        forms = sorted(self._clusters.clusters.items())
-        names = [name for name, form in forms if form.kafka_version == version]
-        more = len(names) - MOST_NAMED
-        return [*names[:MOST_NAMED], f"{more:,} more clusters"] if more > 0 else names or [SANDBOX]
 
 
 class _Configs(NamedTuple):
@@ -159,7 +153,7 @@ class _Configs(NamedTuple):
 class ConfigReader:
     """Normalises the configs of layers for one Kafka version: each layer and each value once.
 
-    In: the names of the clusters of that version, for findings that other versions do not have.
+    In: the clusters of that version, to name them in findings that other versions do not have.
     """
 
     def __init__(self, catalogue: Catalogue, clusters: Collection[str] = ()) -> None:
@@ -173,7 +167,8 @@ class ConfigReader:
         """Return the normalised configs of a layer, and the errors in the others."""
         known = self._layers.get(id(settings))
         if known is None:
-            known = (settings, self._normalise(settings))  # kept, so that its id stays its own
+            # The layer is stored too: if it were freed, another object could get its id.
+            known = (settings, self._normalise(settings))
             self._layers[id(settings)] = known
         return known[1]
 
@@ -183,7 +178,7 @@ class ConfigReader:
         return [finding for layer in every for finding in self.read(layer.model.config).findings]
 
     def check_together(self, spec: TopicSpec, cluster: str) -> list[Finding]:
-        """Check all of a resolved config; configs that are equal are checked once."""
+        """Check the entire config of a spec. Equal configs without a clash are checked once."""
         config = frozenset(spec.config.items())
         if spec.absent or config in self._sound:
             return []
@@ -260,7 +255,10 @@ class _Draft:
             self.config.update(configs.read(layer.model.config).values)
 
     def derive_counts(self) -> None:
-        """Let rows replace the counts of lower layers: only counts of the same layer can clash."""
+        """Derive the counts from manual rows, and replace the counts of lower layers.
+
+        A count of the same layer or a higher one stays, so a check can report the contradiction.
+        """
         if self.assignment is None:
             return
         depth, _ = self.sources["assignment"]
@@ -271,7 +269,7 @@ class _Draft:
                 self.sources.pop(key, None)
 
     def places(self) -> dict[str, Location]:
-        """Return where each value was written, and each null that takes an inherited one away."""
+        """Return where each value was written, and each null that removes an inherited value."""
         places = {key: layer.where(key) for key, (_, layer) in self.sources.items()}
         if self.assignment is not None:
             for key in _COUNTS:
@@ -287,7 +285,7 @@ class _Draft:
 def resolve_topic(
     topic: WrittenTopic, layers: Sequence[Written], configs: ConfigReader
 ) -> TopicSpec:
-    """Merge the layers of a topic, its own among them. In: the farthest first."""
+    """Merge the layers of a topic. In: all layers, its own too; later ones win."""
     draft = _Draft()
     for depth, layer in enumerate(layers):
         draft.lay(depth, layer, configs)

@@ -1,6 +1,6 @@
 """The keys of KafkaTopic documents: those that are read, and those of Kubernetes.
 
-Any other key is a finding. So is what looks like such a document and is not one.
+Any other key is a finding. A document that resembles a KafkaTopic and is none is also a finding.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SPEC_KEYS: Mapping[str, str] = MappingProxyType(
         "configs": "config",
     }
 )
-"""Keys of spec, and what they are called here."""
+"""Keys of spec, and our own names for them."""
 
 OURS_ONLY = (
     *("rack_aware", "gradual", "assignment", "state", "acknowledge"),
@@ -99,21 +99,16 @@ def check_list(document: YamlMap, kind: str) -> Iterator[Finding]:
     metadata = document.get("metadata")
     yield from _refuse_unknown(document, _LIST_KEYS, f"in a {kind}")
     yield from _check_metadata(metadata)
-    yield from _refuse_for_all(metadata, kind)
-    if not isinstance(document.get("items"), YamlList):
-        what, way_out = f"a {kind} holds a list of items", "write its topics below items:"
-        yield Finding("document-form", what, way_out, document.where)
-
-
-def _refuse_for_all(metadata: YamlValue | None, kind: str) -> Iterator[Finding]:
-    """Refuse labels and annotations of a list that only have a meaning on a topic."""
-    if not isinstance(metadata, YamlMap):
-        return
-    for words in (metadata.get("labels"), metadata.get("annotations")):
+    # Some labels and annotations only have a meaning on a topic.
+    of_list = metadata if isinstance(metadata, YamlMap) else {}
+    for words in (of_list.get("labels"), of_list.get("annotations")):
         for key, _ in words.entries() if isinstance(words, YamlMap) else ():
             if key == CLUSTER_LABEL or key in _FLAGS:
                 what, way_out = f"{key} of a {kind} is not read", "write it on each item"
                 yield Finding("key-unknown", what, way_out, key.where)
+    if not isinstance(document.get("items"), YamlList):
+        what, way_out = f"a {kind} holds a list of items", "write its topics below items:"
+        yield Finding("document-form", what, way_out, document.where)
 
 
 def check_topic(document: YamlMap) -> list[Finding]:
@@ -124,6 +119,7 @@ def check_topic(document: YamlMap) -> list[Finding]:
         *_check_metadata(metadata),
         *_check_spec(spec),
     ]
+    # A misspelt key, such as metdata, is not missing as well.
     asked = {finding.way_out for finding in findings}
     named = isinstance(metadata, YamlMap) and isinstance(metadata.get("name"), YamlText)
     if not named and not asked & {_mean("metadata"), _mean("name")}:
@@ -162,7 +158,7 @@ def _find_meant(key: str, known: Collection[str]) -> str:
 
 
 def _mean(key: str) -> str:
-    """Return the way out if a key is misspelt, which is then not missing as well."""
+    """Return the way out for a misspelt key."""
     return f"did you mean {key}?"
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.configs import Catalogue
     from reconciler.spec.documents import WrittenTopic
-    from reconciler.spec.values import YamlText
 
 
 PATTERNS_SHOWN = 5
@@ -32,19 +31,6 @@ def check_written_topics(
     topics: Sequence[WrittenTopic], clusters: Collection[str], profiles: Collection[str]
 ) -> Iterator[Finding]:
     """Check names, and that every named cluster and profile exists."""
-    yield from _find_duplicates(topics)
-    for topic in topics:
-        yield from names.check_name(topic.name, topic.where)
-        profile = topic.document.profile
-        if profile is not None and profile not in profiles:
-            yield _refuse_profile(profile, profiles)
-        for cluster in topic.document.clusters or ():
-            if cluster not in clusters:
-                yield refuse_cluster(cluster, clusters, cluster.where)
-        yield from _check_overrides(topic, clusters)
-
-
-def _find_duplicates(topics: Iterable[WrittenTopic]) -> Iterator[Finding]:
     first: dict[str, Location] = {}
     for topic in topics:
         if topic.name in first:
@@ -52,15 +38,20 @@ def _find_duplicates(topics: Iterable[WrittenTopic]) -> Iterator[Finding]:
             way_out = "keep one; put what differs on a cluster under overrides:"
             yield Finding("topic-duplicate", what, way_out, topic.where)
         first.setdefault(topic.name, topic.where)
-
-
-def _refuse_profile(profile: YamlText, profiles: Collection[str]) -> Finding:
-    if profiles:
-        way_out = suggest(profile, profiles) or f"the profiles are {_join(profiles)}"
-    else:
-        way_out = "write it below profiles: in clusters.yaml, which has none"
-    what = f"there is no profile {quote(profile)}"
-    return Finding("profile-unknown", what, way_out, profile.where)
+    for topic in topics:
+        yield from names.check_name(topic.name, topic.where)
+        profile = topic.document.profile
+        if profile is not None and profile not in profiles:
+            if profiles:
+                way_out = suggest(profile, profiles) or f"the profiles are {_join(profiles)}"
+            else:
+                way_out = "write it below profiles: in clusters.yaml, which has none"
+            what = f"there is no profile {quote(profile)}"
+            yield Finding("profile-unknown", what, way_out, profile.where)
+        for cluster in topic.document.clusters or ():
+            if cluster not in clusters:
+                yield refuse_cluster(cluster, clusters, cluster.where)
+        yield from _check_overrides(topic, clusters)
 
 
 def refuse_cluster(cluster: str, clusters: Collection[str], where: Location | None) -> Finding:
@@ -97,7 +88,7 @@ def check_spec(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
 
 
 def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
-    """Compare counts written next to an assignment, or above it, with its rows."""
+    """Compare the rows with counts that were written in the same layer or a higher one."""
     if spec.assignment is None:
         return
     rows, replicas = len(spec.assignment), len(spec.assignment[0])
@@ -115,8 +106,10 @@ def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
 
 
 def _check_min_insync(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
-    """Check min.insync.replicas: Kafka accepts a larger value, but counts at most all replicas
-    (KAFKA-21110)."""
+    """Refuse more in-sync replicas than replicas.
+
+    Kafka accepts this, and then requires all replicas but no more (KAFKA-21110).
+    """
     factor, least = spec.replication_factor, spec.config.get(_MIN_INSYNC)
     if factor is None or least is None or int(least) <= factor:
         return
@@ -164,18 +157,14 @@ def check_owned(specs: Iterable[TopicSpec], owns: Sequence[str], cluster: str) -
     """Check that the estate owns each topic of a cluster; it owns all if `owns` is not set."""
     for spec in specs if owns else ():
         if not any(fnmatchcase(spec.name, pattern) for pattern in owns):
+            more = len(owns) - PATTERNS_SHOWN
+            shown = ", ".join(map(quote, owns[:PATTERNS_SHOWN]))
+            shown += f" and {more:,} more" if more > 0 else ""
             what = (
-                f"the topic {quote(spec.name)} is not this estate's: on {cluster} it owns "
-                f"{_list_some(owns)}"
+                f"the topic {quote(spec.name)} is not this estate's: on {cluster} it owns {shown}"
             )
             way_out = "write it where it is owned, or widen owns: in clusters.yaml"
             yield Finding("topic-not-owned", what, way_out, spec.location)
-
-
-def _list_some(patterns: Sequence[str]) -> str:
-    more = len(patterns) - PATTERNS_SHOWN
-    shown = ", ".join(map(quote, patterns[:PATTERNS_SHOWN]))
-    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _join(words: Collection[str]) -> str:

@@ -1,8 +1,8 @@
 """How a broker reads one config value, and how it prints it afterwards.
 
-Follows ConfigDef.parseType and convertToString: blanks around a value are removed, booleans end in
-lower case, lists lose the blanks around their commas, doubles look as Java prints them. It is
-stricter than the broker if a spelling is ambiguous: see `_SPELLED_OTHERWISE`.
+This follows ConfigDef.parseType and convertToString: blanks around values and commas are removed,
+booleans become lower case, and doubles are printed as in Java. It is stricter than a broker if a
+spelling is ambiguous: see `_SPELLED_OTHERWISE`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})
 _AROUND_COMMAS = " \t\n\x0b\f\r"
 _DIGITS_AT_MOST = 20
 
-# Numbers that are not plainly written. Brokers take the first two forms; YAML, shells and people
-# disagree on what 012 is, so all of them are refused.
+# Numbers in other spellings. Brokers accept the first two, but YAML, shells and people disagree on
+# the value of 012, so all of them are refused.
 _SPELLED_OTHERWISE: tuple[tuple[re.Pattern[str], Callable[[str], Fraction | int]], ...] = (
     (re.compile(r"\+[0-9]{1,20}"), int),
     (re.compile(r"-?0[0-9]{1,20}"), int),
@@ -52,7 +52,7 @@ _FLAGS_OTHERWISE = {
     **dict.fromkeys(("no", "n", "off", "0", "f", "disabled", "disable"), "false"),
 }
 RECORD_FORMAT = "message.format.version"
-"""Its values are versions, and the choices that a broker lists are not all that it takes."""
+"""Its values are versions. Brokers accept more of them than they list as choices."""
 _UNRELEASED = "4.0"
 """Kafka 3.9, the last line with that config, lists versions of 4.0, which was not out yet."""
 
@@ -70,7 +70,7 @@ class RefusedValueError(ValueError):
 
 
 def spell_value(key: ConfigKey, dimension: Dimension | None, text: str) -> str:
-    """Spell a value as the broker reports it after taking it. Errors: RefusedValueError."""
+    """Spell a value as the broker reports it afterwards. Errors: RefusedValueError."""
     trimmed = text.strip(TRIMMED)
     match key.type:
         case ConfigType.INT | ConfigType.LONG:

@@ -1,7 +1,7 @@
 """From YAML text to values with locations: the content of a file, and its syntax errors.
 
-YAML 1.2 core, by libyaml's event stream. Depth, size and alias growth are capped while the events
-come in, so a hostile file costs no more than its own length.
+Reads YAML 1.2 core from the event stream of libyaml. Depth, size and the growth by aliases are
+limited during the reading, so the cost of a hostile file is proportional to its length.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")} | {
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """The documents of one file, empty ones left out, and what is wrong with it."""
+    """The documents of one file without empty ones, and its errors."""
 
     file: str
     documents: tuple[YamlValue, ...]
@@ -51,7 +51,7 @@ class _UnreadableError(Exception):
 
 
 def load_text(content: bytes, file: str) -> LoadedFile:
-    """Read the YAML documents of a file. Errors: none, they come back as findings."""
+    """Read the YAML documents of a file. It returns errors as findings."""
     try:
         text = _decode(content, file)
     except _UnreadableError as error:
@@ -63,10 +63,13 @@ def load_text(content: bytes, file: str) -> LoadedFile:
     except _UnreadableError as error:
         reading.findings.append(error.finding)
     except yaml.reader.ReaderError:
+        # Its position counts bytes, so the character is found in the text.
         index = next(i for i, character in enumerate(text) if not _is_allowed(character))
         reading.findings.append(_refuse_character(text, index, file))
     except yaml.MarkedYAMLError as error:
         reading.findings.append(explain_syntax_error(error, text, reading.place))
+    # Last, because only the reading knows which line ends are inside quotes, where they are text.
+    # Alone, because the lines of all other findings would be wrong for git and editors.
     if odd := reading.find_odd_line_end():
         return LoadedFile(file, (), (odd,))
     return LoadedFile(file, tuple(documents), tuple(reading.findings))
@@ -114,7 +117,8 @@ def _is_allowed(character: str) -> bool:
 
 
 def _find_odd_line_ends(text: str) -> list[int]:
-    """List the places of line ends that YAML counts and git does not. Rare, so cheap if none."""
+    """List the places of line ends that YAML counts and git does not."""
+    # They are rare: a fast search comes before the loop over each character.
     if text.count("\r") == text.count("\r\n") and not any(c in text for c in _ODD_LINE_ENDS[1:]):
         return []
     return [
@@ -131,7 +135,7 @@ def _encoding(file: str, where: Location, what: str) -> Finding:
 
 @lru_cache(maxsize=10_000)
 def _resolve_plain(text: str) -> str:
-    """Return the type that YAML 1.2 core gives a plain scalar."""
+    """Return the type of a plain scalar in YAML 1.2 core."""
     for tag, pattern in CCoreLoader.yaml_implicit_resolvers.get(text[:1], ()):
         if pattern.match(text):
             return str(tag.rpartition(":")[2])
@@ -139,7 +143,7 @@ def _resolve_plain(text: str) -> str:
 
 
 class _Reading:
-    """One pass over one file: the event stream, and what was found on the way."""
+    """One pass over the event stream of one file, with the anchors and findings so far."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
@@ -170,13 +174,14 @@ class _Reading:
 
     def place(self, mark: Any) -> Location:
         """Turn a mark into the line and column that git and editors count."""
+        # libyaml also counts U+0085, U+2028, U+2029 and a lone carriage return as line ends.
         if not self._odd:
             return Location(self.file, mark.line + 1, mark.column + 1)
         line = bisect_right(self._starts, mark.index)
         return Location(self.file, line, mark.index - self._starts[line - 1] + 1)
 
     def find_odd_line_end(self) -> Finding | None:
-        """Find the first line end outside quotes that git does not count as one."""
+        """Find the first line end outside quotes that git does not count as a line end."""
         starts = [start for start, _ in self._quoted]
         for index in self._odd:
             before = bisect_right(starts, index) - 1
@@ -207,7 +212,12 @@ class _Reading:
         if kind is yaml.MappingStartEvent:
             value = self._compose_table(event, depth)
         else:
-            value = self._compose_sequence(event, depth)
+            value = YamlList()
+            where = self.place(event.start_mark)
+            value.file, value.line, value.column = where.file, where.line, where.column
+            while type(item := self._events.get_event()) is not yaml.SequenceEndEvent:
+                value.append(self._compose(item, depth + 1))
+        # An anchor counts only once its value is complete, so no value can contain itself.
         if event.anchor:
             self._anchors[event.anchor] = (value, self._values - before + 1)
         return value
@@ -264,20 +274,12 @@ class _Reading:
             self.findings.extend(explain_repeated(table, repeated, top=depth == 0))
         return table
 
-    def _compose_sequence(self, event: Any, depth: int) -> YamlList:
-        sequence = YamlList()
-        where = self.place(event.start_mark)
-        sequence.file, sequence.line, sequence.column = where.file, where.line, where.column
-        next_event = self._events.get_event
-        while type(event := next_event()) is not yaml.SequenceEndEvent:
-            sequence.append(self._compose(event, depth + 1))
-        return sequence
-
     def _follow_alias(self, event: Any) -> YamlValue:
         value, size = self._anchors.get(event.anchor, (None, 0))
         if value is None:
             what = f"*{event.anchor} names no anchor that is complete above it in this document"
             raise self._stop("yaml-alias", what, f"write &{event.anchor} first", event)
+        # An alias counts with all of its values, so nested aliases cannot grow exponentially.
         self._aliased += size
         self._values += size
         if self._aliased > ALIASED_VALUES:

@@ -1,7 +1,7 @@
 """Explanations of YAML errors, with the usual cause and the way out.
 
-libyaml refuses some of it. The rest is YAML, but never intended: keys that are repeated, and values
-that a comma cuts.
+libyaml refuses most of these texts. The others are valid YAML, but never intended: repeated keys,
+and values that a comma cuts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reconciler.spec.values import YamlMap
 
     Repeated = tuple[YamlText, YamlValue, Location]
-    """A key that is in its map already, the value that it has here, and its place."""
+    """A repeated key of a map, its value here, and its place."""
 
 _RESOURCE_KEYS = {"apiVersion", "kind", "metadata", "spec"}
 _NO_COLON = re.compile(r"\s*[,}]")
@@ -100,8 +100,9 @@ _PROBLEMS = (
 def explain_syntax_error(
     error: yaml.MarkedYAMLError, text: str, place: Callable[[Any], Location]
 ) -> Finding:
-    """Turn an error of libyaml into a finding at the place where the author has to look."""
+    """Turn an error of libyaml into a finding at the place that the author must correct."""
     problem = str(error.problem)
+    # For an open bracket or quote, libyaml reports where it gave up; the context is the start.
     opened = "expected ',' or" in problem or "quoted scalar" in str(error.context)
     mark: Any = error.context_mark if opened and error.context_mark else error.problem_mark
     character = text[mark.index : mark.index + 1]
@@ -109,7 +110,8 @@ def explain_syntax_error(
     if character == "\t":
         what, way_out = "a tab where YAML allows only spaces", "indent with spaces"
         return Finding("yaml-tab", what, way_out, where)
-    if "did not find expected key" in problem and not _starts_line(text, mark.index):
+    indentation = text[text.rfind("\n", 0, mark.index) + 1 : mark.index]
+    if "did not find expected key" in problem and indentation.strip():
         what, way_out = "there is text after the end of a value", "quote the entire value"
         return Finding("yaml-syntax", what, way_out, where)
     for said, what, way_out in _PROBLEMS:
@@ -118,15 +120,10 @@ def explain_syntax_error(
     return Finding("yaml-syntax", f"this is not YAML: {problem}", "", where)
 
 
-def _starts_line(text: str, index: int) -> bool:
-    """Return whether only spaces are before a place in its line."""
-    return not text[text.rfind("\n", 0, index) + 1 : index].strip()
-
-
 def explain_repeated(table: YamlMap, repeated: Sequence[Repeated], *, top: bool) -> list[Finding]:
-    """Explain the keys of a map that are written again: as keys, or as a document of their own.
+    """Explain the repeated keys of a map: they are errors, or the start of another document.
 
-    `top`: the map is an entire document, in which another one may start without its '---'.
+    `top`: the map is an entire document, so the '---' before the next document may be missing.
     """
     start = _find_start(table, repeated) if top else None
     first = {str(key): key.line for key, _ in table.entries()}
@@ -152,10 +149,10 @@ def _find_start(table: YamlMap, repeated: Sequence[Repeated]) -> str | None:
 
 
 def find_cut(table: YamlMap, text: str, end: int, value: YamlValue) -> tuple[str, str] | None:
-    """Return the error at a key in braces, and the way out, if a comma cut a value.
+    """Return the error and the way out if a comma in braces cut a value: {a: b,c} has a key c.
 
-    In: the keys above it, and where in `text` the key ends. Shows neither the key nor the value
-    that was cut: both may be parts of a secret.
+    In: the keys before it, the end of the key in `text`, and its value. The message shows neither
+    the key nor the cut value, because both may be parts of a secret.
     """
     before = next(reversed(table), "")
     cut = table.get(before)

@@ -1,8 +1,8 @@
 """YAML values with their locations: text, maps and lists.
 
-Scalars stay text here, whatever YAML takes them for: the reader of a field decides, and can quote
-what is in the file. `tag` keeps YAML's own opinion (`int`, `bool`, `null`, …; `str` if the
-text is quoted or a block).
+Scalars stay text here. The reader of each field converts them, and can quote the file in messages.
+`tag` holds the type that YAML gives a scalar (`int`, `bool`, `null`, …; `str` if the text is quoted
+or a block).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHOWN_CHARACTERS = 60
 
 
 class YamlText(str):
-    """A scalar as it is in the file, and its place."""
+    """A scalar with the text and the location that it has in the file."""
 
     __slots__ = ("column", "file", "line", "quoted", "tag")
 
@@ -30,7 +30,7 @@ class YamlText(str):
 
     @property
     def where(self) -> Location:
-        """If the text starts."""
+        """The start of the text."""
         return Location(self.file, self.line, self.column)
 
     @property
@@ -55,11 +55,11 @@ class YamlMap(dict[str, Any]):
 
     @property
     def where(self) -> Location:
-        """Where the map starts: its first key, or its brace."""
+        """The start of the map: its first key, or its brace."""
         return Location(self.file, self.line, self.column)
 
     def key(self, name: str) -> YamlText:
-        """Return the key `name` as it was written. Errors: KeyError."""
+        """Return the key `name` with its location. Errors: KeyError."""
         for key, _ in self.entries():
             if key == name:
                 return key
@@ -85,7 +85,7 @@ class YamlList(list[Any]):
 
     @property
     def where(self) -> Location:
-        """Where the list starts: its first dash, or its bracket."""
+        """The start of the list: its first dash, or its bracket."""
         return Location(self.file, self.line, self.column)
 
 
@@ -98,8 +98,7 @@ def quote(text: str) -> str:
 
 
 def show(text: str) -> str:
-    """Format text like `quote`, without the quotes: for text that a message asks people to
-    write."""
+    """Format text like `quote`, without quotes, for text that people are to write."""
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
     return escape_unprintable(text)
