@@ -94,14 +94,22 @@ INTERRUPT_OFTEN = """
 import collections, random, signal, time
 from reconciler.side_by_side import run_side_by_side
 
-signal.signal(signal.SIGALRM, signal.default_int_handler)
+def interrupt(*_):
+    global armed
+    if armed:  # a signal that another thread takes may come late
+        armed = False
+        raise KeyboardInterrupt
+
+armed = False
+signal.signal(signal.SIGALRM, interrupt)
 draw, counts = random.Random(7), collections.Counter()
 while counts["interrupted"] < 800:
     worked = []
     try:
+        armed = True
         signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.00005, 0.001))
         run_side_by_side(worked.append, range(8), 4, lambda _: None)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        armed = False
     except KeyboardInterrupt:
         counts["interrupted"] += 1
         before = len(worked)
