@@ -131,7 +131,7 @@ def test_a_saved_plan_is_rehearsed_on_what_it_rests_on(
     assert "5 brokers in 3 racks · 2 topics of 13 replicas set up" in said
     assert "Found as planned" in said
     assert "The plan applied again changes nothing." in said
-    assert "the plan tells only of its own topics" in said
+    assert "the plan contains only its own topics" in said
 
 
 def test_what_only_brokers_refuse_is_reported_and_what_cannot_be_set_up(place: Place) -> None:

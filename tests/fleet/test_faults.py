@@ -208,7 +208,7 @@ def test_live_clusters_are_planned(troubled: Troubled, tmp_path: Path) -> None:
     [
         (["--cluster", "healthy"], "--cluster says how clusters are read; add --live"),
         (["--time-limit", "300"], "--time-limit says how clusters are read; add --live"),
-        (["--live", "--collection", WHEN], "--live makes a collection of its own"),
+        (["--live", "--collection", WHEN], "--live makes its own collection"),
     ],
 )
 def test_reading_is_asked_for_with_live(
