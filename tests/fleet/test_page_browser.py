@@ -60,7 +60,7 @@ def test_nothing_is_complained_of_and_nothing_is_fetched(page: Path) -> None:
     seen = visit(page)
     assert seen.console == ()
     assert seen.requests == frozenset()
-    assert "<title>The fleet · 2026-11-21 03:00 UTC</title>" in seen.document
+    assert "<title>Fleet page · 2026-11-21 03:00 UTC</title>" in seen.document
 
 
 def test_the_policy_stops_what_would_be_fetched_or_run(page: Path) -> None:
