@@ -60,7 +60,10 @@ class Haunted:
         self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
     def create(self, name: str, config: dict[str, str]) -> None:
-        self.admin.create_topics([NewTopic(name, 1, 2, config=config)])[name].result(15)
+        # A client of its own: an older one may send it to the broker that has just been stopped.
+        servers = {"bootstrap.servers": self.cluster.bootstrap_servers, "log_level": 0}
+        client = AdminClient(servers)
+        client.create_topics([NewTopic(name, 1, 2, config=config)])[name].result(60)
         wait_for(lambda: all(name in view for view in self.look(name).values()))
 
     def bury(self, *names: str) -> None:
