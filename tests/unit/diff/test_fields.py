@@ -45,4 +45,5 @@ load_in_another_thread()
 
 
 def test_what_is_loaded_already_is_used() -> None:
-    assert run("import numpy; compare()") == ["config.b partitions"]
+    program = "import numpy; compare(); import deepdiff.helper; print(deepdiff.helper.np is numpy)"
+    assert run(program) == ["config.b partitions", "True"]
