@@ -17,7 +17,7 @@ from reconciler.placement.water import Basin, Region, fill
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reconciler.placement.counts import Ask, ClusterLoad, Sample
+    from reconciler.placement.counts import ClusterLoad, Demand, Sample
 
 
 class Slack(NamedTuple):
@@ -28,50 +28,50 @@ class Slack(NamedTuple):
     units: int
 
 
-def leader_slack(ask: Ask, leaders: Sequence[int]) -> Slack:
+def leader_slack(demand: Demand, leaders: Sequence[int]) -> Slack:
     """Return the slack of optimal leaders: any of the brokers that tie may have the last units."""
-    heights = [a + b for a, b in zip(ask.leaders, leaders, strict=True)]
+    heights = [a + b for a, b in zip(demand.leaders, leaders, strict=True)]
     top = max((h for h, n in zip(heights, leaders, strict=True) if n), default=0)
     # Only the last unit of a broker can tie: units at `top` may go to brokers one below.
-    lower = [b for b, h in enumerate(heights) if h == top - 1 and leaders[b] < ask.count]
+    lower = [b for b, h in enumerate(heights) if h == top - 1 and leaders[b] < demand.count]
     upper = [b for b, h in enumerate(heights) if h == top and leaders[b]] if lower else []
     return _slack(leaders, lower, upper)
 
 
-def replica_slack(ask: Ask, reached: int) -> Slack:
+def replica_slack(demand: Demand, reached: int) -> Slack:
     """Return the slack of replicas that reached a sum of squares on the topic's level.
 
     If leaders have pushed the replicas above their own least, little is sure.
     """
-    replicas = evenest_replicas(ask)
-    if plain_squares(ask.replicas, replicas) < reached:
+    replicas = evenest_replicas(demand)
+    if plain_squares(demand.replicas, replicas) < reached:
         n = len(replicas)
-        return Slack([0] * n, [ask.count] * n, ask.copies)
-    return free_slack(ask, replicas)
+        return Slack([0] * n, [demand.count] * n, demand.copies)
+    return free_slack(demand, replicas)
 
 
-def evenest_replicas(ask: Ask) -> list[int]:
+def evenest_replicas(demand: Demand) -> list[int]:
     """Return the most even replicas of a topic, leaders not considered."""
     regions = [
         Region(rack, low, high)
-        for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True)
+        for rack, (low, high) in zip(demand.rule.racks, demand.rack_bounds, strict=True)
     ]
-    n = len(ask.ids)
-    basin = Basin(ask.replicas, [ask.count] * n, ask.ranks, [1] * n)
-    return fill(basin, regions, ask.copies)
+    n = len(demand.ids)
+    basin = Basin(demand.replicas, [demand.count] * n, demand.ranks, [1] * n)
+    return fill(basin, regions, demand.copies)
 
 
-def free_slack(ask: Ask, replicas: Sequence[int]) -> Slack:
+def free_slack(demand: Demand, replicas: Sequence[int]) -> Slack:
     """Return the slack of the most even replicas: whoever may hand one on, or be handed one.
 
     Handing one on costs nothing if the taker is lower by one. Inside a rack this is always
     allowed, between racks only if one may shrink and the other may grow.
     """
-    heights = [a + b for a, b in zip(ask.replicas, replicas, strict=True)]
-    full = [ask.count == n for n in replicas]
+    heights = [a + b for a, b in zip(demand.replicas, replicas, strict=True)]
+    full = [demand.count == n for n in replicas]
     highest, lowest = [], []
     shrinks, grows = [], []
-    for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True):
+    for rack, (low, high) in zip(demand.rule.racks, demand.rack_bounds, strict=True):
         highest.append(max((heights[b] for b in rack if replicas[b]), default=-1))
         lowest.append(min((heights[b] for b in rack if not full[b]), default=1 << 62))
         held = sum(replicas[b] for b in rack)
@@ -81,7 +81,7 @@ def free_slack(ask: Ask, replicas: Sequence[int]) -> Slack:
     lowest_abroad = min((h for h, g in zip(lowest, grows, strict=True) if g), default=1 << 62)
     upper, lower = [], []
     for b, height in enumerate(heights):
-        j = ask.rule.rack_of[b]
+        j = demand.rule.rack_of[b]
         takers = (lowest[j], lowest_abroad if shrinks[j] else 1 << 62)
         givers = (highest[j], highest_abroad if grows[j] else -1)
         if replicas[b] and height - 1 in takers:
@@ -112,24 +112,26 @@ class Bound:
         self._racks: list[tuple[int, int]] | None = None
         self._rack_lists: tuple[tuple[int, ...], ...] | None = None
 
-    def add(self, ask: Ask, slack: Slack, times: int = 1, *, by_rack: bool = False) -> None:
+    def add(self, demand: Demand, slack: Slack, times: int = 1, *, by_rack: bool = False) -> None:
         """Add a topic, or `times` topics with the same slack."""
-        weight = ask.weight * times
+        weight = demand.weight * times
         self._sure = [y + weight * n for y, n in zip(self._sure, slack.sure, strict=True)]
         self._room = [y + weight * n for y, n in zip(self._room, slack.room, strict=True)]
         self._units += weight * slack.units
         if by_rack:
-            self._add_racks(ask, slack, weight)
+            self._add_racks(demand, slack, weight)
 
-    def _add_racks(self, ask: Ask, slack: Slack, weight: int) -> None:
+    def _add_racks(self, demand: Demand, slack: Slack, weight: int) -> None:
         """Add what the racks may take; topics that see other racks leave no common bound."""
         if self._rack_lists is None:
-            self._rack_lists = ask.rule.racks
-            self._racks = [(0, 0)] * len(ask.rule.racks)
-        if self._rack_lists != ask.rule.racks or self._racks is None:
+            self._rack_lists = demand.rule.racks
+            self._racks = [(0, 0)] * len(demand.rule.racks)
+        if self._rack_lists != demand.rule.racks or self._racks is None:
             self._racks = None
             return
-        for j, (rack, (low, high)) in enumerate(zip(ask.rule.racks, ask.rack_bounds, strict=True)):
+        for j, (rack, (low, high)) in enumerate(
+            zip(demand.rule.racks, demand.rack_bounds, strict=True)
+        ):
             sure = sum(slack.sure[b] for b in rack)
             room = sum(slack.room[b] for b in rack)
             least, most = self._racks[j]
@@ -159,8 +161,8 @@ def cluster_bounds(topics: Iterable[Sample], before: ClusterLoad) -> tuple[int, 
     """
     leaders = Bound(before.leaders, before.scales)
     replicas = Bound(before.replicas, before.scales)
-    for ask, counts, times in topics:
-        leaders.add(ask, leader_slack(ask, counts.leaders), times)
-        reached = plain_squares(ask.replicas, counts.replicas)
-        replicas.add(ask, replica_slack(ask, reached), times, by_rack=True)
+    for demand, counts, times in topics:
+        leaders.add(demand, leader_slack(demand, counts.leaders), times)
+        reached = plain_squares(demand.replicas, counts.replicas)
+        replicas.add(demand, replica_slack(demand, reached), times, by_rack=True)
     return leaders.least(), replicas.least()

@@ -56,7 +56,7 @@ class RackRule:
 
 
 @dataclass(frozen=True)
-class Ask:
+class Demand:
     """One wish in count space.
 
     `count` is its new partitions, `copies` its new replicas, `weight` what one replica adds to the
@@ -101,7 +101,7 @@ class Counts:
         return Counts(self.leaders.copy(), self.replicas.copy())
 
 
-Sample = tuple[Ask, Counts, int]
+Sample = tuple[Demand, Counts, int]
 """A topic whose own levels are optimal, and how many topics are like it."""
 
 
@@ -117,9 +117,9 @@ class ClusterLoad:
     replicas: list[int]
     scales: tuple[int, ...]
 
-    def add(self, ask: Ask, counts: Counts, sign: int = 1) -> None:
+    def add(self, demand: Demand, counts: Counts, sign: int = 1) -> None:
         """Add what a topic brings, or take it away again with a sign of -1."""
-        weight = sign * ask.weight
+        weight = sign * demand.weight
         self.leaders = [y + weight * n for y, n in zip(self.leaders, counts.leaders, strict=True)]
         self.replicas = [
             y + weight * n for y, n in zip(self.replicas, counts.replicas, strict=True)
@@ -143,11 +143,11 @@ def plain_squares(first: Sequence[int], second: Sequence[int]) -> int:
     return sum((a + b) ** 2 for a, b in zip(first, second, strict=True))
 
 
-def topic_price(ask: Ask, counts: Counts) -> tuple[int, int]:
+def topic_price(demand: Demand, counts: Counts) -> tuple[int, int]:
     """Return a topic's two levels: leaders, then replicas."""
     return (
-        plain_squares(ask.leaders, counts.leaders),
-        plain_squares(ask.replicas, counts.replicas),
+        plain_squares(demand.leaders, counts.leaders),
+        plain_squares(demand.replicas, counts.replicas),
     )
 
 
@@ -163,7 +163,7 @@ def tie_ranks(topic: str, ids: Iterable[int]) -> tuple[int, ...]:
     return tuple(((s ^ (s >> 32)) * mix) & _WORD for s in spread)
 
 
-def pose(problem: Problem) -> tuple[list[Ask], ClusterLoad]:
+def list_demands(problem: Problem) -> tuple[list[Demand], ClusterLoad]:
     """Restate a problem in count space: wishes in their order of placement, and the load.
 
     Expansions come before new topics, then names decide, so that the order in which wishes and
@@ -173,7 +173,7 @@ def pose(problem: Problem) -> tuple[list[Ask], ClusterLoad]:
     index = {b: i for i, b in enumerate(ids)}
     nothing = (0,) * len(ids)
     rules: dict[tuple[bool, int], RackRule] = {}
-    asks = []
+    demands = []
     for wish in sorted(problem.wishes, key=lambda wish: (not wish.existing, wish.topic)):
         if not wish.count:
             continue
@@ -186,7 +186,9 @@ def pose(problem: Problem) -> tuple[list[Ask], ClusterLoad]:
             led, held = count_load([wish.existing])
             leaders, replicas = tuple(led[b] for b in ids), tuple(held[b] for b in ids)
         copies = wish.count * wish.replication
-        asks.append(Ask(wish, wish.count, copies, wish.weight, leaders, replicas, rules[key], ids))
+        demands.append(
+            Demand(wish, wish.count, copies, wish.weight, leaders, replicas, rules[key], ids)
+        )
     leaders_now = [problem.leaders.get(b, 0) for b in ids]
     replicas_now = [problem.replicas.get(b, 0) for b in ids]
-    return asks, ClusterLoad(leaders_now, replicas_now, problem.scales())
+    return demands, ClusterLoad(leaders_now, replicas_now, problem.scales())

@@ -21,7 +21,7 @@ from reconciler.placement.flow import surround_leaders
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from reconciler.placement.counts import Ask, ClusterLoad
+    from reconciler.placement.counts import ClusterLoad, Demand
 
 
 class Gate(NamedTuple):
@@ -39,7 +39,7 @@ class Step(NamedTuple):
     taker: int
 
 
-def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> None:
+def level_leaders(demands: Sequence[Demand], placed: list[Counts], load: ClusterLoad) -> None:
     """Make the cluster's leaders as even as the topics' own levels allow.
 
     Exact if weights are equal. `placed` and `load` (all topics included) are brought up to
@@ -47,80 +47,80 @@ def level_leaders(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) 
     """
 
     def give(t: int, steps: Sequence[Step]) -> None:
-        ask, old = asks[t], placed[t]
-        load.add(ask, old, -1)
+        demand, old = demands[t], placed[t]
+        load.add(demand, old, -1)
         leaders = _hand_over(old.leaders, steps)
         replicas = old.replicas
         if any(n > m for n, m in zip(leaders, replicas, strict=True)):
-            replicas = surround_leaders(ask, load, leaders)
+            replicas = surround_leaders(demand, load, leaders)
         new = Counts(leaders, replicas)
-        if topic_price(ask, new) != topic_price(ask, old):
-            raise AssertionError(f"{ask.wish.topic}: a free exchange of leaders cost something")
+        if topic_price(demand, new) != topic_price(demand, old):
+            raise AssertionError(f"{demand.wish.topic}: a free exchange of leaders cost something")
         placed[t] = new
-        load.add(ask, new)
+        load.add(demand, new)
 
-    _level_classes(asks, lambda t: leader_gates(asks[t], placed[t]), give, load, "leaders")
+    _level_classes(demands, lambda t: leader_gates(demands[t], placed[t]), give, load, "leaders")
 
 
-def level_replicas(asks: Sequence[Ask], placed: list[Counts], load: ClusterLoad) -> None:
+def level_replicas(demands: Sequence[Demand], placed: list[Counts], load: ClusterLoad) -> None:
     """Make the cluster's replicas as even as they can be around the given leaders.
 
     Exact for these leaders if weights are equal.
     """
 
     def give(t: int, steps: Sequence[Step]) -> None:
-        ask, old = asks[t], placed[t]
-        load.add(ask, old, -1)
+        demand, old = demands[t], placed[t]
+        load.add(demand, old, -1)
         placed[t] = Counts(old.leaders, _hand_over(old.replicas, steps))
-        if topic_price(ask, placed[t]) != topic_price(ask, old):
-            raise AssertionError(f"{ask.wish.topic}: a free exchange of replicas cost something")
-        load.add(ask, placed[t])
+        if topic_price(demand, placed[t]) != topic_price(demand, old):
+            raise AssertionError(f"{demand.wish.topic}: a free exchange of replicas cost something")
+        load.add(demand, placed[t])
 
-    _level_classes(asks, lambda t: replica_gates(asks[t], placed[t]), give, load, "replicas")
+    _level_classes(demands, lambda t: replica_gates(demands[t], placed[t]), give, load, "replicas")
 
 
-def leader_gates(ask: Ask, counts: Counts) -> list[Gate]:
+def leader_gates(demand: Demand, counts: Counts) -> list[Gate]:
     """Return who may hand a lead to whom at no cost to the topic's leaders and replicas.
 
     A taker without a follower to promote needs one more replica, which another broker must be able
     to give up at the same height: `spare` holds the height of such brokers by rack.
     """
     leaders, replicas = counts.leaders, counts.replicas
-    heights = [a + b for a, b in zip(ask.leaders, leaders, strict=True)]
+    heights = [a + b for a, b in zip(demand.leaders, leaders, strict=True)]
     top = max((h for h, n in zip(heights, leaders, strict=True) if n), default=0)
     givers = [b for b, h in enumerate(heights) if h == top and leaders[b]]
-    takers = [b for b, h in enumerate(heights) if h == top - 1 and leaders[b] < ask.count]
-    shelves = _Shelves(ask, replicas)
+    takers = [b for b, h in enumerate(heights) if h == top - 1 and leaders[b] < demand.count]
+    heights_of = _Heights(demand, replicas)
     spare = [b for b in range(len(leaders)) if replicas[b] > leaders[b]]
-    highest = shelves.highest(spare)
+    highest = heights_of.highest(spare)
     gates, always = [], []
     for v in takers:
-        if replicas[v] > leaders[v] or shelves.relieved(v, highest):
+        if replicas[v] > leaders[v] or heights_of.relieved(v, highest):
             always.append(v)
-        elif friends := frozenset(u for u in givers if shelves.may_hand(u, v)):
+        elif friends := frozenset(u for u in givers if heights_of.may_hand(u, v)):
             gates.append(Gate(friends, (v,)))
     if givers and always:
         gates.append(Gate(frozenset(givers), always))
     return gates
 
 
-def replica_gates(ask: Ask, counts: Counts) -> list[Gate]:
+def replica_gates(demand: Demand, counts: Counts) -> list[Gate]:
     """Return who may hand a follower to whom at no cost to the topic's replicas.
 
     Between racks first, then inside each rack, where the bounds of the rack do not matter.
     """
-    leaders, replicas, rack_of = counts.leaders, counts.replicas, ask.rule.rack_of
-    shelves = _Shelves(ask, replicas)
+    leaders, replicas, rack_of = counts.leaders, counts.replicas, demand.rule.rack_of
+    heights_of = _Heights(demand, replicas)
     givers, takers = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
-    for b, height in enumerate(shelves.heights):
+    for b, height in enumerate(heights_of.heights):
         if replicas[b] > leaders[b]:
             givers[height].append(b)
-        if replicas[b] < ask.count:
+        if replicas[b] < demand.count:
             takers[height + 1].append(b)
     gates = []
     for height in sorted(givers.keys() & takers.keys()):
-        abroad = [v for v in takers[height] if shelves.may_grow(v)]
-        exporters = frozenset(u for u in givers[height] if shelves.may_shrink(u))
+        abroad = [v for v in takers[height] if heights_of.may_grow(v)]
+        exporters = frozenset(u for u in givers[height] if heights_of.may_shrink(u))
         if exporters and abroad:
             gates.append(Gate(exporters, abroad))
         by_rack = defaultdict[int, list[int]](list)
@@ -134,15 +134,15 @@ def replica_gates(ask: Ask, counts: Counts) -> list[Gate]:
     return gates
 
 
-class _Shelves:
+class _Heights:
     """The height of each broker's replicas of a topic, and the racks that may grow or shrink."""
 
-    def __init__(self, ask: Ask, replicas: Sequence[int]) -> None:
-        self.heights = [a + b for a, b in zip(ask.replicas, replicas, strict=True)]
-        self._rack_of = ask.rule.rack_of
-        held = [sum(replicas[b] for b in rack) for rack in ask.rule.racks]
-        self._shrinks = [h > low for h, (low, _) in zip(held, ask.rack_bounds, strict=True)]
-        self._grows = [h < high for h, (_, high) in zip(held, ask.rack_bounds, strict=True)]
+    def __init__(self, demand: Demand, replicas: Sequence[int]) -> None:
+        self.heights = [a + b for a, b in zip(demand.replicas, replicas, strict=True)]
+        self._rack_of = demand.rule.rack_of
+        held = [sum(replicas[b] for b in rack) for rack in demand.rule.racks]
+        self._shrinks = [h > low for h, (low, _) in zip(held, demand.rack_bounds, strict=True)]
+        self._grows = [h < high for h, (_, high) in zip(held, demand.rack_bounds, strict=True)]
 
     def may_shrink(self, b: int) -> bool:
         return self._shrinks[self._rack_of[b]]
@@ -180,7 +180,7 @@ def _hand_over(counts: Sequence[int], steps: Sequence[Step]) -> list[int]:
 
 
 def _level_classes(
-    asks: Sequence[Ask],
+    demands: Sequence[Demand],
     gates_of: Callable[[int], list[Gate]],
     give: Callable[[int, Sequence[Step]], None],
     load: ClusterLoad,
@@ -191,8 +191,8 @@ def _level_classes(
     A path moves one unit, so its steps must have one weight.
     """
     by_weight = defaultdict[int, list[int]](list)
-    for t, ask in enumerate(asks):
-        by_weight[ask.weight].append(t)
+    for t, demand in enumerate(demands):
+        by_weight[demand.weight].append(t)
     for weight, topics in sorted(by_weight.items(), reverse=True):
         network = _Network(topics, gates_of, len(load.scales))
         while path := network.find_path(getattr(load, side), load.scales, weight):

@@ -25,7 +25,7 @@ from reconciler.placement.water import Basin, Region, fill
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from reconciler.placement.counts import Ask, ClusterLoad
+    from reconciler.placement.counts import ClusterLoad, Demand
 
     Price = Callable[[int, int], int]
 
@@ -44,49 +44,55 @@ class _Crossing(NamedTuple):
     replicas: int
 
 
-def place_topic(ask: Ask, load: ClusterLoad) -> Counts:
+def place_topic(demand: Demand, load: ClusterLoad) -> Counts:
     """Return the best counts of one topic on top of `load`, which does not include them.
 
     Cost: O(brokers) a cycle, and few cycles.
     """
-    n = len(ask.ids)
-    everyone = [Region(range(n), 0, ask.count)]
+    n = len(demand.ids)
+    everyone = [Region(range(n), 0, demand.count)]
     # Ties of level 1 go where levels 2 and 3 want them: the closer the start, the fewer cycles.
-    ranks = list(zip(ask.replicas, load.leaders, ask.ranks, strict=True))
-    leaders = fill(Basin(ask.leaders, [ask.count] * n, ranks, [1] * n), everyone, ask.count)
-    flow = _Flow(ask, load, Counts(leaders, surround_leaders(ask, load, leaders)))
+    ranks = list(zip(demand.replicas, load.leaders, demand.ranks, strict=True))
+    leaders = fill(
+        Basin(demand.leaders, [demand.count] * n, ranks, [1] * n), everyone, demand.count
+    )
+    flow = _Flow(demand, load, Counts(leaders, surround_leaders(demand, load, leaders)))
     while cycle := flow.find_negative_cycle():
         flow.push(cycle)
     return flow.counts
 
 
-def surround_leaders(ask: Ask, load: ClusterLoad, leaders: Sequence[int]) -> list[int]:
+def surround_leaders(demand: Demand, load: ClusterLoad, leaders: Sequence[int]) -> list[int]:
     """Return the most even replicas of the topic for given leaders: exact on that level."""
-    heights = [e + n for e, n in zip(ask.replicas, leaders, strict=True)]
-    rooms = [ask.count - n for n in leaders]
+    heights = [e + n for e, n in zip(demand.replicas, leaders, strict=True)]
+    rooms = [demand.count - n for n in leaders]
     regions = []
-    for rack, (low, high) in zip(ask.rule.racks, ask.rack_bounds, strict=True):
+    for rack, (low, high) in zip(demand.rule.racks, demand.rack_bounds, strict=True):
         led = sum(leaders[b] for b in rack)
         regions.append(Region(rack, max(low - led, 0), high - led))
-    ranks = list(zip(load.replicas, ask.ranks, strict=True))
+    ranks = list(zip(load.replicas, demand.ranks, strict=True))
     basin = Basin(heights, rooms, ranks, [1] * len(heights))
-    followers = fill(basin, regions, ask.copies - ask.count)
+    followers = fill(basin, regions, demand.copies - demand.count)
     return [n + f for n, f in zip(leaders, followers, strict=True)]
 
 
 class _Prices:
     """What the next lead or replica on a broker costs, the four levels in one integer."""
 
-    def __init__(self, ask: Ask, load: ClusterLoad) -> None:
-        self._leaders, self._replicas = ask.leaders, ask.replicas
+    def __init__(self, demand: Demand, load: ClusterLoad) -> None:
+        self._leaders, self._replicas = demand.leaders, demand.replicas
         self._led, self._held, self._scales = load.leaders, load.replicas, load.scales
-        self._weight = ask.weight
+        self._weight = demand.weight
         # Bounds of what all new units together can cost on a level. A level is shifted by the bits
         # of all lower ones, and by two more, because a cycle removes units as well as adding some.
-        topic_replicas = ask.copies * 2 * (max(ask.replicas) + ask.count + 1)
-        scaled = 2 * max(load.scales) * ask.weight
-        cluster_leaders = ask.count * scaled * (max(load.leaders) + ask.weight * (ask.count + 1))
-        cluster_replicas = ask.copies * scaled * (max(load.replicas) + ask.weight * (ask.count + 1))
+        topic_replicas = demand.copies * 2 * (max(demand.replicas) + demand.count + 1)
+        scaled = 2 * max(load.scales) * demand.weight
+        cluster_leaders = (
+            demand.count * scaled * (max(load.leaders) + demand.weight * (demand.count + 1))
+        )
+        cluster_replicas = (
+            demand.copies * scaled * (max(load.replicas) + demand.weight * (demand.count + 1))
+        )
         self._cl = cluster_replicas.bit_length() + 2
         self._r = self._cl + cluster_leaders.bit_length() + 2
         self._l = self._r + topic_replicas.bit_length() + 2
@@ -107,17 +113,17 @@ class _Prices:
 class _Flow:
     """A feasible flow, and the cheapest crossings of its residual network, kept by rack."""
 
-    def __init__(self, ask: Ask, load: ClusterLoad, counts: Counts) -> None:
+    def __init__(self, demand: Demand, load: ClusterLoad, counts: Counts) -> None:
         self.counts = counts
-        self._ask = ask
-        self._prices = prices = _Prices(ask, load)
+        self._ask = demand
+        self._prices = prices = _Prices(demand, load)
         leaders, replicas = counts.leaders, counts.replicas
         self._lead = [prices.lead(b, n) for b, n in enumerate(leaders)]
         self._unlead = [-prices.lead(b, n - 1) for b, n in enumerate(leaders)]
         self._add = [prices.replica(b, n) for b, n in enumerate(replicas)]
         self._drop = [-prices.replica(b, n - 1) for b, n in enumerate(replicas)]
-        self._held = [sum(replicas[b] for b in rack) for rack in ask.rule.racks]
-        self._crossings = [list(self._cross(j)) for j in range(len(ask.rule.racks))]
+        self._held = [sum(replicas[b] for b in rack) for rack in demand.rule.racks]
+        self._crossings = [list(self._cross(j)) for j in range(len(demand.rule.racks))]
 
     def find_negative_cycle(self) -> list[_Crossing] | None:
         """Find a cycle of negative price by Bellman-Ford from everywhere at once."""

@@ -20,7 +20,7 @@ from reconciler.placement.flow import place_topic, surround_leaders
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reconciler.placement.counts import Ask, ClusterLoad, Sample
+    from reconciler.placement.counts import ClusterLoad, Demand, Sample
 
     Price = tuple[int, int]
 
@@ -45,85 +45,90 @@ class JointTopics:
 
     def __init__(
         self,
-        asks: Sequence[Ask],
+        demands: Sequence[Demand],
         placed: list[Counts],
         before: ClusterLoad,
         bounds: Price | None = None,
     ) -> None:
-        self.asks, self.placed, self.before = asks, placed, before
+        self.demands, self.placed, self.before = demands, placed, before
         self.bounds = bounds or cluster_bounds(self.samples(), before)
         self.load = before.copy()
-        for ask, counts in zip(asks, placed, strict=True):
-            self.load.add(ask, counts)
+        for demand, counts in zip(demands, placed, strict=True):
+            self.load.add(demand, counts)
 
     def copy(self) -> JointTopics:
         placed = [counts.copy() for counts in self.placed]
-        return JointTopics(self.asks, placed, self.before, self.bounds)
+        return JointTopics(self.demands, placed, self.before, self.bounds)
 
     def samples(self) -> list[Sample]:
         """Return every topic by itself."""
-        return [(ask, counts, 1) for ask, counts in zip(self.asks, self.placed, strict=True)]
+        return [
+            (demand, counts, 1) for demand, counts in zip(self.demands, self.placed, strict=True)
+        ]
 
 
-def place_jointly(asks: Sequence[Ask], before: ClusterLoad) -> JointTopics:
+def place_jointly(demands: Sequence[Demand], before: ClusterLoad) -> JointTopics:
     """Place all topics of a problem: the exact way, at about a millisecond a topic."""
-    estate = _place_in_order(asks, range(len(asks)), before)
-    return improve(estate) if len(asks) > 1 else estate
+    estate = _place_in_order(demands, range(len(demands)), before)
+    return improve(estate) if len(demands) > 1 else estate
 
 
 def improve(estate: JointTopics) -> JointTopics:
     """Bring an estate whose topics are optimal by themselves to the best that can be found."""
     # Nothing is promised for unequal weights, and this many topics would take too long.
-    if len(estate.asks) > _PASSED and not has_one_weight(estate.asks):
+    if len(estate.demands) > _PASSED and not has_one_weight(estate.demands):
         return estate
-    if len(estate.asks) == 1:
-        return _place_in_order(estate.asks, range(1), estate.before, estate.bounds)
+    if len(estate.demands) == 1:
+        return _place_in_order(estate.demands, range(1), estate.before, estate.bounds)
     _polish(estate)
-    if estate.load.price()[1] == estate.bounds[1] or len(estate.asks) > _KICKED:
+    if estate.load.price()[1] == estate.bounds[1] or len(estate.demands) > _KICKED:
         return estate
     # The order of placement decides which local optimum is reached, so try the opposite one too.
-    order = range(len(estate.asks))[::-1]
-    backwards = _place_in_order(estate.asks, order, estate.before, estate.bounds)
+    order = range(len(estate.demands))[::-1]
+    backwards = _place_in_order(estate.demands, order, estate.before, estate.bounds)
     _polish(backwards)
     return _kick(min(estate, backwards, key=lambda e: e.load.price()))
 
 
-def has_one_weight(asks: Sequence[Ask]) -> bool:
+def has_one_weight(demands: Sequence[Demand]) -> bool:
     """Return whether all topics weigh the same, which is what joint optimality rests on."""
-    return len({ask.weight for ask in asks}) <= 1
+    return len({demand.weight for demand in demands}) <= 1
 
 
 def _place_in_order(
-    asks: Sequence[Ask], order: Sequence[int], before: ClusterLoad, bounds: Price | None = None
+    demands: Sequence[Demand],
+    order: Sequence[int],
+    before: ClusterLoad,
+    bounds: Price | None = None,
 ) -> JointTopics:
     load = before.copy()
     placed: dict[int, Counts] = {}
     for t in order:
-        placed[t] = place_topic(asks[t], load)
-        load.add(asks[t], placed[t])
-    return JointTopics(asks, [placed[t] for t in range(len(asks))], before, bounds)
+        placed[t] = place_topic(demands[t], load)
+        load.add(demands[t], placed[t])
+    return JointTopics(demands, [placed[t] for t in range(len(demands))], before, bounds)
 
 
 def _polish(estate: JointTopics) -> None:
     """Level leaders (exact), then replicas, by paths and by placing single topics anew."""
     least_leaders, least_replicas = estate.bounds
-    for number in range(1 + min(_PASSES, _PASSED // len(estate.asks))):
+    for number in range(1 + min(_PASSES, _PASSED // len(estate.demands))):
         price = estate.load.price()
         if number:  # in the first pass, topics were just placed, or come from the bulk path
-            for t, ask in enumerate(estate.asks):
+            for t, demand in enumerate(estate.demands):
                 old, before = estate.placed[t], estate.load.price()
-                estate.load.add(ask, old, -1)
-                new = place_topic(ask, estate.load)
-                estate.load.add(ask, new)
+                estate.load.add(demand, old, -1)
+                new = place_topic(demand, estate.load)
+                estate.load.add(demand, new)
                 if estate.load.price() < before:
                     estate.placed[t] = new
                 else:
-                    estate.load.add(ask, new, -1)
-                    estate.load.add(ask, old)
+                    estate.load.add(demand, new, -1)
+                    estate.load.add(demand, old)
         if estate.load.price()[0] > least_leaders:
-            level_leaders(estate.asks, estate.placed, estate.load)
+            level_leaders(estate.demands, estate.placed, estate.load)
         if estate.load.price()[1] > least_replicas:
-            level_replicas(estate.asks, estate.placed, estate.load)
+            level_replicas(estate.demands, estate.placed, estate.load)
         at_best = estate.load.price()[1] == least_replicas
         if at_best or (number and estate.load.price() == price):
             return
@@ -131,7 +136,7 @@ def _polish(estate: JointTopics) -> None:
 
 def _kick(best: JointTopics) -> JointTopics:
     """Leave a local optimum by exchanges of leaders that cost nothing, and keep what gains."""
-    left = min(_KICKS, _KICKED // len(best.asks))
+    left = min(_KICKS, _KICKED // len(best.demands))
     improved = True
     while improved and best.load.price()[1] > best.bounds[1]:
         improved = False
@@ -150,14 +155,14 @@ def _kick(best: JointTopics) -> JointTopics:
 
 
 def _move_leader(estate: JointTopics, t: int, giver: int, taker: int) -> None:
-    ask, old = estate.asks[t], estate.placed[t]
+    demand, old = estate.demands[t], estate.placed[t]
     leaders = old.leaders.copy()
     leaders[giver] -= 1
     leaders[taker] += 1
-    estate.load.add(ask, old, -1)
-    new = Counts(leaders, surround_leaders(ask, estate.load, leaders))
-    estate.placed[t] = new if topic_price(ask, new) == topic_price(ask, old) else old
-    estate.load.add(ask, estate.placed[t])
+    estate.load.add(demand, old, -1)
+    new = Counts(leaders, surround_leaders(demand, estate.load, leaders))
+    estate.placed[t] = new if topic_price(demand, new) == topic_price(demand, old) else old
+    estate.load.add(demand, estate.placed[t])
 
 
 def _neutral_moves(estate: JointTopics) -> Iterator[tuple[tuple[int, int, int], ...]]:
@@ -168,17 +173,17 @@ def _neutral_moves(estate: JointTopics) -> Iterator[tuple[tuple[int, int, int], 
     """
     singles = [
         (t, u, v)
-        for t, ask in enumerate(estate.asks)
-        for gate in leader_gates(ask, estate.placed[t])
+        for t, demand in enumerate(estate.demands)
+        for gate in leader_gates(demand, estate.placed[t])
         for u in sorted(gate.givers)
         for v in gate.takers
     ]
     led, scales = estate.load.leaders, estate.load.scales
     for t, u, v in singles:
-        w = estate.asks[t].weight
+        w = estate.demands[t].weight
         if scales[v] * (2 * led[v] + w) == scales[u] * (2 * led[u] - w):
             yield ((t, u, v),)
     for i, (t, u, v) in enumerate(singles):
         for s, x, y in singles[i + 1 :]:
-            if s != t and (x, y) == (v, u) and estate.asks[s].weight == estate.asks[t].weight:
+            if s != t and (x, y) == (v, u) and estate.demands[s].weight == estate.demands[t].weight:
                 yield (t, u, v), (s, x, y)

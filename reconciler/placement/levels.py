@@ -26,14 +26,14 @@ def measure_levels(
     replicas for a single topic; all else is compared with its bound.
     """
     own_leaders = own_replicas = led = held = 0
-    for ask, counts, times in topics:
-        leaders, replicas = topic_price(ask, counts)
+    for demand, counts, times in topics:
+        leaders, replicas = topic_price(demand, counts)
         own_leaders, own_replicas = own_leaders + times * leaders, own_replicas + times * replicas
-        led = max(led, _topic_skew(ask.leaders, counts.leaders))
-        held = max(held, _topic_skew(ask.replicas, counts.replicas))
+        led = max(led, _topic_skew(demand.leaders, counts.leaders))
+        held = max(held, _topic_skew(demand.replicas, counts.replicas))
     leaders, replicas = after.price()
     least_leaders, least_replicas = bounds
-    if len({ask.weight for ask, _, _ in topics}) <= 1:
+    if len({demand.weight for demand, _, _ in topics}) <= 1:
         least_leaders = leaders
     if sum(times for _, _, times in topics) <= 1:
         least_replicas = replicas

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.placement.counts import pose
+from reconciler.placement.counts import list_demands
 from reconciler.placement.joint import place_jointly
 from reconciler.placement.levels import measure_levels
 from reconciler.placement.problem import Placed
@@ -20,14 +20,14 @@ from reconciler.placement.realise import realise_all
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.placement.counts import Ask
+    from reconciler.placement.counts import Demand
     from reconciler.placement.problem import Problem
 
 _BULK = 10_000
 """New replicas of new topics from which on numpy pays, its import included."""
 
 _ALIKE = 150
-"""New replicas of each kind of topic from which on arrays are faster than topic by topic."""
+"""New replicas of each group of topic from which on arrays are faster than topic by topic."""
 
 
 def place_optimal(problem: Problem) -> Placed:
@@ -36,19 +36,19 @@ def place_optimal(problem: Problem) -> Placed:
     The first three levels are jointly optimal; the fourth is for a single topic, and otherwise
     if its result says so. That holds for wishes of equal weight.
     """
-    asks, before = pose(problem)
-    new = [ask for ask in asks if not ask.wish.existing]
+    demands, before = list_demands(problem)
+    new = [demand for demand in demands if not demand.wish.existing]
     if _pays_in_bulk(new):
         from reconciler.placement.bulk import place_in_bulk
 
-        rows, levels = place_in_bulk(asks, before)
+        rows, levels = place_in_bulk(demands, before)
     else:
-        estate = place_jointly(asks, before)
-        rows = realise_all(zip(estate.asks, estate.placed, strict=True))
+        estate = place_jointly(demands, before)
+        rows = realise_all(zip(estate.demands, estate.placed, strict=True))
         levels = measure_levels(estate.samples(), estate.bounds, estate.load)
     return Placed({wish.topic: rows.get(wish.topic, ()) for wish in problem.wishes}, levels)
 
 
-def _pays_in_bulk(new: Sequence[Ask]) -> bool:
-    copies = sum(ask.copies for ask in new)
-    return copies >= max(_BULK, _ALIKE * len({ask.kind for ask in new}))
+def _pays_in_bulk(new: Sequence[Demand]) -> bool:
+    copies = sum(demand.copies for demand in new)
+    return copies >= max(_BULK, _ALIKE * len({demand.kind for demand in new}))

@@ -17,34 +17,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.placement.scatter import Heirs
+from reconciler.placement.next_leaders import NextLeaders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.model import Assignment
-    from reconciler.placement.counts import Ask, Counts
+    from reconciler.placement.counts import Counts, Demand
 
 
-def realise_all(placed: Iterable[tuple[Ask, Counts]]) -> dict[str, Assignment]:
+def realise_all(placed: Iterable[tuple[Demand, Counts]]) -> dict[str, Assignment]:
     """Return the rows of many topics, failover targets spread over all of them."""
     placed = list(placed)
-    index = {b: i for ask, _ in placed[:1] for i, b in enumerate(ask.ids)}
-    heirs = Heirs(len(index))
-    for ask, _ in placed:
-        heirs.count_existing(ask.wish.existing, index)
-    return {ask.wish.topic: realise(ask, counts, heirs) for ask, counts in placed}
+    index = {b: i for demand, _ in placed[:1] for i, b in enumerate(demand.ids)}
+    heirs = NextLeaders(len(index))
+    for demand, _ in placed:
+        heirs.count_existing(demand.wish.existing, index)
+    return {demand.wish.topic: realise(demand, counts, heirs) for demand, counts in placed}
 
 
-def realise(ask: Ask, counts: Counts, heirs: Heirs) -> Assignment:
+def realise(demand: Demand, counts: Counts, heirs: NextLeaders) -> Assignment:
     """Return rows of broker ids that have exactly these counts. Cost: O(brokers) per partition."""
-    ranks, rack_of, followers = ask.ranks, ask.rule.rack_of, ask.wish.replication - 1
+    ranks, rack_of, followers = demand.ranks, demand.rule.rack_of, demand.wish.replication - 1
     leaders, replicas = counts.leaders.copy(), counts.replicas.copy()
-    held = [sum(replicas[b] for b in rack) for rack in ask.rule.racks]
+    held = [sum(replicas[b] for b in rack) for rack in demand.rule.racks]
     busy = [b for b, n in enumerate(replicas) if n]
     leader: int | None = None
     rows = []
-    for left in range(ask.count, 0, -1):
+    for left in range(demand.count, 0, -1):
         # Every broker that still needs leaders could lead; this choice makes neighbours differ.
         last = leader
         leader = max(
@@ -54,7 +54,7 @@ def realise(ask: Ask, counts: Counts, heirs: Heirs) -> Assignment:
         chosen = [b for b in busy if replicas[b] == left and b != leader]
         # What each rack must and may take, so that the rows after this one can obey its bounds.
         needs, spare = [], []
-        for n, low, high in zip(held, ask.rule.fewest, ask.rule.most, strict=True):
+        for n, low, high in zip(held, demand.rule.fewest, demand.rule.most, strict=True):
             needs.append(max(low, n - high * (left - 1)))
             spare.append(min(high, n - low * (left - 1)))
         for b in (leader, *chosen):
@@ -79,5 +79,5 @@ def realise(ask: Ask, counts: Counts, heirs: Heirs) -> Assignment:
             replicas[b] -= 1
             held[rack_of[b]] -= 1
         busy = [b for b in busy if replicas[b]]
-        rows.append(tuple(ask.ids[b] for b in heirs.order(leader, chosen, ranks)))
+        rows.append(tuple(demand.ids[b] for b in heirs.order(leader, chosen, ranks)))
     return tuple(rows)

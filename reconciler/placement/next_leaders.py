@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reconciler.model import Assignment
 
 
-class Heirs:
+class NextLeaders:
     """How often each broker is the failover target of each leader. Brokers are indices."""
 
     def __init__(self, brokers: int) -> None:

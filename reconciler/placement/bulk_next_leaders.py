@@ -1,7 +1,7 @@
 """Level 5 for thousands of rows at once: failover targets change, counts and leaders do not.
 
-The same rule as in `scatter`, part by part instead of row by row. The measure: docs/placement.md,
-"Failover targets".
+The same rule as in `next_leaders`, part by part instead of row by row. The measure:
+docs/placement.md, "Failover targets".
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reconciler.placement.weave import mix
+from reconciler.placement.bulk_rows import mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reconciler.placement.kinds import TopicKind
+    from reconciler.placement.topic_groups import TopicGroup
 
     Ints = NDArray[np.int64]
 
 _PARTS = 64
 _FEW_TOPICS = 256
-"""Where a kind has fewer topics, their orders alone do not bring enough brokers together."""
+"""Where a group has fewer topics, their orders alone do not bring enough brokers together."""
 
 
-def scatter_heirs(kind: TopicKind, rows: Ints) -> None:
+def scatter_heirs(group: TopicGroup, rows: Ints) -> None:
     """Change followers and their order in place so that a leader has many failover targets."""
-    if kind.topics < _FEW_TOPICS:
+    if group.topics < _FEW_TOPICS:
         for slot in range(1, rows.shape[1]):
-            _change_partners(kind, rows, slot)
-    spread_heirs(rows, len(kind.ask.ids))
+            _change_partners(group, rows, slot)
+    spread_heirs(rows, len(group.demand.ids))
 
 
-def _change_partners(kind: TopicKind, rows: Ints, slot: int) -> None:
+def _change_partners(group: TopicGroup, rows: Ints, slot: int) -> None:
     """Let pairs of rows of a topic exchange a follower of the same rack, drawn by hash.
 
     Sorted by topic and rack, then by hash, neighbours are the pairs. A row is in one pair only.
     """
-    racks = np.array(kind.ask.rule.rack_of)
-    group = np.arange(len(rows)) // kind.ask.count * (racks.max() + 1) + racks[rows[:, slot]]
-    drawn = mix(np.arange(len(rows)).astype(np.uint64) + np.uint64(kind.ask.ranks[0]), slot)
-    line = np.lexsort((drawn, group))
+    racks = np.array(group.demand.rule.rack_of)
+    place = np.arange(len(rows)) // group.demand.count * (racks.max() + 1) + racks[rows[:, slot]]
+    drawn = mix(np.arange(len(rows)).astype(np.uint64) + np.uint64(group.demand.ranks[0]), slot)
+    line = np.lexsort((drawn, place))
     one, other = line[:-1:2], line[1::2]
     mine, theirs = rows[one, slot], rows[other, slot]
-    fits = group[one] == group[other]
+    fits = place[one] == place[other]
     fits &= (rows[other] != mine[:, None]).all(axis=1)
     fits &= (rows[one] != theirs[:, None]).all(axis=1)
     rows[one[fits], slot], rows[other[fits], slot] = theirs[fits], mine[fits]

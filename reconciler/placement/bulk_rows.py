@@ -1,4 +1,4 @@
-"""Totals of a kind of topic become rows: McNaughton's wrap-around rule, twice.
+"""Totals of a group of topics become rows: McNaughton's wrap-around rule, twice.
 
 Over topics: each broker's extra replicas are written in a line, rack by rack, and dealt to the
 topics in turn, so a topic gets no broker twice and every rack within its bounds. Over partitions: a
@@ -22,27 +22,27 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reconciler.placement.kinds import TopicKind
+    from reconciler.placement.topic_groups import TopicGroup
 
     Ints = NDArray[np.int64]
     Words = NDArray[np.uint64]
 
 _ORDERS = 512
-"""How many orders of racks and brokers the topics of a kind share at most."""
+"""How many orders of racks and brokers the topics of a group share at most."""
 
 
-def weave(kind: TopicKind) -> Ints:
+def weave(group: TopicGroup) -> Ints:
     """Return rows of broker indices, leaders first: one line a partition, topic after topic."""
-    topics, (count, replication) = kind.topics, (kind.ask.count, kind.ask.wish.replication)
-    names = (ask.wish.topic.encode() for ask in kind.asks)
+    topics, (count, replication) = group.topics, (group.demand.count, group.demand.wish.replication)
+    names = (demand.wish.topic.encode() for demand in group.demands)
     digests = b"".join(blake2b(name, digest_size=8).digest() for name in names)
     seeds = np.frombuffer(digests, dtype=">u8").astype(np.uint64)
     # Each topic has an order of its own as long as there are enough.
     own = np.arange(topics)
     if topics > _ORDERS:
         own = (mix(seeds, 1) % np.uint64(_ORDERS)).astype(np.int64)
-    order = _orders(kind)[own]
-    times = np.take_along_axis(_deal_extras(kind, seeds), order, axis=1)
+    order = _orders(group)[own]
+    times = np.take_along_axis(_deal_extras(group, seeds), order, axis=1)
     lines = np.repeat(order.ravel(), times.ravel())
     columns = lines.reshape(topics, replication, count).transpose(0, 2, 1)
     # Every `replication`-th place of a line leads, so leads are evenly spaced along it. Place p of
@@ -64,30 +64,30 @@ def mix(words: Words, salt: int) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
-def _deal_extras(kind: TopicKind, seeds: Words) -> Ints:
+def _deal_extras(group: TopicGroup, seeds: Words) -> Ints:
     """Return replicas by topic and broker: the sure ones, and the extra ones dealt in turn."""
-    topics, sure = kind.topics, np.array(kind.slack.sure)
+    topics, sure = group.topics, np.array(group.slack.sure)
     replicas = np.tile(sure, (topics, 1))
-    extra = np.array(kind.replicas) - topics * sure
+    extra = np.array(group.replicas) - topics * sure
     start = 0
-    for j, rack in enumerate(kind.ask.rule.racks):
-        members = np.array(sorted(rack, key=lambda b: (kind.ask.ranks[b], b)))
+    for j, rack in enumerate(group.demand.rule.racks):
+        members = np.array(sorted(rack, key=lambda b: (group.demand.ranks[b], b)))
         units = np.repeat(members, extra[members])
         # Topics with one unit more change places among themselves, so totals per topic stay.
         longer = (start + np.arange(len(units) % topics)) % topics
         keys = mix(seeds, 6 + j)
         turns = np.arange(topics)
-        for group in (longer, np.setdiff1d(turns, longer)):
-            turns[group] = group[np.argsort(keys[group], kind="stable")]
+        for part in (longer, np.setdiff1d(turns, longer)):
+            turns[part] = part[np.argsort(keys[part], kind="stable")]
         replicas[turns[(start + np.arange(len(units))) % topics], units] += 1
         start += len(units)
     return replicas
 
 
-def _orders(kind: TopicKind) -> Ints:
+def _orders(group: TopicGroup) -> Ints:
     """Return orders of all brokers, racks kept together."""
-    rack_of = np.array(kind.ask.rule.rack_of)
-    drawn = mix(_numbers(min(_ORDERS, kind.topics)) + np.uint64(kind.ask.ranks[0]), 3)[:, None]
+    rack_of = np.array(group.demand.rule.rack_of)
+    drawn = mix(_numbers(min(_ORDERS, group.topics)) + np.uint64(group.demand.ranks[0]), 3)[:, None]
     racks = mix(drawn + _numbers(int(rack_of.max()) + 1), 4)
     brokers = mix(drawn + _numbers(len(rack_of)), 5)
     places = np.argsort(np.argsort(racks, axis=1, kind="stable"), axis=1).astype(np.uint64)

@@ -1,7 +1,7 @@
-"""Levels 2 to 4 of thousands of new topics: totals by kind of topic, by water-filling.
+"""Levels 2 to 4 of thousands of new topics: totals by groups of alike topics, by water-filling.
 
 Topics with equal partitions, replication, racks and weight are exchangeable. A new topic holds
-nothing yet, so all topics of a kind have the same optimal counts up to ties: every broker gets a
+nothing yet, so all topics of a group have the same optimal counts up to ties: every broker gets a
 sure share, and `units` brokers of those with room get one more. The cluster only sees the totals.
 
 Argument, and why a new topic's leaders and replicas do not conflict: docs/placement.md, "Thousands
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reconciler.placement.bounds import Slack
-    from reconciler.placement.counts import Ask, ClusterLoad
+    from reconciler.placement.counts import ClusterLoad, Demand
 
 _CELLS = 4_000_000
-"""Topics times brokers that one kind may span at most, so that arrays stay in memory."""
+"""Topics times brokers that one group may span at most, so that arrays stay in memory."""
 
 
 @dataclass(slots=True)
-class TopicKind:
+class TopicGroup:
     """Exchangeable new topics, and what they have together on each broker.
 
     `sample` holds the counts of one such topic that is optimal by itself.
     """
 
-    asks: Sequence[Ask]
+    demands: Sequence[Demand]
     sample: Counts
     slack: Slack
     replicas: list[int] = field(default_factory=list)
     leaders: list[int] = field(default_factory=list)
 
     @property
-    def ask(self) -> Ask:
+    def demand(self) -> Demand:
         """One of them, to stand for all."""
-        return self.asks[0]
+        return self.demands[0]
 
     @property
     def topics(self) -> int:
         """How many there are."""
-        return len(self.asks)
+        return len(self.demands)
 
     @property
     def leads(self) -> tuple[int, int]:
@@ -59,81 +59,81 @@ class TopicKind:
     def extra_bounds(self) -> list[Region]:
         """Return how many of one topic's extra replicas each rack takes, fewest and most."""
         regions = []
-        for rack, (low, high) in zip(self.ask.rule.racks, self.ask.rack_bounds, strict=True):
+        for rack, (low, high) in zip(self.demand.rule.racks, self.demand.rack_bounds, strict=True):
             sure = sum(self.slack.sure[b] for b in rack)
             room = sum(self.slack.room[b] for b in rack)
             regions.append(Region(rack, max(low - sure, 0), min(high - sure, room)))
         return regions
 
 
-def sort_kinds(asks: Sequence[Ask]) -> list[TopicKind]:
-    """Divide new topics into kinds, kinds and their topics in the order of their names."""
-    alike: dict[tuple[int, int, bool, int], list[Ask]] = defaultdict(list)
-    for ask in asks:
-        alike[ask.kind].append(ask)
-    kinds = []
+def group_topics(demands: Sequence[Demand]) -> list[TopicGroup]:
+    """Divide new topics into groups, groups and their topics in the order of their names."""
+    alike: dict[tuple[int, int, bool, int], list[Demand]] = defaultdict(list)
+    for demand in demands:
+        alike[demand.kind].append(demand)
+    groups = []
     for topics in alike.values():
         replicas = evenest_replicas(topics[0])
         least, more = divmod(topics[0].count, len(replicas))
         sample = Counts([least + (b < more) for b in range(len(replicas))], replicas)
         slack = free_slack(topics[0], replicas)
         most = max(1, _CELLS // len(topics[0].ids))
-        kinds += [
-            TopicKind(topics[i : i + most], sample, slack) for i in range(0, len(topics), most)
+        groups += [
+            TopicGroup(topics[i : i + most], sample, slack) for i in range(0, len(topics), most)
         ]
-    return kinds
+    return groups
 
 
-def total_replicas(kinds: Sequence[TopicKind], load: ClusterLoad) -> None:
-    """Set the kinds' totals of replicas, and add them to the load.
+def total_replicas(groups: Sequence[TopicGroup], load: ClusterLoad) -> None:
+    """Set the groups' totals of replicas, and add them to the load.
 
-    Each kind in turn is poured on top of all others, until that gains nothing.
+    Each group in turn is poured on top of all others, until that gains nothing.
     """
-    for kind in kinds:
-        kind.replicas = [0] * len(load.replicas)
-        kind.leaders = [0] * len(load.leaders)
-        _pour_replicas(kind, load)
+    for group in groups:
+        group.replicas = [0] * len(load.replicas)
+        group.leaders = [0] * len(load.leaders)
+        _pour_replicas(group, load)
     before = None
     while before is None or load.price() < before:
         before = load.price()
-        for kind in kinds:
-            _pour_replicas(kind, load)
+        for group in groups:
+            _pour_replicas(group, load)
 
 
-def _pour_replicas(kind: TopicKind, load: ClusterLoad) -> None:
-    """Set a kind's totals anew. Single replicas all lead: the leaders' level decides for them."""
-    topics, weight, alone = kind.topics, kind.ask.weight, kind.ask.wish.replication == 1
+def _pour_replicas(group: TopicGroup, load: ClusterLoad) -> None:
+    """Set a group's totals anew. Single replicas all lead: the leaders' level decides for them."""
+    topics, weight, alone = group.topics, group.demand.weight, group.demand.wish.replication == 1
     if alone:
-        load.leaders = _shift(load.leaders, kind.replicas, -weight)
-    load.replicas = _shift(load.replicas, kind.replicas, -weight)
-    sure = [topics * n for n in kind.slack.sure]
+        load.leaders = _shift(load.leaders, group.replicas, -weight)
+    load.replicas = _shift(load.replicas, group.replicas, -weight)
+    sure = [topics * n for n in group.slack.sure]
     # Heights count replicas of this weight, rounded down: exact if all loads are multiples of it.
     rest = load.leaders if alone else load.replicas
     heights = [y // weight + n for y, n in zip(rest, sure, strict=True)]
-    regions = [Region(r.members, topics * r.low, topics * r.high) for r in kind.extra_bounds()]
-    ranks = list(zip(load.replicas, kind.ask.ranks, strict=True))
-    basin = Basin(heights, [topics * n for n in kind.slack.room], ranks, load.scales)
-    kind.replicas = _shift(sure, fill(basin, regions, topics * kind.slack.units), 1)
-    load.replicas = _shift(load.replicas, kind.replicas, weight)
+    regions = [Region(r.members, topics * r.low, topics * r.high) for r in group.extra_bounds()]
+    ranks = list(zip(load.replicas, group.demand.ranks, strict=True))
+    basin = Basin(heights, [topics * n for n in group.slack.room], ranks, load.scales)
+    group.replicas = _shift(sure, fill(basin, regions, topics * group.slack.units), 1)
+    load.replicas = _shift(load.replicas, group.replicas, weight)
     if alone:
-        load.leaders = _shift(load.leaders, kind.replicas, weight)
-        kind.leaders = kind.replicas
+        load.leaders = _shift(load.leaders, group.replicas, weight)
+        group.leaders = group.replicas
 
 
 def _shift(loads: Sequence[int], counts: Sequence[int], weight: int) -> list[int]:
     return [y + weight * n for y, n in zip(loads, counts, strict=True)]
 
 
-def best_leaders(kind: TopicKind, load: ClusterLoad) -> list[int]:
-    """Return the totals of leaders a kind should have, `load` including what it has now.
+def best_leaders(group: TopicGroup, load: ClusterLoad) -> list[int]:
+    """Return the totals of leaders a group should have, `load` including what it has now.
 
     Ties go to those who have most now, so that little is to be changed.
     """
-    weight, topics, (fewest, most) = kind.ask.weight, kind.topics, kind.leads
+    weight, topics, (fewest, most) = group.demand.weight, group.topics, group.leads
     n = len(load.leaders)
-    rest = _shift(load.leaders, kind.leaders, -weight)
+    rest = _shift(load.leaders, group.leaders, -weight)
     heights = [y // weight + topics * fewest for y in rest]
-    basin = Basin(heights, [topics * (most - fewest)] * n, [-n for n in kind.leaders], load.scales)
-    units = topics * (kind.ask.count - n * fewest)
+    basin = Basin(heights, [topics * (most - fewest)] * n, [-n for n in group.leaders], load.scales)
+    units = topics * (group.demand.count - n * fewest)
     extra = fill(basin, [Region(range(n), 0, units)], units)
     return [topics * fewest + more for more in extra]

@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reconciler.placement.kinds import TopicKind
+    from reconciler.placement.topic_groups import TopicGroup
 
     Ints = NDArray[np.int64]
     Flags = NDArray[np.bool_]
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 _ROUNDS = 64
 
 
-def even_topics(kind: TopicKind, rows: Ints) -> Ints:
+def even_topics(group: TopicGroup, rows: Ints) -> Ints:
     """Reorder rows in place until leaders are even in every topic.
 
-    Returns the topics where it got stuck, by their number within the kind.
+    Returns the topics where it got stuck, by their number within the group.
     """
-    brokers, (fewest, most) = len(kind.ask.ids), kind.leads
+    brokers, (fewest, most) = len(group.demand.ids), group.leads
     for _ in range(_ROUNDS if rows.shape[1] > 1 else 0):
-        leads = count_leads(kind, rows)
+        leads = count_leads(group, rows)
         stuck = np.flatnonzero(((leads > most) | (leads < fewest)).any(axis=1))
         if not len(stuck):
             break
-        mine = (stuck[:, None] * kind.ask.count + np.arange(kind.ask.count)).ravel()
-        topic = mine // kind.ask.count * brokers
+        mine = (stuck[:, None] * group.demand.count + np.arange(group.demand.count)).ravel()
+        topic = mine // group.demand.count * brokers
         flat = leads.ravel()
         moved = 0
         # First from brokers above `most`; if nothing moves, to brokers below `fewest`.
@@ -50,21 +50,21 @@ def even_topics(kind: TopicKind, rows: Ints) -> Ints:
                 break
         if not moved:
             break
-    leads = count_leads(kind, rows)
+    leads = count_leads(group, rows)
     return np.flatnonzero(((leads > most) | (leads < fewest)).any(axis=1))
 
 
-def even_cluster(kind: TopicKind, rows: Ints, wanted: Ints) -> None:
+def even_cluster(group: TopicGroup, rows: Ints, wanted: Ints) -> None:
     """Reorder rows in place towards the wanted totals of leaders, topics staying even."""
-    fewest, most = kind.leads
-    brokers = len(kind.ask.ids)
+    fewest, most = group.leads
+    brokers = len(group.demand.ids)
     if fewest == most or rows.shape[1] == 1:
         return
     for _ in range(_ROUNDS):
         excess = np.bincount(rows[:, 0], minlength=brokers) - wanted
         if not (excess > 0).any():
             return
-        neutral = _Neutral(kind, rows)
+        neutral = _Neutral(group, rows)
         # Direct hand-overs first; ways over other brokers are only measured if there are none.
         nearest = np.where(excess < 0, 0, 1)
         moved = neutral.hand_over(excess, nearest)
@@ -72,12 +72,12 @@ def even_cluster(kind: TopicKind, rows: Ints, wanted: Ints) -> None:
             return
 
 
-def count_leads(kind: TopicKind, rows: Ints) -> Ints:
+def count_leads(group: TopicGroup, rows: Ints) -> Ints:
     """Return leaders by topic and broker."""
-    brokers = len(kind.ask.ids)
-    topic = np.repeat(np.arange(kind.topics) * brokers, kind.ask.count)
-    leads = np.bincount(topic + rows[:, 0], minlength=kind.topics * brokers)
-    return leads.reshape(kind.topics, brokers)
+    brokers = len(group.demand.ids)
+    topic = np.repeat(np.arange(group.topics) * brokers, group.demand.count)
+    leads = np.bincount(topic + rows[:, 0], minlength=group.topics * brokers)
+    return leads.reshape(group.topics, brokers)
 
 
 def _swap(rows: Ints, mine: Ints, topic: Ints, gives: Ints, takes: Ints) -> int:
@@ -104,13 +104,13 @@ class _Neutral:
     The leader has one lead more than some broker of its topic, the follower is such a broker.
     """
 
-    def __init__(self, kind: TopicKind, rows: Ints) -> None:
-        fewest, most = kind.leads
-        self._brokers = len(kind.ask.ids)
+    def __init__(self, group: TopicGroup, rows: Ints) -> None:
+        fewest, most = group.leads
+        self._brokers = len(group.demand.ids)
         self._rows = rows
-        leads = count_leads(kind, rows).ravel()
+        leads = count_leads(group, rows).ravel()
         self._free = leads == fewest
-        self._topic = np.arange(len(rows)) // kind.ask.count * self._brokers
+        self._topic = np.arange(len(rows)) // group.demand.count * self._brokers
         self._able = leads[self._topic + rows[:, 0]] == most
 
     def hand_over(self, excess: Ints, distance: Ints) -> int:
