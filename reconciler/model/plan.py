@@ -85,6 +85,8 @@ class Level(StrEnum):
     TOPIC_REPLICAS = "replicas of the topics"
     CLUSTER_LEADERS = "leaders of the cluster"
     CLUSTER_REPLICAS = "replicas of the cluster"
+    NEXT_LEADERS = "next leaders if a broker is lost"
+    RACK_NEXT_LEADERS = "next leaders if a rack is lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,15 @@ class LevelResult:
     """The result of one level: its sum of squares, and the lower bound given the levels above.
 
     `bound` equals `reached` if `reached` is proven optimal; otherwise the optimum is between them.
-    `skew` is max − min; for the levels of topics, that of the most uneven topic.
+    `skew` is max − min; for the levels of topics, that of the most uneven topic. For next leaders
+    it is the most partitions that one broker takes over, and `skew_bound` the least possible.
     """
 
     level: Level
     reached: int
     bound: int
     skew: int
+    skew_bound: int | None = None
 
     @property
     def proven(self) -> bool:

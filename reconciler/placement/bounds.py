@@ -1,4 +1,4 @@
-"""Lower bounds of levels 3 and 4 (the cluster's leaders and replicas), by water-filling.
+"""Lower bounds of levels 3 to 6 (the cluster's leaders, replicas, next leaders), by water-filling.
 
 Optimal on its own levels, a topic can only vary by one unit on some brokers (the bases of a
 matroid, shifted). If these units are poured freely, whatever topic they come from, the result is
@@ -9,15 +9,19 @@ Argument and a bound that is too low: docs/placement.md, "Lower bounds".
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.placement.counts import plain_squares, squares
+from reconciler.placement.next_leaders import NextLeaderBounds
 from reconciler.placement.water import Basin, Region, fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reconciler.placement.counts import ClusterLoad, Demand, Sample
+    from reconciler.placement.next_leaders import NextLeaders
 
 
 class Slack(NamedTuple):
@@ -166,3 +170,93 @@ def cluster_bounds(topics: Iterable[Sample], before: ClusterLoad) -> tuple[int, 
         reached = plain_squares(demand.replicas, counts.replicas)
         replicas.add(demand, replica_slack(demand, reached), times, by_rack=True)
     return leaders.least(), replicas.least()
+
+
+def bound_next_leaders(topics: Sequence[Sample], table: NextLeaders) -> NextLeaderBounds:
+    """Return the least that levels 5 and 6 could reach on top of `table`, and their least maxima.
+
+    Every new row of a leader is poured on any broker that may be next after it, whatever other
+    replicas the row has. How many rows a broker leads is only known up to ties.
+    """
+    n = len(table.rack_of)
+    sure, room = [0] * n, [0] * n
+    least, most = [0] * n, [0] * n  # those of topics whose rows never stay within one rack
+    units = outside = 0
+    own: list[set[int] | None] = [None] * n  # who cannot follow a leader: brokers of its rack
+    for demand, counts, times in topics:
+        if demand.wish.replication < 2:
+            continue
+        rule, slack = demand.rule, leader_slack(demand, counts.leaders)
+        units += times * (sum(slack.sure) + slack.units)
+        if max(rule.most) < demand.wish.replication:
+            outside += times * (sum(slack.sure) + slack.units)
+        for b in range(n):
+            j = rule.rack_of[b]
+            sure[b] += times * slack.sure[b]
+            room[b] += times * slack.room[b]
+            if max(rule.most) < demand.wish.replication:
+                least[b] += times * slack.sure[b]
+                most[b] += times * (slack.sure[b] + slack.room[b])
+            if rule.most[j] > 1:
+                own[b] = {b}
+            elif own[b] is None:
+                own[b] = set(rule.racks[j])
+    regions = []
+    for a, line in enumerate(table.after):
+        shut = own[a] or {a}
+        cells = Counter([y for b, y in enumerate(line) if b not in shut])
+        regions.append(_Cells(cells, sure[a], sure[a] + room[a]))
+    brokers = _fill_least(table.after, regions, units)
+    # Leaders without a rack count in no line, and may be as many as they can be.
+    outside -= sum(most[b] for b, j in enumerate(table.rack_of) if j < 0)
+    regions = []
+    for j, line in enumerate(table.beyond):
+        cells = Counter([y for b, y in enumerate(line) if table.rack_of[b] != j])
+        members = [b for b in range(n) if table.rack_of[b] == j]
+        regions.append(_Cells(cells, sum(least[b] for b in members), sum(most[b] for b in members)))
+    outside = max(outside, sum(one.low for one in regions))
+    return NextLeaderBounds(*brokers, *_fill_least(table.beyond, regions, outside))
+
+
+class _Cells(NamedTuple):
+    """Cells of one line of a table by their height, and how many units the line takes."""
+
+    heights: Counter[int]
+    low: int
+    high: int
+
+    def below(self, level: int) -> int:
+        """Return how many units fill all cells up to a level."""
+        return sum(times * (level - y) for y, times in self.heights.items() if y < level)
+
+    def fill(self, units: int) -> tuple[int, int]:
+        """Return the least squares with so many units, and the height of the highest cell."""
+        if not self.heights:
+            return 0, 0
+        level, high = 0, max(self.heights) + units + 1
+        while high - level > 1:
+            middle = (level + high) // 2
+            level, high = (middle, high) if self.below(middle) <= units else (level, middle)
+        rest = units - self.below(level)
+        total = sum(times * max(y, level) ** 2 for y, times in self.heights.items())
+        return total + rest * (2 * level + 1), max(*self.heights, level + (rest > 0))
+
+
+def _fill_least(
+    table: Sequence[Sequence[int]], regions: Sequence[_Cells], units: int
+) -> tuple[int, int]:
+    """Pour units on a table, each line within its bounds. Cells in no region stay as they are."""
+    level, high = 0, max(chain.from_iterable(table), default=0) + units + 1
+    while high - level > 1:
+        middle = (level + high) // 2
+        poured = sum(min(max(one.below(middle), one.low), one.high) for one in regions)
+        level, high = (middle, high) if poured <= units else (level, middle)
+    totals = [min(max(one.below(level), one.low), one.high) for one in regions]
+    rest = units - sum(totals)
+    filled = [one.fill(total) for one, total in zip(regions, totals, strict=True)]
+    apart = sum(y * y for y in chain.from_iterable(table)) - sum(
+        times * y * y for one in regions for y, times in one.heights.items()
+    )
+    tops = [max(chain.from_iterable(table), default=0), *(top for _, top in filled)]
+    least = apart + sum(total for total, _ in filled) + rest * (2 * level + 1)
+    return least, max(*tops, (level + 1) * (rest > 0))

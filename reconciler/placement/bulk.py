@@ -11,39 +11,54 @@ Steps and certificate: docs/placement.md, "Thousands of new topics".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reconciler.placement.bounds import cluster_bounds
-from reconciler.placement.bulk_leaders import count_leads, even_cluster, even_topics
-from reconciler.placement.bulk_next_leaders import scatter_heirs
-from reconciler.placement.bulk_rows import weave
+from reconciler.placement.bounds import bound_next_leaders, cluster_bounds
+from reconciler.placement.bulk_leaders import (
+    count_leads,
+    even_cluster,
+    even_topics,
+    first_in_line,
+)
+from reconciler.placement.bulk_next_leaders import change_partners, order_followers
+from reconciler.placement.bulk_rows import wrap_rows
 from reconciler.placement.counts import Counts
 from reconciler.placement.flow import place_topic
 from reconciler.placement.joint import JointTopics, has_one_weight, improve, place_jointly
 from reconciler.placement.levels import measure_levels
-from reconciler.placement.realise import realise_all
+from reconciler.placement.row_search import RowSearch, place_rows
 from reconciler.placement.topic_groups import best_leaders, group_topics, total_replicas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from reconciler.model import Assignment, LevelResult
     from reconciler.placement.counts import ClusterLoad, Demand
+    from reconciler.placement.next_leaders import NextLeaders
     from reconciler.placement.topic_groups import TopicGroup
 
     Ints = NDArray[np.int64]
 
 _IMPROVED_TOPICS = 2_000
-"""Up to how many topics the exact way is also gone for the sake of the last level alone."""
+"""Up to how many topics the exact way is also gone for the sake of level 4 alone."""
+
+_FEW_TOPICS = 256
+"""Where a group has fewer topics, their orders alone do not bring enough brokers together."""
+
+_ROWS_PER_CELL, _SEARCHED_WORK = 8, 20_000
+"""How many rows of a leader and its next one may exchange brokers if that is too often the next,
+and how often rows are priced for it in all.
+"""
 
 
 def place_in_bulk(
-    demands: Sequence[Demand], before: ClusterLoad
+    demands: Sequence[Demand], before: ClusterLoad, table: NextLeaders
 ) -> tuple[dict[str, Assignment], tuple[LevelResult, ...]]:
     """Place expansions exactly, and all new topics on top of them in bulk."""
     grown = place_jointly([demand for demand in demands if demand.wish.existing], before)
@@ -54,24 +69,55 @@ def place_in_bulk(
         (one.group.demand, one.group.sample, one.group.topics) for one in grouped
     ]
     bounds = cluster_bounds(topics, before)
-    rows = {demand.wish.topic: row for one in grouped for demand, row in one.assignments()}
     # How many levels must meet their bound. With many topics, level 4 is not worth the search, and
     # with unequal weights neither is level 3: then no bound has to be met.
     levels = 2 if len(demands) <= _IMPROVED_TOPICS else int(has_one_weight(demands))
-    if load.price()[:levels] == bounds[:levels]:
-        return rows | realise_all(exact), measure_levels(topics, bounds, load)
-    known = {demand.wish.topic: counts for one in grouped for demand, counts in one.counts()}
-    known |= {demand.wish.topic: counts for demand, counts in exact}
-    placed = [known[demand.wish.topic].copy() for demand in demands]
-    estate = improve(JointTopics(demands, placed, before, bounds))
-    # Rows exist for grouped topics; what is not grouped, or was changed since, needs new ones.
-    alone = {demand.wish.topic for demand, _ in exact}
-    changed = [
-        (demand, counts)
-        for demand, counts in zip(estate.demands, estate.placed, strict=True)
-        if demand.wish.topic in alone or counts != known[demand.wish.topic]
-    ]
-    return rows | realise_all(changed), measure_levels(estate.samples(), bounds, estate.load)
+    changed = exact
+    if load.price()[:levels] != bounds[:levels]:
+        known = {demand.wish.topic: counts for one in grouped for demand, counts in one.counts()}
+        known |= {demand.wish.topic: counts for demand, counts in exact}
+        placed = [known[demand.wish.topic].copy() for demand in demands]
+        estate = improve(JointTopics(demands, placed, before, bounds))
+        # Rows exist for grouped topics; others, and those that changed since, need new ones.
+        alone = {demand.wish.topic for demand, _ in exact}
+        changed = [
+            (demand, counts)
+            for demand, counts in zip(estate.demands, estate.placed, strict=True)
+            if demand.wish.topic in alone or counts != known[demand.wish.topic]
+        ]
+        load, topics = estate.load, estate.samples()
+    results = measure_levels(topics, bounds, load)
+    next_bounds = bound_next_leaders(topics, table)
+    names = {demand.wish.topic for demand, _ in changed}
+    kept = [part for one in grouped for part in one.without(names)]
+    order_followers([one.rows for one in kept], table)
+    rows = place_rows(changed, load, table, next_bounds)
+    most = next_bounds.most_from_broker
+    worst = RowSearch(list(_list_worst(kept, table, most)), load, table, _SEARCHED_WORK)
+    worst.run(next_bounds, most + 1)
+    rows |= {demand.wish.topic: row for one in kept for demand, row in one.assignments()}
+    return rows | worst.assignments(), results + table.measure(next_bounds)
+
+
+def _list_worst(
+    kept: Iterable[GroupRows], table: NextLeaders, most: int
+) -> Iterator[tuple[Demand, Counts, list[list[int]]]]:
+    """Yield some topics with a row whose next leader takes over more than `most` from its leader.
+
+    Orders of followers did not help, so these rows have to exchange brokers with others.
+    """
+    brokers = len(table.after)
+    left = np.where(np.array(table.after).ravel() > most, _ROWS_PER_CELL, 0)
+    for one in kept:
+        count = one.group.demand.count
+        if one.rows.shape[1] < 2:
+            continue
+        cells = one.rows[:, 0] * brokers + one.rows[:, 1]
+        lines = first_in_line(cells, left)
+        left -= np.bincount(cells[lines], minlength=len(left))
+        for t in np.unique(lines // count).tolist():
+            rows = one.rows[t * count : (t + 1) * count].tolist()
+            yield one.group.demands[t], Counts.of(rows, brokers), rows
 
 
 @dataclass(slots=True)
@@ -80,7 +126,16 @@ class GroupRows:
 
     group: TopicGroup
     rows: Ints
-    stuck: frozenset[int]
+    stuck: frozenset[int] = frozenset()
+
+    def without(self, topics: Collection[str]) -> Iterator[GroupRows]:
+        """Yield the rows of all other topics, if there are any."""
+        kept = [demand.wish.topic not in topics for demand in self.group.demands]
+        if all(kept):
+            yield self
+        elif any(kept):
+            group = replace(self.group, demands=list(compress(self.group.demands, kept)))
+            yield GroupRows(group, self.rows[np.repeat(kept, group.demand.count)])
 
     def assignments(self) -> Iterator[tuple[Demand, Assignment]]:
         """Yield each topic's rows of broker ids."""
@@ -107,7 +162,7 @@ def place_groups(demands: Sequence[Demand], load: ClusterLoad) -> list[GroupRows
     total_replicas(groups, load)
     grouped = []
     for group in groups:
-        rows = weave(group)
+        rows = wrap_rows(group)
         stuck = frozenset(even_topics(group, rows).tolist())
         _recount(group, rows, load)
         grouped.append(GroupRows(group, rows, stuck))
@@ -119,7 +174,8 @@ def place_groups(demands: Sequence[Demand], load: ClusterLoad) -> list[GroupRows
             even_cluster(one.group, one.rows, np.array(best_leaders(one.group, load)))
             _recount(one.group, one.rows, load)
     for one in grouped:
-        scatter_heirs(one.group, one.rows)
+        if one.group.topics < _FEW_TOPICS:
+            change_partners(one.group, one.rows)
     return grouped
 
 

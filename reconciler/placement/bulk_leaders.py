@@ -92,8 +92,8 @@ def _swap(rows: Ints, mine: Ints, topic: Ints, gives: Ints, takes: Ints) -> int:
     hit = np.flatnonzero(open_slots.any(axis=1))
     slot = 1 + open_slots[hit].argmax(axis=1)
     giver, taker = topic[hit] + part[hit, 0], topic[hit] + part[hit, slot]
-    kept = _first_in_line(giver, gives)
-    kept = kept[_first_in_line(taker[kept], takes)]
+    kept = first_in_line(giver, gives)
+    kept = kept[first_in_line(taker[kept], takes)]
     _exchange(rows, mine[hit[kept]], slot[kept])
     return len(kept)
 
@@ -126,11 +126,11 @@ class _Neutral:
         slot = 1 + open_slots[hit].argmax(axis=1)
         giver, taker, topic = part[hit, 0], part[hit, slot], topic[hit]
         once = np.ones(len(self._free), dtype=np.int64)
-        kept = _first_in_line(topic + giver, once)
-        kept = kept[_first_in_line((topic + taker)[kept], once)]
-        kept = kept[_first_in_line(giver[kept], np.maximum(excess, 0))]
+        kept = first_in_line(topic + giver, once)
+        kept = kept[first_in_line((topic + taker)[kept], once)]
+        kept = kept[first_in_line(giver[kept], np.maximum(excess, 0))]
         # A broker between may take one at a time, to hand it on in the next round.
-        kept = kept[_first_in_line(taker[kept], np.maximum(-excess, 1))]
+        kept = kept[first_in_line(taker[kept], np.maximum(-excess, 1))]
         _exchange(self._rows, mine[hit[kept]], slot[kept])
         return len(kept)
 
@@ -150,7 +150,7 @@ class _Neutral:
         return distance
 
 
-def _first_in_line(keys: Ints, quota: Ints) -> Ints:
+def first_in_line(keys: Ints, quota: Ints) -> Ints:
     """Return the places of the first `quota[key]` of each key, in their order.
 
     Sorted by key, `fresh` holds where each key starts, and `number` counts from there.

@@ -1,69 +1,257 @@
-"""Level 5 for thousands of rows at once: failover targets change, counts and leaders do not.
+"""Levels 5 and 6 for thousands of rows at once: followers change places, counts do not.
 
-The same rule as in `next_leaders`, part by part instead of row by row. The measure:
-docs/placement.md, "Failover targets".
+The same prices as in `next_leaders`, on arrays: a first choice part by part, rounds in which many
+rows change their next leader at once, and hand-overs along paths of rows, which are exact for
+level 5 and the given replica sets if there is time for all of them.
+
+The measure, and the argument for paths: docs/placement.md, "Next leaders".
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reconciler.placement.bulk_leaders import first_in_line
 from reconciler.placement.bulk_rows import mix
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
+    from reconciler.placement.next_leaders import NextLeaders
     from reconciler.placement.topic_groups import TopicGroup
 
     Ints = NDArray[np.int64]
 
 _PARTS = 64
-_FEW_TOPICS = 256
-"""Where a group has fewer topics, their orders alone do not bring enough brokers together."""
+_WORK = 4_000_000
+"""How many rows each of the three stages looks at: few rows, many rounds; a million, one or two."""
+
+_UNIT = 1 << 32
+"""The weight of level 5 next to level 6."""
+
+_NEVER = np.iinfo(np.int64).max
 
 
-def scatter_heirs(group: TopicGroup, rows: Ints) -> None:
-    """Change followers and their order in place so that a leader has many failover targets."""
-    if group.topics < _FEW_TOPICS:
-        for slot in range(1, rows.shape[1]):
-            _change_partners(group, rows, slot)
-    spread_heirs(rows, len(group.demand.ids))
+def change_partners(group: TopicGroup, rows: Ints) -> None:
+    """Let pairs of rows of a topic exchange followers of the same rack, drawn by hash.
 
-
-def _change_partners(group: TopicGroup, rows: Ints, slot: int) -> None:
-    """Let pairs of rows of a topic exchange a follower of the same rack, drawn by hash.
-
-    Sorted by topic and rack, then by hash, neighbours are the pairs. A row is in one pair only.
+    So that a leader meets many brokers even if there are few topics. Sorted by topic and rack, then
+    by hash, neighbours are the pairs; in one slot, a row is in one pair only.
     """
     racks = np.array(group.demand.rule.rack_of)
-    place = np.arange(len(rows)) // group.demand.count * (racks.max() + 1) + racks[rows[:, slot]]
-    drawn = mix(np.arange(len(rows)).astype(np.uint64) + np.uint64(group.demand.ranks[0]), slot)
-    line = np.lexsort((drawn, place))
-    one, other = line[:-1:2], line[1::2]
-    mine, theirs = rows[one, slot], rows[other, slot]
-    fits = place[one] == place[other]
-    fits &= (rows[other] != mine[:, None]).all(axis=1)
-    fits &= (rows[one] != theirs[:, None]).all(axis=1)
-    rows[one[fits], slot], rows[other[fits], slot] = theirs[fits], mine[fits]
+    for slot in range(1, rows.shape[1]):
+        topic = np.arange(len(rows)) // group.demand.count
+        place = topic * (racks.max() + 1) + racks[rows[:, slot]]
+        drawn = mix(np.arange(len(rows)).astype(np.uint64) + np.uint64(group.demand.ranks[0]), slot)
+        line = np.lexsort((drawn, place))
+        one, other = line[:-1:2], line[1::2]
+        mine, theirs = rows[one, slot], rows[other, slot]
+        fits = place[one] == place[other]
+        fits &= (rows[other] != mine[:, None]).all(axis=1)
+        fits &= (rows[one] != theirs[:, None]).all(axis=1)
+        rows[one[fits], slot], rows[other[fits], slot] = theirs[fits], mine[fits]
 
 
-def spread_heirs(rows: Ints, brokers: int) -> None:
-    """Put the follower second that has been the leader's failover target least, part by part.
+def order_followers(rows_of_groups: Iterable[Ints], table: NextLeaders) -> None:
+    """Order the followers of all rows in place, and count the rows in the table."""
+    n = len(table.rack_of)
+    after = np.array(table.after, dtype=np.int64).ravel()
+    # One more line, in which nobody counts: for leaders without a rack, rows within one rack.
+    beyond = np.array([*table.beyond, [0] * n], dtype=np.int64).ravel()
+    by_width: dict[int, list[Ints]] = defaultdict(list)
+    for rows in rows_of_groups:
+        by_width[rows.shape[1]].append(rows)
+    for width, alike in sorted(by_width.items()):
+        if width > 1:
+            rows = np.concatenate(alike)
+            order = _Order(rows, np.array(table.rack_of), after, beyond)
+            order.choose()
+            order.improve()
+            order.write(rows)
+            ends = np.cumsum([len(one) for one in alike])
+            for one, end in zip(alike, ends.tolist(), strict=True):
+                one[:] = rows[end - len(one) : end]
+    table.after = after.reshape(n, n).tolist()
+    table.beyond = beyond.reshape(-1, n)[:-1].tolist()
 
-    The rows of a part see the counts of the parts before it, but not each other.
+
+class _Order:
+    """Which follower of each row is next, as `slot`, and which is next if the rack is lost.
+
+    `first` and `second` are the cells of n and m where each follower would count if it were next.
     """
-    if rows.shape[1] < 3:
-        return
-    after = np.zeros(brokers * brokers, dtype=np.int64)
-    size = max(1, -(-len(rows) // _PARTS))
-    for start in range(0, len(rows), size):
-        part = rows[start : start + size]
-        pairs = part[:, :1] * brokers + part[:, 1:]
-        least = after[pairs].argmin(axis=1)
-        line = np.arange(len(part))
-        heir = part[line, 1 + least]
-        part[line, 1 + least] = part[:, 1]
-        part[:, 1] = heir
-        after += np.bincount(part[:, 0] * brokers + heir, minlength=len(after))
+
+    def __init__(self, rows: Ints, rack_of: Ints, after: Ints, beyond: Ints) -> None:
+        self._n = n = len(rack_of)
+        self._after, self._beyond = after, beyond
+        self._line = np.arange(len(rows))
+        self.slot, self.rack_slot = np.zeros((2, len(rows)), dtype=np.int64)
+        racks = rack_of[rows]
+        home = np.where(racks[:, :1] < 0, len(beyond) // n - 1, racks[:, :1])
+        self._first = rows[:, :1] * n + rows[:, 1:]
+        self._outside = racks[:, 1:] != racks[:, :1]
+        self._second = home * n + rows[:, 1:]
+        # A row within one rack counts nowhere.
+        self._second[~self._outside.any(axis=1)] = len(beyond) - 1
+        self._all_outside = bool(self._outside.all())
+        used = np.zeros(len(after), dtype=np.bool_)
+        used[self._first.ravel()] = True
+        self._used = used.reshape(n, n)
+
+    def choose(self) -> None:
+        """Choose for all rows, part by part: a part sees those before it, but not itself."""
+        size = max(1, -(-len(self._line) // _PARTS))
+        for start in range(0, len(self._line), size):
+            part = self._line[start : start + size]
+            n, m = self._heights(part)
+            self._set(part, (n * _UNIT + m).argmin(axis=1))
+            self._count(part, 1)
+
+    def improve(self) -> None:
+        """Gain on level 5, by single changes and then along paths; then on level 6 alone."""
+        if self._first.shape[1] < 2:
+            return
+        self._work = _WORK
+        while self._work > 0 and self._gain_first():
+            pass
+        self._work = _WORK
+        self._hand_on()
+        self._work = _WORK
+        while self._work > 0 and self._gain_second():
+            pass
+
+    def write(self, rows: Ints) -> None:
+        """Put the chosen followers second, and who is next after the rack right behind them."""
+        chosen = rows[self._line, 1 + self.slot]
+        after_rack = rows[self._line, 1 + self.rack_slot]
+        rows[self._line, 1 + self.slot] = rows[:, 1]
+        rows[:, 1] = chosen
+        if not self._all_outside and rows.shape[1] > 3:
+            where = rows[:, 2:] == after_rack[:, None]
+            line = np.flatnonzero(where.any(axis=1) & (after_rack != chosen))
+            at = 2 + where[line].argmax(axis=1)
+            rows[line, at], rows[line, 2] = rows[line, 2], rows[line, at]
+
+    def _heights(self, part: Ints) -> tuple[Ints, Ints]:
+        """Return n and m of the cells where each follower of some rows would count."""
+        m = self._beyond[self._second[part]]
+        if not self._all_outside:
+            # Behind a follower of the leader's own rack, the best one outside is next.
+            m = np.where(self._outside[part], m, _UNIT - 1)
+            m = np.where(self._outside[part], m, m.min(axis=1, keepdims=True))
+        return self._after[self._first[part]], m
+
+    def _look_beyond(self, lines: Ints, slots: Ints) -> Ints:
+        """Return who is next outside the leader's rack, if `slots` are next in some rows."""
+        if self._all_outside:
+            return slots
+        outside = self._outside[lines]
+        m = np.where(outside, self._beyond[self._second[lines]], _NEVER)
+        return np.where(outside[np.arange(len(lines)), slots], slots, m.argmin(axis=1))
+
+    def _set(self, lines: Ints, slots: Ints) -> None:
+        self.slot[lines], self.rack_slot[lines] = slots, self._look_beyond(lines, slots)
+
+    def _count(self, lines: Ints, times: int) -> None:
+        np.add.at(self._after, self._first[lines, self.slot[lines]], times)
+        np.add.at(self._beyond, self._second[lines, self.rack_slot[lines]], times)
+
+    def _change(self, lines: Ints, slots: Ints) -> int:
+        self._count(lines, -1)
+        self._set(lines, slots)
+        self._count(lines, 1)
+        return len(lines)
+
+    def _gain_first(self) -> int:
+        """Change next leaders where level 5 gains; return in how many rows.
+
+        Nobody gives below the mean of the leader's cells, nobody takes beyond it, and one of each
+        may always: so the squares fall, however many rows change at once.
+        """
+        self._work -= len(self._line)
+        n = self._after[self._first]
+        best = n.argmin(axis=1)
+        gap = n[self._line, self.slot] - n[self._line, best]
+        better = np.flatnonzero(gap > 1)
+        better = better[np.argsort(-gap[better], kind="stable")]
+        cells = np.maximum(1, self._used.sum(axis=1))
+        mean = (self._after.reshape(self._n, -1).sum(axis=1) / cells).repeat(self._n)
+        giver = self._first[better, self.slot[better]]
+        kept = first_in_line(giver, _at_least_one(self._after - mean))
+        taker = self._first[better[kept], best[better[kept]]]
+        kept = kept[first_in_line(taker, _at_least_one(mean - self._after))]
+        return self._change(better[kept], best[better[kept]])
+
+    def _gain_second(self) -> int:
+        """Change next leaders where level 6 gains and level 5 does not change; in how many rows."""
+        self._work -= 2 * len(self._line)
+        n, m = self._heights(self._line)
+        now = n[self._line, self.slot]
+        held = self._beyond[self._second[self._line, self.rack_slot]]
+        tie = n + 1 == now[:, None]
+        if not self._all_outside:
+            # Who is next in the leader's own rack may stay, if a better one outside follows.
+            tie[self._line, self.slot] = ~self._outside[self._line, self.slot]
+        price = np.where(tie, m, _NEVER)
+        best = price.argmin(axis=1)
+        gap = held - price[self._line, best]
+        better = np.flatnonzero(gap > 1)
+        better = better[np.argsort(-gap[better], kind="stable")]
+        mean = self._beyond.reshape(-1, self._n).mean(axis=1).repeat(self._n)
+        once = np.ones(len(self._after), dtype=np.int64)
+        kept, beyond = np.arange(len(better)), self._look_beyond(self._line, best)
+        for cells, slot, quota in (
+            (self._first, self.slot, once),
+            (self._first, best, once),
+            (self._second, self.rack_slot, _at_least_one(self._beyond - mean)),
+            (self._second, beyond, _at_least_one(mean - self._beyond)),
+        ):
+            lines = better[kept]
+            kept = kept[first_in_line(cells[lines, slot[lines]], quota)]
+        return self._change(better[kept], best[better[kept]])
+
+    def _hand_on(self) -> None:
+        """Gain on level 5 along paths: a full cell of a leader hands a row on to a nearer one.
+
+        Distances to cells that are lower by two or more come from a search backwards, for all
+        leaders at once. If no full cell of a leader reaches a low one, they are as low as they can
+        be for these rows, and the search goes on with those that are lower by one.
+        """
+        table, leader = self._after.reshape(self._n, self._n), self._first[:, 0] // self._n
+        top = table.max(axis=1)
+        lowest = np.where(self._used, table, _NEVER).min(axis=1)
+        once = np.ones(len(self._after), dtype=np.int64)
+        while self._work > 0 and len(lines := np.flatnonzero((top > lowest + 1)[leader])):
+            self._work -= 2 * len(lines)
+            first, now = self._first[lines], self._first[lines, self.slot[lines]]
+            height = top.repeat(self._n)
+            # No way leads through another full cell: it would have to take and give at once.
+            passable = self._after < height
+            low = self._used.ravel() & (self._after <= height - 2)
+            distance = np.where(low, 0, _NEVER)
+            fresh, step = np.flatnonzero(low), 0
+            while len(fresh):
+                near = now[((distance == step) & passable)[first].any(axis=1)]
+                fresh = near[distance[near] == _NEVER]
+                step += 1
+                distance[fresh] = step
+            full = np.flatnonzero((self._after == height)[now] & (distance[now] < _NEVER))
+            nearer = distance[first[full]] == distance[now[full], None] - 1
+            nearer &= passable[first[full]]
+            full, slot = full[nearer.any(axis=1)], nearer[nearer.any(axis=1)].argmax(axis=1)
+            kept = first_in_line(now[full], once)
+            kept = kept[first_in_line(first[full[kept], slot[kept]], once)]
+            changed = lines[full[kept]]
+            self._change(changed, slot[kept])
+            moved = np.zeros(self._n, dtype=np.bool_)
+            moved[leader[changed]] = True
+            top = np.where(moved, np.minimum(table.max(axis=1), top), top - 1)
+
+
+def _at_least_one(quota: NDArray[np.float64]) -> Ints:
+    return np.maximum(1, quota).astype(np.int64)

@@ -31,7 +31,7 @@ _ORDERS = 512
 """How many orders of racks and brokers the topics of a group share at most."""
 
 
-def weave(group: TopicGroup) -> Ints:
+def wrap_rows(group: TopicGroup) -> Ints:
     """Return rows of broker indices, leaders first: one line a partition, topic after topic."""
     topics, (count, replication) = group.topics, (group.demand.count, group.demand.wish.replication)
     names = (demand.wish.topic.encode() for demand in group.demands)

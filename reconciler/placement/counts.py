@@ -97,6 +97,16 @@ class Counts:
     leaders: list[int]
     replicas: list[int]
 
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[int]], brokers: int) -> Counts:
+        """Count rows of broker indices."""
+        leaders, replicas = [0] * brokers, [0] * brokers
+        for row in rows:
+            leaders[row[0]] += 1
+            for b in row:
+                replicas[b] += 1
+        return cls(leaders, replicas)
+
     def copy(self) -> Counts:
         return Counts(self.leaders.copy(), self.replicas.copy())
 

@@ -1,8 +1,8 @@
-"""Strategy `optimal`: four levels in lexicographic order, each the least sum of squares.
+"""Strategy `optimal`: six levels in lexicographic order, each the least sum of squares.
 
 Counts first, partitions last: `joint` finds the leaders and replicas of each topic on each broker,
-`realise` turns them into rows, and `bulk` does both for thousands of new topics. Existing replicas
-do not move; those on brokers that take nothing new are in no sum.
+`row_search` turns them into rows, and `bulk` does both for thousands of new topics. Existing
+replicas do not move; those on brokers that take nothing new are in no sum.
 
 The levels, and why squares and not max − min: docs/placement.md, "The problem".
 """
@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconciler.placement.bounds import bound_next_leaders
 from reconciler.placement.counts import list_demands
 from reconciler.placement.joint import place_jointly
 from reconciler.placement.levels import measure_levels
+from reconciler.placement.next_leaders import NextLeaders
 from reconciler.placement.problem import Placed
-from reconciler.placement.realise import realise_all
+from reconciler.placement.row_search import place_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,18 +36,22 @@ def place_optimal(problem: Problem) -> Placed:
     """Place all wishes together.
 
     The first three levels are jointly optimal; the fourth is for a single topic, and otherwise
-    if its result says so. That holds for wishes of equal weight.
+    if its result says so. That holds for wishes of equal weight. The last two are the best found.
     """
     demands, before = list_demands(problem)
+    table = NextLeaders.count(problem)
     new = [demand for demand in demands if not demand.wish.existing]
     if _pays_in_bulk(new):
         from reconciler.placement.bulk import place_in_bulk
 
-        rows, levels = place_in_bulk(demands, before)
+        rows, levels = place_in_bulk(demands, before, table)
     else:
         estate = place_jointly(demands, before)
-        rows = realise_all(zip(estate.demands, estate.placed, strict=True))
         levels = measure_levels(estate.samples(), estate.bounds, estate.load)
+        bounds = bound_next_leaders(estate.samples(), table)
+        placed = list(zip(demands, estate.placed, strict=True))
+        rows = place_rows(placed, estate.load, table, bounds)
+        levels += table.measure(bounds)
     return Placed({wish.topic: rows.get(wish.topic, ()) for wish in problem.wishes}, levels)
 
 

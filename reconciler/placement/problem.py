@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.model import Assignment, Broker, LevelResult
 
@@ -46,6 +46,8 @@ class Problem:
     them be. With equal weights the promises of the optimal strategy hold for any capacities
     whose ratios are exact in 20 binary digits; with unequal weights the joint levels are best
     found, with their bounds (dividing weights evenly contains the partition problem).
+    `others` holds the rows of all topics that are not wished: next leaders are counted over the
+    whole cluster, each row once, whatever it weighs.
     """
 
     brokers: tuple[Broker, ...]
@@ -53,6 +55,7 @@ class Problem:
     replicas: Mapping[int, int]
     wishes: tuple[Wish, ...]
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    others: Sequence[Assignment] = ()
 
     def racks(self, wish: Wish) -> dict[str, tuple[int, ...]]:
         """Return broker ids by rack, racks by name and ids ascending; one rack if none matters.

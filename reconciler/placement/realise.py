@@ -8,7 +8,7 @@ leave counts that obey the same conditions for D - 1:
 - a broker that needs a replica of each of the partitions left is taken;
 - each rack takes what keeps it within its bounds.
 
-All other choices go to the failover targets.
+All other choices go to the next leaders.
 
 Proof by induction, which is this algorithm: docs/placement.md, "Counts first, partitions last".
 """
@@ -17,27 +17,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.placement.next_leaders import NextLeaders
+from reconciler.placement.next_leaders import arrange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reconciler.model import Assignment
     from reconciler.placement.counts import Counts, Demand
+    from reconciler.placement.next_leaders import NextLeaders
 
 
-def realise_all(placed: Iterable[tuple[Demand, Counts]]) -> dict[str, Assignment]:
-    """Return the rows of many topics, failover targets spread over all of them."""
-    placed = list(placed)
-    index = {b: i for demand, _ in placed[:1] for i, b in enumerate(demand.ids)}
-    heirs = NextLeaders(len(index))
-    for demand, _ in placed:
-        heirs.count_existing(demand.wish.existing, index)
-    return {demand.wish.topic: realise(demand, counts, heirs) for demand, counts in placed}
+def realise(demand: Demand, counts: Counts, table: NextLeaders) -> list[list[int]]:
+    """Return rows of broker indices that have exactly these counts, and count them in the table.
 
-
-def realise(demand: Demand, counts: Counts, heirs: NextLeaders) -> Assignment:
-    """Return rows of broker ids that have exactly these counts. Cost: O(brokers) per partition."""
+    Cost: O(brokers) per partition.
+    """
     ranks, rack_of, followers = demand.ranks, demand.rule.rack_of, demand.wish.replication - 1
     leaders, replicas = counts.leaders.copy(), counts.replicas.copy()
     held = [sum(replicas[b] for b in rack) for rack in demand.rule.racks]
@@ -62,7 +53,7 @@ def realise(demand: Demand, counts: Counts, heirs: NextLeaders) -> Assignment:
             spare[rack_of[b]] -= 1
         # Places of the row that no rack needs: any rack with spare room may take them.
         free = followers - len(chosen) - sum(n for n in needs if n > 0)
-        after = heirs.after[leader]
+        after = table.after[leader]
         # A broker that still needs as many leaders as replicas must keep all of them.
         able = [b for b in busy if leaders[b] < replicas[b] < left and b != leader]
         for b in sorted(able, key=lambda b: (after[b], -replicas[b], ranks[b], b)):
@@ -79,5 +70,7 @@ def realise(demand: Demand, counts: Counts, heirs: NextLeaders) -> Assignment:
             replicas[b] -= 1
             held[rack_of[b]] -= 1
         busy = [b for b in busy if replicas[b]]
-        rows.append(tuple(demand.ids[b] for b in heirs.order(leader, chosen, ranks)))
-    return tuple(rows)
+        _, new = table.choose(leader, chosen, ranks)
+        table.add(new)
+        rows.append(arrange(new, chosen, ranks))
+    return rows

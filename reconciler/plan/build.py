@@ -63,7 +63,7 @@ def assemble_plan(
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()
-    problem = _problem(judged, ReplicaWeights(state, placing.weigh), brokers, placing.capacity)
+    problem = _problem(judged, state, brokers, placing)
     placed = place_replicas(problem, placing.strategy) if problem.wishes else Placed({})
     manual = {diff.spec.name: diff.manual for diff in judged if diff.manual is not None}
     rows = {**placed.rows, **manual}
@@ -112,12 +112,10 @@ def _refusals(
 
 
 def _problem(
-    diffs: Iterable[TopicDiff],
-    weights: ReplicaWeights,
-    brokers: tuple[Broker, ...],
-    capacity: Mapping[int, int],
+    diffs: Iterable[TopicDiff], state: ClusterState, brokers: tuple[Broker, ...], placing: Placing
 ) -> Problem:
     """Return the placement problem; manual rows of this plan count as load."""
+    weights = ReplicaWeights(state, placing.weigh)
     wishes, manual = [], []
     for diff in diffs:
         if diff.refusals or not diff.new_partitions:
@@ -126,8 +124,15 @@ def _problem(
             manual.append((diff.spec.name, diff.manual))
         else:
             wishes.append(_wish(diff, weights.weigh_topic(diff.spec.name)))
-    leaders, replicas = weights.weigh_load(manual)
-    return Problem(brokers, leaders, replicas, tuple(wishes), capacity)
+    wished = {wish.topic for wish in wishes}
+    live = [topic.assignment for name, topic in state.user_topics.items() if name not in wished]
+    return Problem(
+        brokers,
+        *weights.weigh_load(manual),
+        tuple(wishes),
+        placing.capacity,
+        others=(*live, *(rows for _, rows in manual)),
+    )
 
 
 def _wish(diff: TopicDiff, weight: int) -> Wish:

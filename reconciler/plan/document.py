@@ -24,11 +24,12 @@ from reconciler.model import (
     Verb,
 )
 
-FORMAT_VERSION = "2.0"
+FORMAT_VERSION = "2.1"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
-`owner`. The content of a fingerprint has not changed since 1.0.
+`owner`. 2.1 adds next leaders to the levels. The content of a fingerprint has not changed since
+1.0.
 """
 
 READABLE = ("1", "2")

@@ -73,7 +73,10 @@ class SimulatedCluster:
         rows = {one.topic: one.rows for one in wanted if one.rows is not None}
         wishes = [wish for one in wanted if one.rows is None if (wish := self._wish(one)).count]
         load = [topic.assignment for topic in self.topics.values()]
-        problem = Problem(able, *count_load([*load, *rows.values()]), tuple(wishes))
+        wished = {wish.topic for wish in wishes}
+        others = [t.assignment for name, t in self.topics.items() if name not in wished]
+        loads = count_load([*load, *rows.values()])
+        problem = Problem(able, *loads, tuple(wishes), others=(*others, *rows.values()))
         placed = place(problem, [b for b in self.brokers if not b.alive])
         topics = dict(self.topics)
         for one in wanted:

@@ -44,10 +44,10 @@ class Agreement:
             self.fourth.append(case)
         if reached < best:
             self.better_than_best.append(case)
-        bounds = [level.bound for level in placed.levels]
+        bounds = [level.bound for level in placed.levels[:4]]
         if any(bound > least for bound, least in zip(bounds, best, strict=True)):
             self.false_bounds.append(f"{case}, bounds {bounds}")
-        assert [level.reached for level in placed.levels] == list(reached), case
+        assert [level.reached for level in placed.levels[:4]] == list(reached), case
 
 
 def measure(problem: Problem, placed: Placed) -> exhaustive.Optimum:

@@ -15,6 +15,8 @@ from reconciler.placement.next_leaders import NextLeaders
 from reconciler.placement.realise import realise
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reconciler.model import Replicas
     from reconciler.placement.counts import Demand
 
@@ -30,7 +32,7 @@ def draw_row(rng: Random, demand: Demand) -> Replicas:
             return tuple(row)
 
 
-def count(rows: list[Replicas], n: int) -> Counts:
+def count(rows: Sequence[Sequence[int]], n: int) -> Counts:
     leaders, replicas = [0] * n, [0] * n
     for row in rows:
         leaders[row[0]] += 1
@@ -49,13 +51,14 @@ def test_counts_of_any_rows_are_realised(racks: str, replication: int) -> None:
         ((demand,), _) = list_demands(problem)
         pool = [draw_row(rng, demand) for _ in range(rng.randint(1, 4))]
         wanted = count([rng.choice(pool) for _ in range(wish.count)], len(racks))
-        rows = realise(demand, wanted, NextLeaders(len(racks)))
-        assert check_placement(problem, {"t": rows}) == ()
-        assert count([tuple(b - 1 for b in row) for row in rows], len(racks)) == wanted
+        rows = realise(demand, wanted, NextLeaders([-1] * len(racks)))
+        named = tuple(tuple(b + 1 for b in row) for row in rows)
+        assert check_placement(problem, {"t": named}) == ()
+        assert count(rows, len(racks)) == wanted
 
 
 def test_a_broker_owing_a_replica_to_every_partition_left_is_taken() -> None:
-    """Broker 4 has to be in all rows, though the scatter would rather have others."""
+    """Broker 4 has to be in all rows, though next leaders would rather be others."""
     ((demand,), _) = list_demands(Problem(brokers(*[None] * 4), {}, {}, (Wish("t", (), 3, 2),)))
-    rows = realise(demand, Counts([1, 1, 1, 0], [1, 1, 1, 3]), NextLeaders(4))
-    assert sorted(rows) == [(1, 4), (2, 4), (3, 4)]
+    rows = realise(demand, Counts([1, 1, 1, 0], [1, 1, 1, 3]), NextLeaders([-1] * 4))
+    assert sorted(rows) == [[0, 3], [1, 3], [2, 3]]

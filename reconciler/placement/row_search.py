@@ -1,0 +1,214 @@
+"""Levels 5 and 6 over rows: brokers change places between rows, levels 1 to 4 stay as they are.
+
+The order of a row's followers is free. Besides, row p may take follower c instead of u
+
+- if that is a tie of the topic's and the cluster's replicas;
+- if another row takes u instead of c: of the same topic, or of one for which both are ties as well.
+
+No count of a leader changes, and no count of replicas by more than a tie. The first exchange that
+gains is made. The search ends when no row gains any more, when both levels meet their bounds, or
+when its work is done.
+
+The moves, and how near the bounds they lead: docs/placement.md, "Next leaders".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconciler.placement.next_leaders import LEVEL_5, arrange
+from reconciler.placement.realise import realise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from reconciler.model import Assignment
+    from reconciler.placement.counts import ClusterLoad, Counts, Demand
+    from reconciler.placement.next_leaders import NextLeaderBounds, NextLeaders, Succession
+
+_WORK, _WORK_PER_ROW, _MOST_WORK = 2_000, 20, 100_000
+"""How many rows are priced: a constant and so many for each row, but never more than the last."""
+
+_PARTNERS = 32
+"""How many other rows are tried for an exchange of two brokers."""
+
+
+def place_rows(
+    placed: Sequence[tuple[Demand, Counts]],
+    load: ClusterLoad,
+    table: NextLeaders,
+    bounds: NextLeaderBounds,
+) -> dict[str, Assignment]:
+    """Turn counts into rows, by topic. `table` is brought up to date; so is `load`, to which the
+    counts belong: ties of its replicas may go another way.
+    """
+    realised = [(demand, counts, realise(demand, counts, table)) for demand, counts in placed]
+    search = RowSearch(realised, load, table)
+    search.run(bounds)
+    return search.assignments()
+
+
+class RowSearch:
+    """Rows that may still change, and who follows in which of them. `table` counts all rows."""
+
+    def __init__(
+        self,
+        placed: Sequence[tuple[Demand, Counts, list[list[int]]]],
+        load: ClusterLoad,
+        table: NextLeaders,
+        most_work: int = _MOST_WORK,
+    ) -> None:
+        self._demands = [demand for demand, _, _ in placed]
+        self._held = [
+            [a + b for a, b in zip(demand.replicas, counts.replicas, strict=True)]
+            for demand, counts, _ in placed
+        ]
+        self._load, self._table = load, table
+        self._topic = [t for t, (_, _, rows) in enumerate(placed) for _ in rows]
+        self._rows = [row for _, _, rows in placed for row in rows]
+        self._counted = [table.find(row) for row in self._rows]
+        self._followed: list[dict[int, None]] = [{} for _ in table.rack_of]
+        for p, row in enumerate(self._rows):
+            for b in row[1:]:
+                self._followed[b][p] = None
+        self._work = min(_WORK + _WORK_PER_ROW * len(self._rows), most_work)
+
+    def run(self, bounds: NextLeaderBounds, least: int = 0) -> None:
+        """Improve rows in turn: those whose next leader takes over `least` or more from theirs."""
+        above = self._table.price() - (LEVEL_5 * bounds.brokers + bounds.racks)
+        gained = True
+        while gained:
+            gained = False
+            for p, row in enumerate(self._rows):
+                while (
+                    len(row) > 1
+                    and min(self._work, above) > 0
+                    and self._table.after[row[0]][self._rows[p][1]] >= least
+                    and (gain := self._improve(p))
+                ):
+                    above -= gain
+                    gained = True
+
+    def assignments(self) -> dict[str, Assignment]:
+        """Return the rows by topic, of broker ids."""
+        found: list[list[tuple[int, ...]]] = [[] for _ in self._demands]
+        for t, row in zip(self._topic, self._rows, strict=True):
+            found[t].append(tuple(map(self._demands[t].ids.__getitem__, row)))
+        return {d.wish.topic: tuple(rows) for d, rows in zip(self._demands, found, strict=True)}
+
+    def _improve(self, p: int) -> int:
+        """Make the first change of row p that gains, and return by how much."""
+        row, old = self._rows[p], self._counted[p]
+        demand = self._demands[self._topic[p]]
+        refund = self._table.refund(old)
+        self._table.add(old, -1)
+        price, new = self._table.choose(row[0], row[1:], demand.ranks)
+        self._work -= 1
+        if price < refund:
+            self._settle(p, row[1:], new)
+            return refund - price
+        for out, into in self._changes(p):
+            followers = [into if b == out else b for b in row[1:]]
+            price, new = self._table.choose(row[0], followers, demand.ranks)
+            self._work -= 1
+            if price >= refund:
+                continue
+            if self._is_tie(self._topic[p], out, into) and self._is_cluster_tie(p, out, into):
+                self._settle(p, followers, new)
+                self._move_replica(self._topic[p], out, into)
+                return refund - price
+            self._table.add(new)
+            if gain := self._find_partner(p, out, into, refund - price):
+                self._table.add(new, -1)
+                self._settle(p, followers, new)
+                return gain
+            self._table.add(new, -1)
+        self._table.add(old)
+        return 0
+
+    def _changes(self, p: int) -> Iterator[tuple[int, int]]:
+        """Yield a follower to give, and a broker to take: first who is rarely next after the
+        leader of row p.
+        """
+        row, demand = self._rows[p], self._demands[self._topic[p]]
+        after, ranks = self._table.after[row[0]], demand.ranks
+        # The row itself is not in the table now: more than this would not gain.
+        most = after[row[1]] + 1
+        takes = (b for b, n in enumerate(after) if n < most and b not in row)
+        for into in sorted(takes, key=lambda b: (after[b], ranks[b])):
+            for out in reversed(row[1:]):
+                if self._work <= 0:
+                    return
+                if self._fits(p, out, into):
+                    yield out, into
+
+    def _find_partner(self, p: int, out: int, into: int, gain: int) -> int:
+        """Let another row take `out` instead of `into`, and return what both gain together."""
+        t, holders = self._topic[p], list(self._followed[into])
+        free = self._is_tie(t, out, into)
+        start, tried = p % max(1, len(holders)), 0
+        for q in (*holders[start:], *holders[:start]):
+            s, row = self._topic[q], self._rows[q]
+            if q == p or out in row or (s != t and not (free and self._may_trade(s, t, into, out))):
+                continue
+            if not self._fits(q, into, out):
+                continue
+            tried += 1
+            if tried > _PARTNERS or self._work <= 0:
+                return 0
+            old = self._counted[q]
+            refund = self._table.refund(old)
+            self._table.add(old, -1)
+            followers = [out if b == into else b for b in row[1:]]
+            price, new = self._table.choose(row[0], followers, self._demands[s].ranks)
+            self._work -= 1
+            if price - refund < gain:
+                self._settle(q, followers, new)
+                if s != t:
+                    for topic, one, other in ((t, out, into), (s, into, out)):
+                        self._held[topic][one] -= 1
+                        self._held[topic][other] += 1
+                return gain - (price - refund)
+            self._table.add(old)
+        return 0
+
+    def _may_trade(self, s: int, t: int, out: int, into: int) -> bool:
+        """Return whether topic s may give a replica for one of topic t of the same weight."""
+        return self._demands[s].weight == self._demands[t].weight and self._is_tie(s, out, into)
+
+    def _fits(self, p: int, out: int, into: int) -> bool:
+        """Return whether the racks of row p allow `into` instead of `out`."""
+        rule = self._demands[self._topic[p]].rule
+        j, k = rule.rack_of[out], rule.rack_of[into]
+        if j == k:
+            return True
+        held = [rule.rack_of[b] for b in self._rows[p]]
+        return held.count(j) > rule.fewest[j] and held.count(k) < rule.most[k]
+
+    def _is_tie(self, t: int, out: int, into: int) -> bool:
+        """Return whether a replica may move at no cost to its topic."""
+        return self._held[t][out] == self._held[t][into] + 1
+
+    def _is_cluster_tie(self, p: int, out: int, into: int) -> bool:
+        """Return whether a replica may move at no cost to the cluster."""
+        weight = self._demands[self._topic[p]].weight
+        held, scales = self._load.replicas, self._load.scales
+        gives = scales[out] * (2 * held[out] - weight)
+        return gives == scales[into] * (2 * held[into] + weight)
+
+    def _move_replica(self, t: int, out: int, into: int) -> None:
+        weight = self._demands[t].weight
+        self._held[t][out] -= 1
+        self._held[t][into] += 1
+        self._load.replicas[out] -= weight
+        self._load.replicas[into] += weight
+
+    def _settle(self, p: int, followers: Sequence[int], new: Succession) -> None:
+        """Give row p its followers, and count it. It was taken from the table before."""
+        for b in self._rows[p][1:]:
+            del self._followed[b][p]
+        self._rows[p] = arrange(new, followers, self._demands[self._topic[p]].ranks)
+        for b in followers:
+            self._followed[b][p] = None
+        self._counted[p] = new
+        self._table.add(new)
