@@ -151,8 +151,10 @@ class _Text:
                 yield f"size: {view.totals.words}"
             if view.balance:
                 yield f"cluster: {view.balance}"
-            if view.proof:
-                yield f"placement: {view.proof}"
+            if view.evenness:
+                yield f"placement: {view.evenness}"
+            if view.next_leaders:
+                yield f"next leaders: {view.next_leaders}"
         if view.commit:
             yield self.paint("dim", view.commit)
         if view.to_do:

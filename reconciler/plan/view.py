@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.model import SHORT, Verb, steps_of
+from reconciler.model import SHORT, Level, Verb, steps_of
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.wording import (
     FieldView,
@@ -161,7 +161,7 @@ class PlanView:
     """A plan for display: its subject, topics, counts and quality.
 
     `headline` has the cluster first. `idle` names the brokers that get no new replicas. `balance`
-    and `proof` are empty if nothing moves, and if nothing is placed.
+    is empty if nothing moves, `evenness` and `next_leaders` if nothing is placed.
     """
 
     cluster: str
@@ -176,7 +176,8 @@ class PlanView:
     totals: Totals
     by_owner: Mapping[str | None, Totals]
     balance: str
-    proof: str
+    evenness: str
+    next_leaders: str
     commit: str
     scope: Scope
     fingerprint: str
@@ -233,7 +234,8 @@ def view_plan(plan: Plan) -> PlanView:
         totals=sum(by_owner.values(), Totals()),
         by_owner=MappingProxyType(by_owner),
         balance=_say_balance(plan),
-        proof=_say_proof(plan.levels),
+        evenness=_say_evenness(plan.levels),
+        next_leaders=_say_next_leaders(plan.levels),
         commit=_say_commit(plan),
         scope=plan.scope,
         fingerprint=fingerprint_plan(plan),
@@ -267,16 +269,23 @@ def _say_balance(plan: Plan) -> str:
     return describe_shift(before, after) if before and after and before != after else ""
 
 
-def _say_proof(levels: Iterable[LevelResult]) -> str:
-    """Return whether the result is proven optimal, or its largest distance from the bound."""
-    levels = tuple(levels)
-    short = [
-        f"{result.level} within {(result.reached - result.bound) / result.bound:.2%} "
-        "of the lower bound"
-        for result in levels
-        if not result.proven
+def _say_evenness(levels: Sequence[LevelResult]) -> str:
+    """Return how even leaders and replicas are. The figures and bounds are in the explanation."""
+    uneven = [str(one.level) for one in levels if one.skew_bound is None and not one.proven]
+    if uneven:
+        return f"nearly as even as possible ({', '.join(uneven)})"
+    return "as even as possible" if levels else ""
+
+
+def _say_next_leaders(levels: Sequence[LevelResult]) -> str:
+    """Return the most leaders that one broker takes over, with the least possible."""
+    lost = {Level.NEXT_LEADERS: "broker", Level.RACK_NEXT_LEADERS: "rack"}
+    says = [
+        f"{one.skew:,} if a {lost[one.level]} is lost (bound {one.skew_bound:,})"
+        for one in levels
+        if one.level in lost and one.skew
     ]
-    return ", ".join(short) or ("optimal (proven)" if levels else "")
+    return f"one broker takes over at most {', '.join(says)}" if says else ""
 
 
 def _say_commit(plan: Plan) -> str:

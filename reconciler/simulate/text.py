@@ -32,13 +32,13 @@ _BALANCE: tuple[Column, ...] = (
     ("racks", "violations", "rack_violations"),
 )
 _IF_LOST: tuple[Column, ...] = (
-    ("if a broker is lost", "worst heir", "heir_if_broker"),
+    ("if a broker is lost", "taken over", "heir_if_broker"),
     ("if a broker is lost", "under min", "under_if_broker"),
-    ("if a rack is lost", "worst heir", "heir_if_rack"),
+    ("if a rack is lost", "taken over", "heir_if_rack"),
     ("if a rack is lost", "under min", "under_if_rack"),
 )
 _LOST: tuple[Column, ...] = (
-    ("after the losses", "worst heir", "lost_heir"),
+    ("after the losses", "taken over", "lost_heir"),
     ("after the losses", "under min", "under_now"),
     ("after the losses", "offline", "offline_now"),
 )
@@ -66,7 +66,7 @@ def _legend(simulated: SimulatedCluster) -> Iterator[str]:
     lost = bool(simulated.losses)
     over = "the living brokers" if lost else "the brokers"
     yield f"topic: the most uneven topic over {over}; cluster: all topics together"
-    yield "worst heir: the most leaders that one survivor takes over" + (
+    yield "taken over: the most leaders that one broker takes over" + (
         "" if lost else f"; of a broker's, {_ideal_heir(simulated):,} if they spread evenly"
     )
     yield "under min: partitions that then refuse acks=all writes, by min.insync.replicas"
@@ -109,7 +109,7 @@ def render_counts(
         ("", "partitions"),
         ("a broker", "leaders"),
         ("a broker", "replicas"),
-        ("if one is lost", "worst heir"),
+        ("if one is lost", "taken over"),
         ("leaders max − min", strategy),
         ("leaders max − min", "kafka mean"),
         ("leaders max − min", "worst"),

@@ -36,7 +36,7 @@ COLUMN = " " * 45
             24,
             ["            Put 8 back,", " " * 12 + "or create"],
         ),
-        ("placement: optimal (proven)", 20, ["placement: optimal", "  (proven)"]),
+        ("placement: as even as possible", 20, ["placement: as even", "  as possible"]),
         ("no-blank-to-break-at here", 10, ["no-blank-to-break-at", "  here"]),
         ("", 10, [""]),
     ],

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from reconciler.diff import eligible_brokers
 from reconciler.errors import escape_unprintable
 from reconciler.model import ClusterState, is_deletion
-from reconciler.placement import count_load, measure_balance
+from reconciler.placement import (
+    Exposed,
+    count_load,
+    lose_each_broker,
+    lose_each_rack,
+    measure_balance,
+)
 from reconciler.plan.explain.odds import Odds, weigh_odds
 from reconciler.plan.explain.reasons import Growth, give_reasons
 from reconciler.units import count
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
         Assignment,
         Balance,
         Broker,
+        LevelResult,
         Plan,
         PlannedTopic,
         TopicSpec,
@@ -54,20 +61,29 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A broker: its load of the topic, and of all topics."""
+    """A broker: its load of the topic, and of all topics.
+
+    `taken_over` is the most leaders that one other broker takes over if this one is lost, after the
+    plan.
+    """
 
     broker: int
     topic: Shift
     cluster: Shift
     idle: Idle = ""
+    taken_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rack:
-    """The brokers of a rack, by id; `name` is None if brokers have no rack."""
+    """The brokers of a rack, by id; `name` is None if brokers have no rack.
+
+    `taken_over` is the most leaders that one other broker takes over if the rack is lost.
+    """
 
     name: str | None
     columns: tuple[Column, ...]
+    taken_over: int = 0
 
     @property
     def topic(self) -> Shift:
@@ -96,7 +112,7 @@ class Block:
 class Matrix:
     """A topic as the plan leaves it. Rows from `first_new` on are new, and only those.
 
-    `odds` is None if nothing new is placed.
+    `odds` is None if nothing new is placed. `levels` are those of the entire plan.
     """
 
     topic: str
@@ -107,6 +123,7 @@ class Matrix:
     after: Balance
     odds: Odds | None
     reasons: tuple[str, ...]
+    levels: tuple[LevelResult, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -162,7 +179,9 @@ def build_matrix(
     eligible = eligible_brokers(plan.brokers, plan.excluded)
     ids = [broker.id for broker in eligible]
     growth = Growth(eligible, before, rows[len(before) :], spec is None or spec.rack_aware)
-    racks = _racks(_Loads(plan, state, before, rows), plan.brokers, plan.excluded)
+    loads = _Loads(plan, state, before, rows)
+    racks = _racks(loads, plan.brokers, plan.excluded)
+    reasons = [*_say_why(growth, racks, planned, spec), *_say_losses(loads)]
     return Matrix(
         topic=name,
         racks=racks,
@@ -171,7 +190,8 @@ def build_matrix(
         before=measure_balance([before], ids),
         after=measure_balance([rows], ids),
         odds=weigh_odds(growth),
-        reasons=tuple(map(escape_unprintable, _say_why(growth, racks, planned, spec))),
+        reasons=tuple(map(escape_unprintable, reasons)),
+        levels=plan.levels,
     )
 
 
@@ -234,6 +254,19 @@ def _idle_brokers(racks: Iterable[Rack]) -> Iterator[str]:
         yield "Evenness is that of the other brokers."
 
 
+def _say_losses(loads: _Loads) -> Iterator[str]:
+    """Say what the worst loss of a broker, and of a rack, does to the others."""
+    for what, losses in (("broker", loads.if_broker), ("rack", loads.if_rack)):
+        name, worst = max(losses.items(), key=lambda one: one[1].worst_heir, default=(None, None))
+        if worst and worst.worst_heir:
+            heir = next(b for b, n in worst.heirs.items() if n == worst.worst_heir)
+            moved = count(worst.leaders_moved, "leader")
+            yield (
+                f"Worst loss of a {what}: {name}. Broker {heir} takes over "
+                f"{worst.worst_heir:,} of its {moved}."
+            )
+
+
 def _kept(held: Load) -> str:
     if not held.replicas:
         return "nothing of this topic is there"
@@ -251,7 +284,11 @@ class _Loads:
         live = {topic: found.assignment for topic, found in state.user_topics.items()}
         planned = {t.name: t.after.assignment if t.after else () for t in plan.topics}
         self._topic = count_load([before]), count_load([rows])
-        self._cluster = count_load(live.values()), count_load({**live, **planned}.values())
+        after = {**live, **planned}
+        self._cluster = count_load(live.values()), count_load(after.values())
+        exposed = [Exposed(assignment) for assignment in after.values()]
+        self.if_broker = lose_each_broker(exposed, plan.brokers)
+        self.if_rack = lose_each_rack(exposed, plan.brokers)
         self.named = {broker for row in rows for broker in row}
 
     def of_topic(self, broker: int) -> Shift:
@@ -274,13 +311,21 @@ def _racks(loads: _Loads, brokers: Iterable[Broker], excluded: Collection[int]) 
         column = _column(loads, broker.id, _idle(broker, excluded))
         columns.setdefault(broker.rack, []).append(column)
     gone = sorted(loads.named - {broker.id for broker in known})
-    racks = [Rack(name, tuple(group)) for name, group in columns.items()]
+    racks = [
+        Rack(
+            name,
+            tuple(group),
+            loads.if_rack[name].worst_heir if name and name in loads.if_rack else 0,
+        )
+        for name, group in columns.items()
+    ]
     lost = tuple(_column(loads, broker, "gone") for broker in gone)
     return (*racks, *([Rack("gone", lost)] if lost else []))
 
 
 def _column(loads: _Loads, broker: int, idle: Idle) -> Column:
-    return Column(broker, loads.of_topic(broker), loads.of_cluster(broker), idle)
+    taken_over = loads.if_broker[broker].worst_heir if broker in loads.if_broker else 0
+    return Column(broker, loads.of_topic(broker), loads.of_cluster(broker), idle, taken_over)
 
 
 def _idle(broker: Broker, excluded: Collection[int]) -> Idle:

@@ -25,6 +25,7 @@ from reconciler.styling import Paint, set_columns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from reconciler.model import LevelResult
     from reconciler.plan.explain.matrix import Block, Column, Load, Matrix, Rack
     from reconciler.plan.explain.odds import Odds
     from reconciler.plan.explain.words import Measure
@@ -59,6 +60,8 @@ def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -
         parts.append(list(_brokers_by_load(matrix, width)))
     if matrix.odds:
         parts.append(list(_odds(matrix, matrix.odds, width)))
+    if matrix.levels:
+        parts.append(list(_levels(matrix.levels, width)))
     parts.append([line for reason in matrix.reasons for line in wrap(reason, width)])
     return "\n\n".join("\n".join(map(str.rstrip, part)) for part in parts if part) + "\n"
 
@@ -98,6 +101,17 @@ def _broker_lines(matrix: Matrix, totals: Totals = ALL_TOTALS) -> Iterator[Line]
         yield _across(title, racks, lambda _: "", rule_above=True)
         for measure in measures:
             yield from _totals(measure, matrix)
+    if totals is ALL_TOTALS:
+        yield from _if_lost(matrix)
+
+
+def _if_lost(matrix: Matrix) -> Iterator[Line]:
+    """Yield the most leaders of it that one other broker takes over, by broker and by rack."""
+    racks = matrix.racks
+    yield _across("if lost", racks, lambda _: "", rule_above=True)
+    yield Line("  one gets", _each(racks, lambda column: f"{column.taken_over:,}"))
+    if has_racks(matrix):
+        yield _across("    by rack", racks, lambda rack: f"{rack.taken_over:,}")
 
 
 def _totals(measure: Measure, matrix: Matrix) -> Iterator[Line]:
@@ -199,6 +213,23 @@ def _runs(ids: Sequence[int]) -> Iterator[str]:
             first, last = ids[start], ids[end - 1]
             yield f"{first}" if first == last else f"{first}–{last}"
             start = end
+
+
+def _levels(levels: Iterable[LevelResult], width: int) -> Iterator[str]:
+    """List every level of the plan's placement with its lower bound."""
+    said = "Levels of the entire plan: sums of squares, and what no placement can be below"
+    yield from wrap(f"{said}. Next leaders: also the most that one broker takes over.", width)
+    heads = ("", "reached", "bound", "most", "bound")
+    rows = [
+        (
+            f"  {one.level}",
+            f"{one.reached:,}",
+            f"{one.bound:,}",
+            *("" if n is None else f"{n:,}" for n in (one.skew_bound and one.skew, one.skew_bound)),
+        )
+        for one in levels
+    ]
+    yield from set_columns([heads, *rows], "<>", between="  ")
 
 
 def _odds(matrix: Matrix, odds: Odds, width: int) -> Iterator[str]:

@@ -65,7 +65,12 @@ def _row(topic: TopicView) -> str:
 
 def write_outcome(plan: PlanView) -> Section:
     """Return the balance after the plan: always, since it is short."""
-    said = {"Size": plan.totals.words, "Cluster": plan.balance, "Placement": plan.proof}
+    said = {
+        "Size": plan.totals.words,
+        "Cluster": plan.balance,
+        "Placement": plan.evenness,
+        "Next leaders": plan.next_leaders,
+    }
     lines = [f"{name}: {prose(words)}." for name, words in said.items() if words]
     return Section(Passage("<br>\n".join(lines if plan.changed else [])))
 

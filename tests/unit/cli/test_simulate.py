@@ -43,7 +43,7 @@ def test_strategies_stand_in_one_table(capsys: pytest.CaptureFixture[str]) -> No
     assert run([*NINE, "--topic", "orders=9x3", *shown]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "9 brokers in 3 racks · 1 topic, 9 partitions, 27 replicas"
-    lost = ["worst heir", "under min"]
+    lost = ["taken over", "under min"]
     heads = ["strategy", "topic", "cluster", "topic", "cluster", "violations", *lost, *lost]
     assert lines[3].split() == " ".join(heads).split()
     assert [line[:17].strip() for line in lines[4:7]] == [

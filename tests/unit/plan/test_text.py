@@ -252,7 +252,7 @@ def test_the_closing_counts_sum_up_and_names_the_plan() -> None:
         "· 1 live topic is unmanaged",
         "size: 1 topic, 4 partitions, 4 replicas added",
         "cluster: leaders 0..5 → 2..6, replicas 0..5 → 2..6 per broker",
-        "placement: optimal (proven)",
+        "placement: as even as possible",
         f"fingerprint {fingerprint_plan(made)}",
     ]
 
@@ -311,11 +311,11 @@ def test_no_line_ends_in_blanks() -> None:
     assert [line for line in text.splitlines() if line != line.rstrip()] == []
 
 
-def test_what_may_not_be_the_best_is_said_with_how_far_off_it_could_be() -> None:
+def test_a_level_that_may_not_be_the_best_is_named() -> None:
     made = plan([spec("made", partitions=3, replication_factor=1)], cluster())
     open_end = LevelResult(Level.CLUSTER_REPLICAS, reached=1020, bound=1000, skew=1)
     said = lines(replace(made, levels=(*made.levels[:3], open_end)))[-2]
-    assert said == ("placement: replicas of the cluster within 2.00% of the lower bound")
+    assert said == "placement: nearly as even as possible (replicas of the cluster)"
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def test_a_column_has_the_topic_and_the_cluster_before_and_after() -> None:
         Rack(
             None,
             (
-                Column(1, Shift(Load(1, 1), Load(1, 2)), Shift(Load(4, 4), Load(4, 5))),
-                Column(2, Shift(Load(0, 1), Load(1, 2)), Shift(Load(0, 1), Load(1, 2))),
+                Column(1, Shift(Load(1, 1), Load(1, 2)), Shift(Load(4, 4), Load(4, 5)), "", 1),
+                Column(2, Shift(Load(0, 1), Load(1, 2)), Shift(Load(0, 1), Load(1, 2)), "", 1),
             ),
         ),
     )

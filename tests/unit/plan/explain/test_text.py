@@ -52,6 +52,10 @@ def test_an_expansion() -> None:
         "  replicas before   5   3 │  4   3 │  4   3",
         "  replicas after    6   5 │  5   5 │  5   5",
         "    by rack        8 → 11 │ 7 → 10 │ 7 → 10",
+        "───────────────────────────────────────────",
+        "if lost                   │        │",
+        "  one gets          2   1 │  1   1 │  2   1",
+        "    by rack          2    │   2    │   2",
     ]
     assert odds == [
         "Max − min over the brokers, as planned and by Kafka's own placement "
@@ -60,7 +64,11 @@ def test_an_expansion() -> None:
         "  leaders        1   1.0     1",
         "  replicas       1   1.0     1",
     ]
-    assert reasons == ["As even as 9 leaders and 27 replicas on 6 brokers can be."]
+    assert reasons == [
+        "As even as 9 leaders and 27 replicas on 6 brokers can be.",
+        "Worst loss of a broker: 1. Broker 2 takes over 2 of its 4 leaders.",
+        "Worst loss of a rack: a. Broker 2 takes over 2 of its 5 leaders.",
+    ]
 
 
 def test_a_new_topic_has_no_before() -> None:
@@ -79,6 +87,9 @@ def test_a_new_topic_has_no_before() -> None:
         "all topics",
         "  leaders    1   1",
         "  replicas   2   2",
+        "──────────────────",
+        "if lost",
+        "  one gets   1   1",
     ]
 
 
@@ -106,6 +117,8 @@ def test_brokers_that_take_nothing_stand_in_brackets_and_are_told() -> None:
         "Broker 4 is excluded and takes nothing new; nothing of this topic is there.",
         "Broker 9 is gone and takes nothing new; 1 replica of this topic stays there.",
         "Evenness is that of the other brokers.",
+        "Worst loss of a broker: 1. Broker 2 takes over 1 of its 2 leaders.",
+        "Worst loss of a rack: a. Broker 2 takes over 1 of its 2 leaders.",
     ]
 
 
@@ -172,6 +185,10 @@ def test_many_partitions_are_folded_and_nothing_is_lost() -> None:
         "  replicas before       80 │      80 │      80",
         "  replicas after        82 │      82 │      82",
         "    by rack        80 → 82 │ 80 → 82 │ 80 → 82",
+        "──────────────────────────────────────────────",
+        "if lost                    │         │",
+        "  one gets              41 │      41 │      41",
+        "    by rack          41    │   41    │   41",
     ]
 
 
