@@ -177,12 +177,20 @@ def make_provider(settings: ClientSettings) -> Any:
     """
     from kafka.net.sasl.oauth import AbstractTokenProvider
 
-    _refuse_untranslatable(settings)
+    if _is_oidc(settings):
+        for name, supported in _SUPPORTED.items():
+            value = settings.get(name, supported)
+            if value != supported:
+                what = f"{name} {value} is not supported there, only {supported}"
+                raise UntranslatableError(what)
+    elif settings.get("enable.sasl.oauthbearer.unsecure.jwt") != "true":
+        raise UntranslatableError("OAUTHBEARER works there with sasl.oauthbearer.method oidc only")
 
     # In a function, because its base class is imported here only.
     class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         """A provider that fetches a token each time a connection asks for one."""
 
+        # The first token is fetched before kafka-python connects, so that its error is ours.
         def __init__(self) -> None:
             self._first: str | None = fetch_token(settings)
 
@@ -223,18 +231,6 @@ def read_extensions(settings: ClientSettings) -> dict[str, str]:
 
 def _is_oidc(settings: ClientSettings) -> bool:
     return settings.get("sasl.oauthbearer.method") == "oidc"
-
-
-def _refuse_untranslatable(settings: ClientSettings) -> None:
-    """Refuse token settings that only librdkafka supports. Errors: UntranslatableError."""
-    if not _is_oidc(settings):
-        if settings.get("enable.sasl.oauthbearer.unsecure.jwt") == "true":
-            return
-        raise UntranslatableError("OAUTHBEARER works there with sasl.oauthbearer.method oidc only")
-    for name, supported in _SUPPORTED.items():
-        value = settings.get(name, supported)
-        if value != supported:
-            raise UntranslatableError(f"{name} {value} is not supported there, only {supported}")
 
 
 def _read_pairs(parts: Iterable[str]) -> dict[str, str]:

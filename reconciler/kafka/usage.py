@@ -160,7 +160,7 @@ _UNSETTLED = ("PreparingRebalance", "CompletingRebalance", "Assigning")
 _UNSETTLED_NOW = (
     ConsumerGroupState.PREPARING_REBALANCING,
     ConsumerGroupState.COMPLETING_REBALANCING,
-    ConsumerGroupState.UNKNOWN,
+    ConsumerGroupState.UNKNOWN,  # librdkafka has no names for the states of the new protocol
 )
 _SEEN_INTO = ("classic", "consumer")
 _AGAIN = "plan again once it has settled"
@@ -301,7 +301,7 @@ def _add_readers(
         except KafkaException as exception:
             failed[group] = error_of(exception)
             continue
-        if described.state in _UNSETTLED_NOW:  # since it was listed
+        if described.state in _UNSETTLED_NOW:
             what = f"consumer group {group} is rebalancing, so what it reads is unknown"
             found.miss(what, _AGAIN)
         assigned = [member.assignment for member in described.members]

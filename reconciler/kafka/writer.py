@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # next request on the connection, by up to half a minute as observed; this is not a failure. A
 # broker that hangs costs the same time, and the state is read again.
 REQUEST_S = 45.0
-OPERATION_S = 40.0
+OPERATION_S = 40.0  # for the brokers, which answer by then; so a little less than for the request
 
 
 class KafkaWriter:
@@ -90,7 +90,9 @@ class KafkaWriter:
 def _create_topics(
     client: AdminClient, steps: Sequence[CreateTopic], *, validate_only: bool
 ) -> Answers:
-    """Create topics with every replica placed: CreateTopics. The client wants the count as well."""
+    """Create topics with every replica placed: CreateTopics."""
+    # The client takes rows as lists only. It wants the number of partitions next to them, although
+    # the protocol has it from the rows.
     topics = [
         NewTopic(
             step.topic,
@@ -244,7 +246,7 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
                 acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
             )
             producer.produce(topic, record, key, on_delivery=lambda error, _: answers.put(error))
-            producer.flush(PATIENCE_S + 1)
+            producer.flush(PATIENCE_S + 1)  # longer than the record's own timeout, which answers
         except (KafkaException, BufferError) as error:
             answers.put(error_of(error))
 

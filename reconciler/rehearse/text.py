@@ -27,7 +27,14 @@ def render_rehearsal(rehearsal: Rehearsal, *, colour: bool = False) -> str:
         for name, found in rehearsal.differences.items()
         for difference in found
     ]
-    blocks = [[paint("bold", describe_setup(rehearsal))], list(_outcomes(rehearsal, paint))]
+    changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
+    rows = []
+    for one in rehearsal.outcomes:
+        reason = f"{one.text} [{one.rule}]" if one.rule else one.text
+        label = paint_outcome(one.kind, paint)
+        rows.append((label, one.topic, changes.get(one.topic, ""), reason))
+    outcomes = list(set_columns(rows, between=" ", least=(LABELS, 34, 30)))
+    blocks = [[paint("bold", describe_setup(rehearsal))], outcomes]
     blocks.append([*differences, *describe_findings(rehearsal), *describe_measures(rehearsal)])
     blocks.append([paint("dim", f"note: {note.what}; {note.way_out}") for note in rehearsal.notes])
     tone = "green" if rehearsal.succeeded else "red"
@@ -47,16 +54,6 @@ def describe_setup(rehearsal: Rehearsal) -> str:
         if ids:
             said.append(f"{', '.join(map(str, ids))} {kind}")
     return " · ".join([*said, topics])
-
-
-def _outcomes(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
-    changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
-    rows = []
-    for one in rehearsal.outcomes:
-        reason = f"{one.text} [{one.rule}]" if one.rule else one.text
-        label = paint_outcome(one.kind, paint)
-        rows.append((label, one.topic, changes.get(one.topic, ""), reason))
-    yield from set_columns(rows, between=" ", least=(LABELS, 34, 30))
 
 
 def describe_findings(rehearsal: Rehearsal) -> Iterator[str]:

@@ -129,6 +129,7 @@ class EmbeddedCluster(StartedCluster):
 
     def _find_active_controller(self) -> int | None:
         """Ask no broker, since none may answer: each voter stores whom it follows (KIP-595)."""
+        # The highest epoch counts: a controller that was stopped still stores an earlier leader.
         known = [(0, -1)]
         for node in self._controllers.values():
             log = self._log_directories(node)[0]

@@ -217,7 +217,10 @@ class StartedCluster(ABC):
 
 
 def make_cluster_id() -> str:
-    """Return a random id as Kafka writes them: 22 characters, the first never a dash."""
+    """Return a random id as Kafka writes them: 22 characters, the first never a dash.
+
+    Command lines would take such an id for an option.
+    """
     while (cluster_id := base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22]).startswith(b"-"):
         pass
     return cluster_id.decode()

@@ -17,6 +17,7 @@ MOST_COPIES = 3
 
 SMALL = MappingProxyType(
     {
+        # A client that asks for the metadata of a missing topic would create it.
         "auto.create.topics.enable": "false",
         # Internal topics need no copies here, but for the one that the lock of applies lives in.
         "offsets.topic.num.partitions": "3",
