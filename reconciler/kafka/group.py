@@ -213,7 +213,7 @@ def _join_request(member: Member) -> Any:
     )
 
 
-BEAT_S = 3.0
+BEAT_S = 3.0  # below a third of the session, as Kafka advises: two may be lost
 RETRY_S = 0.25
 JOIN_MS = 120_000  # well over any delay before a group forms
 PATIENCE_S = 30.0  # a coordinator that dies is replaced within some ten seconds

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_REPLICAS = 10_000
 """The limit of replicas up to which every live topic is set up, not only the planned ones: 20 s."""
 
-_CORDONING_SINCE = (4, 3)
+_CORDONING_SINCE = (4, 3)  # KIP-1066
 _TIER = "remote.storage.enable"
 _OTHER_UNITS = (".minutes", ".hours")
 

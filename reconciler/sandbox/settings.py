@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 CONTROLLER = "CONTROLLER"
 PLAINTEXT = "PLAINTEXT"
-MOST_COPIES = 3
+MOST_COPIES = 3  # of consumer groups: the lock of an apply outlives one broker
 
 SMALL = MappingProxyType(
     {
