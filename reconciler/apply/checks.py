@@ -37,6 +37,8 @@ def find_moved(
     deletions: DeletionCheck,
 ) -> Iterator[Finding]:
     """Name everything that changed: topics, topics to be deleted, and brokers."""
+    # Brokers count for what is left to do only: a plan that is done does not become stale if one of
+    # its brokers dies.
     yield from find_recreated(plan, ids)
     for remaining in found.values():
         yield from remaining.moved
@@ -61,31 +63,23 @@ def find_moved_brokers(
     """Name the brokers that should get replicas but cannot, or not in the planned rack."""
     living = {broker.id: broker for broker in now}
     planned = {broker.id: broker for broker in then}
-    for broker_id, topics in sorted(_list_takers(steps).items()):
+    takers: dict[int, list[str]] = defaultdict(list)
+    for step in steps:
+        for broker_id in brokers_of(step):
+            takers[broker_id].append(step.topic)
+    for broker_id, topics in sorted(takers.items()):
         broker = living.get(broker_id)
-        role = f"broker {broker_id} is to take replicas of {_list_some(topics)}"
+        named = ", ".join(sorted(topics)[:NAMED])
+        more = f" and {len(topics) - NAMED} more" if len(topics) > NAMED else ""
+        role = f"broker {broker_id} is to take replicas of {named}{more}"
+        # Kafka accepts a dead broker in a manual assignment if another replica is alive. The topic
+        # would start with fewer copies than the plan promised.
         if broker is None or not broker.alive or broker.cordoned:
             trouble = "cordoned" if broker and broker.cordoned else "not alive"
             yield Finding("plan-stale", f"{role} and is {trouble}", "bring it back, or plan again")
         elif broker_id in planned and broker.rack != planned[broker_id].rack:
             what = f"{role} and is in rack {broker.rack}, not {planned[broker_id].rack}"
             yield Finding("plan-stale", what, "plan again")
-
-
-def _list_takers(steps: Iterable[Step]) -> Mapping[int, list[str]]:
-    """Return, for each broker, the topics whose replicas it should get."""
-    takers: dict[int, list[str]] = defaultdict(list)
-    for step in steps:
-        for broker in brokers_of(step):
-            takers[broker].append(step.topic)
-    return takers
-
-
-def _list_some(topics: Sequence[str]) -> str:
-    """List topics by name: a few, and how many more."""
-    named = sorted(topics)[:NAMED]
-    more = len(topics) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
 
 
 @dataclass(slots=True)
@@ -132,6 +126,7 @@ def list_objections(topic: PlannedTopic, usage: TopicUsage) -> Iterator[Finding]
     deletion = topic.deletion
     if deletion is None:
         return
+    # End offsets and not timestamps: producers choose those, and may write old ones.
     written = not usage.unseen and usage.ends != deletion.ends
     if written:
         writes = _describe_writes(deletion.ends, usage.ends)
@@ -142,8 +137,10 @@ def list_objections(topic: PlannedTopic, usage: TopicUsage) -> Iterator[Finding]
 
 
 def _describe_writes(before: Sequence[int], after: Sequence[int]) -> str:
-    """Return what changed: a write advances an end offset by one, or more with transaction
-    markers."""
+    """Return which partitions were written to, or the number of them if that changed.
+
+    How much was written is unknown: transaction markers advance an end offset as well.
+    """
     if len(before) != len(after):
         return f"it now has {len(after)} partitions, not {len(before)},"
     moved = [n for n, (then, now) in enumerate(zip(before, after, strict=True)) if then != now]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model import PlannedTopic, Step, TopicState
     from reconciler.ports import Clock, ClusterReader
 
-LAGS_S = (0.5, 1.0, 2.0)
+LAGS_S = (0.5, 1.0, 2.0)  # for configs that arrive after their topic
 
 MOST_ROWS = 3
 """The number of partitions on other brokers to name; of more, only the count is given."""
@@ -36,6 +36,7 @@ SINCE = "since the plan was made"
 @dataclass(frozen=True, slots=True)
 class Remaining:
     """Steps from the live state to the planned one; `moved` is the reason why there are none.
+
     `lags`: the view may only be late. A broker shows a new topic a moment before its configs.
     """
 
@@ -70,10 +71,13 @@ def compare_state(
     if not steps_of(topic) or topic.after is None:
         return Remaining()
     if live is None:
-        return _compare_missing(topic)
+        if topic.before is None:
+            return Remaining(steps_of(topic))
+        return Remaining(moved=(_moved(topic, f"it was deleted {SINCE}"),))
     now = _pick_keys(topic, managed_overrides(live))
     stages = list(_list_stages(topic))
-    # From the end, since a view without configs does not tell the last stages apart.
+    # From the end, since a view without configs does not tell the last stages apart. Rows do not
+    # count if the plan adds none: a reassignment of another tool may move them meanwhile.
     for stage in reversed(stages):
         same_rows = stage.image.assignment == live.assignment or not _adds_partitions(topic)
         same_config = stage.image.config == now or not with_config
@@ -132,12 +136,6 @@ def _compare_deletion(topic: PlannedTopic, live: TopicState | None) -> Remaining
         found = len(live.assignment)
         return Remaining(moved=(_moved(topic, f"partitions: {then} → {found} {SINCE}"),))
     return Remaining(steps_of(topic))
-
-
-def _compare_missing(topic: PlannedTopic) -> Remaining:
-    if topic.before is None:
-        return Remaining(steps_of(topic))
-    return Remaining(moved=(_moved(topic, f"it was deleted {SINCE}"),))
 
 
 def _list_stages(topic: PlannedTopic) -> Iterator[_Stage]:
@@ -260,47 +258,41 @@ def compare_slowest_views(
     """
     configured = {name for name, topic in topics.items() if _list_altered(topic)}
     views = _read_views(reader, topics, configured)
-    found = {
-        name: _least_advanced(
-            topic,
-            [compare_state(topic, v.get(name), with_config=name in configured) for v in views],
-        )
-        for name, topic in topics.items()
-    }
+    found: dict[str, Remaining] = {}
+    for name, topic in topics.items():
+        with_config = name in configured
+        each = [compare_state(topic, v.get(name), with_config=with_config) for v in views]
+        if all(remaining.is_done for remaining in each):
+            found[name] = Remaining()
+        elif all(remaining.moved for remaining in each):
+            found[name] = each[0]
+        else:
+            # A view on the way says what it lacks. If there is none, some views are done and the
+            # others show a foreign state: all steps count as left until they agree.
+            on_the_way = (remaining for remaining in each if remaining.steps)
+            found[name] = next(on_the_way, Remaining(steps_of(topic)))
     return found | _find_replaced(reader, topics, found)
 
 
 def _find_replaced(
     reader: ClusterReader, topics: Mapping[str, PlannedTopic], found: Mapping[str, Remaining]
 ) -> dict[str, Remaining]:
-    """Return deleted topics whose name the brokers still show: another topic has that name now. An
-    active producer causes this if brokers create topics automatically.
+    """Return deleted topics whose name the brokers still show: another topic has that name now.
+
+    An active producer causes this if brokers create topics automatically.
     """
     shown = [n for n, t in topics.items() if is_deletion(t) and not found[n].is_done]
     ids = reader.read_topic_ids(shown) if shown else {}
-    return {name: Remaining() for name in ids if ids[name] != _planned_id(topics[name])}
-
-
-def _planned_id(topic: PlannedTopic) -> str | None:
-    return topic.before.topic_id if topic.before else None
+    planned = {name: before.topic_id for name in ids if (before := topics[name].before)}
+    return {name: Remaining() for name, found_id in ids.items() if found_id != planned.get(name)}
 
 
 def _read_views(
     reader: ClusterReader, names: Collection[str], with_config: Collection[str]
 ) -> Sequence[Mapping[str, TopicState]]:
-    """Return each broker's view. Errors: ClusterError, so that no answer does not count as no
-    topic."""
+    """Return each broker's view. Errors: ClusterError if no broker answers."""
     views = reader.read_views(names, with_config)
-    if not views:
+    if not views:  # no answer must not count as no topic
         what = "no broker answers when asked what it shows of the plan's topics"
         raise ClusterError([Finding("connect-lost", what, "check that the brokers are healthy")])
     return tuple(views.values())
-
-
-def _least_advanced(topic: PlannedTopic, found: Sequence[Remaining]) -> Remaining:
-    if all(remaining.is_done for remaining in found):
-        return Remaining()
-    if all(remaining.moved for remaining in found):
-        return found[0]
-    on_the_way = (remaining for remaining in found if remaining.steps)
-    return next(on_the_way, Remaining(steps_of(topic)))

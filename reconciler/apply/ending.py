@@ -127,7 +127,11 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
     failures.
     """
     if isinstance(error, AuditError):
-        return _lose_audit(error)
+        # A lost record is the result only of a run that succeeded; any other run keeps its own.
+        done = error.applied if isinstance(error.applied, Applied) else None
+        earlier = end_run(done, error.__cause__)
+        ended = earlier.ended if earlier.exit_code else Ended.AUDIT_LOST
+        return Ending(ended, earlier.outcomes, str(error))
     cause = error or (applied.cause if applied else None)
     outcomes = applied.outcomes if applied else ()
     kinds = {outcome.kind for outcome in outcomes}
@@ -145,11 +149,3 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
         ended = Ended.FAILED
     said = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
     return Ending(ended, outcomes, (said or type(cause).__name__) if cause else None)
-
-
-def _lose_audit(error: AuditError) -> Ending:
-    """Keep the result of a run whose record was lost, unless the run succeeded."""
-    applied = error.applied if isinstance(error.applied, Applied) else None
-    ending = end_run(applied, error.__cause__)
-    ended = ending.ended if ending.exit_code else Ended.AUDIT_LOST
-    return Ending(ended, ending.outcomes, str(error))

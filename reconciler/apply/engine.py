@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reconciler.model import Plan, PlannedTopic, Step
     from reconciler.ports import Clock, ClusterReader, ClusterWriter, Lease
 
-IN_FLIGHT = 3
+IN_FLIGHT = 3  # also the most requests that a run without its lock may still send
 PAUSES_S = (0.5, 2.0, 8.0)
 INTERRUPTED = "interrupted"
 NOT_ALL_DONE = "something else of the plan failed or is refused, and deletions come last"
@@ -117,6 +117,8 @@ class _Run:
     def check_against_cluster(self) -> None:
         """Find what is left to do. Errors: StalePlanError with everything that moved."""
         planned = {topic.name: topic for topic in self.plan.topics if steps_of(topic)}
+        # For the cluster's id and its brokers. Topics come from every broker's view: a single one
+        # may be late.
         state = self.reader.read_cluster(config_of=())
         if elsewhere := list(find_other_cluster(self.plan, state)):
             raise StalePlanError(elsewhere)
@@ -133,11 +135,13 @@ class _Run:
                 self.topics[name] = Progress(planned[name], list(remaining.steps))
 
     def validate(self) -> None:
-        """Validate every step on the brokers before any step is executed. Errors: StalePlanError if
-        an answer shows that a topic changed meanwhile.
+        """Validate every step on the brokers before any step is executed.
+
+        Errors: StalePlanError if an answer shows that a topic changed meanwhile.
         """
         waiting = list(self.topics)
         for pause in (*PAUSES_S, None):
+            # Of each step its first part only: what follows it is refused before the part is done.
             steps = [split_step(step)[0] for name in waiting for step in self.topics[name].todo]
             self._ask_first(steps)
             waiting = self._reconsider_validated(waiting, final=pause is None)
@@ -147,10 +151,10 @@ class _Run:
 
     def execute(self) -> None:
         """Execute creates, expansions, configs, deletions; a failed topic does not stop the others.
-        Deletions are the exception: a topic to delete may be one that a failed topic should
-        replace.
+
+        It stops deletions: a topic to delete may be one that the failed topic should replace.
         """
-        for verb in Verb:
+        for verb in Verb:  # the order of the states that `compare_state` continues from
             if verb is Verb.DELETE:
                 self._hold_back()
             while steps := self._next_steps(verb):
@@ -158,10 +162,12 @@ class _Run:
 
     def verify(self, patience_s: float) -> None:
         """Wait until every broker's view shows each change."""
+        # The controller accepts a request when it has committed it, and brokers learn of it later:
+        # 50 s after the creation of 5,000 topics a busy broker showed only 4,000.
         waiting = {n: t.planned for n, t in self.topics.items() if t.sent and not t.failure}
         total = len(waiting)
         deadline = self.clock.monotonic() + patience_s
-        pause = 0.05
+        pause = 0.05  # usually enough for one topic, and it grows for large plans
         while waiting and self.clock.monotonic() < deadline:
             for name, remaining in compare_slowest_views(self.reader, waiting).items():
                 if remaining.is_done or remaining.moved:
@@ -174,8 +180,10 @@ class _Run:
                 pause = min(pause * 1.5, 2.0)
 
     def report(self) -> Applied:
-        """Return the outcome of every topic by name; sent requests without a visible effect are
-        checked."""
+        """Return the outcome of every topic by name.
+
+        Brokers are asked once more about requests that were sent and not seen to have an effect.
+        """
         unseen = {n: t.planned for n, t in self.topics.items() if t.sent and not t.shown}
         left: Mapping[str, Remaining] = {}
         # Without an answer the topics' own answers say what is known; so after an interrupt, since
@@ -198,8 +206,10 @@ class _Run:
         return Applied(ordered, self.stopped == INTERRUPTED, self.cause)
 
     def _hold_back(self) -> None:
-        """Check deletions a last time: none is sent for a used topic, or if any step is not
-        done."""
+        """Check deletions a last time, and drop those of topics that are in use.
+
+        All are dropped if any other step failed or is refused.
+        """
         deletions = {n: t for n, t in self.topics.items() if is_deletion(t.planned)}
         failed = any(topic.failure for topic in self.topics.values())
         if failed or list_refusals(self.plan):
@@ -223,9 +233,10 @@ class _Run:
         return [todo[0] for todo in ready if todo[0].verb is verb]
 
     def _reconsider_validated(self, names: Sequence[str], *, final: bool) -> list[str]:
-        """Judge steps that were not accepted. Returns the topics to ask about again. A killed run
-        may have done a step that no broker shows yet; if none shows it in the end, the controller's
-        answer counts.
+        """Judge steps that were not accepted. Returns the topics to ask about again.
+
+        A killed run may have done a step that no broker shows yet. If none shows it in the end, the
+        controller's answer counts.
         """
         doubtful = [self.topics[name] for name in names if self.topics[name].in_doubt]
         contradicted = {t.planned.name: t.planned for t in doubtful if t.contradicted}
@@ -249,8 +260,7 @@ class _Run:
         return again
 
     def _settle(self, verb: Verb, steps: Sequence[Step]) -> None:
-        """Send one part of each step; resend lost requests until they are done or cannot
-        succeed."""
+        """Send one part of each step, and send it again until it is done or cannot succeed."""
         for pause in (*PAUSES_S, None):
             parts = [split_step(step)[0] for step in steps]
             self._send(verb, parts)
@@ -268,13 +278,13 @@ class _Run:
         )
         for name, left in found.items():
             topic = self.topics[name]
-            if left.moved:
+            if left.moved:  # somebody else changed it: the plan has no step for that
                 topic.failure = topic.answer
                 continue
             topic.learn(left.steps)
             if not topic.todo or topic.todo[0].verb is not verb:
                 topic.answer = None
-            elif final and topic.contradicted:
+            elif final and topic.contradicted:  # the controller knows it before brokers show it
                 topic.believe()
             elif final or not topic.worth_repeating:
                 topic.failure = topic.answer
@@ -291,6 +301,7 @@ class _Run:
                     self.topics[name].answer = answer
             self._report("validate", len(steps), answers)
 
+        # No lease: nothing is changed. A request holds steps of one kind.
         by_verb = ([step for step in steps if step.verb is verb] for verb in Verb)
         batches = [batch for alike in by_verb for batch in make_batches(alike)]
         send = partial(self.writer.send, validate_only=True)
@@ -301,6 +312,7 @@ class _Run:
 
         def send(batch: Sequence[Step]) -> Mapping[str, Answer]:
             self.lease.check()
+            # Before the request, not after it: an interrupt in between must count it as sent.
             for step in batch:
                 self.topics[step.topic].send()
             answers = self.writer.send(batch)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reconciler.model import TopicState
 
 MAX_RECORDS = 5_000  # well under the limit: a create adds its own and its configs' records
-MAX_TOPICS = 500
+MAX_TOPICS = 500  # beyond 250 a larger request gains little, and a lost answer costs more
 
 S = TypeVar("S", bound=Step)
 
@@ -75,7 +75,7 @@ def _alter(step: ConfigureTopic, image: TopicImage) -> TopicImage:
 
 CREATE: StepKind[CreateTopic] = StepKind(
     progress="creating topics",
-    count_records=lambda step: 1 + len(step.config) + len(step.assignment),
+    count_records=lambda step: 1 + len(step.config) + len(step.assignment),  # 1: the topic
     take_effect=lambda step, _: TopicImage(None, step.assignment, step.config),
     name_missing=lambda _: "the topic",
     split=_split_creation,
@@ -87,13 +87,14 @@ EXPAND: StepKind[ExpandTopic] = StepKind(
     take_effect=lambda step, image: replace(image, assignment=(*image.assignment, *step.added)),
     name_missing=_name_partitions,
     split=_split_expansion,
-    done_error="INVALID_PARTITIONS",
+    done_error="INVALID_PARTITIONS",  # of a smaller count as well: the views say which
 )
 CONFIGURE: StepKind[ConfigureTopic] = StepKind(
     progress="altering configs",
     count_records=lambda step: len(step.set) + len(step.unset),
     take_effect=_alter,
     name_missing=lambda step: ", ".join(sorted({*step.set, *step.unset})),
+    # No error says that it is done: the same configs may be set any number of times.
 )
 DELETE: StepKind[DeleteTopic] = StepKind(
     progress="deleting topics",

@@ -47,6 +47,7 @@ class Progress:
     def take(self, answer: Answer) -> None:
         """Record the answer to the part of the first step that one request can take."""
         self.answer = answer
+        # An answer says nothing of earlier requests for this step that got none.
         if answer.kind is not AnswerKind.LOST:
             self.unanswered = max(0, self.unanswered - 1)
         if answer.kind is AnswerKind.ACCEPTED:
@@ -65,9 +66,10 @@ class Progress:
             self.held_back, self.todo = why, []
 
     def learn(self, steps: Iterable[Step]) -> None:
-        """Take the remaining steps from the brokers' views, unless these lag behind accepted
-        steps."""
+        """Take the remaining steps from the brokers' views, unless these lag behind."""
         left = list(steps)
+        # A step that comes before one that was accepted means that no broker asked knows of the
+        # acceptance yet; the controller's answer is newer than their views.
         lags = self.todo and any(comes_before(step, self.todo[0]) for step in left)
         if left != self.todo and not lags:
             self._go_on(left)
@@ -84,8 +86,10 @@ class Progress:
 
     @property
     def worth_repeating(self) -> bool:
-        """Return whether to repeat: no decision was made, or an earlier lost request
-        contradicts."""
+        """Return whether to send the step again.
+
+        That is so if no decision was made, or if the refusal may be the effect of a lost request.
+        """
         undecided = (AnswerKind.LOST, AnswerKind.NOT_DONE)
         return bool(self.answer and self.answer.kind in undecided) or self.contradicted
 
@@ -107,6 +111,7 @@ def judge_outcome(topic: Progress, left: Remaining | None, stopped: str) -> Outc
         return Outcome(name, OutcomeKind.DONE)
     if not topic.sent:
         return _conclude_unsent(topic, stopped)
+    # Kafka cannot cancel a request: one without an answer may be carried out after this report.
     is_open = bool(topic.unanswered or topic.believed)
     if left and left.moved:
         kind = OutcomeKind.UNKNOWN if is_open else OutcomeKind.FAILED

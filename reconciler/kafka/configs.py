@@ -56,8 +56,14 @@ class TopicConfigs:
         overrides: dict[str, str | None] = {}
         for key, entry in entries.items():
             value = entry.value
+            # Only this source is an override. With eligible leader replicas, the default of new
+            # clusters from Kafka 4.1 on, min.insync.replicas has a value of the cluster on every
+            # topic (DYNAMIC_DEFAULT_BROKER_CONFIG), and that is not set on the topic.
             if entry.source in _OVERRIDE:
+                # No topic config is a password: a broker calls a key sensitive if it does not
+                # know it, such as one that a newer release removed, and withholds its value.
                 overrides[key] = None if entry.is_sensitive else value
+            # A broker answers with the defaults of its own server.properties.
             elif value is not None and self.in_force.setdefault(key, value) != value:
                 self.disagreed.add(key)
         self.overrides[topic] = overrides
@@ -73,9 +79,13 @@ def read_configs(
     Cost: 0.2 ms per topic, almost all of it the client's own conversion of the answers.
     """
     found = TopicConfigs()
+    # The client sends all topics of a call to one broker, so neighbours share a home: full batches,
+    # and all brokers at work.
     homes = {topic: n // BATCH for n, topic in enumerate(sorted(topics))}
     lost: list[KafkaException] = []
     with _without_collection():
+        # A new topic reaches the brokers one after another, so one that does not know it proves
+        # nothing. An error of the last turn counts: until then another broker may answer.
         for turn in range(min(len(brokers), ASKED_BROKERS)):
             targets = {t: brokers[(home + turn) % len(brokers)] for t, home in homes.items()}
             again, lost = _ask_round(client, targets, found)
@@ -122,7 +132,7 @@ def _take_batch(
     again: list[str],
     lost: list[KafkaException],
 ) -> None:
-    """Merge a batch's answers, then free them."""
+    """Merge a batch's answers, then free them: an answer has some 35 objects for each topic."""
     for resource, answer in asked.items():
         try:
             found.take(resource.name, broker, answer.result())
@@ -177,6 +187,8 @@ def read_broker_configs(
 
     A broker is omitted if the right is missing or it does not answer.
     """
+    # A broker describes only itself, so each gets its own request. The timeout is short because a
+    # plan can do without: what nobody shows counts as unknown.
     asked = {
         broker: client.describe_configs(
             [ConfigResource(ResourceType.BROKER, str(broker))], request_timeout=REQUEST_S / 2
@@ -199,7 +211,19 @@ def find_cordoned(configs: Mapping[int, Mapping[str, str | None]]) -> frozenset[
     A broker that does not answer counts as not cordoned: the brokers themselves refuse a placement
     there.
     """
-    return frozenset(broker for broker, values in configs.items() if _is_cordoned(values))
+    found = set()
+    for broker, values in configs.items():
+        cordoned = _read_list(values.get("cordoned.log.dirs"))
+        directories = _read_list(values.get("log.dirs")) or _read_list(values.get("log.dir"))
+        # With one free directory a broker still takes replicas. Without any, it refuses even a
+        # manual assignment.
+        if "*" in cordoned or (directories and directories <= cordoned):
+            found.add(broker)
+    return frozenset(found)
+
+
+def _read_list(value: str | None) -> set[str]:
+    return {part.strip() for part in (value or "").split(",") if part.strip()}
 
 
 def find_settings(configs: Mapping[int, Mapping[str, str | None]]) -> dict[str, str]:
@@ -208,6 +232,8 @@ def find_settings(configs: Mapping[int, Mapping[str, str | None]]) -> dict[str, 
     for flag in _FLAGS:
         told = {values[flag] for values in configs.values() if values.get(flag) is not None}
         if told:
+            # The controller applies its own value, which a client of the brokers cannot read. So
+            # one broker that has the flag off decides.
             found[flag] = "true" if told == {"true"} else "false"
     return found
 
@@ -221,16 +247,13 @@ def complete_defaults(
     disagree is omitted, even if all topics were read from one broker.
     """
     shown = topics.in_force.keys() | {key for each in topics.overrides.values() for key in each}
-    told = {key: _list_defaults(key, brokers) for key in shown}
+    told = {
+        key: {value for each in brokers if (value := _derive_default(key, each)) is not None}
+        for key in shown
+    }
     disagreed = topics.disagreed | {key for key, values in told.items() if len(values) > 1}
     agreed = {key: value for key, values in told.items() for value in values}
     return {k: v for k, v in sorted({**agreed, **topics.defaults}.items()) if k not in disagreed}
-
-
-def _list_defaults(key: str, brokers: Collection[Mapping[str, str | None]]) -> set[str]:
-    """List the different values that brokers give topics without an override."""
-    found = {_derive_default(key, values) for values in brokers}
-    return {value for value in found if value is not None}
 
 
 def _derive_default(key: str, broker: Mapping[str, str | None]) -> str | None:
@@ -240,26 +263,12 @@ def _derive_default(key: str, broker: Mapping[str, str | None]) -> str | None:
     known = every_key()[key]
     if not known.synonyms:  # no broker config corresponds to it: it is the same on every broker
         return known.default
-    for synonym in known.synonyms:
+    for synonym in known.synonyms:  # in Kafka's order: log.retention.ms overrides .hours
         value = broker.get(synonym)
-        if value is not None:
-            return _spell_as_topic(key, synonym, value)
+        if value is None:
+            continue
+        if key == "retention.ms" and value.startswith("-"):  # unlimited, in whatever unit
+            return "-1"
+        factor = _MS.get(synonym.rpartition(".")[2])
+        return value if factor is None else str(int(value) * factor)
     return None
-
-
-def _spell_as_topic(key: str, synonym: str, value: str) -> str:
-    """Spell a broker config as the topic config: only the unit and unlimited retention differ."""
-    if key == "retention.ms" and value.startswith("-"):  # -1, in whatever unit it is written
-        return "-1"
-    factor = _MS.get(synonym.rpartition(".")[2])
-    return value if factor is None else str(int(value) * factor)
-
-
-def _is_cordoned(values: Mapping[str, str | None]) -> bool:
-    cordoned = _read_list(values.get("cordoned.log.dirs"))
-    directories = _read_list(values.get("log.dirs")) or _read_list(values.get("log.dir"))
-    return "*" in cordoned or (bool(directories) and directories <= cordoned)
-
-
-def _read_list(value: str | None) -> set[str]:
-    return {part.strip() for part in (value or "").split(",") if part.strip()}

@@ -106,7 +106,7 @@ class Connection:
             try:
                 client = self.client()
             except ClusterError as error:
-                if not self._was_open:
+                if not self._was_open:  # a wrong address does not become right by waiting
                     raise
                 lost = error
             else:
@@ -116,19 +116,18 @@ class Connection:
                     if not may_ask_again(error_of(error)):
                         raise refuse_request(error_of(error), what) from error
                     lost = error
+                    # In KRaft the client takes any live broker for the controller. If that one
+                    # dies it goes on to time out, and a new client gets an answer at once.
                     self.forget(client)
             if pause is not None:
                 time.sleep(pause)
         if isinstance(lost, ClusterError):
             raise lost
-        raise self._lose(lost, what) from lost
-
-    def _lose(self, lost: Exception | None, what: str) -> ClusterError:
-        error = error_of(lost or KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+        last = error_of(lost or KafkaException(KafkaError(KafkaError._TIMED_OUT)))
         tries = len(PAUSES_S) + 1
-        text = f"{what}: no answer in {tries} tries ({name_error(error)}: {error.str()})"
+        text = f"{what}: no answer in {tries} tries ({name_error(last)}: {last.str()})"
         way_out = "check that the brokers are healthy, then run it again"
-        return ClusterError([Finding("connect-lost", text, way_out)])
+        raise ClusterError([Finding("connect-lost", text, way_out)]) from lost
 
 
 def open_client(settings: ClientSettings, entry: ClusterEntry) -> AdminClient:
@@ -140,6 +139,8 @@ def open_client(settings: ClientSettings, entry: ClusterEntry) -> AdminClient:
     try:
         opening.wait()
     except _SilentServersError as error:
+        # librdkafka may wait for a frozen server for the entire timeout, although others of the
+        # list would answer. A second client starts at those that do.
         opening = _Opening(settings.start_at(",".join(error.well)), entry)
         opening.wait()
     return opening.client
@@ -159,17 +160,34 @@ class _Opening:
         """Wait for the first answer, or for a reason why none comes."""
         answer = self.client.describe_cluster(request_timeout=PATIENCE_S)
         started = time.monotonic()
+        # A wrong password, a wrong authority and a dead broker all end as the same timeout of the
+        # request. The reason comes within half a second, through the callback that poll() calls.
         while not answer.done():
             self.client.poll(_POLL_S)
             elapsed = time.monotonic() - started
-            if self._is_hopeless() and elapsed > _SETTLE_S:
+            # Every server is down, or the client lacks something before it reaches any, such as
+            # an OAuth token.
+            hopeless = any(t.tells_nothing or not t.server for t in self.troubles)
+            if hopeless and elapsed > _SETTLE_S:
                 self._give_up()
             if self.probed is None and elapsed > _DOUBT_S:
                 self._look_around()
         if error := answer.exception():
             self._give_up()
-            raise self._time_out() from error
-        self._check_id(answer.result().cluster_id)
+            servers = ", ".join(self.settings.servers)
+            what = f"no answer from {servers} within {PATIENCE_S:.0f} s"
+            if told := [trouble.text for trouble in self.troubles if not trouble.tells_nothing]:
+                what += f" ({told[-1]})"
+            way_out = "check the address, firewalls between here and there, and the brokers"
+            where = None if self.settings.overridden else self.entry.location
+            raise ClusterError([Finding("connect-timeout", what, way_out, where)]) from error
+        # Before any other request: the wrong cluster must not even be read.
+        cluster_id, expected = answer.result().cluster_id, self.entry.cluster_id
+        if expected is not None and cluster_id != expected:
+            name = self.entry.name
+            what = f"this is cluster {cluster_id}, and {name} is expected to be {expected}"
+            way_out = "check bootstrap.servers, or correct cluster_id in clusters.yaml"
+            raise ClusterError([Finding("cluster-id", what, way_out, self.entry.location)])
 
     def _create(self) -> AdminClient:
         try:
@@ -177,14 +195,12 @@ class _Opening:
         except KafkaException as error:
             text = error_of(error).str().removeprefix("Failed to create admin client: ")
             findings = explain_refusal(self.settings, text, self.entry.location)
-        raise ClusterError(findings)  # not `from`: the client's error may quote a value
+        # Outside the except block, so without a cause or a context: the client's error may quote a
+        # value that is a secret.
+        raise ClusterError(findings)
 
     def _take(self, error: KafkaError) -> None:
         self.troubles.append(read_trouble(error))
-
-    def _is_hopeless(self) -> bool:
-        """Return whether every server is down or lacks something that is unavailable."""
-        return any(t.tells_nothing or not t.server for t in self.troubles)
 
     def _give_up(self) -> None:
         """Raise an error that explains the failure; return if there is no explanation."""
@@ -204,28 +220,12 @@ class _Opening:
         self.probed = self._probe(())
         well = [s for s, found in self.probed.items() if found.reach is Reach.BROKER]
         if not well:
+            # If all are silent, the client keeps its ten seconds: they may be slow, not dead.
             if any(found.reach is not Reach.SILENT for found in self.probed.values()):
                 self._give_up()
             return
         if len(well) < len(self.probed):
             raise _SilentServersError(well)
-
-    def _time_out(self) -> ClusterError:
-        servers = ", ".join(self.settings.servers)
-        what = f"no answer from {servers} within {PATIENCE_S:.0f} s"
-        if told := [trouble.text for trouble in self.troubles if not trouble.tells_nothing]:
-            what += f" ({told[-1]})"
-        way_out = "check the address, firewalls between here and there, and the brokers"
-        where = None if self.settings.overridden else self.entry.location
-        return ClusterError([Finding("connect-timeout", what, way_out, where)])
-
-    def _check_id(self, cluster_id: str | None) -> None:
-        expected = self.entry.cluster_id
-        if expected is None or cluster_id == expected:
-            return
-        what = f"this is cluster {cluster_id}, and {self.entry.name} is expected to be {expected}"
-        way_out = "check bootstrap.servers, or correct cluster_id in clusters.yaml"
-        raise ClusterError([Finding("cluster-id", what, way_out, self.entry.location)])
 
 
 class _SilentServersError(Exception):

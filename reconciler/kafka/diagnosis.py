@@ -18,7 +18,7 @@ from reconciler.errors import Finding
 from reconciler.kafka.probe import Listener, Reach
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from reconciler.errors import Location
     from reconciler.kafka.probe import Untimely
@@ -66,6 +66,7 @@ def explain(
     where: Location,
 ) -> list[Finding]:
     """Return why the connection fails, one finding per reason; none if no reason is known."""
+    # The first error of a server counts: the client goes on trying, and later ones follow from it.
     told: dict[str, Trouble] = {}
     for trouble in troubles:
         told.setdefault(trouble.server, trouble)
@@ -105,6 +106,8 @@ class _Explanation:
         if trouble.code == KafkaError._AUTHENTICATION:
             return self._authentication(server, trouble.text)
         if "certificate verify failed" in trouble.text:
+            # The client's text is the same for a stranger's certificate, an expired one and one for
+            # another name. The probe has looked at which it is.
             if listener is not None and listener.untimely:
                 return self._untimely(server, listener.untimely)
             return self._untrusted(server, misnamed=listener is not None and listener.signed)
@@ -136,13 +139,10 @@ class _Explanation:
             what = f"{server} does not speak TLS, and security.protocol is {protocol}"
             way_out = f"take the port that does, or {'SASL_PLAINTEXT' if sasl else 'PLAINTEXT'}"
             return self._finding("connect-tls-unwanted", what, way_out)
+        # SASL comes after TLS: a listener that cut TLS was not asked for its mechanisms.
         if listener.certificate_wanted:
             return self._client_certificate(server, "certificate required")
-        return self._mismatch_of_sasl(server, listener)
-
-    def _mismatch_of_sasl(self, server: str, listener: Listener) -> Finding | None:
-        protocol, mechanism = self.settings.protocol, self.settings.mechanism
-        if not protocol.startswith("SASL"):
+        if not sasl:
             if listener.mechanisms is None:
                 return None
             offered = ", ".join(listener.mechanisms)
@@ -152,7 +152,7 @@ class _Explanation:
             return self._finding("connect-sasl-missing", what, way_out)
         if listener.mechanisms is None:
             return self._sasl_unwanted(server)
-        if mechanism not in listener.mechanisms:
+        if self.settings.mechanism not in listener.mechanisms:
             return self._mechanism(server, ", ".join(listener.mechanisms))
         return None
 
@@ -168,6 +168,7 @@ class _Explanation:
                     "endpoint, or write probe for the authorities of this machine"
                 )
             return self._finding("connect-token", what, way_out)
+        # ILLEGAL_SASL_STATE: a listener without SASL answers a handshake with this error.
         if "not valid in current SASL state" in text:
             return self._sasl_unwanted(server)
         if offered := _OFFERED.search(text):
@@ -218,17 +219,14 @@ class _Explanation:
         return self._finding("connect-tls-validity", what, way_out)
 
     def _client_certificate(self, server: str, alert: str) -> Finding:
-        if not (self.settings.get("ssl.certificate.location") or self._has_certificate()):
+        names = ("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location")
+        if not any(self.settings.get(name) for name in names):
             what = f"{server} asks for a client certificate, and none is configured"
             way_out = "set ssl.certificate.location and ssl.key.location"
             return self._finding("connect-tls-client", what, way_out)
         what = f"{server} does not accept the client certificate ({alert})"
         way_out = "take one that is valid today, and signed by an authority that the brokers trust"
         return self._finding("connect-tls-client", what, way_out)
-
-    def _has_certificate(self) -> bool:
-        names = ("ssl.certificate.pem", "ssl.keystore.location")
-        return any(self.settings.get(name) for name in names)
 
     def _finding(self, rule: str, what: str, way_out: str) -> Finding:
         return Finding(rule, what, way_out, self.where)
@@ -304,8 +302,20 @@ def explain_refusal(settings: ClientSettings, text: str, where: Location) -> lis
 
     A finding shows no values, except paths of files.
     """
-    if findings := [Finding(RULE, *said, where) for said in _find_missing(settings)]:
-        return findings
+    # Files first, and all of them: the client stops at the first one that it cannot read.
+    missing = []
+    for name in _FILES:
+        path = settings.get(name)
+        if not path or path == "probe" or (name in _ALSO_DIRECTORIES and Path(path).is_dir()):
+            continue
+        try:
+            Path(path).open("rb").close()
+        except OSError as error:
+            what = f"{name} is {path}: {error.strerror}"
+            way_out = "correct the path, or put the file there, readable for this run"
+            missing.append(Finding(RULE, what, way_out, where))
+    if missing:
+        return missing
     said = (
         _explain_mechanism(settings, text)
         or _explain_password(settings, text)
@@ -315,23 +325,11 @@ def explain_refusal(settings: ClientSettings, text: str, where: Location) -> lis
     return [Finding(RULE, *said, where)]
 
 
-def _find_missing(settings: ClientSettings) -> Iterator[tuple[str, str]]:
-    """Find the files that cannot be read."""
-    for name in _FILES:
-        path = settings.get(name)
-        if not path or path == "probe" or (name in _ALSO_DIRECTORIES and Path(path).is_dir()):
-            continue
-        try:
-            Path(path).open("rb").close()
-        except OSError as error:
-            what = f"{name} is {path}: {error.strerror}"
-            yield what, "correct the path, or put the file there, readable for this run"
-
-
 def _explain_mechanism(settings: ClientSettings, text: str) -> tuple[str, str] | None:
     """Explain a missing mechanism: the client's wheels are built without the Kerberos library."""
     if "No provider for SASL mechanism GSSAPI" not in text:
         return None
+    # Without a mechanism librdkafka takes GSSAPI, which nobody has asked for then.
     if not (settings.get("sasl.mechanism") or settings.get("sasl.mechanisms")):
         what = f"security.protocol is {settings.protocol}, and sasl.mechanism is not set"
         return what, "set sasl.mechanism, such as SCRAM-SHA-512"
@@ -359,7 +357,10 @@ def _explain_password(settings: ClientSettings, text: str) -> tuple[str, str] | 
     if "key values mismatch" in text:
         what = f"{place} holds another key than that of the client certificate"
         return what, "take the key and the certificate that were made together"
-    if not _PROTECTED.search(_read(settings, name)):
+    key = settings.get(name)
+    if name.endswith(".location"):
+        key = Path(key).read_text(encoding="utf-8", errors="replace")
+    if not _PROTECTED.search(key):
         return None
     if settings.get("ssl.key.password"):
         return f"ssl.key.password does not open {place}", "check what ssl.key.password refers to"
@@ -379,9 +380,3 @@ def _explain_content(settings: ClientSettings, text: str) -> tuple[str, str] | N
 def _say_place(settings: ClientSettings, name: str) -> str:
     """Name a property, and its file if it names one; any other value may be secret."""
     return f"{name} {settings.get(name)}" if name.endswith(".location") else name
-
-
-def _read(settings: ClientSettings, name: str) -> str:
-    if not name.endswith(".location"):
-        return settings.get(name)
-    return Path(settings.get(name)).read_text(encoding="utf-8", errors="replace")

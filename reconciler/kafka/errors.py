@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Errors that do not show whether a request took effect. Codes below zero are the client's own,
-# except UNKNOWN_SERVER_ERROR (-1), which a broker sends for an unexpected error.
+# except UNKNOWN_SERVER_ERROR (-1), which a broker sends for an unexpected error. Before Kafka 4.4 a
+# CreatePartitions that is too large ends with it, after a part of it was committed.
 _UNDECIDED = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -104,13 +105,11 @@ def read_answer(exception: BaseException | None) -> Answer:
     if exception is None:
         return Answer(AnswerKind.ACCEPTED)
     error = error_of(exception)
-    return Answer(_judge(error), name_error(error), error.str())
-
-
-def _judge(error: KafkaError) -> AnswerKind:
     if error.code() == KafkaError.THROTTLING_QUOTA_EXCEEDED:  # answered before anything is changed
-        return AnswerKind.NOT_DONE
-    return AnswerKind.LOST if leaves_open(error) else AnswerKind.REFUSED
+        kind = AnswerKind.NOT_DONE
+    else:
+        kind = AnswerKind.LOST if leaves_open(error) else AnswerKind.REFUSED
+    return Answer(kind, name_error(error), error.str())
 
 
 def refuse_request(error: KafkaError, what: str) -> ClusterError:

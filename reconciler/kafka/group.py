@@ -96,6 +96,8 @@ class GroupClient:
 
     def register(self, member: Member) -> str:
         """Request a member id; the member joins only when it sends this id back."""
+        # Before the coordinator gives out an id (KIP-394), it compares the protocols with those of
+        # the members: a group that is taken refuses here.
         try:
             self._ask(_join_request(member))
         except MemberIdRequiredError as error:
@@ -109,6 +111,8 @@ class GroupClient:
 
     def sync(self, member: Member, generation: int) -> None:
         """Complete the forming of the group, as its leader."""
+        # There is nothing to assign. But until its leader has synced, a group is not stable, and
+        # only a stable group shows others the metadata of its members.
         assignment = SyncGroupRequest.SyncGroupRequestAssignment(
             member_id=member.member_id, assignment=b""
         )
@@ -131,6 +135,7 @@ class GroupClient:
 
     def leave(self, member: Member) -> None:
         """Leave the group at once."""
+        # Brokers read `members` from version 3 of the request on (KIP-345), `member_id` before.
         identity = LeaveGroupRequest.MemberIdentity(member_id=member.member_id)
         request = LeaveGroupRequest(
             group_id=member.group, member_id=member.member_id, members=[identity]
@@ -140,6 +145,8 @@ class GroupClient:
     def describe(self) -> tuple[str, list[MemberDescription]]:
         """Return the protocol type and the members of the group."""
         (group,) = self._ask(DescribeGroupsRequest(groups=[self._group])).groups
+        # A group that does not exist is an error from version 6 on (KIP-1043), and a group without
+        # members before.
         with suppress(GroupIdNotFoundError):
             self._raise_error(group)
         members = [
@@ -161,7 +168,7 @@ class GroupClient:
             error = for_code(code)
             if issubclass(error, RetriableError):
                 self._coordinator = None
-            raise error(getattr(answer, "member_id", ""))
+            raise error(getattr(answer, "member_id", ""))  # for MEMBER_ID_REQUIRED: the new id
 
     async def _send(self, request: Any, timeout_ms: int, waits: bool) -> Any:  # noqa: FBT001
         try:
@@ -184,6 +191,8 @@ class GroupClient:
         )
         found = await self._manager.wait_for(self._manager.send(request), REQUEST_MS)
         (coordinator,) = found.coordinators
+        # Connections are told apart by node id. The same broker under a second, made-up id gets a
+        # second connection.
         add = self._manager.cluster.add_coordinator
         usual = add(coordinator, kind, self._group, synthesize_node_id=False)
         return usual, add(coordinator, kind, self._group)
@@ -204,7 +213,7 @@ def _join_request(member: Member) -> Any:
     )
 
 
-BEAT_S = 3.0
+BEAT_S = 3.0  # below a third of the session, as Kafka advises: two may be lost
 RETRY_S = 0.25
 JOIN_MS = 120_000  # well over any delay before a group forms
 PATIENCE_S = 30.0  # a coordinator that dies is replaced within some ten seconds
@@ -242,6 +251,9 @@ class Membership:
         deadline = time.monotonic() + PATIENCE_S
         if not self._register(deadline):
             return False
+        # The thread joins, and that may wait for group.initial.rebalance.delay.ms. Meanwhile this
+        # one asks by heartbeats, on the other connection, whether the coordinator knows the id as a
+        # member. Another process may be admitted before: then the join ends with one of _TAKEN.
         self._thread.start()
         while self._end is None:
             try:
@@ -266,6 +278,7 @@ class Membership:
                     return
                 self._end = UnknownMemberIdError()
             except KafkaError as error:
+                # A coordinator that moves takes the group along: its members are still members.
                 if not isinstance(error, PASSING) or time.monotonic() > deadline:
                     self._end = error
             if self._end is None:
@@ -278,7 +291,7 @@ class Membership:
 
     def leave(self) -> None:
         """Leave the group, or release the id; otherwise the session expires."""
-        self._over.set()
+        self._over.set()  # first: a heartbeat after the departure would look like a lost session
         try:
             self._client.leave(self._member)
         except KafkaError:
@@ -312,6 +325,8 @@ class Membership:
         try:
             self._client.beat(self._member, generation)
         except _ASTIR:
+            # Only an answer to the generation that still counts says that the group has to form
+            # again. The thread may have got a newer one while the heartbeat was under way.
             if NO_GENERATION != generation == self._generation:
                 self._formed = False
         except VOID:

@@ -85,7 +85,7 @@ def hold_lock(
         try:
             yield lock
         finally:
-            lock.membership.leave()
+            lock.membership.leave()  # otherwise the next run waits until the session has ended
     finally:
         client.close()
 
@@ -130,6 +130,8 @@ class _Taking:
         try:
             while (lock := self._ask()) is None:
                 found = self._find_holder()
+                # Without a holder the group has emptied meanwhile, so it is tried again at once. A
+                # run that does not wait does so as well, for as long as a group may be forming.
                 waited_s = time.monotonic() - started
                 if waited_s >= patience_s and (found or waited_s > patience_s + FORMING_S):
                     raise self._refuse(found or NOT_SHOWN, patience_s)
@@ -145,10 +147,11 @@ class _Taking:
 
         deadline = time.monotonic() + PATIENCE_S
         while True:
+            # A new member for each try: the coordinator does not know the former one's id.
             membership = Membership(self.client, self._make_member())
             try:
                 return ClusterLock(self.cluster, membership) if membership.take() else None
-            except VOID:
+            except VOID:  # a coordinator that moves forgets the ids that it gave out
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(RETRY_S)
@@ -182,6 +185,7 @@ class _Taking:
             if members:
                 told = _read_holder(members[0].metadata)
                 found = told or f"a client on {members[0].host} ({members[0].client_id})"
+                # A group of another kind has taken the name: its metadata will never be ours.
                 if told or kind != KIND:
                     return found
             if time.monotonic() > deadline:

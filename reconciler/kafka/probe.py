@@ -105,6 +105,8 @@ def probe(server: str, trust: Trust) -> Listener:
     host, _, port = server.rpartition("://")[2].rpartition(":")
     address = (host.strip("[]"), int(port) if port.isdecimal() else 9092)
     try:
+        # TLS first: its outcome is clear. A broker without TLS takes the handshake for a request of
+        # an impossible size, and closes the connection at once.
         found = _probe_tls(address) or _probe_kafka(_connect(address), tls=False)
         return _check_certificate(found, address, trust) if found.tls else found
     except socket.gaierror:
@@ -133,7 +135,10 @@ def _probe_tls(address: tuple[str, int]) -> Listener | None:
         encrypted = context.wrap_socket(plain, server_hostname=address[0])
     except ssl.SSLError as error:
         plain.close()
-        return _read_tls_failure(error.reason or "")
+        reason = error.reason or ""
+        if "ALERT" in reason:  # an alert is TLS: the other side speaks it, and refuses this client
+            return Listener(Reach.BROKER, tls=True)
+        return Listener(Reach.FOREIGN) if reason == "WRONG_VERSION_NUMBER" else None
     except (ConnectionResetError, BrokenPipeError):
         plain.close()
         return None
@@ -151,12 +156,13 @@ def _check_certificate(found: Listener, address: tuple[str, int], trust: Trust) 
         if error.verify_code not in (_NOT_YET_VALID, _EXPIRED):
             return found
         expired = error.verify_code == _EXPIRED
-    except ssl.SSLError:
+    except ssl.SSLError:  # it passed, and TLS failed later: the broker wants one from us as well
         return replace(found, signed=True)
     except OSError:
         return found
     else:
         return replace(found, signed=True)
+    # The dates are the only trouble if the certificate is trusted without them; then it is read.
     try:
         certificate = _read_certificate(address, trust, _WHATEVER_THE_DATE)
     except OSError:
@@ -178,12 +184,6 @@ def _read_certificate(address: tuple[str, int], trust: Trust, flags: int = 0) ->
         return encrypted.getpeercert() or {}
 
 
-def _read_tls_failure(reason: str) -> Listener | None:
-    if "ALERT" in reason:
-        return Listener(Reach.BROKER, tls=True)
-    return Listener(Reach.FOREIGN) if reason == "WRONG_VERSION_NUMBER" else None
-
-
 def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
     """Ask for the supported requests and the SASL mechanisms."""
     with connection:
@@ -191,12 +191,23 @@ def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
         versions = _ask(connection, _API_VERSIONS, 0, b"")
         if versions is None:
             return Listener(Reach.FOREIGN, tls=tls)
-        if _METADATA not in _read_requests(versions):
+        # An error code, then (key, oldest version, newest version) of each request.
+        (count,) = struct.unpack_from(">i", versions, 2)
+        keys = {struct.unpack_from(">h", versions, 6 + 6 * n)[0] for n in range(count)}
+        if _METADATA not in keys:  # a KRaft controller serves no metadata to clients
             return Listener(Reach.CONTROLLER, tls=tls)
+        # No mechanism is called "?", so the broker refuses it and lists those that it has.
         handshake = _ask(connection, _SASL_HANDSHAKE, 1, b"\x00\x01?")
         if handshake is None or handshake[:2] == struct.pack(">h", _ILLEGAL_SASL_STATE):
             return Listener(Reach.BROKER, tls=tls)
-        return Listener(Reach.BROKER, tls=tls, mechanisms=_read_mechanisms(handshake))
+        # An error code, then an array of strings.
+        (count,) = struct.unpack_from(">i", handshake, 2)
+        names, at = [], 6
+        for _ in range(count):
+            (length,) = struct.unpack_from(">h", handshake, at)
+            names.append(handshake[at + 2 : at + 2 + length].decode())
+            at += 2 + length
+        return Listener(Reach.BROKER, tls=tls, mechanisms=tuple(sorted(names)))
 
 
 def _ask(connection: socket.socket, key: int, version: int, body: bytes) -> bytes | None:
@@ -223,20 +234,3 @@ def _receive(connection: socket.socket, length: int) -> bytes | None:
             return None
         received += part
     return received
-
-
-def _read_requests(versions: bytes) -> set[int]:
-    """Read the keys of (key, least, most) behind the error code."""
-    (count,) = struct.unpack_from(">i", versions, 2)
-    return {struct.unpack_from(">h", versions, 6 + 6 * n)[0] for n in range(count)}
-
-
-def _read_mechanisms(handshake: bytes) -> tuple[str, ...]:
-    """Read the array of strings behind the error code."""
-    (count,) = struct.unpack_from(">i", handshake, 2)
-    names, at = [], 6
-    for _ in range(count):
-        (length,) = struct.unpack_from(">h", handshake, at)
-        names.append(handshake[at + 2 : at + 2 + length].decode())
-        at += 2 + length
-    return tuple(sorted(names))

@@ -96,6 +96,8 @@ def is_denial(error: KafkaError) -> bool:
 def check_plan_rights(connection: Connection) -> None:
     """Refuse if reassignments are hidden; the reading itself refuses other missing rights."""
     what = f"asking for rights on {connection.entry.name}"
+    # ListPartitionReassignments needs Describe on the cluster. It is sent only if rows look odd:
+    # without this check, plans would fail on the first day when they do.
     answer = connection.ask(
         lambda client: client.describe_cluster(
             include_authorized_operations=True, request_timeout=REQUEST_S
@@ -139,6 +141,7 @@ def _find_lacking(
     for name, found in describe_topics(client, {*names, *deleted}).items():
         if not isinstance(found, KafkaError):
             needed = _DELETE if name in deleted else _APPLY
+            # Brokers answer with every operation that holds, implied ones included.
             held = found.authorized_operations or ()
             rights = [right for operation, right in needed.items() if operation not in held]
             brought = {_BRINGS.get(right) for right in rights}
@@ -151,6 +154,8 @@ def _find_lacking(
             hidden.append(name)
         elif name not in deleted:
             absent.append(name)
+    # For a hidden topic a broker only answers that it is denied, not which rights are missing.
+    # Alter is needed in any case, and brings Describe.
     lacking.setdefault("Alter", []).extend(hidden)
     lacking.setdefault("AlterConfigs", []).extend(find_hidden_configs(client, hidden))
     if denied := _find_uncreatable(client, absent):
@@ -162,6 +167,7 @@ def _find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
     """Return the topics that the account may not create, by asking without creating any."""
     denied = []
     for start in range(0, len(names), BATCH):
+        # Controllers check the right before everything else, so any count will do.
         batch = [NewTopic(name, 1, 1) for name in sorted(names)[start : start + BATCH]]
         asked = client.create_topics(batch, validate_only=True, request_timeout=REQUEST_S)
         for name, answer in asked.items():

@@ -1,6 +1,7 @@
-"""kafka-python, for requests that librdkafka lacks or crashes on: its settings and retries. It uses
-other names for the same security settings, and Python's own TLS. It fetches its own OAuth tokens,
-since librdkafka does not expose the tokens that it fetches.
+"""kafka-python, for requests that librdkafka lacks or crashes on: its settings and retries.
+
+It uses other names for the same security settings, and Python's own TLS. It fetches its own OAuth
+tokens, since librdkafka does not expose the tokens that it fetches.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def ask_second_client(connection: Connection, question: Callable[[Any], T]) -> T
         try:
             with open_second_client(connection.settings, nodes) as client:
                 return question(client)
-        except KafkaTimeoutError as error:
+        except KafkaTimeoutError as error:  # kafka-python has retried by itself, for 10 s
             reason = describe_error(error)
             break
         except (RetriableError, UnknownBrokerIdError, OSError, RuntimeError, ValueError) as error:
@@ -115,22 +116,15 @@ def translate_settings(settings: ClientSettings, nodes: Sequence[Node]) -> dict[
     if protocol.endswith("SSL"):
         properties["ssl_context"] = _build_context(settings)
     if protocol.startswith("SASL"):
-        properties |= _translate_sasl(settings)
+        mechanism = properties["sasl_mechanism"] = settings.mechanism
+        if mechanism == "OAUTHBEARER":
+            properties["sasl_oauth_token_provider"] = make_provider(settings)
+        elif mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            properties["sasl_plain_username"] = settings.get("sasl.username")
+            properties["sasl_plain_password"] = settings.get("sasl.password")
+        else:
+            raise UntranslatableError(f"sasl.mechanism {mechanism} is not supported there")
     return properties
-
-
-def _translate_sasl(settings: ClientSettings) -> dict[str, Any]:
-    mechanism = settings.mechanism
-    if mechanism == "OAUTHBEARER":
-        provider = make_provider(settings)
-        return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": provider}
-    if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
-        raise UntranslatableError(f"sasl.mechanism {mechanism} is not supported there")
-    return {
-        "sasl_mechanism": mechanism,
-        "sasl_plain_username": settings.get("sasl.username"),
-        "sasl_plain_password": settings.get("sasl.password"),
-    }
 
 
 def _build_context(settings: ClientSettings) -> ssl.SSLContext:
@@ -140,7 +134,15 @@ def _build_context(settings: ClientSettings) -> ssl.SSLContext:
     try:
         trust = Trust(settings.get("ssl.ca.location"), settings.get("ssl.ca.pem"))
         context = trust.build_context()
-        _load_certificate(context, settings)
+        password = settings.get("ssl.key.password") or None
+        if certificate := settings.get("ssl.certificate.location"):
+            context.load_cert_chain(certificate, settings.get("ssl.key.location"), password)
+        elif certificate := settings.get("ssl.certificate.pem"):
+            # Python reads a certificate from files only; only this user may read this one.
+            with NamedTemporaryFile("w", suffix=".pem") as file:
+                file.write(settings.get("ssl.key.pem") + "\n" + certificate)
+                file.flush()
+                context.load_cert_chain(file.name, None, password)
     except OSError as error:
         raise UntranslatableError(f"TLS settings: {error}") from None
     if settings.get("ssl.endpoint.identification.algorithm", "https") == "none":
@@ -149,18 +151,6 @@ def _build_context(settings: ClientSettings) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE  # as clusters.yaml asks for
     return context
-
-
-def _load_certificate(context: ssl.SSLContext, settings: ClientSettings) -> None:
-    """Load the client's certificate; Python reads it from files only."""
-    password = settings.get("ssl.key.password") or None
-    if certificate := settings.get("ssl.certificate.location"):
-        context.load_cert_chain(certificate, settings.get("ssl.key.location"), password)
-    elif certificate := settings.get("ssl.certificate.pem"):
-        with NamedTemporaryFile("w", suffix=".pem") as file:  # readable by this user only
-            file.write(settings.get("ssl.key.pem") + "\n" + certificate)
-            file.flush()
-            context.load_cert_chain(file.name, None, password)
 
 
 TIMEOUT_S = 10.0
@@ -187,11 +177,20 @@ def make_provider(settings: ClientSettings) -> Any:
     """
     from kafka.net.sasl.oauth import AbstractTokenProvider
 
-    _refuse_untranslatable(settings)
+    if _is_oidc(settings):
+        for name, supported in _SUPPORTED.items():
+            value = settings.get(name, supported)
+            if value != supported:
+                what = f"{name} {value} is not supported there, only {supported}"
+                raise UntranslatableError(what)
+    elif settings.get("enable.sasl.oauthbearer.unsecure.jwt") != "true":
+        raise UntranslatableError("OAUTHBEARER works there with sasl.oauthbearer.method oidc only")
 
+    # In a function, because its base class is imported here only.
     class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         """A provider that fetches a token each time a connection asks for one."""
 
+        # The first token is fetched before kafka-python connects, so that its error is ours.
         def __init__(self) -> None:
             self._first: str | None = fetch_token(settings)
 
@@ -232,18 +231,6 @@ def read_extensions(settings: ClientSettings) -> dict[str, str]:
 
 def _is_oidc(settings: ClientSettings) -> bool:
     return settings.get("sasl.oauthbearer.method") == "oidc"
-
-
-def _refuse_untranslatable(settings: ClientSettings) -> None:
-    """Refuse token settings that only librdkafka supports. Errors: UntranslatableError."""
-    if not _is_oidc(settings):
-        if settings.get("enable.sasl.oauthbearer.unsecure.jwt") == "true":
-            return
-        raise UntranslatableError("OAUTHBEARER works there with sasl.oauthbearer.method oidc only")
-    for name, supported in _SUPPORTED.items():
-        value = settings.get(name, supported)
-        if value != supported:
-            raise UntranslatableError(f"{name} {value} is not supported there, only {supported}")
 
 
 def _read_pairs(parts: Iterable[str]) -> dict[str, str]:

@@ -43,11 +43,13 @@ def settle_rows(
     replicas together. If no reassignment explains these, all brokers are asked.
     Returns: the topics that differ from those handed in; a warning if no one could be asked.
     """
+    # The list first: it is one request. Asking all brokers takes half a second at least.
     moving, notes = read_reassignments(connection, doubtful)
     settled = {name: _follow(topics[name], moving[name]) for name in moving if name in topics}
     unexplained = [n for n in odd if n not in settled or is_uneven(settled[n].assignment)]
     shown = _ask_all(views, unexplained, lambda topic: topic.assignment)
     for name in unexplained:
+        # If brokers still disagree, what most of them show is taken.
         rows = Counter(topic.assignment for topic in shown.get(name, {}).values())
         for assignment, _ in rows.most_common(1):
             read = replace(topics[name], assignment=assignment)
@@ -67,6 +69,8 @@ def settle_overrides(
     `told_by`: the broker that returned each topic's configs; `brokers`: the live ones. If a cluster
     has one broker, its answer counts. Returns: the topics that differ from those handed in.
     """
+    # Only a topic whose two answers differ is asked of everyone. The second answer comes from the
+    # next broker in the order of ids, so that the questions spread over all of them.
     doubted = [
         name
         for first in brokers
@@ -175,6 +179,8 @@ def read_reassignments(
         return {}, [_warn(describe_error(error), doubtful)]
     moving: Moving = {}
     for (topic, partition), lists in listed.items():
+        # A partition under reassignment shows its old and new replicas together (KIP-455). Without
+        # those that leave, it is the list that the reassignment asks for.
         leaving = set(lists["removing_replicas"])
         target = tuple(broker for broker in lists["replicas"] if broker not in leaving)
         moving.setdefault(topic, {})[partition] = target

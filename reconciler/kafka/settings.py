@@ -110,8 +110,10 @@ def resolve_settings(
     if bootstrap_servers is not None:
         properties["bootstrap.servers"] = bootstrap_servers
     settings = ClientSettings(properties, overridden=bootstrap_servers is not None)
-    if not settings.servers and not findings:
-        findings.append(_no_servers(entry))
+    if not settings.servers and not findings:  # a reference that fails may be the address
+        what = f"nothing says where the brokers of {entry.name} are"
+        way_out = "write client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers"
+        findings.append(Finding("connect-address", what, way_out, entry.location))
     if findings:
         raise ClusterError(findings)
     return settings
@@ -131,8 +133,10 @@ def _resolve(text: str, name: str, where: Location, environment: Mapping[str, st
             resolved.append(part)
             continue
         value = _look_up(part, name, where, environment)
+        # A user's name may be a part of a topic's name, so it is hidden only where it is a word.
         keep_secret(value, is_word=name not in SECRET_PROPERTIES)
         resolved.append(value)
+    # Also the joined value: clients print it as a whole, for example host:port.
     value = "".join(resolved)
     if value != text:
         keep_secret(value, is_word=name not in SECRET_PROPERTIES)
@@ -165,9 +169,3 @@ def _look_up(
 
 def _unresolved(what: str, way_out: str, where: Location) -> ClusterError:
     return ClusterError([Finding("secret-unresolved", what, way_out, where)])
-
-
-def _no_servers(entry: ClusterEntry) -> Finding:
-    what = f"nothing says where the brokers of {entry.name} are"
-    way_out = "write client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers"
-    return Finding("connect-address", what, way_out, entry.location)

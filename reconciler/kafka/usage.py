@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import (
         AdminClient,
         ClusterMetadata,
-        ConsumerGroupDescription,
         ListOffsetsResultInfo,
     )
 
@@ -65,7 +64,9 @@ def read_usage(connection: Connection, names: Collection[str]) -> dict[str, Topi
         if not offsets.may_pass:
             break
         time.sleep(pause)
-        connection.ask(read_metadata, what)  # librdkafka asks on with the leader's old epoch
+        # librdkafka asks with the leader's epoch of its last metadata. If the leader moved away and
+        # came back, that epoch is fenced on every try until metadata is read again.
+        connection.ask(read_metadata, what)
         offsets = _read_offsets(connection.client(), partitions)
     usage = {}
     for name, topic in shown.items():
@@ -137,6 +138,7 @@ def _sum_up(found: _Offsets, topic: str, partitions: int) -> TopicUsage:
     held = [found.end[key] - found.first[key] for key in keys]
     filled = [key for key, records in zip(keys, held, strict=True) if records]
     for key in filled:
+        # -1 is the answer for an empty partition as well, so only filled ones are looked at.
         if found.newest[key] < 0:
             what = f"the records of its partition {key[1]} have no timestamps"
             return TopicUsage(seen_at_ms, ends=ends, unseen=what, way_out="delete it by hand")
@@ -158,7 +160,7 @@ _UNSETTLED = ("PreparingRebalance", "CompletingRebalance", "Assigning")
 _UNSETTLED_NOW = (
     ConsumerGroupState.PREPARING_REBALANCING,
     ConsumerGroupState.COMPLETING_REBALANCING,
-    ConsumerGroupState.UNKNOWN,
+    ConsumerGroupState.UNKNOWN,  # librdkafka has no names for the states of the new protocol
 )
 _SEEN_INTO = ("classic", "consumer")
 _AGAIN = "plan again once it has settled"
@@ -192,9 +194,26 @@ def find_groups(
     """
     found = Groups()
     _check_visibility(connection, metadata, found)
-    active = _list_active(connection, found)
+    # By kafka-python: librdkafka leaves groups of some types out. The lock of an apply, possibly of
+    # this one, is a group as well, and reads no topic.
+    listed = _ask_or_miss(connection, lambda client: client.list_groups(), "be listed", found) or ()
+    active = [
+        group
+        for group in listed
+        if group.get("group_state") not in _IDLE
+        and (group["group_id"], group["protocol_type"]) != (lock.GROUP, lock.KIND)
+    ]
     for group in active:
-        _check_kind(group, found)
+        name, state = group["group_id"], group.get("group_state")
+        if not _is_known(group):
+            kind = group["group_type"].lower()
+            what = f"{kind} group {name} is active, and which topics it reads cannot be seen"
+            found.miss(what, "stop it for a moment and plan again, or delete the topic by hand")
+        elif group["protocol_type"] == "consumer" and state in _UNSETTLED:
+            what = f"consumer group {name} is rebalancing, so what it reads is unknown"
+            found.miss(what, _AGAIN)
+    # Every active group is asked for committed offsets, but only the members of consumer groups
+    # show what they read.
     readers = [g["group_id"] for g in active if g["protocol_type"] == "consumer" and _is_known(g)]
     topics = {partition.topic for partition in partitions}
     client = connection.client()
@@ -204,7 +223,14 @@ def find_groups(
         [group["group_id"] for group in active],
     )
     for name in sorted(failed):
-        _miss_group(connection, name, failed[name], found)
+        error = failed[name]
+        if is_denial(error):
+            what = f"the account lacks Describe on the active consumer group {name}"
+            found.miss(what, _grant_describe(connection, f"--group {name}"))
+        else:
+            reason = f"{name_error(error)}: {error.str()}"
+            what = f"consumer group {name} cannot be described: {reason}"
+            found.miss(what, _AGAIN_LATER)
     return found
 
 
@@ -225,12 +251,6 @@ def _check_visibility(connection: Connection, metadata: ClusterMetadata, found: 
         found.miss(what, "bring their brokers back, and plan again")
 
 
-def _list_active(connection: Connection, found: Groups) -> list[dict[str, Any]]:
-    """List groups of every type that have members; librdkafka leaves some types out."""
-    listed = _ask_or_miss(connection, lambda client: client.list_groups(), "be listed", found) or ()
-    return [g for g in listed if g.get("group_state") not in _IDLE and not _is_lock(g)]
-
-
 def _ask_or_miss(
     connection: Connection, question: Callable[[Any], T], what: str, found: Groups
 ) -> T | None:
@@ -249,24 +269,8 @@ def _ask_or_miss(
     return None
 
 
-def _is_lock(group: Mapping[str, Any]) -> bool:
-    """Return whether a group is the lock of an apply, possibly of this one: it reads no topic."""
-    return (group["group_id"], group["protocol_type"]) == (lock.GROUP, lock.KIND)
-
-
 def _is_known(group: Mapping[str, Any]) -> bool:
     return (group.get("group_type") or "classic").lower() in _SEEN_INTO
-
-
-def _check_kind(group: Mapping[str, Any], found: Groups) -> None:
-    """Note a group whose state is not readable: of another type, or moving."""
-    name, state = group["group_id"], group.get("group_state")
-    if not _is_known(group):
-        kind = group["group_type"].lower()
-        what = f"{kind} group {name} is active, and which topics it reads cannot be seen"
-        found.miss(what, "stop it for a moment and plan again, or delete the topic by hand")
-    elif group["protocol_type"] == "consumer" and state in _UNSETTLED:
-        found.miss(f"consumer group {name} is rebalancing, so what it reads is unknown", _AGAIN)
 
 
 def _ask_until_told(
@@ -298,18 +302,16 @@ def _add_readers(
             failed[group] = error_of(exception)
             continue
         if described.state in _UNSETTLED_NOW:
-            found.miss(
-                f"consumer group {group} is rebalancing, so what it reads is unknown", _AGAIN
-            )
-        for topic in topics & _list_read(described):
+            what = f"consumer group {group} is rebalancing, so what it reads is unknown"
+            found.miss(what, _AGAIN)
+        assigned = [member.assignment for member in described.members]
+        # With the new protocol a member gets the partitions of its target only when others gave
+        # them up (KIP-848).
+        assigned += [m.target_assignment for m in described.members if m.target_assignment]
+        read = {partition.topic for each in assigned for partition in each.topic_partitions}
+        for topic in topics & read:
             found.add(topic, group)
     return failed
-
-
-def _list_read(described: ConsumerGroupDescription) -> set[str]:
-    assigned = [member.assignment for member in described.members]
-    assigned += [m.target_assignment for m in described.members if m.target_assignment]
-    return {partition.topic for each in assigned for partition in each.topic_partitions}
 
 
 def _add_committers(
@@ -355,15 +357,6 @@ def _cut(groups: Sequence[str]) -> Iterator[list[str]]:
     """Yield batches of groups that the brokers answer within a request's timeout."""
     for start in range(0, len(groups), BATCH):
         yield list(groups[start : start + BATCH])
-
-
-def _miss_group(connection: Connection, group: str, error: KafkaError, found: Groups) -> None:
-    if is_denial(error):
-        what = f"the account lacks Describe on the active consumer group {group}"
-        found.miss(what, _grant_describe(connection, f"--group {group}"))
-        return
-    what = f"consumer group {group} cannot be described: {name_error(error)}: {error.str()}"
-    found.miss(what, _AGAIN_LATER)
 
 
 def _grant_describe(connection: Connection, on: str) -> str:

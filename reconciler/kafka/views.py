@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model import Assignment
 
 _TRIES = 3
-_THREADS = 16
+_THREADS = 16  # each client has a thread for every broker: 60 clients of 60 had 3,700, and 1 GB
 _ANY_TOPIC = "reconciler"  # a request for its configs connects to a broker; it need not exist
 
 
@@ -47,7 +47,17 @@ class Views:
         views: dict[int, Mapping[str, TopicState]] = {}
 
         def ask(node: Node) -> tuple[int, Mapping[str, TopicState] | None]:
-            return node.id, self._read_one(node, names, with_config)
+            try:
+                metadata, configs = self._ask(node, with_config)
+            except KafkaException:
+                return node.id, None
+            shown = metadata.topics
+            view = {
+                name: read_topic(name, shown[name], configs.overrides.get(name, {}))
+                for name in names
+                if name in shown
+            }
+            return node.id, MappingProxyType(view)
 
         def take(told: tuple[int, Mapping[str, TopicState] | None]) -> None:
             broker, view = told
@@ -69,22 +79,6 @@ class Views:
         """Return one broker's metadata. Errors: KafkaException if it does not answer."""
         return self._ask(node, ())[0]
 
-    def _read_one(
-        self, node: Node, names: Collection[str], with_config: Collection[str]
-    ) -> Mapping[str, TopicState] | None:
-        try:
-            metadata, configs = self._ask(node, with_config)
-        except KafkaException:
-            return None
-        shown = metadata.topics
-        return MappingProxyType(
-            {
-                name: read_topic(name, shown[name], configs.overrides.get(name, {}))
-                for name in names
-                if name in shown
-            }
-        )
-
     def _ask(
         self, node: Node, with_config: Collection[str]
     ) -> tuple[ClusterMetadata, TopicConfigs]:
@@ -93,14 +87,17 @@ class Views:
             is_fresh = node.id not in self._clients
             client = self._client(node)
             try:
+                # Metadata goes to any broker that the client is connected to, and the bootstrap
+                # address alone does not pin it. A request for configs names its broker, so it
+                # comes first: the client stays with that connection.
                 configs = read_configs(client, with_config or (_ANY_TOPIC,), (node.id,))
                 metadata = read_metadata(client)
             except KafkaException:
                 self._forget(node)
                 if is_fresh:
-                    raise
+                    raise  # the broker's fault; that of a kept client may be a lost connection
                 continue
-            if metadata.orig_broker_id == node.id:
+            if metadata.orig_broker_id == node.id:  # otherwise another broker answered after all
                 return metadata, configs
             self._forget(node)
         raise KafkaException(KafkaError(KafkaError._FAIL, f"broker {node.id} does not answer"))
@@ -113,6 +110,7 @@ class Views:
         with self._lock:
             client = self._clients.get(node.id)
             if client is None:
+                # Metadata has IPv6 addresses without brackets, bootstrap.servers needs them.
                 host = f"[{node.host}]" if ":" in node.host else node.host
                 settings = self._connection.settings.start_at(f"{host}:{node.port}")
                 client = settings.build_client()

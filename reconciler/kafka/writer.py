@@ -10,7 +10,6 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from concurrent.futures import wait
 from contextlib import suppress
-from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from types import MappingProxyType
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 # next request on the connection, by up to half a minute as observed; this is not a failure. A
 # broker that hangs costs the same time, and the state is read again.
 REQUEST_S = 45.0
-OPERATION_S = 40.0
+OPERATION_S = 40.0  # for the brokers, which answer by then; so a little less than for the request
 
 
 class KafkaWriter:
@@ -71,20 +70,16 @@ class KafkaWriter:
         if steps[0].verb is Verb.DELETE:  # by id, which needs another client
             doomed = [step for step in steps if isinstance(step, DeleteTopic)]
             return delete_by_id(self._connection, doomed, validate_only=validate_only)
-        request = partial(REQUESTS[steps[0].verb], steps=steps, validate_only=validate_only)
-        return self._request(steps, request)
-
-    def _request(
-        self, steps: Sequence[Step], send: Callable[[AdminClient], Mapping[str, Future[Any]]]
-    ) -> Mapping[str, Answer]:
-        """Send one request and read every answer."""
+        request = REQUESTS[steps[0].verb]
         try:
             client = self._connection.client()
-            asked = send(client)
+            asked = request(client, steps, validate_only=validate_only)
         except ClusterError as error:  # there is no connection for it
             return _answer_all(steps, Answer(AnswerKind.NOT_DONE, "CONNECTION_LOST", str(error)))
-        except (KafkaException, ValueError, TypeError) as error:
+        except (KafkaException, ValueError, TypeError) as error:  # nothing was sent
             return _answer_all(steps, Answer(AnswerKind.REFUSED, "INVALID_REQUEST", str(error)))
+        # No retry here: a request without an answer may be queued in a frozen controller, which
+        # carries it out later. The caller looks at the cluster before it sends anything again.
         wait(asked.values())
         answers = {topic: read_answer(answer.exception()) for topic, answer in asked.items()}
         if any(answer.kind is AnswerKind.LOST for answer in answers.values()):
@@ -95,7 +90,9 @@ class KafkaWriter:
 def _create_topics(
     client: AdminClient, steps: Sequence[CreateTopic], *, validate_only: bool
 ) -> Answers:
-    """Create topics with every replica placed: CreateTopics. The client wants the count as well."""
+    """Create topics with every replica placed: CreateTopics."""
+    # The client takes rows as lists only. It wants the number of partitions next to them, although
+    # the protocol has it from the rows.
     topics = [
         NewTopic(
             step.topic,
@@ -133,8 +130,20 @@ def _alter_configs(
     client: AdminClient, steps: Sequence[ConfigureTopic], *, validate_only: bool
 ) -> Answers:
     """Set and unset overrides, all of a topic's or none: IncrementalAlterConfigs (KIP-339)."""
+    resources = []
+    for step in steps:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in sorted(step.set.items())
+        ]
+        entries += [
+            ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE)
+            for key in sorted(step.unset)
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, step.topic, incremental_configs=entries)
+        resources.append(resource)
     asked = client.incremental_alter_configs(
-        list(map(_alteration, steps)), request_timeout=REQUEST_S, validate_only=validate_only
+        resources, request_timeout=REQUEST_S, validate_only=validate_only
     )
     return {resource.name: answer for resource, answer in asked.items()}
 
@@ -147,18 +156,6 @@ REQUESTS: Mapping[Verb, Callable[..., Answers]] = MappingProxyType(
     }
 )
 """The request of each kind of step that the first client can send."""
-
-
-def _alteration(step: ConfigureTopic) -> ConfigResource:
-    entries = [
-        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-        for key, value in sorted(step.set.items())
-    ]
-    entries += [
-        ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE)
-        for key in sorted(step.unset)
-    ]
-    return ConfigResource(ResourceType.TOPIC, step.topic, incremental_configs=entries)
 
 
 def delete_by_id(
@@ -191,28 +188,19 @@ def delete_by_id(
         text = f"{type(error).__name__}: {error}"
         kind = AnswerKind.LOST if sent else AnswerKind.NOT_DONE
         return _answer_all(steps, Answer(kind, "CONNECTION_LOST", text))
-    return _read_answers(steps, told)
+    # The brokers answer by id; an id without an answer is lost.
+    by_id = {}
+    for item in told:
+        code, said = item["error_code"], item["error_message"]
+        failure = KafkaException(KafkaError(code, said or None)) if code else None
+        by_id[str(item["topic_id"])] = read_answer(failure)
+    silence = Answer(AnswerKind.LOST, "CONNECTION_LOST", "the broker said nothing of this topic")
+    return {step.topic: by_id.get(str(read_id(step.topic_id)), silence) for step in steps}
 
 
 def read_id(topic_id: str) -> UUID:
     """Read an id as Kafka spells it: 22 characters of base64 for URLs."""
     return UUID(bytes=urlsafe_b64decode(f"{topic_id}=="))
-
-
-def _read_answers(
-    steps: Sequence[DeleteTopic], told: Iterable[Mapping[str, Any]]
-) -> Mapping[str, Answer]:
-    """Read the answer for each id; an id without an answer is lost."""
-    by_id = {str(item["topic_id"]): _read_answer(item) for item in told}
-    silence = Answer(AnswerKind.LOST, "CONNECTION_LOST", "the broker said nothing of this topic")
-    return {step.topic: by_id.get(str(read_id(step.topic_id)), silence) for step in steps}
-
-
-def _read_answer(item: Mapping[str, Any]) -> Answer:
-    code = item["error_code"]
-    if not code:
-        return Answer(AnswerKind.ACCEPTED)
-    return read_answer(KafkaException(KafkaError(code, item["error_message"] or None)))
 
 
 def _answer_all(steps: Sequence[Step], answer: Answer) -> Mapping[str, Answer]:
@@ -258,7 +246,7 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
                 acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
             )
             producer.produce(topic, record, key, on_delivery=lambda error, _: answers.put(error))
-            producer.flush(PATIENCE_S + 1)
+            producer.flush(PATIENCE_S + 1)  # longer than the record's own timeout, which answers
         except (KafkaException, BufferError) as error:
             answers.put(error_of(error))
 
@@ -273,6 +261,8 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
 
 
 def _await_answer(answers: SimpleQueue[KafkaError | None]) -> KafkaError | None:
+    # The second wait follows an interrupt. Without one it only makes the first one longer: the
+    # producer has answered by then, by its message_timeout_ms.
     for patience_s in (PATIENCE_S + 1, GRACE_S):
         with suppress(KeyboardInterrupt, Empty):
             return answers.get(timeout=patience_s)
@@ -284,7 +274,11 @@ CORDON_S = 15.0
 
 def cordon_brokers(connection: Connection, brokers: Iterable[int]) -> None:
     """Cordon every log directory of some brokers. Errors: ClusterError. Kafka 4.3 or newer."""
-    asked = [_cordon(broker) for broker in brokers]
+    every = ConfigEntry("cordoned.log.dirs", "*", incremental_operation=AlterConfigOpType.SET)
+    asked = [
+        ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[every])
+        for broker in brokers
+    ]
 
     def alter(client: AdminClient) -> None:
         for answer in client.incremental_alter_configs(asked, request_timeout=CORDON_S).values():
@@ -292,8 +286,3 @@ def cordon_brokers(connection: Connection, brokers: Iterable[int]) -> None:
 
     if asked:
         connection.ask(alter, f"cordoning brokers of {connection.entry.name}")
-
-
-def _cordon(broker: int) -> ConfigResource:
-    every = ConfigEntry("cordoned.log.dirs", "*", incremental_operation=AlterConfigOpType.SET)
-    return ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[every])

@@ -11,7 +11,6 @@ from reconciler.model import Plan, PlannedTopic, TopicImage
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from reconciler.model import Deletion
     from reconciler.rehearse.setup import Setup
 
 NOWHERE = Location("the setup", 1)
@@ -35,25 +34,19 @@ def bind_plan(
     there, also those that are to be deleted. Topics that are left out do not exist, so the plan
     cannot change them; its refusals are still reported.
     """
-    topics = [
-        replace(
-            topic,
-            before=_identify(topic.before, ids.get(topic.name)),
-            after=_identify(topic.after, ids.get(topic.name)),
-            deletion=_empty(topic),
-        )
-        for topic in plan.topics
-        if topic.name not in left_out or topic.refusals
-    ]
+    topics = []
+    for topic in plan.topics:
+        if topic.name in left_out and not topic.refusals:
+            continue
+        topic_id = ids.get(topic.name)
+        deletion = topic.deletion
+        if deletion is not None and topic.before is not None:
+            # Apply compares end offsets with those of the plan. Here nothing was ever written.
+            ends = (0,) * len(topic.before.assignment)
+            deletion = replace(deletion, ends=ends, records=0, newest_ms=None)
+        before, after = _identify(topic.before, topic_id), _identify(topic.after, topic_id)
+        topics.append(replace(topic, before=before, after=after, deletion=deletion))
     return replace(plan, cluster_id=cluster_id, topics=tuple(topics))
-
-
-def _empty(topic: PlannedTopic) -> Deletion | None:
-    """Return the usage behind a deletion of a topic without any writes."""
-    if topic.deletion is None or topic.before is None:
-        return topic.deletion
-    ends = (0,) * len(topic.before.assignment)
-    return replace(topic.deletion, ends=ends, records=0, newest_ms=None)
 
 
 def _identify(image: TopicImage | None, topic_id: str | None) -> TopicImage | None:

@@ -9,7 +9,7 @@ from reconciler.diff import managed_overrides
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from reconciler.model import ClusterState, Outcome, Plan, PlannedTopic, TopicImage, TopicState
     from reconciler.rehearse.setup import Setup
@@ -28,7 +28,7 @@ def compare_found(
     for topic in plan.topics:
         if steps_of(topic) and topic.name in done:
             expected[topic.name] = _expect(topic, setup.topics.get(topic.name))
-        elif steps_of(topic):
+        elif steps_of(topic):  # it may have stopped at any step
             expected.pop(topic.name, None)
     differences = {
         name: tuple(_compare(image, found.topics.get(name))) for name, image in expected.items()
@@ -57,17 +57,13 @@ def _compare(expected: TopicImage | None, found: TopicState | None) -> Iterator[
     rows = len(found.assignment)
     if rows != len(expected.assignment):
         yield f"it has {rows:,} partitions and should have {len(expected.assignment):,}"
-    for number, (wanted, row) in enumerate(
-        zip(expected.assignment, found.assignment, strict=False)
-    ):
-        if wanted != row:
-            yield f"partition {number} is on brokers {list(row)} and should be on {list(wanted)}"
-    yield from _compare_overrides(expected.config, managed_overrides(found))
-
-
-def _compare_overrides(expected: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
-    for key in sorted({*expected, *found}):
-        wanted, value = expected.get(key), found.get(key)
+    pairs = enumerate(zip(expected.assignment, found.assignment, strict=False))
+    for number, (planned, row) in pairs:
+        if planned != row:
+            yield f"partition {number} is on brokers {list(row)} and should be on {list(planned)}"
+    overrides = managed_overrides(found)
+    for key in sorted({*expected.config, *overrides}):
+        wanted, value = expected.config.get(key), overrides.get(key)
         if wanted != value:
             shown = "not set" if value is None else value
             yield f"{key} is {shown} and should " + (f"be {wanted}" if wanted else "not be set")

@@ -14,9 +14,8 @@ from reconciler.rehearse.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from reconciler.model import Outcome
     from reconciler.rehearse.rehearsal import Rehearsal
 
 MOST_ROWS = 100
@@ -26,30 +25,26 @@ MOST_ROWS = 100
 def render_rehearsal_comment(rehearsal: Rehearsal) -> str:
     """Render a rehearsal as a comment: the verdict, what went wrong, then every topic."""
     verdict = "succeeded" if rehearsal.succeeded else "found trouble"
+    differences = [
+        f"- {code(name)}: {prose(difference)}"
+        for name, found in rehearsal.differences.items()
+        for difference in found
+    ]
+    sentences = [
+        *describe_findings(rehearsal),
+        *describe_measures(rehearsal),
+        *(f"{note.what}; {note.way_out}" for note in rehearsal.notes),
+        summarise_rehearsal(rehearsal),
+    ]
     blocks = [
         f"<!-- reconciler:rehearsal cluster={rehearsal.plan.cluster} -->\n"
         f"### Rehearsal for {code(rehearsal.plan.cluster)} {verdict}",
         prose(describe_setup(rehearsal)),
-        "\n".join(_shorten([f"- {line}" for line in _list_differences(rehearsal)], "differences")),
+        "\n".join(_shorten(differences, "differences")),
         _table(rehearsal),
-        "\n".join(f"- {prose(line)}" for line in _list_sentences(rehearsal)),
+        "\n".join(f"- {prose(line)}" for line in sentences),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _list_differences(rehearsal: Rehearsal) -> Iterator[str]:
-    for name, differences in rehearsal.differences.items():
-        yield from (f"{code(name)}: {prose(difference)}" for difference in differences)
-
-
-def _list_sentences(rehearsal: Rehearsal) -> list[str]:
-    notes = [f"{note.what}; {note.way_out}" for note in rehearsal.notes]
-    return [
-        *describe_findings(rehearsal),
-        *describe_measures(rehearsal),
-        *notes,
-        summarise_rehearsal(rehearsal),
-    ]
 
 
 def _table(rehearsal: Rehearsal) -> str:
@@ -57,15 +52,13 @@ def _table(rehearsal: Rehearsal) -> str:
     if not rehearsal.outcomes:
         return ""
     changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
-    ordered = sorted(rehearsal.outcomes, key=lambda outcome: outcome.kind is OutcomeKind.DONE)
-    rows = _shorten([_row(outcome, changes.get(outcome.topic, "")) for outcome in ordered], "rows")
-    return "\n".join(["| Outcome | Topic | Change | |", "|:--|:--|:--|:--|", *rows])
-
-
-def _row(outcome: Outcome, change: str) -> str:
-    rule = f" {code(outcome.rule)}" if outcome.rule else ""
-    said = f"{prose(outcome.text)}{rule}"
-    return f"| {outcome.kind} | {code(outcome.topic)} | {prose(change)} | {said} |"
+    rows = []
+    for one in sorted(rehearsal.outcomes, key=lambda outcome: outcome.kind is OutcomeKind.DONE):
+        change = prose(changes.get(one.topic, ""))
+        rule = f" {code(one.rule)}" if one.rule else ""
+        rows.append(f"| {one.kind} | {code(one.topic)} | {change} | {prose(one.text)}{rule} |")
+    head = ["| Outcome | Topic | Change | |", "|:--|:--|:--|:--|"]
+    return "\n".join([*head, *_shorten(rows, "rows")])
 
 
 def _shorten(lines: Sequence[str], what: str) -> list[str]:

@@ -25,8 +25,10 @@ PROCESS_FILES, BROKER_FILES, REPLICA_FILES = 70, 30, 1
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The free resources of a machine: None if unknown. `files`: the limit of open files per
-    process."""
+    """The free resources of a machine; None if unknown.
+
+    `files`: the limit of open files per process.
+    """
 
     memory_mb: int | None
     files: int | None

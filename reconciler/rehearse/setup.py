@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_REPLICAS = 10_000
 """The limit of replicas up to which every live topic is set up, not only the planned ones: 20 s."""
 
-_CORDONING_SINCE = (4, 3)
+_CORDONING_SINCE = (4, 3)  # KIP-1066
 _TIER = "remote.storage.enable"
 _OTHER_UNITS = (".minutes", ".hours")
 
@@ -106,6 +106,8 @@ def _list_images(state: ClusterState) -> dict[str, TopicImage]:
 
 def _cannot_create(image: TopicImage) -> str:
     """Return why no request creates a topic as it is, if none does."""
+    # CreateTopics refuses rows of different lengths (INVALID_REPLICA_ASSIGNMENT). Only
+    # reassignments lead to such a topic.
     factors = sorted({len(row) for row in image.assignment})
     if len(factors) > 1:
         listed = " and ".join(map(str, factors))
@@ -129,6 +131,7 @@ def _list_properties(state: ClusterState, kafka_version: str) -> Iterator[tuple[
     for key, value in sorted(state.config_defaults.items()):
         if key not in release.keys or release.same(key, release.default(key), value):
             continue
+        # The state has values in the topic's unit, which log.retention.hours does not take.
         names = release.keys[key].synonyms
         same_unit = [name for name in names if not name.endswith(_OTHER_UNITS)]
         yield from ((name, value) for name in same_unit[:1])

@@ -12,9 +12,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reconciler.model import Outcome
     from reconciler.rehearse.rehearsal import Rehearsal
-    from reconciler.rehearse.setup import Setup
 
 LABELS = max(map(len, OutcomeKind))
 """The width of the labels in front of topics."""
@@ -23,8 +21,21 @@ LABELS = max(map(len, OutcomeKind))
 def render_rehearsal(rehearsal: Rehearsal, *, colour: bool = False) -> str:
     """Render a rehearsal for a terminal. Returns lines ending in a newline."""
     paint = Paint(colour)
-    blocks = [[paint("bold", describe_setup(rehearsal))], list(_outcomes(rehearsal, paint))]
-    blocks.append([*_findings(rehearsal, paint), *describe_measures(rehearsal)])
+    differs = pad(paint("red", "differs"), LABELS)
+    differences = [
+        f"{differs} {name}: {difference}"
+        for name, found in rehearsal.differences.items()
+        for difference in found
+    ]
+    changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
+    rows = []
+    for one in rehearsal.outcomes:
+        reason = f"{one.text} [{one.rule}]" if one.rule else one.text
+        label = paint_outcome(one.kind, paint)
+        rows.append((label, one.topic, changes.get(one.topic, ""), reason))
+    outcomes = list(set_columns(rows, between=" ", least=(LABELS, 34, 30)))
+    blocks = [[paint("bold", describe_setup(rehearsal))], outcomes]
+    blocks.append([*differences, *describe_findings(rehearsal), *describe_measures(rehearsal)])
     blocks.append([paint("dim", f"note: {note.what}; {note.way_out}") for note in rehearsal.notes])
     tone = "green" if rehearsal.succeeded else "red"
     blocks.append([paint(tone, summarise_rehearsal(rehearsal))])
@@ -39,34 +50,10 @@ def describe_setup(rehearsal: Rehearsal) -> str:
     where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
     topics = f"{count(len(setup.topics), 'topic')} of {count(setup.replicas, 'replica')} set up"
     said = [f"rehearsal of {rehearsal.plan.cluster}", f"Kafka {rehearsal.kafka_version}", where]
-    return " · ".join([*said, *_idle(setup), topics])
-
-
-def _idle(setup: Setup) -> Iterator[str]:
     for kind, ids in (("stopped", setup.dead), ("cordoned", setup.cordoned)):
         if ids:
-            yield f"{', '.join(map(str, ids))} {kind}"
-
-
-def _outcomes(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
-    changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
-    rows = (
-        (paint_outcome(one.kind, paint), one.topic, changes.get(one.topic, ""), _reason(one))
-        for one in rehearsal.outcomes
-    )
-    yield from set_columns(rows, between=" ", least=(LABELS, 34, 30))
-
-
-def _reason(outcome: Outcome) -> str:
-    rule = f" [{outcome.rule}]" if outcome.rule else ""
-    return f"{outcome.text}{rule}"
-
-
-def _findings(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
-    for name, differences in rehearsal.differences.items():
-        for difference in differences:
-            yield f"{pad(paint('red', 'differs'), LABELS)} {name}: {difference}"
-    yield from describe_findings(rehearsal)
+            said.append(f"{', '.join(map(str, ids))} {kind}")
+    return " · ".join([*said, topics])
 
 
 def describe_findings(rehearsal: Rehearsal) -> Iterator[str]:

@@ -86,7 +86,7 @@ def _make_archive_once(
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        if archive.exists():
+        if archive.exists():  # another start has made it since the caller looked
             return True
         failure = archive.with_suffix(".failed")
         if failure.exists() and time.time() - failure.stat().st_mtime < TRY_AGAIN_AFTER_S:
@@ -95,21 +95,20 @@ def _make_archive_once(
         try:
             _make_archive(archive, launch, request, directory)
         except (SandboxError, OSError) as error:
+            # Otherwise each start would try again, and take some seconds longer.
             failure.write_text(f"{error}\n")
             return False
-        _remove_unused(archive.parent)
+        # Each runtime and each release leaves an archive of 50 MB; a use renews its date.
+        for other in archive.parent.glob("*.jsa"):
+            if time.time() - other.stat().st_mtime > UNUSED_AFTER_S:
+                other.unlink(missing_ok=True)
         return True
-
-
-def _remove_unused(archives: Path) -> None:
-    """Remove archives of runtimes and releases that are used no more: 50 MB each."""
-    for archive in archives.glob("*.jsa"):
-        if time.time() - archive.stat().st_mtime > UNUSED_AFTER_S:
-            archive.unlink(missing_ok=True)
 
 
 def _make_archive(archive: Path, launch: Launch, request: ClusterRequest, directory: Path) -> None:
     """Run a cluster of one broker whose JVM writes its loaded classes at exit."""
+    # Nothing of the request but its release: an archive serves every later cluster, and one bad
+    # option would prevent it for a day.
     training = replace(
         request,
         brokers=(Broker(1, "rack0"),),

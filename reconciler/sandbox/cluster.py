@@ -126,6 +126,7 @@ def start_cluster(  # noqa: PLR0913 - each is a property of the cluster, and opt
     """
     if racks is None:
         racks = min(3, brokers)
+    # Several controllers are there to be killed one by one, so each has its own process.
     request = ClusterRequest(
         brokers=tuple(shape) if shape is not None else spread_brokers(brokers, racks),
         kafka_version=find_release(kafka_version),
@@ -150,7 +151,20 @@ def run_cluster(
 ) -> Iterator[Cluster]:
     """Start the requested cluster and keep it for the length of the block."""
     with open_run() as directory:
-        cluster = _prepare(engine, request, directory, progress)
+        cluster: EmbeddedCluster | ContainerCluster
+        if engine is EngineName.CONTAINER:
+            from reconciler.sandbox.container import ContainerCluster
+
+            cluster = ContainerCluster(request, directory)
+        else:
+            from reconciler.sandbox.archive import use_archive
+            from reconciler.sandbox.embedded import EmbeddedCluster
+            from reconciler.sandbox.launch import prepare_launch
+
+            launch = prepare_launch(request, progress)
+            launch = use_archive(launch, request, directory, progress)
+            # The request's own options last: the archive is not only for this run.
+            cluster = EmbeddedCluster(request, launch.adding(*request.jvm_options), directory)
         shape = describe_shape(request.brokers, request.controllers)
         progress.enter(f"starting Kafka {request.kafka_version}: {shape}")
         try:
@@ -158,20 +172,3 @@ def run_cluster(
             yield cluster
         finally:
             cluster.close()
-
-
-def _prepare(
-    engine: EngineName, request: ClusterRequest, directory: Path, progress: StartObserver
-) -> EmbeddedCluster | ContainerCluster:
-    """Prepare everything that a cluster needs before its first process starts."""
-    if engine is EngineName.CONTAINER:
-        from reconciler.sandbox.container import ContainerCluster
-
-        return ContainerCluster(request, directory)
-    from reconciler.sandbox.archive import use_archive
-    from reconciler.sandbox.embedded import EmbeddedCluster
-    from reconciler.sandbox.launch import prepare_launch
-
-    launch = prepare_launch(request, progress)
-    launch = use_archive(launch, request, directory, progress)
-    return EmbeddedCluster(request, launch.adding(*request.jvm_options), directory)

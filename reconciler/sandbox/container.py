@@ -76,15 +76,12 @@ class ContainerCluster(StartedCluster):
             properties=request.properties,
         )
         for broker in request.brokers:
-            self._brokers[broker.id] = self._make_node(broker.id, broker.rack)
+            listeners = reserve_listeners(request.listeners, self._ports, bind_host="")
+            name = name_node(Node(broker.id, tuple(listeners)))
+            internal = ListenerSettings(INTERNAL, PLAINTEXT, INTERNAL_PORT, name, bind_host="")
+            self._brokers[broker.id] = Node(broker.id, (*listeners, internal), broker.rack)
         self._containers: dict[int, DockerContainer] = {}
         self._cleanup = ExitStack()
-
-    def _make_node(self, broker_id: int, rack: str | None) -> Node:
-        listeners = reserve_listeners(self._request.listeners, self._ports, bind_host="")
-        name = name_node(Node(broker_id, tuple(listeners)))
-        internal = ListenerSettings(INTERNAL, PLAINTEXT, INTERNAL_PORT, name, bind_host="")
-        return Node(broker_id, (*listeners, internal), rack)
 
     @property
     def process_ids(self) -> tuple[int, ...]:
@@ -122,7 +119,20 @@ class ContainerCluster(StartedCluster):
 
         name = name_node(node)
         container = DockerContainer(self._image).with_network_aliases(name)
-        container.with_envs(**self._environment(node))
+        # Once any KAFKA_ variable is set, the image ignores its own server.properties: the
+        # configuration has to be complete.
+        numbers = range(self._request.log_directories)
+        properties = {
+            **node_properties(node, self._settings, [STORAGE / f"log-{n}" for n in numbers]),
+            **self._request.broker_properties.get(node.id, {}),
+        }
+        environment = {name_variable(key): value for key, value in properties.items()} | {
+            "CLUSTER_ID": self.cluster_id,
+            "KAFKA_HEAP_OPTS": HEAP,  # 1 GB otherwise
+            "KAFKA_JVM_PERFORMANCE_OPTS": JVM,
+            "KAFKA_OPTS": " ".join(self._request.jvm_options),
+        }
+        container.with_envs(**environment)
         container.with_kwargs(labels=label_run(self.directory), hostname=name)
         for listener in node.listeners:
             if listener.name != INTERNAL:
@@ -130,31 +140,15 @@ class ContainerCluster(StartedCluster):
                 container.ports[str(listener.port)] = (listener.host, listener.port)  # type: ignore[assignment]
         return container
 
-    def _environment(self, node: Node) -> dict[str, str]:
-        numbers = range(self._request.log_directories)
-        properties = {
-            **node_properties(node, self._settings, [STORAGE / f"log-{n}" for n in numbers]),
-            **self._request.broker_properties.get(node.id, {}),
-        }
-        return {
-            **{name_variable(key): value for key, value in properties.items()},
-            "CLUSTER_ID": self.cluster_id,
-            "KAFKA_HEAP_OPTS": HEAP,
-            "KAFKA_JVM_PERFORMANCE_OPTS": JVM,
-            "KAFKA_OPTS": " ".join(self._request.jvm_options),
-        }
-
     def _look_at(self, node: Node) -> tuple[BrokerState, str]:
         state = self._inspect(node.id)
         if state["Paused"]:
             return BrokerState.FROZEN, ""
         if state["Running"]:
             return BrokerState.RUNNING, ""
-        return BrokerState.DEAD, self._describe_death(node, state["ExitCode"])
-
-    def _describe_death(self, node: Node, code: int) -> str:
-        # As shells do, 128 and the number of the signal.
-        return tell_death(name_node(node), 128 - code if code > 128 else code, self._save_log(node))
+        code = state["ExitCode"]
+        ended = 128 - code if code > 128 else code  # as in shells, 128 and the signal's number
+        return BrokerState.DEAD, tell_death(name_node(node), ended, self._save_log(node))
 
     def _find_active_controller(self) -> int | None:
         """Return the only controller, if it runs."""
@@ -172,7 +166,7 @@ class ContainerCluster(StartedCluster):
     def _kill(self, node: Node) -> None:
         with speaking_docker(f"kill {name_node(node)}"):
             self._wrapped(node.id).kill()
-            self._wrapped(node.id).wait()
+            self._wrapped(node.id).wait()  # the Docker engine answers before the process is gone
 
     def _freeze(self, node: Node) -> None:
         with speaking_docker(f"freeze {name_node(node)}"):

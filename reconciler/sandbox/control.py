@@ -33,7 +33,6 @@ from reconciler.sandbox.shape import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import IO
 
     from reconciler.model import Broker
     from reconciler.sandbox.record import SandboxRecord
@@ -130,19 +129,16 @@ def take_down_sandbox() -> bool:
     for ending in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.kill(record.pid, ending)
-        if _wait_until_gone():
-            remove_socket(Path(record.control))
+        # Its lock shows its end, not its process id, which another process may have by now.
+        deadline = time.monotonic() + END_TIMEOUT_S
+        while running_sandbox() is not None:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+        else:
+            remove_socket(Path(record.control))  # which a killed supervisor leaves
             return True
     raise SandboxError(f"the sandbox does not end; look at process {record.pid}")
-
-
-def _wait_until_gone() -> bool:
-    deadline = time.monotonic() + END_TIMEOUT_S
-    while running_sandbox() is not None:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def _ask(record: SandboxRecord, command: Mapping[str, Any]) -> SandboxHealth:
@@ -181,13 +177,14 @@ class _Supervisor:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,
+                start_new_session=True,  # it outlives this command and its terminal
             )
 
     def say(self, line: Mapping[str, Any]) -> None:
         """Send it a message. Reading the answer detects its death."""
+        assert self._process.stdin is not None  # noqa: S101 - as asked for
         with contextlib.suppress(BrokenPipeError):
-            os.write(self._stdin.fileno(), json.dumps(line).encode() + b"\n")
+            os.write(self._process.stdin.fileno(), json.dumps(line).encode() + b"\n")
 
     def await_ready(self, progress: StartObserver) -> None:
         """Pass its progress on until the cluster is ready. Errors: SandboxError if it never is."""
@@ -223,8 +220,3 @@ class _Supervisor:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-
-    @property
-    def _stdin(self) -> IO[bytes]:
-        assert self._process.stdin is not None  # noqa: S101 - as asked for
-        return self._process.stdin

@@ -60,7 +60,7 @@ def _reason_for_silence() -> str | None:
             reason = str(error)
         else:
             return None
-        gc.collect()
+        gc.collect()  # here, where the warning about that socket is ignored
     return reason
 
 
@@ -91,7 +91,9 @@ def label_run(directory: Path) -> dict[str, str]:
 def sweep_containers(client: Any) -> None:
     """Remove the leftovers of ended runs."""
     for thing in _labelled(client, RUN_LABEL):
-        if has_ended(Path(_labels(thing)[RUN_LABEL])):
+        # A network has its labels at the top of its attributes, a container in its configuration.
+        labels = thing.attrs.get("Labels") or thing.attrs["Config"]["Labels"]
+        if has_ended(Path(labels[RUN_LABEL])):
             _remove(thing)
 
 
@@ -126,12 +128,6 @@ def _labelled(client: Any, label: str) -> list[Any]:
     ]
 
 
-def _labels(thing: Any) -> dict[str, str]:
-    attributes = thing.attrs
-    labels: dict[str, str] = attributes.get("Labels") or attributes["Config"]["Labels"]
-    return labels
-
-
 def _remove(thing: Any) -> None:
     """Remove a container or a network, unless somebody else is just doing it."""
     from docker.errors import APIError
@@ -143,7 +139,7 @@ def _remove(thing: Any) -> None:
         else:
             thing.remove()
     except APIError as error:
-        if error.status_code not in {404, 409}:
+        if error.status_code not in {404, 409}:  # gone, or already being removed
             raise
 
 

@@ -59,7 +59,13 @@ class EmbeddedCluster(StartedCluster):
         """Start every node and wait until all brokers know each other."""
         nodes = [*self._controllers.values(), *self._brokers.values()]
         for node in nodes:
-            self._write_properties(node)
+            properties = {
+                **node_properties(node, self._settings, self._log_directories(node)),
+                **self._request.broker_properties.get(node.id, {}),
+            }
+            self._properties_file(node).write_text(render_properties(properties))
+        # All are asked before any is waited for: a broker has started when a controller has
+        # unfenced it, and a controller when it knows the leader of the quorum.
         for group in [[node] for node in nodes] if self._request.isolate else [nodes]:
             host = self._spawn_host(group)
             self._hosts.update((node.id, host) for node in group)
@@ -104,7 +110,10 @@ class EmbeddedCluster(StartedCluster):
         self._own_host(node).thaw()
 
     def finish(self) -> None:
-        """Shut all down in good order, controllers last, and let the JVM end by itself."""
+        """Shut all down in good order, controllers last, and let the JVM end by itself.
+
+        A broker that shuts down asks the controller to move its leaders.
+        """
         for nodes in (list(self._brokers.values()), list(self._controllers.values())):
             host = self._hosts[nodes[0].id]
             self._order(host, "stop", nodes)
@@ -120,6 +129,7 @@ class EmbeddedCluster(StartedCluster):
 
     def _find_active_controller(self) -> int | None:
         """Ask no broker, since none may answer: each voter stores whom it follows (KIP-595)."""
+        # The highest epoch counts: a controller that was stopped still stores an earlier leader.
         known = [(0, -1)]
         for node in self._controllers.values():
             log = self._log_directories(node)[0]
@@ -162,10 +172,3 @@ class EmbeddedCluster(StartedCluster):
     def _log_directories(self, node: Node) -> tuple[Path, ...]:
         base = self.directory / DATA / name_node(node)
         return tuple(base / f"log-{n}" for n in range(self._request.log_directories))
-
-    def _write_properties(self, node: Node) -> None:
-        properties = {
-            **node_properties(node, self._settings, self._log_directories(node)),
-            **self._request.broker_properties.get(node.id, {}),
-        }
-        self._properties_file(node).write_text(render_properties(properties))

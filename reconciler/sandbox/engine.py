@@ -99,7 +99,10 @@ class StartedCluster(ABC):
 
     def statuses(self) -> tuple[BrokerStatus, ...]:
         """Return the state of every broker."""
-        return tuple(self._status(node) for node in self._brokers.values())
+        return tuple(
+            BrokerStatus(node.id, node.rack, node.listeners[0].address, *self._state(node))
+            for node in self._brokers.values()
+        )
 
     def controller_statuses(self) -> tuple[ControllerStatus, ...]:
         """Return the state of every controller, and which one is active."""
@@ -166,9 +169,6 @@ class StartedCluster(ABC):
         self._stopped.discard(node.id)
         self._await_agreement()
 
-    def _status(self, node: Node) -> BrokerStatus:
-        return BrokerStatus(node.id, node.rack, node.listeners[0].address, *self._state(node))
-
     def _state(self, node: Node) -> tuple[BrokerState, str]:
         return (BrokerState.STOPPED, "") if node.id in self._stopped else self._look_at(node)
 
@@ -205,6 +205,7 @@ class StartedCluster(ABC):
         """Errors: SandboxError when a broker that is waited for, or the quorum, has died."""
         lost = self._find_deaths(self._brokers[broker_id] for broker_id in expected)
         voters = self._find_deaths(self._controllers.values())
+        # A quorum needs more than half of its voters (KIP-595); one that is frozen may come back.
         if 2 * len(voters) >= len(self._controllers):
             lost += voters
         if lost:
@@ -216,7 +217,10 @@ class StartedCluster(ABC):
 
 
 def make_cluster_id() -> str:
-    """Return a random id as Kafka writes them: 22 characters, the first never a dash."""
+    """Return a random id as Kafka writes them: 22 characters, the first never a dash.
+
+    Command lines would take such an id for an option.
+    """
     while (cluster_id := base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22]).startswith(b"-"):
         pass
     return cluster_id.decode()
@@ -259,7 +263,7 @@ def await_metadata(
         if not lagging:
             return
         refuse_death()
-        if views != before:
+        if views != before:  # progress: a slow machine is not a failure
             deadline = time.monotonic() + timeout_s
         if time.monotonic() > deadline:
             names = ", ".join(map(str, sorted(lagging)))
@@ -295,6 +299,7 @@ class PortReservation:
         held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._sockets.append(held)
         held.bind((HOST, 0))
+        # After the bind: the system may give two sockets that allow reuse the same free port.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         port: int = held.getsockname()[1]
         return port

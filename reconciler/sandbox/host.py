@@ -90,6 +90,8 @@ def obey(brokers: HostedBrokers, command: dict[str, Any], tell: Callable[[], Non
                 brokers.stop(node)
         tell()
 
+    # A thread for each: a broker's start ends only when a controller has unfenced it, and with one
+    # thread it would wait for a controller that is next in line.
     with ThreadPoolExecutor(len(command["nodes"])) as pool:
         for task in [pool.submit(act, node) for node in command["nodes"]]:
             task.result()

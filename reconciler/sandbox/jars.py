@@ -102,6 +102,7 @@ def fetch_jars(release: str, progress: StartObserver) -> tuple[Path, ...]:
 def _fetch_missing(
     jars: Sequence[Jar], directory: Path, checked: dict[str, str], progress: StartObserver
 ) -> None:
+    # Again, now under the lock: another start may have fetched them meanwhile.
     missing = [jar for jar in jars if not _is_cached(jar, directory, checked)]
     absent = [jar for jar in missing if not _take_from_maven(jar, directory)]
     if absent:
@@ -180,6 +181,7 @@ def download_jars(jars: Sequence[Jar], directory: Path, progress: StartObserver)
     total = sum(jar.bytes for jar in jars)
     transfer = _Transfer(_repositories(), directory)
     with ThreadPoolExecutor(CONNECTIONS) as pool:
+        # So that no connection is left with a large jar when the others have nothing to do.
         largest_first = sorted(jars, key=lambda jar: -jar.bytes)
         pending = {pool.submit(transfer.download, jar) for jar in largest_first}
         try:

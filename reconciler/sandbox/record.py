@@ -80,7 +80,10 @@ def own_sandbox() -> Iterator[None]:
                 "a sandbox runs already; `reconciler sandbox status` shows it,"
                 " `reconciler sandbox down` ends it"
             )
-        _remove_stale_record()
+        # Whoever has the lock is alone: a record that is there now was left by a killed supervisor.
+        if (stale := _read_record()) is not None:
+            remove_socket(Path(stale.control))
+            _record_file().unlink(missing_ok=True)
         try:
             yield
         finally:
@@ -101,13 +104,6 @@ def _read_record() -> SandboxRecord | None:
         return None
     content["brokers"] = tuple(Broker(b["id"], b["rack"]) for b in content["brokers"])
     return SandboxRecord(**content)
-
-
-def _remove_stale_record() -> None:
-    """Remove what a supervisor that was killed has left: its record, and its socket."""
-    if (stale := _read_record()) is not None:
-        remove_socket(Path(stale.control))
-        _record_file().unlink(missing_ok=True)
 
 
 def remove_socket(control: Path) -> None:

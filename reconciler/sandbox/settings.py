@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 CONTROLLER = "CONTROLLER"
 PLAINTEXT = "PLAINTEXT"
-MOST_COPIES = 3
+MOST_COPIES = 3  # of consumer groups: the lock of an apply outlives one broker
 
 SMALL = MappingProxyType(
     {
+        # A client that asks for the metadata of a missing topic would create it.
         "auto.create.topics.enable": "false",
         # Internal topics need no copies here, but for the one that the lock of applies lives in.
         "offsets.topic.num.partitions": "3",
@@ -26,7 +27,7 @@ SMALL = MappingProxyType(
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "share.coordinator.state.topic.num.partitions": "3",
-        "group.initial.rebalance.delay.ms": "0",
+        "group.initial.rebalance.delay.ms": "0",  # 3 s by default, for members that come together
         # A broker that comes back waits until its former session has ended (9 s by default).
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
@@ -95,6 +96,7 @@ def node_properties(
         "offsets.topic.replication.factor": str(cluster.copies),
         "process.roles": "controller" if node.is_controller else "broker",
         "node.id": str(node.id),
+        # A static quorum: the official image cannot format the directories for a dynamic one.
         "controller.quorum.voters": ",".join(
             f"{voter}@{listener.address}" for voter, listener in controllers.items()
         ),
@@ -124,7 +126,10 @@ def render_properties(properties: Mapping[str, str]) -> str:
 
 
 def _escape(value: str) -> str:
-    """Escape a value so that Java reads it back as it is. Shapes: ASCII, others as UTF-16."""
+    """Escape a value so that Java reads it back as it is.
+
+    Java reads property files as ISO 8859-1, so other characters are written as UTF-16 units.
+    """
     escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     escaped = escaped.replace("\t", "\\t")
     if escaped.startswith(" "):

@@ -53,6 +53,8 @@ def decode_snapshot(content: str | bytes, source: str = "snapshot") -> ClusterSt
     except UnicodeDecodeError as error:
         raise refuse_file(source, f"is not UTF-8: {error.reason} at byte {error.start}") from error
     raw = _parse(text, source)
+    # Before the form: a newer major version may have another one, and each difference would be an
+    # error of its own.
     _refuse_newer(raw, text, source)
     try:
         document = SnapshotDocument.model_validate(raw)
@@ -187,13 +189,10 @@ def _report(problem: Any, text: str, source: str) -> Finding:
             what = f"{spelled}: unknown key"
         case _:
             _, should, wanted = str(problem["msg"]).partition("should ")
-            what = f"{spelled} is {_show(problem['input'])}; it {should}{wanted or problem['msg']}"
+            given = _compact(problem["input"])
+            shown = given if len(given) <= 40 else f"{given[:40]}…"
+            what = f"{spelled} is {shown}; it {should}{wanted or problem['msg']}"
     return Finding("snapshot-form", what, _WAY_OUT, where)
-
-
-def _show(value: object) -> str:
-    text = _compact(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def _shorten(findings: Iterable[Finding]) -> list[Finding]:
@@ -212,38 +211,33 @@ def _shorten(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _state(document: SnapshotDocument) -> ClusterState:
-    topics = {topic.name: topic for topic in sorted(document.topics, key=lambda topic: topic.name)}
+    written = [
+        Broker(broker.id, broker.rack, broker.alive, broker.cordoned) for broker in document.brokers
+    ]
+    named = {broker for topic in document.topics for row in topic.partitions for broker in row}
+    dead = [Broker(stranger, alive=False) for stranger in named - {known.id for known in written}]
+    topics = {
+        topic.name: TopicState(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            assignment=topic.partitions,
+            config=topic.config,
+            in_sync=topic.in_sync,
+            reassigning=frozenset(topic.reassigning),
+            internal=topic.internal or topic.name in INTERNAL_TOPICS,
+            size_bytes=topic.size_bytes,
+            rate_bytes_per_s=topic.rate_bytes_per_s,
+        )
+        for topic in sorted(document.topics, key=lambda topic: topic.name)
+    }
     return ClusterState(
         cluster_id=document.cluster_id,
-        brokers=tuple(sorted(_brokers(document), key=lambda broker: broker.id)),
-        topics={name: _topic_state(topic) for name, topic in topics.items()},
+        brokers=tuple(sorted((*written, *dead), key=lambda broker: broker.id)),
+        topics=topics,
         config_defaults=document.config_defaults,
         broker_settings=document.broker_settings,
         notes=document.notes,
         kafka_version=document.kafka_version,
-    )
-
-
-def _brokers(document: SnapshotDocument) -> Iterator[Broker]:
-    known = {broker.id for broker in document.brokers}
-    for broker in document.brokers:
-        yield Broker(broker.id, broker.rack, broker.alive, broker.cordoned)
-    named = {broker for topic in document.topics for row in topic.partitions for broker in row}
-    for stranger in named - known:
-        yield Broker(stranger, alive=False)
-
-
-def _topic_state(topic: TopicEntry) -> TopicState:
-    return TopicState(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        assignment=topic.partitions,
-        config=topic.config,
-        in_sync=topic.in_sync,
-        reassigning=frozenset(topic.reassigning),
-        internal=topic.internal or topic.name in INTERNAL_TOPICS,
-        size_bytes=topic.size_bytes,
-        rate_bytes_per_s=topic.rate_bytes_per_s,
     )
 
 
@@ -255,28 +249,24 @@ def check_document(document: SnapshotDocument) -> Iterator[Mistake]:
     """Return every error. Rows of different lengths are valid: such topics exist."""
     if not document.brokers:
         yield ("brokers",), "no broker is named", "a cluster has at least one"
-    yield from _check_brokers(document)
-    seen: dict[str, int] = {}
-    for number, topic in enumerate(document.topics):
-        path = ("topics", number)
-        if topic.name in seen:
-            what = f"{topic.name} is there already, as topics[{seen[topic.name]}]"
-            yield (*path, "name"), what, "keep one of them"
-        seen.setdefault(topic.name, number)
-        for inner, what, way_out in _check_topic(topic):
-            yield (*path, *inner), f"{topic.name}: {what}", way_out
-
-
-def _check_brokers(document: SnapshotDocument) -> Iterator[Mistake]:
-    seen: dict[int, int] = {}
+    brokers: dict[int, int] = {}
     for number, broker in enumerate(document.brokers):
-        if broker.id in seen:
-            what = f"broker {broker.id} is there already, as brokers[{seen[broker.id]}]"
+        if broker.id in brokers:
+            what = f"broker {broker.id} is there already, as brokers[{brokers[broker.id]}]"
             yield ("brokers", number, "id"), what, "ids are unique"
-        seen.setdefault(broker.id, number)
+        brokers.setdefault(broker.id, number)
         if broker.rack is not None and not broker.rack.isprintable():
             what = f"{broker.rack!r} is not a rack name"
             yield ("brokers", number, "rack"), what, "a rack is printable text, or null for none"
+    topics: dict[str, int] = {}
+    for number, topic in enumerate(document.topics):
+        path = ("topics", number)
+        if topic.name in topics:
+            what = f"{topic.name} is there already, as topics[{topics[topic.name]}]"
+            yield (*path, "name"), what, "keep one of them"
+        topics.setdefault(topic.name, number)
+        for inner, what, way_out in _check_topic(topic):
+            yield (*path, *inner), f"{topic.name}: {what}", way_out
 
 
 def _check_topic(topic: TopicEntry) -> Iterator[Mistake]:

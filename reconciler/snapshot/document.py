@@ -16,7 +16,7 @@ FORMAT_VERSION = "1.1"
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 NOT_EMPTY = Field(json_schema_extra={"minItems": 1})
-"""For the schema only. checks.py refuses it, because pydantic would count only valid items."""
+"""For the schema only. `check_document` refuses it: pydantic would count only valid items."""
 
 Row = Annotated[tuple[BrokerId, ...], NOT_EMPTY]
 Amount = Annotated[StrictInt, Field(ge=0, le=2**63 - 1)]
