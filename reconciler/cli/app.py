@@ -66,12 +66,11 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 error or refusal, 2 changes pending, 64 usage."""
-    gc.set_threshold(100_000)  # a short life with many small values: 0.1 s less at 2,000 topics
+    # A run is short and makes many small values: 0.1 s less at 2,000 topics.
+    gc.set_threshold(100_000)
     code = run(arguments)
-    for late in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # all output is written: neither changes the exit code
+    # All output is written, so a late signal must not replace the exit code of the work.
+    for late in (signal.SIGINT, signal.SIGTERM):
         signal.signal(late, signal.SIG_IGN)
     sys.exit(code)
 
@@ -87,11 +86,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         show_cursor()
         print_error("interrupted")
-        return 130
+        return 130  # as shells report SIGINT
     except ReconcilerError as error:
         print_error(str(error))
         return error.exit_code
     except BrokenPipeError:
+        # Python flushes stdout when it exits, and would print a traceback about the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return 141  # as shells report SIGPIPE
     return code if isinstance(code, int) else 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.styling import Paint
 
 RESULTS_TAKEN = 25_000
-"""The limit of results per run in code scanning."""
+"""The limit of results per run in GitHub's code scanning."""
 
 SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
@@ -77,6 +77,7 @@ def render_sarif(findings: Sequence[Finding]) -> str:
         "version": version("kafka-reconciler"),
         "rules": [{"id": rule, "shortDescription": {"text": RULES[rule].says}} for rule in rules],
     }
+    # Code scanning rejects a longer list of results: what is left out must be the least severe.
     worst_first = sorted(findings, key=lambda finding: list(Severity).index(finding.severity))
     run = {
         "tool": {"driver": driver},

@@ -107,11 +107,17 @@ class Planner:
         if not self.wanted.is_many:
             return Made((self.make_plan(self.clusters[0]),))
         read = self._read_all()
-        tried = [self._try_to_plan(name, read[name]) for name in self.clusters]
-        return Made(
-            tuple(one for one in tried if isinstance(one, Planned)),
-            tuple(one for one in tried if isinstance(one, Failed)),
-        )
+        plans, failures = [], []
+        for name in self.clusters:
+            found = read[name]
+            if isinstance(found, ReconcilerError):
+                failures.append(Failed(name, found))
+                continue
+            try:
+                plans.append(self._plan(name, found))
+            except ReconcilerError as error:
+                failures.append(Failed(name, error))
+        return Made(tuple(plans), tuple(failures))
 
     def _read_all(self) -> Mapping[str, ClusterState | ReconcilerError]:
         from reconciler.side_by_side import run_side_by_side
@@ -138,11 +144,11 @@ class Planner:
             raise ClusterError([*error.findings, *self._note_client(cluster)]) from error
 
     def _choose_client(self, cluster: str) -> Mapping[str, str] | None:
-        """Choose how a cluster is reached: as it was at another commit, if one is named.
+        """Choose the client of a cluster: the one of the commit of `--client-from`, if given.
 
-        A pull request that could choose would have the secrets of the job sent to its own server.
-        Errors: ClusterError for a cluster that was not there then.
+        Errors: ClusterError for a cluster that this commit does not have.
         """
+        # A pull request that chooses its client can send the secrets of the job to any server.
         if self.then is None:
             return None
         if entry := self.then.entries.get(cluster):
@@ -190,18 +196,9 @@ class Planner:
         except ReconcilerError as error:
             return cluster, error
 
-    def _try_to_plan(self, cluster: str, read: ClusterState | ReconcilerError) -> Planned | Failed:
-        if isinstance(read, ReconcilerError):
-            return Failed(cluster, read)
-        try:
-            return self._plan(cluster, read)
-        except ReconcilerError as error:
-            return Failed(cluster, error)
-
 
 def report_failures(made: Made) -> None:
-    """Report each cluster that could not be planned, with the reason, and the number of the
-    others."""
+    """Report each cluster that could not be planned, with the reason, and count the others."""
     for cluster, error in made.failures:
         print_error(f"{cluster}: {error}")
     if made.failures:
@@ -210,49 +207,33 @@ def report_failures(made: Made) -> None:
 
 
 def load_planner(wanted: Wanted) -> Planner:
-    """Load an estate, and find out what is to be planned of it.
+    """Load an estate, and choose the clusters, the topics and the commits of a request.
 
-    Errors: SpecError; UsageError for a cluster that is not there, a glob that no topic matches, or
-    if git fails.
+    Errors: SpecError; UsageError for an unknown cluster, a glob that no topic matches, or if git
+    fails.
     """
     estate = api.load_estate(wanted.estate)
-    clusters = _choose_clusters(estate, wanted)
-    _refuse_idle_glob(estate, clusters, wanted.topic)
+    for name in wanted.clusters:
+        api.find_cluster(estate, name)
+    if wanted.all_clusters and not estate.declared:
+        raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
+    clusters = estate.declared if wanted.all_clusters else tuple(dict.fromkeys(wanted.clusters))
+    # A glob without a match would always report "no changes", as if the topics were in sync.
+    names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
+    if wanted.topic != "*" and not any(fnmatchcase(name, wanted.topic) for name in names):
+        where = ", ".join(clusters)
+        raise UsageError(f"no topic that goes to {where} matches --topic {wanted.topic!r}")
     changes = None
     if wanted.changed_since is not None:
         changes = find_changes(wanted.estate, estate, wanted.changed_since)
     then = None
     if wanted.client_from is not None:
         then = read_clusters(wanted.estate, wanted.client_from)
-    return Planner(wanted, estate, clusters, changes, _read_commit(wanted.estate), then)
-
-
-def _choose_clusters(estate: Estate, wanted: Wanted) -> tuple[str, ...]:
-    for name in wanted.clusters:
-        api.find_cluster(estate, name)
-    if not wanted.all_clusters:
-        return tuple(dict.fromkeys(wanted.clusters))
-    if not estate.declared:
-        raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
-    return estate.declared
-
-
-def _refuse_idle_glob(estate: Estate, clusters: tuple[str, ...], glob: str) -> None:
-    """Refuse a glob without matches: it would always report 'no changes'."""
-    names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
-    if glob != "*" and not any(fnmatchcase(name, glob) for name in names):
-        where = ", ".join(clusters)
-        raise UsageError(f"no topic that goes to {where} matches --topic {glob!r}")
-
-
-def _read_commit(estate: Path) -> Commit | None:
-    """Read the commit of the specs; if git fails, the plan names none, with a note.
-
-    An estate without version control gets no note.
-    """
+    commit = None
     try:
-        return read_commit(estate)
+        commit = read_commit(wanted.estate)
     except GitError as error:
+        # An estate without version control is fine; then the plan names no commit.
         if error.is_surprising:
             print_note(f"the plan names no commit of its specs: {error}")
-        return None
+    return Planner(wanted, estate, clusters, changes, commit, then)

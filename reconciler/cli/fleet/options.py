@@ -81,11 +81,11 @@ class Job:
 def spark_job(engine: Engine) -> Iterator[Job]:
     """Open a session, and show how far its work is if a person is looking.
 
-    The session is left open: the JVM ends with this process, and `stop` waits a second.
+    The session stays open: the JVM ends with this process, and `stop` takes a second.
     """
     with working("starting Spark") as say, Interrupts() as interrupts:
         session, line = open_session(engine, say), _Line(say, interrupts)
-        interrupts.watch()  # PySpark has put a handler of its own in the place of ours
+        interrupts.watch()  # PySpark replaces the handler of SIGINT when a session starts
         from reconciler.fleet import plain_reasons, watch_tasks
 
         watched = watch_tasks(session, line.count) if sys.stderr.isatty() else nullcontext()
