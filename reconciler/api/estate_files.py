@@ -1,7 +1,7 @@
 """The files of an estate on this machine: which YAML files a directory holds, and their bytes.
 
 Hidden files and directories are skipped; directory links are followed once. A link out of the
-estate is refused: who may change the estate would choose which file of the machine a run shows. An
+estate is refused: otherwise a pull request could make a run show any file of its machine. An
 unreadable file of the estate is a finding, never ignored.
 """
 
@@ -76,7 +76,7 @@ def leads_out(path: Path, top: Path) -> bool:
 
 
 def refuse_link(shown: str, top: str) -> Finding:
-    """Refuse a link that leads out, without a look at what it leads to."""
+    """Refuse a link that leads out of the estate. Its target is not read."""
     what = f"{shown.rpartition('/')[2]} is a link out of {show_path(top)}"
     return Finding("estate-link", what, "put the file itself there", Location(shown, 1))
 
@@ -98,6 +98,7 @@ def _walk(
     inside = directory.relative_to(estate).as_posix()
     try:
         status = directory.stat()
+        # Links can form a cycle, so a directory is known by its inode, not by its path.
         if (status.st_dev, status.st_ino) in seen:
             return
         seen.add((status.st_dev, status.st_ino))
@@ -111,7 +112,11 @@ def _walk(
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        path, is_directory = directory / entry.name, _is_directory(entry)
+        path = directory / entry.name
+        try:
+            is_directory = entry.is_dir()
+        except OSError:  # a link that cannot be followed, such as a loop
+            is_directory = False
         if not (is_directory or entry.name.lower().endswith(_SUFFIXES)):
             continue
         name = path.relative_to(estate).as_posix()
@@ -121,14 +126,6 @@ def _walk(
             yield from _walk(path, estate, root, seen)
         else:
             yield name, path
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a directory; a link that cannot be followed is not one."""
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _reason(error: OSError) -> str:

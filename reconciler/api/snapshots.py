@@ -35,7 +35,7 @@ def take_snapshot(
 
 
 def read_snapshot(path: str | Path) -> ClusterState:
-    """Read a snapshot file: a state that needs no cluster. What it leaves out is healthy.
+    """Read a snapshot file: a state that needs no cluster. What it omits counts as healthy.
 
     Errors: SnapshotError with everything that is wrong with the file.
     """

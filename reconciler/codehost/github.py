@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 JOB_ACCOUNT = "github-actions[bot]"
-"""Who writes with the token that GitHub gives to a job."""
+"""The author of what is written with the token that GitHub gives to a job."""
 
 
 class GitHub:
