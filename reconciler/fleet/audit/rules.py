@@ -25,7 +25,7 @@ _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """A rule: its id, what holds where it is kept, and the way out if it is broken."""
+    """A rule: its id, its severity, the sentence that should be true, and the way out."""
 
     id: str
     severity: Severity
@@ -202,10 +202,10 @@ ABOUT = ("cluster", "topic", "owner", "file", "line")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule over rows: where it is broken, how often, and what to say of that.
+    """A rule over rows: the rows that break it, how often, and the message.
 
-    `what` and `evidence` are columns of the rows; null counts as not broken. `subject` is the
-    column that names who breaks it.
+    `broken`, `what` and `evidence` are columns of the rows; null counts as not broken. `subject`
+    is the column that names what breaks the rule.
     """
 
     rule: str
@@ -221,8 +221,13 @@ def apply_checks(rows: DataFrame, checks: Iterable[Check]) -> DataFrame:
 
     In: rows with the columns ABOUT, or some of them. Out: `findings`. Shuffles: none.
     """
+    # One explode for all checks, so that the rows are scanned once.
     found = F.explode(F.array_compact(F.array(*map(_find, checks)))).alias("finding")
-    about = [F.col(name) if name in rows.columns else _absent(name) for name in ABOUT]
+    kinds = {name: tables.FINDINGS.schema[name].dataType for name in ABOUT}
+    about = [
+        F.col(name) if name in rows.columns else F.lit(None).cast(kinds[name]).alias(name)
+        for name in ABOUT
+    ]
     return rows.select(*about, found).select(*ABOUT, "finding.*").select(*tables.FINDINGS.columns)
 
 
@@ -257,7 +262,3 @@ def _write_evidence(evidence: Mapping[str, Column]) -> Column:
         return F.create_map().cast(tables.CONFIG)
     pairs = [(F.lit(key), F.coalesce(c.cast("string"), F.lit(""))) for key, c in evidence.items()]
     return F.create_map(*(part for pair in pairs for part in pair))
-
-
-def _absent(name: str) -> Column:
-    return F.lit(None).cast(tables.FINDINGS.schema[name].dataType).alias(name)

@@ -24,7 +24,7 @@ TYPICAL_BROKERS = 7
 
 @dataclass(frozen=True, slots=True)
 class FleetSize:
-    """What is asked of a fleet: live topics and live partitions are met exactly."""
+    """The size of a fleet. The numbers of live topics and live partitions are exact."""
 
     clusters: int
     topics: int
@@ -41,11 +41,11 @@ class FleetSize:
 
 @dataclass(frozen=True, slots=True)
 class ClusterShape:
-    """One cluster before anything of it is drawn.
+    """The size of one cluster, before its topics are drawn.
 
-    `first` counts the topics of the clusters before it. Of `dead`, `lagging` and `restarted`, each
-    is the index of a broker, None for none: one that is gone, one whose replicas do not keep up,
-    one that came back and leads nothing yet.
+    `first` counts the topics of the clusters before it. `dead`, `lagging` and `restarted` are
+    indices of brokers, or None: `dead` is gone, the replicas of `lagging` are behind, `restarted`
+    came back and leads few partitions yet.
     """
 
     number: int
@@ -70,14 +70,12 @@ class ClusterShape:
         """List the brokers: racks alternate, and the rack of a missing broker is unknown."""
         from reconciler.model import Broker
 
-        return [
-            Broker(broker, self._name_rack(index), alive=index != self.dead)
-            for index, broker in enumerate(self.ids.tolist())
-        ]
-
-    def _name_rack(self, index: int) -> str | None:
-        lacking = self.racks == 1 or index == self.dead
-        return None if lacking else f"zone-{'abc'[index % self.racks]}"
+        brokers = []
+        for index, broker in enumerate(self.ids.tolist()):
+            lacking = self.racks == 1 or index == self.dead
+            rack = None if lacking else f"zone-{'abc'[index % self.racks]}"
+            brokers.append(Broker(broker, rack, alive=index != self.dead))
+        return brokers
 
 
 @lru_cache(maxsize=4)

@@ -101,16 +101,12 @@ def _list_overrides(topics: Topics, row: int) -> Iterator[tuple[str, str]]:
     config = choose_config(profile, int(topics.wished_replication[row]))
     if drift == Drift.CONFIG:
         key = "retention.ms" if "retention.ms" in config else "min.cleanable.dirty.ratio"
-        config[key] = _change_by_hand(config[key], row)
+        # Most values are halved, every fourth is doubled: lowering a retention loses records.
+        changed = float(config[key]) * (_LOWERED if row % 4 else _RAISED)
+        config[key] = str(int(changed)) if config[key].isdigit() else f"{changed:g}"
     if drift == Drift.OVERRIDE:
         config["max.message.bytes"] = "2097152"
     yield from sorted(config.items())
-
-
-def _change_by_hand(value: str, row: int) -> str:
-    """Return half of a value, or its double for every fourth topic: to lower that loses records."""
-    changed = float(value) * (_LOWERED if row % 4 else _RAISED)
-    return str(int(changed)) if value.isdigit() else f"{changed:g}"
 
 
 @cache
@@ -172,9 +168,8 @@ def _place(
 ) -> Matrix:
     """Place replicas as Kafka would, round the brokers from a start of the topic's own.
 
-    Brokers stand in turns of racks, and a follower's step is an integer number of turns and its own
-    column: so replicas are on different brokers always, and on different racks if there are
-    enough.
+    Brokers alternate over the racks. A follower's step is an integer number of rounds plus its
+    column, so replicas are always on different brokers, and on different racks if there are enough.
     """
     brokers = shape.brokers
     steps = (brokers - USUAL_REPLICATION) // shape.racks + 1
@@ -191,7 +186,7 @@ def _place(
 
 
 def _draw_in_sync(rng: np.random.Generator, shape: ClusterShape, replicas: Matrix) -> Mask:
-    """Draw who is in sync: the last one stays, even if its broker is gone."""
+    """Draw the in-sync replicas. One always stays, even on a dead broker."""
     followers = replicas >= 0
     followers[:, 0] = False
     in_sync = (replicas >= 0) & ~(followers & (rng.random(replicas.shape) < STRAY))
@@ -207,7 +202,7 @@ def _draw_in_sync(rng: np.random.Generator, shape: ClusterShape, replicas: Matri
 def _draw_leaders(
     rng: np.random.Generator, shape: ClusterShape, replicas: Matrix, in_sync: Mask
 ) -> NDArray[np.int32]:
-    """Draw who leads: the first that is in sync, now and then the second. Returns: indices."""
+    """Draw the leaders: the first in-sync replica, sometimes the second. Returns: indices."""
     chance = rng.random(len(replicas))
     aside = chance < LED_ELSEWHERE
     if shape.restarted is not None:

@@ -197,7 +197,7 @@ def _wish_partitions(
 def _name_topics(
     numbers: Iterable[int], drift: NDArray[np.int64], owner: Counts, internal: int | None
 ) -> list[str]:
-    """Name the topics after their numbers, which no two of the fleet share but old and missing."""
+    """Name the topics after their numbers; a missing topic has the number of a live one."""
     names = []
     for number, kind, who in zip(numbers, drift.tolist(), owner.tolist(), strict=True):
         prefix = "scratch" if kind == Drift.UNMANAGED else OWNERS[who]

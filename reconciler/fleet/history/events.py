@@ -97,7 +97,7 @@ def find_broker_events(brokers: DataFrame) -> DataFrame:
 
 
 def find_cluster_events(readings: DataFrame) -> DataFrame:
-    """Return unreadable clusters, with the time since. In: every reading, successful or not."""
+    """Return clusters that became unreadable or readable. In: every reading, also failed ones."""
     order = Window.partitionBy("cluster").orderBy("collection")
     well = F.col("status") == READ
     rows = readings.withColumns(
@@ -126,7 +126,8 @@ def _event(
     after: Column | None = None,
     affected: Column | None = None,
 ) -> Column:
-    """Return an event, null if it did not happen. What vanishes is first seen by the next."""
+    """Return an event, null if it did not happen."""
+    # A row that vanishes is in the reading before: the next reading is the first without it.
     gone = name in ("topic-deleted", "broker-removed")
     previous, seen = ("collection", "next") if gone else ("previous", "collection")
     values = {
@@ -138,12 +139,14 @@ def _event(
         "after": after,
         "affected": affected,
     }
-    return F.when(happened, F.struct(*(_declare(name, value) for name, value in values.items())))
-
-
-def _declare(name: str, value: Column | None) -> Column:
-    kind = tables.EVENTS.schema[name].dataType
-    return (F.lit(None) if value is None else value).cast(kind).alias(name)
+    # Spark puts events of one array type only: every field gets its declared type.
+    fields = [
+        (F.lit(None) if value is None else value)
+        .cast(tables.EVENTS.schema[field].dataType)
+        .alias(field)
+        for field, value in values.items()
+    ]
+    return F.when(happened, F.struct(*fields))
 
 
 def _explode(rows: DataFrame, events: Column) -> DataFrame:

@@ -16,7 +16,7 @@ from reconciler.fleet import PLANNED, tables
 from reconciler.fleet.history.readings import number_readings, seconds_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 AMOUNTS = ("topics", "partitions", "size_bytes")
 DAY_S = 86_400
@@ -56,13 +56,10 @@ def _compare_ends(rows: DataFrame, key: list[str]) -> DataFrame:
         F.max(seen).alias("last_seen"),
         *(column.alias(name) for name, column in ends.items()),
     )
-    return _declare(compared.withColumn("bytes_per_day", _bytes_per_day()), tables.GROWTH)
-
-
-def _bytes_per_day() -> Column:
     grown = F.col("size_bytes_last") - F.col("size_bytes_first")
     days = (seconds_of("last_seen") - seconds_of("first_seen")) / DAY_S
-    return F.try_divide(grown, days)
+    # `try_divide` gives null for a single reading: it says nothing about growth.
+    return _declare(compared.withColumn("bytes_per_day", F.try_divide(grown, days)), tables.GROWTH)
 
 
 def _declare(rows: DataFrame, table: tables.LakeTable) -> DataFrame:
@@ -81,6 +78,8 @@ def find_drift(plans: DataFrame, changes: DataFrame) -> DataFrame:
     numbered = number_readings(plans, well=PLANNED)
     wanted = changes.where(F.col("action") != REMARK)
     asked = wanted.join(F.broadcast(numbered), ["cluster", "collection"], how="inner")
+    # The number of a plan, minus the number of the plans with this change so far, is constant as
+    # long as no plan in between lacks the change: so it names the stretch.
     gap = F.col("number") - F.row_number().over(Window.partitionBy(*KEY).orderBy("number"))
     stretches = asked.withColumn("stretch", gap).groupBy(*KEY, "stretch")
     found = stretches.agg(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 VERSION = 2
-"""Of the layout. Lakes of version 1 share a directory among attempts, and count no rows."""
+"""The version of the layout. In version 1, attempts share a directory and rows are not counted."""
 
 SKEW = timedelta(minutes=5)
 """The largest allowed difference between the clocks of two machines."""
@@ -65,7 +65,7 @@ def read_time(collection: str) -> datetime:
         if _NAME.fullmatch(collection):
             return datetime.strptime(collection, "%Y%m%dT%H%M%S%z")
     except ValueError:
-        pass  # the 99th day of the 13th month
+        pass  # the form is right and the date is not, such as the 31st of June
     what = f"{collection!r} is not a valid time, so it names no collection"
     raise LakeError([Finding("lake-collection-name", what, "write one as 20261121T030000Z (UTC)")])
 
@@ -125,7 +125,8 @@ def read_publication(fields: Mapping[str, Any], place: str) -> Published:
         collection, what, attempt = named
         read_time(collection)
         if not _ID.fullmatch(attempt) or not attempt.startswith(f"{collection}-{what}-"):
-            raise ValueError  # noqa: TRY301  # it names directories, which a removal removes
+            # The id names directories, and a removal of the collection deletes them.
+            raise ValueError  # noqa: TRY301
         finished_at, clusters = _read_text(fields["finished_at"]), int(fields["clusters"])
         commit, version = fields.get("commit"), int(fields["version"])
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -147,7 +147,7 @@ class Storage:
 
 @contextmanager
 def naming_missing() -> Iterator[None]:
-    """Let Spark say what is not there. Errors: MissingError; any other of Spark as it is."""
+    """Translate Spark's errors about missing tables and paths to MissingError."""
     try:
         yield
     except AnalysisException as error:

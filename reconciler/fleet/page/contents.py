@@ -85,11 +85,10 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLine:
-    """One cluster: what was read, what its plan says, how it drifted.
+    """One cluster: its state, its plan, and its drift over time.
 
-    `trouble` says why it was not read, or not planned, by rule and in words. `brokers` is empty
-    if they are left out. `drifts` is a number for each collection of the page, None if
-    the cluster was not planned in it.
+    `trouble` is the rule and the reason if it was not read or not planned. `brokers` is empty if
+    they are left out. `drifts` has a number per collection of the page, None without a plan.
     """
 
     name: str
@@ -107,7 +106,7 @@ class ClusterLine:
 
     @property
     def standing(self) -> Standing:
-        """How it is doing."""
+        """The standing that matters most."""
         if not self.read:
             return Standing.UNREADABLE
         if self.plan is None:
@@ -119,7 +118,7 @@ class ClusterLine:
 
 @dataclass(frozen=True, slots=True)
 class DriftPoint:
-    """What the plans of one collection came to, over all clusters."""
+    """The totals of the plans of one collection, over all clusters."""
 
     collection: str
     planned: int
@@ -191,7 +190,7 @@ class AuditSummary:
 
 @dataclass(frozen=True, slots=True)
 class FleetTotals:
-    """The fleet in numbers. Plans count as None if there are none."""
+    """The fleet in numbers. `plan` is None if no cluster is planned."""
 
     clusters: int
     read: int

@@ -1,7 +1,7 @@
 """What the page shows of partitions and findings, aggregated as DataFrames.
 
-Leaders are preferred leaders: those that a partition has when all is well, and that plans move.
-As in plans, internal topics do not count.
+Leaders are preferred leaders, because placement decides these; elections change the others. As in
+plans, internal topics do not count.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _count_held(partitions: DataFrame, *grain: str) -> DataFrame:
 
 
 def _skew(name: str) -> Column:
-    """Max − min; a broker that holds nothing is in no row, and makes the least nought."""
+    """Return max − min. A broker that holds nothing has no row: then the least is 0."""
     least = F.when(F.col("used") < F.col("room"), F.lit(0)).otherwise(F.col(f"{name}_min"))
     return F.col(f"{name}_max") - least
 
