@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ABOUT = {"name", "cluster", "environment", "region", "description", "consumers"}
 _SPEC = {"partitions", "replicationFactor", "retentionMinutes", "settings", "placement"}
 _EVEN = {"any", "balanced-leaders", "cross-rack"}
-"""Strategies whose aim every placement has here: leaders even, replicas over racks."""
+"""Strategies that every placement here satisfies: even leaders, replicas spread over racks."""
 
 
 def read_topicctl(source: Source) -> None:
@@ -77,7 +77,7 @@ def _read_topic(about: YamlMap, spec: YamlMap, source: Source) -> None:
 
 
 def _read_placement(placement: YamlMap, name: str, source: Source) -> Assignment | None:
-    """Read manual rows; of other strategies only those that mean something else are noted."""
+    """Read manual rows. Report other strategies, unless every placement here satisfies them."""
     source.note_rest(placement, {"strategy", "staticAssignments"}, f"{name}, placement")
     strategy = placement.get("strategy")
     rows = placement.get("staticAssignments")
