@@ -16,7 +16,8 @@ THROWS = 200
 REPLICAS_IN_ALL = 200_000
 """The limit of sampled replicas: a wide topic gets fewer samples, but at least 20."""
 
-_FAR_APART = 0x9E3779B97F4A7C15  # the first draws of neighbouring seeds are alike
+_FAR_APART = 0x9E3779B97F4A7C15
+"""The factor between seeds: 2**64 divided by the golden ratio, since close seeds draw alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Risked:
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """How uneven Kafka's own placement of the same new partitions would have been."""
+    """The unevenness of Kafka's own placement of the same new partitions, over all samples."""
 
     throws: int
     leaders: Risked

@@ -47,18 +47,23 @@ class Table:
     def split(self, width: int) -> tuple[Table, ...]:
         """Split into tables below each other, each of complete groups and within the width.
 
-        A single group that is still too wide has its cells broken at blanks.
+        The cells of a group that is still too wide are broken at spaces.
         """
         room = max(width - self._label_width() - len(MARGIN), NARROWEST)
         narrow = replace(self, lines=tuple(_break_cells(self.lines, room)))
         sizes = [_group_width(widths) + len(BETWEEN_GROUPS) for widths in narrow._widths()]
         return tuple(
-            replace(self, lines=tuple(_take(line, part) for line in narrow.lines))
+            replace(
+                self,
+                lines=tuple(
+                    replace(line, cells=line.cells[part.start : part.stop]) for line in narrow.lines
+                ),
+            )
             for part in _pack(sizes, room + len(BETWEEN_GROUPS))
         )
 
     def render(self, paint: Paint) -> Iterator[str]:
-        """Set the table, one line after the other."""
+        """Yield the lines of the table."""
         widths = self._widths()
         label_width = self._label_width()
         bar = paint("dim", BETWEEN_GROUPS)
@@ -82,7 +87,7 @@ class Table:
         return max(len(line.label) for line in self.lines)
 
     def _widths(self) -> list[list[int]]:
-        """Return the width of every column, by group; a wide cell across widens them all."""
+        """Return the width of every column, by group; a cell across its group can widen it."""
         apart = [line.cells for line in self.lines if not line.across]
         across = [line.cells for line in self.lines if line.across]
         groups = [measure_columns(group) for group in zip(*apart, strict=True)]
@@ -113,10 +118,6 @@ def _break_cells(lines: Sequence[Line], width: int) -> Iterator[Line]:
             first = row == 0
             rule_above = line.rule_above and first
             yield Line(line.label if first else "", cells, rule_above, line.across)
-
-
-def _take(line: Line, part: range) -> Line:
-    return replace(line, cells=line.cells[part.start : part.stop])
 
 
 def _pack(sizes: Sequence[int], room: int) -> Iterator[range]:
