@@ -71,7 +71,7 @@ def write_clusters(
                 set_key(document["clusters"][name], key, value)
 
     try:
-        return amend_document(text, 1 << 30, edit)
+        return amend_document(text, 1 << 30, edit)  # a line behind the end: the last document
     except NotAmendableError as error:
         what = f"clusters.yaml cannot be amended: {error}; write one key per line"
         raise UsageError(what) from error

@@ -72,6 +72,7 @@ def drop_look_alikes(
     desired: Iterable[DesiredTopic], written: Collection[str], findings: list[Finding]
 ) -> list[DesiredTopic]:
     """Leave out new topics that metrics cannot distinguish from one that has a spec."""
+    # Kafka replaces '.' by '_' in names of metrics, and refuses a topic that would collide there.
     spelled = {name.replace(".", "_"): name for name in written}
     kept = []
     for wanted in desired:

@@ -51,6 +51,7 @@ def add_documents(
     added: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(documents):
         path = near[name] or files[name]
+        # An estate may use .yml: a second file of the same stem would look like a mistake.
         if path not in texts and f"{path[:-5]}.yml" in texts:
             path = f"{path[:-5]}.yml"
         if len(texts.get(path, "")) > SPLIT_FROM:

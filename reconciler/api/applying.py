@@ -56,6 +56,7 @@ def apply_plan(
     applied: Applied | None = None
     try:
         with connection:
+            # Before the lock and the first write: an apply without its record must not begin.
             audit.check(plan)
             with audit.keep_errors(), keep_interrupts():
                 # All rights are checked before the first write: half an apply is worse than none.

@@ -17,7 +17,7 @@ RUNS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "BUILD_URL")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who runs this, and where. `run_url` leads to the job, if there is one."""
+    """The user and the host of a run. `run_url` is the address of the job, if there is one."""
 
     user: str
     host: str

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SpecSource(Protocol):
-    """What planning needs of an estate: an Estate, or what replaces it."""
+    """The part of an estate that planning needs: an Estate has it, and the rows of a fleet."""
 
     @property
     def clusters(self) -> Mapping[str, ClusterEntry]:

@@ -55,12 +55,13 @@ def write_texts(estate: Path, texts: Mapping[str, str]) -> None:
 
 
 def read_file(path: Path, shown: str) -> bytes | Finding:
-    """Read a file up to just over the size limit, or say why it cannot be read."""
+    """Read a file up to just over the size limit, or return why it cannot be read."""
     from reconciler.spec import FILE_BYTES
 
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return _refuse(shown, "is not a regular file", "remove it from the estate")
+        # One byte more than the limit: enough to refuse the file without reading all of it.
         with path.open("rb") as file:
             return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
@@ -70,7 +71,7 @@ def read_file(path: Path, shown: str) -> bytes | Finding:
 
 
 def leads_out(path: Path, top: Path) -> bool:
-    """Return whether a path below `top` leads out of it by a link, or to what git keeps there."""
+    """Return whether a path below `top` leads out of it by a link, or into a `.git` directory."""
     target, real_top = Path(os.path.realpath(path)), Path(os.path.realpath(top))
     return not target.is_relative_to(real_top) or ".git" in target.relative_to(real_top).parts
 

@@ -94,7 +94,7 @@ def rehearse_plan(
 
 @dataclass(slots=True)
 class _Stopwatch:
-    """How long each stage took. Units: seconds."""
+    """The duration of each stage. Units: seconds."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -178,7 +178,7 @@ class _Stage:
         return stage.run_plan(plan, self.reader, writer, time, skip_refused=True)
 
     def _read(self, is_there: Callable[[ClusterState], bool]) -> ClusterState:
-        """Read the cluster; retry while the answering broker may lag behind."""
+        """Read the cluster until `is_there`, because a broker can lag behind the controller."""
         from reconciler.api.snapshots import identify_topics
 
         deadline = time.monotonic() + PATIENCE_S
@@ -235,7 +235,7 @@ def _refuse_misfit(plan: Plan, state: ClusterState | None) -> None:
 
 
 def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
-    """List the planned topics that could not be set up, so that they could not be rehearsed."""
+    """List the planned topics that were not rehearsed, because they could not be set up."""
     from reconciler.plan import steps_of
 
     for topic in plan.topics:
@@ -245,7 +245,7 @@ def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
 
 
 def _measure(state: ClusterState, setup: Setup, excluded: Collection[int]) -> Balance | None:
-    """Measure balance on what the brokers show, over those that take something."""
+    """Measure the balance of the topics that brokers show, over the eligible brokers."""
     from reconciler.placement import measure_balance
 
     out = {*setup.dead, *setup.cordoned, *excluded}

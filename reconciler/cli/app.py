@@ -38,14 +38,17 @@ VERBS = MappingProxyType(
 
 
 class Verbs(click.Group):
-    """A group that imports a verb's module only when that verb is called: a fast first answer."""
+    """A group that imports the module of a verb only when it is called, for a fast start."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Name the verbs in the order in which they are used."""
+        """List the verbs in the order of a typical workflow."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import `reconciler.cli.<verb>` and return its `command`; a keyword ends in `_` there."""
+        """Import `reconciler.cli.<verb>` and return its `command`.
+
+        A verb that is a keyword of Python, such as `import`, has the module `import_`.
+        """
         if cmd_name not in VERBS:
             return None
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name

@@ -135,7 +135,7 @@ class ApplyOptions:
 
 
 def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
-    """Apply the plan of a file, from the specs that it was made of."""
+    """Apply the plan of a file, if the specs are still those of the plan."""
     if wanted.topic != "*" or wanted.changed_since is not None:
         raise UsageError("a saved plan is applied entirely; leave out --topic and --changed-since")
     plan = read_plan(wanted.estate)
@@ -248,6 +248,7 @@ def _approve(plan: Plan, steps: int) -> Ending | None:
     """Ask for approval. Returns the result of the run unless the answer is yes."""
     from reconciler.apply import Ended, Ending, end_run
 
+    # The answer must come from a person who has read the question, which is on stderr.
     for name, stream in (("stdin", sys.stdin), ("stderr", sys.stderr)):
         if not (stream and stream.isatty()):  # a stream that is closed is None
             error = f"{name} is not a terminal; pass --auto-approve"
@@ -261,7 +262,7 @@ def _approve(plan: Plan, steps: int) -> Ending | None:
 
 @contextmanager
 def _ending_gently() -> Iterator[None]:
-    """Handle SIGTERM, with which CI ends its jobs, like Ctrl-C: with a report."""
+    """Handle SIGTERM, with which CI ends its jobs, like Ctrl-C: the run ends with a report."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -286,7 +287,7 @@ AGAIN_S = 30.0
 
 
 class WaitingNotes:
-    """Reports the holder of the lock, once per holder, and every half minute while it waits."""
+    """Reports the holder of the lock: each holder once, and again every half minute of waiting."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout = format_duration(round(timeout_s * SECOND))
@@ -294,7 +295,7 @@ class WaitingNotes:
         self._told_s = 0.0
 
     def observe(self, waiting: Waiting) -> None:
-        """Take note of a moment of waiting."""
+        """Report the wait, if the holder is another or half a minute has passed."""
         if waiting.holder != self._holder:
             print_note(f"waiting up to {self._timeout} for {escape_unprintable(waiting.holder)}")
         elif waiting.waited_s - self._told_s >= AGAIN_S:

@@ -108,6 +108,7 @@ class Checkout:
         Errors: UnknownCommitError.
         """
         commit = self.find_commit(commit)
+        # A rename counts as a removed and a new file. No diff program of the user must run.
         changed = self._list("diff", "--name-only", "--no-renames", "--no-ext-diff", commit)
         same = self._list("ls-files") - changed  # untracked files differ, too
         start, inside = len(str(self.top)) + 1, self.inside
@@ -160,7 +161,7 @@ class Checkout:
 
 
 def read_commit(estate: Path) -> Commit | None:
-    """Read the commit of an estate, and whether its files are as committed.
+    """Read the commit of an estate, and whether its files differ from the commit.
 
     Returns None if there is no commit yet. Errors: GitError if git fails.
     """
@@ -200,14 +201,14 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
 
 @dataclass(frozen=True, slots=True)
 class ClustersThen:
-    """The clusters that an estate had at a commit, by name; `base` is the commit's id."""
+    """The clusters of an estate at a commit, by name; `base` is the id of the commit."""
 
     base: str
     entries: Mapping[str, ClusterEntry]
 
 
 def read_clusters(path: Path, ref: str) -> ClustersThen:
-    """Read the clusters that an estate has at a commit; without a clusters.yaml there are none.
+    """Read the clusters of an estate at a commit; none if there is no clusters.yaml.
 
     Errors: UsageError if git fails; SpecError if that clusters.yaml is invalid.
     """
@@ -237,7 +238,7 @@ def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]
 
 
 def _trace(path: Path) -> Iterator[Path]:
-    """Yield every link on the way to a file, then the file: a change of any of them changes it."""
+    """Yield every link on the path to a file, then its target: a change of any link changes it."""
     for place in (*reversed(path.parents), path):
         if place.is_symlink():
             yield place

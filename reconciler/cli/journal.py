@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """Observes an apply: moves a bar if a person is looking, and writes FILE if asked.
+    """Observes an apply: moves a bar on a terminal, and writes FILE if one is given.
 
     The first line of a run describes its plan, and the last line its result; only a killed run has
     no last line. A file that cannot be opened is a UsageError, before anything is done. After a
@@ -95,7 +95,7 @@ class Journal:
             self._bars.advance(task)
 
     def conclude(self, ending: Ending) -> None:
-        """Record every outcome, and the result of the run."""
+        """Write every outcome, and the result of the run."""
         self._ended = True
         for outcome in ending.outcomes:
             self._note("outcome", asdict(outcome))

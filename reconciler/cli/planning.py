@@ -42,11 +42,11 @@ class Wanted:
 
     @property
     def is_many(self) -> bool:
-        """Return whether several clusters are meant, even if only one is found."""
+        """Return whether the request is for several clusters, even if the estate has only one."""
         return self.all_clusters or len(set(self.clusters)) > 1
 
     def check(self) -> None:
-        """Refuse contradicting options, before anything is read. Errors: UsageError."""
+        """Refuse contradictory options, before anything is read. Errors: UsageError."""
         if self.all_clusters and self.clusters:
             raise UsageError("--all-clusters are all of them; leave --cluster out")
         if not self.all_clusters and not self.clusters:
@@ -64,7 +64,7 @@ class Wanted:
 
 
 class Planned(NamedTuple):
-    """A plan, and the state that it was made from."""
+    """A plan, and the state of the cluster that it is based on."""
 
     cluster: str
     state: ClusterState
@@ -72,14 +72,14 @@ class Planned(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A cluster that cannot be planned on, and why."""
+    """A cluster without a plan, and the error."""
 
     cluster: str
     error: ReconcilerError
 
 
 class Made(NamedTuple):
-    """The results of planning on some clusters, in the order of their names on the command line."""
+    """The plans and the failures of several clusters, in the order of the command line."""
 
     plans: tuple[Planned, ...]
     failures: tuple[Failed, ...] = ()
@@ -87,7 +87,7 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """An estate that was loaded once, to plan on its clusters."""
+    """A loaded estate, and everything else that plans on its clusters need."""
 
     wanted: Wanted
     estate: Estate
@@ -103,7 +103,7 @@ class Planner:
         return self._plan(cluster, state)
 
     def make_plans(self) -> Made:
-        """Plan on all clusters, read in parallel; a failure of one hides no other."""
+        """Plan on all clusters, which are read in parallel. A failure does not stop the others."""
         if not self.wanted.is_many:
             return Made((self.make_plan(self.clusters[0]),))
         read = self._read_all()
@@ -162,7 +162,7 @@ class Planner:
         raise ClusterError([Finding("client-new", what, way_out, where)])
 
     def _note_client(self, cluster: str) -> Iterator[Finding]:
-        """Yield a note if a cluster was read with another client than that of the estate."""
+        """Yield a warning if a cluster is read with another client than that of the estate."""
         if self.then is None or cluster not in self.then.entries:
             return
         entry, used = api.find_cluster(self.estate, cluster), self.then.entries[cluster].client

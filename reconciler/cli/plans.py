@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanFiles:
-    """The path to save to, and whether it is a directory, a plan file for each cluster in it."""
+    """The path of `--out`: a file, or a directory with a plan file per cluster (`is_many`)."""
 
     out: Path
     is_many: bool
 
     def check(self) -> None:
-        """Refuse a path of the other kind, before anything is read. Errors: UsageError."""
+        """Refuse a file for a directory, or the reverse, before anything is read.
+
+        Errors: UsageError.
+        """
         if not self.out.exists() or self.out.is_dir() == self.is_many:
             return
         if self.is_many:
@@ -50,7 +53,7 @@ class PlanFiles:
         self.keep(plan.cluster, api.render_plan(plan, "json"))
 
     def keep(self, cluster: str, text: str) -> None:
-        """Write a plan file of this text."""
+        """Write an encoded plan to the file of its cluster."""
         path = self.place(cluster)
         if self.is_many:
             try:
@@ -83,6 +86,7 @@ def read_plan(path: Path) -> Plan:
     """Read a plan file. Errors: PlanFileError."""
     from reconciler.plan import decode_plan
 
+    # Bytes that are not UTF-8 are replaced: the seal then refuses the file, with a clear message.
     return decode_plan(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
@@ -154,7 +158,7 @@ LEAST_ROOM = 65_536
 
 
 def report_plans(plans: Sequence[Shown]) -> None:
-    """Append plans to the files that the runner names, if it names them."""
+    """Append plans to the summary and the outputs of a workflow, if the runner names files."""
     from reconciler.plan import list_outputs
 
     if name := os.environ.get("GITHUB_STEP_SUMMARY"):

@@ -116,7 +116,7 @@ class Occasion(NamedTuple):
 
 
 def render_rehearsal(rehearsal: Rehearsal, form: ReportFormat) -> str:
-    """Render a rehearsal in the form that was asked for."""
+    """Render a rehearsal in the requested form."""
     from reconciler import rehearse as stage
 
     if form == "json":

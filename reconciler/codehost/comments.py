@@ -121,6 +121,7 @@ LOOKS = 3
 
 def report_plan(run: Run, plan: Plan, saved: str | None = None) -> str:
     """Show a plan on the request; one without changes only if there is a comment already."""
+    # Without changes there is nothing to review, but an outdated comment must not stay.
     return _comment(
         run, plan.cluster, write_plan(plan, saved, run), create=bool(view_plan(plan).to_do)
     )

@@ -73,6 +73,7 @@ class GitHub:
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the pull requests that became this commit: merged, squashed or rebased."""
+        # GitHub also lists requests that only contain the commit, and were not merged by it.
         return [
             PullRequest(item["number"], item["head"]["sha"])
             for item in self._rest.list(f"{self._repository}/commits/{commit}/pulls")

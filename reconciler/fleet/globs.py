@@ -1,4 +1,4 @@
-"""Patterns of topic names, as columns match them."""
+"""Patterns of topic names as regular expressions, for columns of Spark."""
 
 from __future__ import annotations
 

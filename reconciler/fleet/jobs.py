@@ -162,6 +162,6 @@ def trace_collections(
 
 
 def _choose_since(attempts: Sequence[Published], since: str | None) -> list[Published]:
-    """Return the attempts since then, and the one before them."""
+    """Return the attempts since then, and the one before: the first is compared with it."""
     before = [attempt for attempt in attempts if attempt.collection < (since or "")]
     return [*before[-1:], *attempts[len(before) :]]

@@ -83,10 +83,10 @@ def plan_fleet(
     commit: Commit | None = None,
     clusters: Sequence[str] = (),
 ) -> DataFrame:
-    """Plan every cluster of the estate, or those named.
+    """Plan every cluster of the estate, or the named ones.
 
-    In: `facts`, the rows of a collection or of live clusters; `specs`, and the commit that they
-    were read at. Out: `plans`, and an array `changes` in each row.
+    In: `facts`, the rows of a collection or of live clusters; `specs`, and their commit. Out:
+    `plans`, with an array `changes` in each row.
     """
     few = facts.where(F.col("table").isin("readings", "brokers")).toArrow().to_pylist()
     brokers: dict[str, list[Mapping[str, Any]]] = {}
@@ -119,7 +119,7 @@ def split_changes(answers: DataFrame) -> DataFrame:
 def _plan_group(
     key: tuple[pa.Scalar, ...], facts: pa.Table, specs: pa.Table, *, known: Known
 ) -> pa.Table:
-    """Plan one cluster. Errors: none; they are the answer."""
+    """Plan one cluster. Errors: none; an error is the answer."""
     cluster = key[0].as_py()
     # A state is millions of tuples that all stay in use: the collector would visit them in vain.
     gc.disable()

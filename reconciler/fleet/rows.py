@@ -35,7 +35,7 @@ _NO_PARTITIONS: Mapping[str, Any] = MappingProxyType({"assignment": ()})
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """Return a table's schema as Arrow has it."""
+    """Return the schema of a table for Arrow."""
     return to_arrow_schema(tables.TABLES[name].schema, prefers_large_types=False)
 
 
@@ -84,7 +84,7 @@ def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
 
 
 def encode_notes(notes: Iterable[Finding]) -> str:
-    """Spell findings as JSON, for the column `notes`."""
+    """Encode findings as JSON, for the column `notes`."""
     return _findings().dump_json(tuple(notes)).decode()
 
 
@@ -258,7 +258,7 @@ def write_specs(cluster: str, specs: Sequence[TopicSpec]) -> pa.Table:
 
 
 def read_specs(rows: pa.Table) -> tuple[TopicSpec, ...]:
-    """Return the specs of one cluster, by name. Cost: 6 µs a spec."""
+    """Return the specs of one cluster, by name. Cost: 6 µs per spec."""
     read = _spec().validate_json
     return tuple(sorted(map(read, _list(rows, "spec")), key=lambda spec: spec.name))
 

@@ -62,7 +62,7 @@ class Engine:
     memory: str | None = None
 
     def __post_init__(self) -> None:
-        """Errors: UsageError for a memory that is no size, or less than Spark starts with."""
+        """Errors: UsageError for a memory that is no size, or too small for Spark."""
         if self.memory is None:
             return
         found = _SIZE.fullmatch(self.memory)
@@ -179,7 +179,7 @@ def _logging_to(log: Path) -> Iterator[None]:
 
 
 def _is_submitted(engine: Engine) -> bool:
-    """Return whether spark-submit started this process, and with it chose where jobs run."""
+    """Return whether spark-submit started this process: then it has chosen where jobs run."""
     return "PYSPARK_GATEWAY_PORT" in os.environ and engine.master is None
 
 

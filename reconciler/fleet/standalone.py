@@ -1,4 +1,4 @@
-"""A real Spark cluster on this machine, out of the pyspark package alone: a master, some workers.
+"""A real Spark cluster on this machine, from the pyspark package alone: a master and workers.
 
     python -m reconciler.fleet.standalone -- plan topics --lake build/lake
 
@@ -91,9 +91,9 @@ def _running(place: Path, log: Path, main: str, arguments: list[str]) -> Iterato
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a process of the cluster: where Java, Python and this package are.
+    """Return the environment of the cluster's processes: where Java, Python and this package are.
 
-    A worker starts executors with its own JAVA_HOME, and these start Python by PYSPARK_PYTHON.
+    A worker starts executors with its own JAVA_HOME, and these start Python from PYSPARK_PYTHON.
     """
     from reconciler.fleet.runtime import use_java
 

@@ -35,7 +35,7 @@ _OUTER = re.compile(r"TASK_WRITE_FAILED|Job aborted")
 
 @contextmanager
 def plain_reasons() -> Iterator[None]:
-    """Return what ends a job in one line instead of a traceback. Errors: LakeError, FleetError."""
+    """Translate errors of Spark and of the system to one line. Errors: LakeError, FleetError."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

@@ -133,6 +133,7 @@ def _plan_topic(
         return _plan_deletion(diff, before, risks)
     existing = before.assignment if before else ()
     wished = TopicImage(before.topic_id if before else None, existing + rows, diff.config)
+    # A refused topic stays as it is, also in the balance of the cluster after the plan.
     after = before if diff.refusals else wished
     placed = bool(rows) and not diff.refusals
     return PlannedTopic(

@@ -155,6 +155,7 @@ def list_outputs(*plans: Plan) -> dict[str, str]:
 
 
 def _escape(text: str) -> str:
+    """Escape text for a workflow command: a line break would end it, and begin another."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -87,6 +87,7 @@ def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterat
     deleting = "cleanup.policy" not in after or "delete" in _policies(after)
     for key in _RETENTION if deleting else ():  # retention has no effect on compaction alone
         yield from _lowered(key, before.get(key), after.get(key))
+    # An unknown policy can already include the new one, so nothing is known to be lost by it.
     for policy in (
         sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
     ):

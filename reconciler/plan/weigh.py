@@ -31,6 +31,7 @@ class ReplicaWeights:
     def __init__(self, state: ClusterState, by: Weigh = "count") -> None:
         self._topics = state.user_topics
         self._by = by
+        # The median: one hot or large partition must not make every new replica look like it.
         self._typical = {
             name: max(1, round(median(weights)))
             for name, topic in self._topics.items()

@@ -77,6 +77,7 @@ class SimulatedCluster:
         rows = {one.topic: one.rows for one in step.topics if one.rows is not None}
         load = [topic.assignment for topic in self.topics.values()]
         problem = Problem(able, *count_load([*load, *rows.values()]), tuple(wishes))
+        # Kafka also places on registered brokers that are not alive, if the others run out.
         placed = place(problem, [b for b in self.brokers if not b.alive])
         topics = dict(self.topics)
         for one in step.topics:
@@ -89,6 +90,7 @@ class SimulatedCluster:
         brokers = list(self.brokers)
         held = Counter(b.rack for b in brokers if b.alive and b.rack is not None)
         for _ in range(step.count):
+            # Kafka spreads over racks first, so unequal racks would make brokers uneven.
             rack = step.rack or min(sorted(held), key=lambda name: held[name], default=None)
             if rack is not None:
                 held[rack] += 1
@@ -103,6 +105,7 @@ class SimulatedCluster:
             raise UsageError(f"there is no {name} to lose; living brokers: {living}")
         if len(lost) == len(self.living):
             raise UsageError(f"{name} is all there is; without it there is nothing to look at")
+        # Measured before the brokers leave, because the loss moves their leaders to others.
         (loss,) = measure_losses(self.topics.values(), self.brokers, [lost])
         brokers = tuple(replace(b, alive=b.alive and b.id not in lost) for b in self.brokers)
         return replace(self, brokers=brokers, losses=(*self.losses, loss))

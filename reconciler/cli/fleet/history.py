@@ -83,7 +83,10 @@ def command(
 
 
 def _read_since(text: str) -> str:
-    """Return the name of the first collection that may be meant. Errors: UsageError."""
+    """Return the name of the earliest collection of a day, or a name as given.
+
+    Errors: UsageError.
+    """
     if _DAY.fullmatch(text):
         return text.replace("-", "") + "T000000Z"
     if not _COLLECTION.fullmatch(text):
@@ -132,7 +135,7 @@ def _print_part(title: str, told: Told, describe: Callable[[Row], tuple[str, ...
 
 
 def _describe_event(row: Row) -> tuple[str, ...]:
-    """Return when, where, what happened to whom, and how."""
+    """Return the cells of an event: time, cluster, event, subject, values."""
     whom = row["topic"] or row["subject"]
     return row["first_seen"], row["cluster"], row["event"], whom, _describe_values(row)
 
@@ -171,7 +174,7 @@ def _describe_growth(row: Row) -> tuple[str, ...]:
 
 
 def _show_span(seconds: int) -> str:
-    """Spell how long something lasted, in its two largest units."""
+    """Format a duration in its two largest units."""
     days, rest = divmod(seconds, _DAY_S)
     hours, rest = divmod(rest, _HOUR_S)
     minutes = rest // _MINUTE_S
@@ -181,7 +184,7 @@ def _show_span(seconds: int) -> str:
 
 
 def _show_bytes(amount: float) -> str:
-    """Spell an amount of bytes as people read it, to a tenth."""
+    """Format a number of bytes in its largest unit, to a tenth."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(amount) < 1024:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"

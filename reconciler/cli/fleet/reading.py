@@ -63,7 +63,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Clusters to be read, and the tree of specs that goes with them."""
+    """The clusters to read, and the specs to collect with them."""
 
     tree: Tree
     estate: Estate
@@ -97,7 +97,7 @@ def reading_options(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def name_now() -> str:
-    """Return the name of a collection that is made now."""
+    """Return the name of a collection that starts now."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 

@@ -103,7 +103,7 @@ def check_health() -> Iterator[Check]:
 
 
 def check_brokers() -> Iterator[Check]:
-    """Check brokers. In: what each `broker` holds, replicas of internal topics among them."""
+    """Check brokers. In: the load of each `broker`, with the replicas of internal topics."""
     yield Check(
         "broker-gone",
         ~F.col("alive") & (F.col("replicas") > 0),
@@ -115,7 +115,7 @@ def check_brokers() -> Iterator[Check]:
 
 
 def check_readings() -> Iterator[Check]:
-    """Check what a collection says of its clusters. In: `readings`."""
+    """Check that clusters could be read. In: `readings`."""
     yield Check(
         "cluster-unread",
         F.col("status") != READ,
@@ -169,7 +169,7 @@ def find_metric_collisions(topics: DataFrame) -> DataFrame:
 
 
 def check_rack_names() -> Iterator[Check]:
-    """Check clusters of several brokers."""
+    """Check that all brokers of a cluster name their racks."""
     racks = F.map_values("rack_of")
     brokers, without = F.size(racks), F.size(F.filter(racks, lambda rack: rack == ""))
     evidence = {"brokers": brokers, "without_rack": without}
@@ -194,7 +194,7 @@ def check_rack_names() -> Iterator[Check]:
 FEWEST_CLUSTERS = 3
 FEWEST_TOPICS = 5
 MOST, NEARLY_ALL = 0.6, 0.8
-"""The minimum shares that agree: of the clusters with a topic, of an owner's topics."""
+"""The minimum shares that must agree: of the clusters with a topic, of the topics of an owner."""
 
 
 def find_outliers(topics: DataFrame, clusters: DataFrame) -> DataFrame:

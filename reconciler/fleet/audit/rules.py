@@ -217,7 +217,7 @@ class Check:
 
 
 def apply_checks(rows: DataFrame, checks: Iterable[Check]) -> DataFrame:
-    """Return a finding for each row and check that is broken by it.
+    """Return a finding for each row and each check that the row breaks.
 
     In: rows with the columns ABOUT, or some of them. Out: `findings`. Shuffles: none.
     """

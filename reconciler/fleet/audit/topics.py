@@ -77,7 +77,7 @@ def _or_false(condition: Column) -> Column:
 
 
 def _min_in_sync(own: str) -> Column:
-    """Return the value in force: that of the map `own`, its cluster's, or Kafka's."""
+    """Return the value in force: of the map `own`, else of its cluster, else Kafka's default 1."""
     values = (F.try_element_at(F.col(name), F.lit(MIN_IN_SYNC)) for name in (own, "defaults"))
     return F.coalesce(*(value.try_cast("int") for value in values), F.lit(1))
 
@@ -146,7 +146,7 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
 
 
 def select_under_replicated(partitions: DataFrame) -> DataFrame:
-    """Return cluster, topic and `in_sync` as a number, of led partitions that lack replicas."""
+    """Return cluster, topic and the number `in_sync`, of led partitions that lack replicas."""
     short = partitions.where(_is_under_replicated() & (F.coalesce("leader", F.lit(0)) >= 0))
     return short.select(*TOPIC, F.array_size("in_sync").alias("in_sync"))
 

@@ -1,4 +1,4 @@
-"""How large each cluster of a synthetic fleet is: a few huge ones, many small ones."""
+"""The sizes of the clusters of a synthetic fleet: a few huge clusters, many small ones."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ClusterShape:
 
 @lru_cache(maxsize=4)
 def draw_shapes(size: FleetSize) -> tuple[ClusterShape, ...]:
-    """Draw the clusters of a fleet. Every worker draws them again: it takes a millisecond."""
+    """Draw the clusters of a fleet. Cost: a millisecond, so every worker draws them again."""
     rng = np.random.default_rng([size.seed, size.clusters])
     weights = rng.lognormal(0.0, 1.2, size.clusters)
     topics = 1 + divide(size.topics - size.clusters, weights)
@@ -120,7 +120,7 @@ def divide(total: int, weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def spell_id(sixteen: bytes) -> str:
-    """Spell an id as Kafka does: sixteen bytes, base64 for URLs, without padding."""
+    """Format an id like Kafka: sixteen bytes, base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(sixteen).decode().rstrip("=")
 
 

@@ -1,4 +1,4 @@
-"""What the state tables say of one synthetic cluster, its partitions among them.
+"""The rows of the state tables for one synthetic cluster.
 
 Shapes: a row of a matrix is a partition, a column a replica, preferred leader first; -1 if a
 partition has fewer replicas than others. Cost: 1 µs a partition.
@@ -76,7 +76,7 @@ def write_topics(shape: ClusterShape, topics: Topics) -> pa.Table:
 
 
 def write_configs(shape: ClusterShape, topics: Topics) -> pa.Table:
-    """Return the rows of `configs`: what specs say, but for what was changed by hand."""
+    """Return the rows of `configs`: those of the specs, except for drift."""
     found = [
         (topics.names[row], key, value)
         for row in range(topics.live)
@@ -127,8 +127,8 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 LAGGING, STRAY, LED_ELSEWHERE, AFTER_RESTART, LOPSIDED = 0.2, 0.0002, 0.003, 0.6, 0.04
-"""Shares: of a lagging broker's replicas, of all followers, of all leaders, of the leaders of a
-broker that came back, and of topics whose leaders are on half of the brokers."""
+"""Shares: of the replicas of a lagging broker, of all followers, of all leaders, of the leaders of
+a restarted broker, and of topics whose leaders are on half of the brokers."""
 
 
 def write_partitions(seed: int, shape: ClusterShape, topics: Topics) -> pa.Table:
@@ -166,7 +166,7 @@ def _place(
     topic: NDArray[np.int64],
     partition: NDArray[np.int64],
 ) -> Matrix:
-    """Place replicas as Kafka would, round the brokers from a start of the topic's own.
+    """Place replicas like Kafka: round-robin over the brokers, from a random start per topic.
 
     Brokers alternate over the racks. A follower's step is an integer number of rounds plus its
     column, so replicas are always on different brokers, and on different racks if there are enough.

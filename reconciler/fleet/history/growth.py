@@ -1,8 +1,8 @@
-"""How topics and clusters grew, and how long a cluster differs from its files.
+"""The growth of topics and clusters, and the duration of drift.
 
-In: topics as `describe_topics` has them; plans and their changes. Plans of a cluster are numbered.
-A change in plans n, n + 1, … without a gap is one stretch of drift. A plan that could not be made
-ends none.
+In: the rows of `describe_read_topics`; plans and their changes. The plans of each cluster are
+numbered. A change in plans n, n + 1, … without a gap is one stretch of drift. A failed plan has no
+number, so it ends no stretch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DAY_S = 86_400
 
 
 def measure_trend(topics: DataFrame, brokers: DataFrame, numbered: DataFrame) -> DataFrame:
-    """Return what each reading of a cluster found, in sums. Out: `trend`."""
+    """Return the totals of each reading of a cluster. Out: `trend`."""
     key = ["cluster", "collection"]
     held = topics.groupBy(*key).agg(
         F.count("*").alias("topics"),
@@ -37,7 +37,7 @@ def measure_trend(topics: DataFrame, brokers: DataFrame, numbered: DataFrame) ->
 
 
 def measure_growth(topics: DataFrame, trend: DataFrame) -> DataFrame:
-    """Return the first and the last of every topic and of every cluster. Out: `growth`."""
+    """Return the first and the last size of every topic and of every cluster. Out: `growth`."""
     each = topics.withColumn("topics", F.lit(1)).withColumnRenamed("collection", "seen")
     whole = trend.withColumn("topic", F.lit(None).cast("string"))
     of_topics = _compare_ends(each, ["cluster", "topic"])

@@ -1,4 +1,4 @@
-"""From the lake to what the page shows: whatever grows with the fleet is aggregated on Spark."""
+"""From the lake to the contents of the page: Spark aggregates what grows with the fleet."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _find(lake: Lake, attempt: Published, what: str) -> Published | None:
 def _gather_clusters(
     state: Mapping[str, DataFrame], planned: DataFrame | None
 ) -> list[ClusterLine]:
-    """Return every cluster that was to be read or planned."""
+    """Return every cluster of the readings or the plans, also those that failed."""
     readings = _by_cluster(state["readings"].select(*_READING).collect())
     sums = (F.count("topic").alias("topics"), F.sum("partitions").alias("partitions"))
     users = state["topics"].where(~F.col("internal"))

@@ -1,4 +1,4 @@
-"""What the page shows of partitions and findings, aggregated as DataFrames.
+"""Aggregates of partitions and findings for the page, as DataFrames.
 
 Leaders are preferred leaders, because placement decides these; elections change the others. As in
 plans, internal topics do not count.

@@ -52,6 +52,7 @@ COLUMN, BARS = 34.0, 64.0
 def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
     """Draw one of N clusters as a square, whose area grows with the number of its partitions."""
     largest = next((size for most, size in LARGEST_TILES if clusters <= most), CROWDED_TILE)
+    # By the root, so that the area and not the side of a tile shows the size.
     share = sqrt(cluster.partitions / most_partitions) if most_partitions else 0
     side = LEAST_TILE + (largest - LEAST_TILE) * share
     figure = Figure(side, side)
@@ -63,7 +64,7 @@ def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
 
 
 def draw_mark(standing: Standing) -> str:
-    """Draw the sign of a standing, as small as a word."""
+    """Draw the sign of a standing, as small as text."""
     figure = Figure(18, 18)
     figure.box(1, 1, 16, 16, f"tile {STYLES[standing]}", round_px=4)
     figure.write(9, 13.5, MARKS[standing], "mark small")
@@ -199,12 +200,12 @@ def draw_broker(broker: BrokerLoad, most: int, even: float) -> str:
 
 
 def spell_width(share: float) -> str:
-    """Spell a share of the width."""
+    """Format a share of the width, such as 37.5%."""
     return f"{100 * share:.5g}%"
 
 
 class Figure(Drawing):
-    """A picture inside the page, whose looks are the page's."""
+    """A picture inside the page, with the style of the page."""
 
     def __init__(self, width: Length, height: float) -> None:
         super().__init__()
@@ -225,23 +226,23 @@ _EDGE = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis from nought to `most`."""
+    """An axis from 0 to `most`."""
 
     most: int
 
     @property
     def by_powers(self) -> bool:
-        """Whether it grows by powers instead of in proportion."""
+        """Whether the axis is logarithmic."""
         return self.most > FAR_APART
 
     def place(self, number: int) -> float:
-        """Return where a number is, as a share of the width."""
+        """Return the place of a number, as a share of the width."""
         most = max(self.most, 1)
         share = log1p(number) / log1p(most) if self.by_powers else number / most
         return _EDGE + (1 - 2 * _EDGE) * share
 
     def ticks(self) -> tuple[int, ...]:
-        """Return the numbers to write at the axis: nought, and a few round ones."""
+        """Return the numbers to write at the axis: 0, and a few round numbers."""
         if self.by_powers:
             powers = (10**n for n in range(1, len(str(self.most))))
             return (0, *powers)

@@ -1,4 +1,4 @@
-"""`kafka_metadata`: the state of live clusters, one input partition a cluster and topic range.
+"""`kafka_metadata`: the state of live clusters, one input partition per cluster and topic range.
 
     session.dataSource.register(KafkaMetadata)
     rows = session.read.format("kafka_metadata").options(**choose_clusters(entries)).load()
@@ -77,6 +77,7 @@ class TopicRange(InputPartition):
 
     def holds(self, topic: str) -> bool:
         """Return whether a topic is in this range."""
+        # Python's own hash of a text differs between processes, and ranges must not overlap.
         return zlib.crc32(topic.encode()) % self.of == self.number
 
 
@@ -118,7 +119,7 @@ class KafkaMetadataReader(DataSourceReader):
                     yield one
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Divide the work: a task each."""
+        """Return the topic ranges of every cluster. Spark reads each in a task of its own."""
         return [
             TopicRange(cluster, number, self._ranges)
             for cluster in sorted(self._clusters)
@@ -126,7 +127,7 @@ class KafkaMetadataReader(DataSourceReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read one range of one cluster. Errors: none; they are rows."""
+        """Read one range of one cluster. Errors: none; an error is a row of `readings`."""
         assert isinstance(partition, TopicRange)  # noqa: S101  # as `partitions` made them
         reading = _Reading(partition, self._clusters[partition.cluster], self._limit_s)
         for name, rows in reading.take(self._columns).items():

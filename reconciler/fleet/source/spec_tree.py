@@ -1,12 +1,11 @@
-"""`spec_tree`: the topics of an estate at a git commit, a row for each cluster they belong on.
+"""`spec_tree`: the topics of an estate at a git commit, a row for each topic and cluster.
 
     session.dataSource.register(SpecTree)
     session.read.format("spec_tree").options(estate="topics", commit="main").load()
 
-The files of a commit are taken out of git once and travel with the job as texts, so that executors
-need neither the repository nor git. Without a commit they are read as they are, on whichever
-machine reads them. Every mistake of the estate ends the reading: a fleet is not planned on half
-of its specs.
+The files of a commit are read from git once and travel with the job as texts, so that executors
+need neither the repository nor git. Without a commit, the machine that runs the task reads its own
+files. Any error in the estate ends the reading, because a plan on a part of the specs is wrong.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Tree:
     packed: bytes | None = None
 
     def load(self) -> Estate:
-        """Read the estate; places in it are spelled as from where `path` leads.
+        """Read the estate; locations in it are relative to the start of `path`.
 
         Errors: SpecError with every mistake; UsageError if there is nothing at the path.
         """
@@ -63,7 +62,7 @@ class Tree:
 
 
 def find_tree(path: str, commit: str | None = None, repository: str = ".") -> Tree:
-    """Return an estate's files as they were at a commit, or as they are now without one.
+    """Return the files of an estate at a commit, or the current files without a commit.
 
     Errors: FleetError if git does not have the commit, or the estate in it.
     """
@@ -99,18 +98,18 @@ class SpecTree(DataSource):
 
 
 class SpecTreeReader(DataSourceReader):
-    """Reads an estate in one task: its rules reach across files."""
+    """Reads an estate in one task, because its rules apply across files."""
 
     def __init__(self, tree: Tree, columns: Sequence[str]) -> None:
         self._tree = tree
         self._columns = list(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the one task."""
+        """Return the only task."""
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Yield the specs, a cluster at a time. Errors: SpecError, UsageError."""
+        """Yield the specs, one cluster after the other. Errors: SpecError, UsageError."""
         estate = self._tree.load()
         empty = arrow_schema(tables.SPECS.name).empty_table()
         yield from empty.select(self._columns).to_batches()

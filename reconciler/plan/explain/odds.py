@@ -47,7 +47,7 @@ def weigh_odds(growth: Growth) -> Odds | None:
     ids = [broker.id for broker in growth.brokers]
     size = (len(growth.existing) + len(new)) * wish.replication
     throws = min(THROWS, max(20, REPLICAS_IN_ALL // size))
-    if wish.replication > len(ids):
+    if wish.replication > len(ids):  # manual rows on other brokers: Kafka could not place them
         return None
     balances = [
         measure_balance([growth.existing, place_like_kafka(problem, throw * _FAR_APART)[""]], ids)
