@@ -163,27 +163,22 @@ def suggest_ignores(names: Iterable[str]) -> list[Finding]:
     """Name the new topics that look like those of other software, and how to leave them out."""
     found: dict[str, list[str]] = {}
     patterns: set[str] = set()
+    known = [(owner, pattern) for owner, globs in OWNERS.items() for pattern in globs]
     for name in sorted(names):
-        if match := _match(name):
-            owner, pattern = match
-            found.setdefault(owner, []).append(name)
-            patterns.add(pattern)
+        match = next((one for one in known if fnmatchcase(name, one[1])), None)
+        if match is not None:
+            found.setdefault(match[0], []).append(name)
+            patterns.add(match[1])
     if not found:
         return []
     total = sum(map(len, found.values()))
-    said = ", ".join(f"{owner} ({_list(own)})" for owner, own in sorted(found.items()))
+    listed = []
+    for owner, own in sorted(found.items()):
+        more = f" and {len(own) - NAMED:,} more" if len(own) > NAMED else ""
+        listed.append(f"{owner} ({', '.join(own[:NAMED])}{more})")
+    said = ", ".join(listed)
     look = "looks like one" if total == 1 else "look like those"
     what = f"{count(total, 'new topic')} {look} that other software creates for itself: {said}"
     options = " ".join(f"--ignore '{pattern}'" for pattern in sorted(patterns))
     way_out = f"to leave them out, remove their documents and import again with {options}"
     return [Finding("import-foreign", what, way_out, severity=Severity.WARNING)]
-
-
-def _match(name: str) -> tuple[str, str] | None:
-    matches = ((o, p) for o, patterns in OWNERS.items() for p in patterns if fnmatchcase(name, p))
-    return next(matches, None)
-
-
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

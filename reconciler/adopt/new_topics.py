@@ -1,4 +1,4 @@
-"""New topics as documents in files: next to their neighbours, or where their names put them."""
+"""New topics as documents in files: next to topics with similar names, or grouped by names."""
 
 from __future__ import annotations
 

@@ -88,7 +88,10 @@ def _saving(candidate: Items, left: Counter[Items]) -> int:
 def _name_profile(config: Mapping[str, str], taken: Iterable[str]) -> str:
     """Name a profile after its effect: compacted, keep-7d-zstd."""
     words = [word for key, value in sorted(config.items()) if (word := _describe(key, value))]
-    name = "-".join(dict.fromkeys(words[:3])) or _spell_key(*next(iter(sorted(config.items()))))
+    name = "-".join(dict.fromkeys(words[:3]))
+    if not name:  # no config has a word: the first one names the profile
+        first = "-".join(min(config.items()))
+        name = "".join(c if c.isascii() and c.isalnum() else "-" for c in first).strip("-")[:60]
     names, number = {*taken}, 2
     unique = name
     while unique in names:
@@ -115,11 +118,6 @@ def _describe(key: str, value: str) -> str:
             return "log-append-time" if value == "LogAppendTime" else ""
         case _:
             return ""
-
-
-def _spell_key(key: str, value: str) -> str:
-    spelled = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{key}-{value}")
-    return spelled.strip("-")[:60]
 
 
 def list_own_keys(

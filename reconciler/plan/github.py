@@ -55,13 +55,11 @@ def render_github(*plans: Plan) -> str:
     lines = [str(annotation) for annotation in shown(annotations)]
     if hidden := len(annotations) - len(lines):
         lines.append(count_hidden(hidden))
-    return "".join(f"{line}\n" for line in [*lines, *map(_conclude, views)])
-
-
-def _conclude(plan: PlanView) -> str:
-    counts = ", ".join(filter(None, [*(plan.to_do or ["no changes"]), plan.unchanged_words]))
-    said = " · ".join(filter(None, [counts, plan.unmanaged_words]))
-    return f"{escape_unprintable(plan.cluster)}: {said}"
+    for view in views:
+        counts = ", ".join(filter(None, [*(view.to_do or ["no changes"]), view.unchanged_words]))
+        said = " · ".join(filter(None, [counts, view.unmanaged_words]))
+        lines.append(f"{escape_unprintable(view.cluster)}: {said}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def annotate_plan(plan: PlanView) -> Iterator[Annotation]:

@@ -77,7 +77,7 @@ class Totals:
     topics_changed: int = 0
 
     def __add__(self, other: Totals) -> Totals:
-        """Add up two plans, or two topics of one."""
+        """Add the totals of two topics, or of two plans."""
         names = [field.name for field in fields(self)]
         return Totals(*(getattr(self, name) + getattr(other, name) for name in names))
 
@@ -257,7 +257,7 @@ def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:
 
 
 def _name_idle(brokers: Sequence[Broker]) -> Iterator[str]:
-    """Return the dead and the cordoned brokers of the cluster."""
+    """Yield the dead and the cordoned brokers of the cluster, in sentences."""
     dead = [broker.id for broker in brokers if not broker.alive]
     cordoned = [broker.id for broker in brokers if broker.alive and broker.cordoned]
     for kind, ids in (("dead", dead), ("cordoned", cordoned)):

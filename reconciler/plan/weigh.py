@@ -26,7 +26,7 @@ _UNITS = {"size": 2**20, "rate": 2**10}
 
 
 class ReplicaWeights:
-    """Weighs the replicas of one cluster. Units: replicas, MiB, or KiB a second; at least 1."""
+    """Weighs the replicas of one cluster. Units: replicas, MiB, or KiB per second; at least 1."""
 
     def __init__(self, state: ClusterState, by: Weigh = "count") -> None:
         self._topics = state.user_topics

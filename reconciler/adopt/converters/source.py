@@ -1,4 +1,4 @@
-"""The documents of another tool, and a reader that notes every key that was not read."""
+"""The documents of another tool, and a reader that reports every key that it did not read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ForeignTopic:
 
 @dataclass(slots=True)
 class Source:
-    """Documents, and what comes of them: topics, clusters by name, notes."""
+    """The documents of a tool, and the result: topics, clusters by name, notes."""
 
     documents: tuple[YamlMap, ...]
     follow: Follow

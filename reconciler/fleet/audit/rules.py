@@ -243,22 +243,17 @@ def format_share(part: Column, whole: Column) -> Column:
 
 def _find(check: Check) -> Column:
     rule = AUDIT_RULES[check.rule]
+    # Evidence is text, whatever its type: numbers, shares and config values share one column.
+    pairs = [(F.lit(k), F.coalesce(c.cast("string"), F.lit(""))) for k, c in check.evidence.items()]
+    evidence = F.create_map(*(part for pair in pairs for part in pair))
     affected = F.lit(1) if check.affected is None else check.affected
     finding = F.struct(
         F.col(check.subject).cast("string").alias("subject"),
         F.lit(rule.id).alias("rule"),
         F.lit(str(rule.severity)).alias("severity"),
         affected.cast("long").alias("affected"),
-        _write_evidence(check.evidence).alias("evidence"),
+        (evidence if pairs else evidence.cast(tables.CONFIG)).alias("evidence"),
         check.what.alias("what"),
         F.lit(rule.way_out).alias("way_out"),
     )
     return F.when(check.broken, finding)
-
-
-def _write_evidence(evidence: Mapping[str, Column]) -> Column:
-    """Format evidence as text: numbers, shares and config values."""
-    if not evidence:
-        return F.create_map().cast(tables.CONFIG)
-    pairs = [(F.lit(key), F.coalesce(c.cast("string"), F.lit(""))) for key, c in evidence.items()]
-    return F.create_map(*(part for pair in pairs for part in pair))

@@ -97,6 +97,8 @@ def _count_unwritable(partitions: DataFrame, configs: DataFrame, clusters: DataF
 
 
 TOPIC = ("cluster", "topic")
+JUDGED = ("under_replicated", "offline", "off_preferred", "moving", "rack_violations")
+"""The faults of a partition that are counted by topic."""
 
 
 def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
@@ -115,7 +117,7 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
         "moving": moving,
         "rack_violations": violates_racks(),
     }
-    counts = [_or_false(fault).cast("int").alias(name) for name, fault in faults.items()]
+    counts = [_or_false(faults[name]).cast("int").alias(name) for name in JUDGED]
     placed = F.broadcast(clusters.select("cluster", "able", "rack_of", "racks"))
     judged = partitions.join(placed, "cluster", how="inner").select(
         *TOPIC, "replicas", "size_bytes", *counts
@@ -131,7 +133,7 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
         F.sum(F.when(first, F.col("size_bytes"))).alias("led_bytes"),
         F.min(factor).alias("least_replicas"),
         F.max(factor).alias("most_replicas"),
-        *(F.sum(F.when(first, F.col(name))).alias(name) for name in faults),
+        *(F.sum(F.when(first, F.col(name))).alias(name) for name in JUDGED),
     )
     load = F.struct("broker", "leaders", "replicas", "size_bytes")
     return loads.groupBy(*TOPIC).agg(
@@ -141,7 +143,7 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
         F.sum("led_bytes").alias("size_bytes"),
         F.min("least_replicas").alias("least_replicas"),
         F.max("most_replicas").alias("most_replicas"),
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in faults),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in JUDGED),
     )
 
 

@@ -1,4 +1,4 @@
-"""The lake: how attempts write tables, and how those that were published are read."""
+"""The lake: attempts write tables, and readers see the tables of published attempts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Lake:
                     self.store.discard(attempt)
 
     def list_attempts(self, what: str = STATE) -> tuple[Published, ...]:
-        """List the attempt that counts of every collection, the oldest first. Errors: LakeError."""
+        """List the newest attempt of every collection, the oldest first. Errors: LakeError."""
         self.store.check_layout()
         return tuple(choose_newest(self.store.list_published(what)))
 
@@ -97,7 +97,7 @@ class Lake:
         raise _fail("lake-collection-unknown", said, f"the latest are: {known}")
 
     def read(self, table: LakeTable, attempt: Published) -> DataFrame:
-        """Return a table as a collection has it, in exactly the declared columns.
+        """Return a table of a collection, with exactly the declared columns.
 
         Errors: LakeError if a row of it is missing.
         """
@@ -186,7 +186,7 @@ class Draft:
         return self.lake.storage.load(table, [self.attempt], counted).select(*table.columns)
 
     def drop(self, table: LakeTable) -> None:
-        """Remove a table that was kept only to make others of it."""
+        """Remove a table that was only needed to make others."""
         del self._handed[table]
         self.lake.store.drop(table, self.attempt)
 
@@ -212,7 +212,7 @@ class Draft:
         self._handed[table] = self.lake.storage.write(table, rows, self.attempt)
 
     def _count(self, wanted: Sequence[LakeTable]) -> Mapping[str, Sequence[Row]]:
-        """Count what was written. Errors: LakeError if a row of it was lost."""
+        """Count the written rows. Errors: LakeError if one was lost."""
         with suppress(MissingError):
             counted = self.lake.storage.count(wanted, [self.attempt])
             lost = [t for t in wanted if sum(r["rows"] for r in counted[t.name]) != self._handed[t]]

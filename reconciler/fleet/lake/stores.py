@@ -1,4 +1,4 @@
-"""Where a lake is: publications, locks and directories, on this machine's disks or elsewhere.
+"""The stores of a lake: publications, locks and directories, on local disks or elsewhere.
 
 | store | an attempt is published by | dead attempts |
 |---|---|---|
@@ -69,7 +69,7 @@ class Store(Protocol):
         """Refuse a lake of another layout. Errors: LakeError."""
 
     def list_published(self, what: str = "*") -> list[Published]:
-        """List the publications of a kind, of every kind unless one is named. Errors: LakeError."""
+        """List the publications of one kind, or of every kind. Errors: LakeError."""
 
     def publish(self, published: Published) -> None:
         """Publish an attempt atomically."""
@@ -78,25 +78,25 @@ class Store(Protocol):
         """Withdraw an attempt, and remove its rows."""
 
     def hold(self, attempt: Attempt) -> AbstractContextManager[None]:
-        """Show that an attempt is being written, for as long as the block lasts."""
+        """Mark an attempt as being written, until the block ends."""
 
     def touch(self, attempt: Attempt) -> None:
-        """Show that an attempt goes on."""
+        """Mark an attempt as alive now."""
 
     def drop(self, table: LakeTable, attempt: Attempt) -> None:
         """Remove the rows of a table that an attempt wrote."""
 
     def discard(self, attempt: Attempt) -> None:
-        """Remove what an attempt wrote that failed."""
+        """Remove the rows of a failed attempt."""
 
     def clean(self, now: datetime) -> None:
-        """Remove dead attempts, and those superseded a day ago: no job reads them any more."""
+        """Remove dead attempts, and attempts that were superseded a day ago or earlier."""
 
 
 def choose_store(session: SparkSession | None, root: str, form: str) -> Store:
-    """Return the store of a lake. A Connect server has disks of its own, so Spark is asked there.
+    """Return the store of a lake. A Connect server has its own disks, so Spark reads them there.
 
-    A session is needed everywhere but on the disks of this machine.
+    Only the disks of this machine need no session.
     """
     is_connect = session is not None and "connect" in type(session).__module__
     if form == PARQUET and not is_connect and is_path(root):

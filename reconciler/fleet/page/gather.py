@@ -91,7 +91,7 @@ def gather_page(
 
 
 def _find(lake: Lake, attempt: Published, what: str) -> Published | None:
-    """Return what was made of a collection, if it was."""
+    """Return the plan or audit of a collection, if there is one."""
     made = (a for a in lake.list_attempts(what) if a.collection == attempt.collection)
     return next(made, None)
 

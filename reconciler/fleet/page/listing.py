@@ -47,7 +47,7 @@ def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Listings:
-    """Lists what the page shows, table by table."""
+    """The tables of the page, one method per table."""
 
     page: FleetPage
     places: Mapping[str, str]
@@ -199,7 +199,7 @@ class Listings:
         return Listing("changes", "Changes and refusals", columns, rows, note, "No change.")
 
     def rules(self) -> Listing:
-        """List how often each rule of the audit was found broken."""
+        """List the rules of the audit with their numbers of findings."""
         columns = (
             ListingColumn("severity", "Severity"),
             ListingColumn("rule", "Rule", style="brief"),
@@ -214,7 +214,7 @@ class Listings:
         return Listing("rules", "Findings by rule", columns, rows, empty="No finding.")
 
     def findings(self) -> Listing:
-        """List the gravest findings of the audit."""
+        """List the most severe findings of the audit."""
         columns = (
             ListingColumn("severity", "Severity"),
             ListingColumn("cluster", "Cluster", style="brief"),

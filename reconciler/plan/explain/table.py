@@ -80,7 +80,11 @@ class Table:
     ) -> str:
         if line.across:
             return pad(cells[0], _group_width(widths), "<" if self.left else "^")
-        tinted = (_tint(cell, paint) for cell in cells)
+        # Colours repeat what the text shows: new replicas have a `+`.
+        tinted = (
+            paint("green", cell) if "+" in cell else paint("dim", cell) if cell == "·" else cell
+            for cell in cells
+        )
         return set_row(tinted, widths, "<" if self.left else ">", BETWEEN_COLUMNS)
 
     def _label_width(self) -> int:
@@ -100,13 +104,6 @@ class Table:
 
 def _group_width(widths: Sequence[int]) -> int:
     return sum(widths) + len(BETWEEN_COLUMNS) * (len(widths) - 1)
-
-
-def _tint(cell: str, paint: Paint) -> str:
-    """Colour new replicas and dim zeros; the text is complete without colours."""
-    if "+" in cell:
-        return paint("green", cell)
-    return paint("dim", cell) if cell == "·" else cell
 
 
 def _break_cells(lines: Sequence[Line], width: int) -> Iterator[Line]:

@@ -99,7 +99,7 @@ def write_refusals(plan: PlanView) -> Section:
 
 
 def _pick_floor(named: Iterable[Passage], counted: Passage) -> Passage:
-    """Return the most detailed stage that names all, if it is short enough to show always."""
+    """Return the most detailed stage that names all topics and is short enough to reserve."""
     return next((passage for passage in named if passage.size <= FLOOR), counted)
 
 
@@ -153,15 +153,14 @@ def _by_change(plan: PlanView) -> str:
     names: dict[str, list[str]] = defaultdict(list)
     for topic in plan.topics:
         if topic.refusals:
-            reasons = " ".join(map(_reason, topic.refusals))
+            reasons = " ".join(
+                f"{code(refusal.rule)}: {prose(refusal.what)}."
+                + (f" {prose(capital(refusal.way_out))}." if refusal.way_out else "")
+                for refusal in topic.refusals
+            )
             change = _change(topic, ", ")
             names[f"{change}. {reasons}" if change else reasons].append(topic.name)
     return "\n".join(f"- {says} {group_names(some)}" for says, some in names.items())
-
-
-def _reason(refusal: Finding) -> str:
-    out = f" {prose(capital(refusal.way_out))}." if refusal.way_out else ""
-    return f"{code(refusal.rule)}: {prose(refusal.what)}.{out}"
 
 
 def _by_rule(by_rule: Refused) -> str:
@@ -270,7 +269,7 @@ class _Kind:
 
 
 def _alert(kinds: Sequence[_Kind]) -> str:
-    """Show every consequence in a line; or one example per kind, if there are many."""
+    """Show one line per consequence, or one example per kind of risk if there are many."""
     if _is_many(kinds):
         return _warn(map(_exemplify, kinds))
     most = _count_examples(kinds)

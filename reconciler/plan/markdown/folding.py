@@ -27,7 +27,7 @@ class Passage(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One part of a page: its floor, and its stages, the fullest first, made when tried."""
+    """One part of a page: its floor, and its stages, most detailed first, rendered on demand."""
 
     floor: Passage
     stages: Sequence[Callable[[], Passage]] = ()

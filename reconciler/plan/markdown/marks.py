@@ -1,4 +1,4 @@
-"""Markup as GitHub reads it: nothing quoted is interpreted, and names take few characters."""
+"""Markup for GitHub: names and values are never interpreted, and lists of names are short."""
 
 from __future__ import annotations
 
