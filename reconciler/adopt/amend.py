@@ -45,7 +45,7 @@ def append_documents(text: str, documents: list[str]) -> str:
     """Add documents at the end of a file, which keeps every byte that it has."""
     if text and not text.endswith("\n"):
         text += "\n"
-    # After a `---` without a document, as in a new file of comments, another one would be empty.
+    # A file of comments alone, or one that ends in `---`, needs no separator: it has no document.
     last = _cut(text)[-1]
     match = _BARE_MARKER.match(last)
     lines = (last[match.end() :] if match else last).splitlines()
@@ -67,8 +67,8 @@ def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> 
     table.insert(place, key, wrapped)
     names = list(table)
     if 0 < place == len(names) - 1:
-        # ruamel.yaml hangs the lines after a map behind its last value. A new last key must move in
-        # front of them, or it would look as if it belonged to the next document.
+        # ruamel.yaml attaches the lines after a map to its last value. They must move to the new
+        # last value, or the new key would follow the comments and blank lines that end the map.
         holder, leaf = _last_leaf(table, names[place - 1])
         if rest := _take_rest(holder.ca.items.get(leaf)):
             _attach(*_last_leaf(table, names[place]), rest)
@@ -79,8 +79,8 @@ def delete_key(table: Any, key: str, outer: Any = None) -> None:
 
     In: `outer`, the map that holds this one. It gets the comments if no key is before them.
     """
-    # ruamel.yaml hangs the comments above a key behind the value before it. So what follows the
-    # removed value must hang behind another value, or above the key that is now the first.
+    # ruamel.yaml attaches the comments above a key to the value before it. So the lines behind the
+    # removed value must move to another value, or above the key that is now the first.
     names = list(table)
     place = names.index(key)
     holder, last = _last_leaf(table, key)
