@@ -1,8 +1,8 @@
 """Specs for existing topics: of a live cluster, or in files of other tools.
 
-Belongs here: choosing files, defaults and profiles as a person would, saying a live topic in as
-few lines as possible, and amending what people wrote without touching the rest of it. Forbidden
-here: reaching a cluster, and reading or writing any file: estates come and go as texts.
+Belongs here: choosing files, defaults and profiles as a person would, writing a live topic in as
+few lines as possible, and amending documents of people without a change to the rest. Forbidden
+here: contact with a cluster, and reading or writing any file: estates come and go as texts.
 """
 
 from reconciler.adopt.convert import TOOLS, convert_topics

@@ -1,7 +1,7 @@
 """One document of a file edited in place: comments, quotes, order and all other documents stay.
 
-The file is cut at its `---` lines, only the document that changes goes through ruamel.yaml, and
-the rest is handed back byte for byte.
+The file is cut at its `---` lines. Only the document that changes goes through ruamel.yaml, because
+that normalises whatever it reads and writes; the rest is returned byte for byte.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NotAmendableError(ValueError):
 
 
 def amend_document(text: str, line: int, edit: Callable[[Any], None]) -> str:
-    """Edit the document that line `line` of a file is in. Errors: NotAmendableError."""
+    """Edit the document at line `line` of a file. Errors: NotAmendableError."""
     pieces = _cut(text)
     start = 1
     for number, piece in enumerate(pieces):
@@ -45,14 +45,18 @@ def append_documents(text: str, documents: list[str]) -> str:
     """Add documents at the end of a file, which keeps every byte that it has."""
     if text and not text.endswith("\n"):
         text += "\n"
-    separator = "---\n" if _holds_document(text) else ""
-    return text + separator + "---\n".join(documents)
+    # A file of comments alone, or one that ends in `---`, needs no separator: it has no document.
+    last = _cut(text)[-1]
+    match = _BARE_MARKER.match(last)
+    lines = (last[match.end() :] if match else last).splitlines()
+    is_held = any(line.strip() and not line.lstrip().startswith("#") for line in lines)
+    return text + ("---\n" if is_held else "") + "---\n".join(documents)
 
 
 def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> None:
-    """Set a key; a new one goes where a person would look for it.
+    """Set a key; a new one goes to its usual place.
 
-    Among configs a text that looks like a number or a flag needs no quotes.
+    `is_config`: a text that looks like a number or a flag is written without quotes.
     """
     wrapped = _wrap(value, is_config=is_config)
     if key in table:
@@ -61,14 +65,22 @@ def set_key(table: Any, key: str, value: object, *, is_config: bool = False) -> 
     before = ORDER[: ORDER.index(key)] if key in ORDER else tuple(table)
     place = max((number + 1 for number, name in enumerate(table) if name in before), default=0)
     table.insert(place, key, wrapped)
-    _keep_blank_lines_last(table, place)
+    names = list(table)
+    if 0 < place == len(names) - 1:
+        # ruamel.yaml attaches the lines after a map to its last value. They must move to the new
+        # last value, or the new key would follow the comments and blank lines that end the map.
+        holder, leaf = _last_leaf(table, names[place - 1])
+        if rest := _take_rest(holder.ca.items.get(leaf)):
+            _attach(*_last_leaf(table, names[place]), rest)
 
 
 def delete_key(table: Any, key: str, outer: Any = None) -> None:
-    """Take a key out with the comment on its own line; comments of what follows stay.
+    """Remove a key and the comment on its line; comments above the next key stay.
 
-    In: `outer`, the map that holds this one, where comments go when nothing is before them.
+    In: `outer`, the map that holds this one. It gets the comments if no key is before them.
     """
+    # ruamel.yaml attaches the comments above a key to the value before it. So the lines behind the
+    # removed value must move to another value, or above the key that is now the first.
     names = list(table)
     place = names.index(key)
     holder, last = _last_leaf(table, key)
@@ -82,8 +94,11 @@ def delete_key(table: Any, key: str, outer: Any = None) -> None:
         _put_before(table, names[1], rest)
     elif place > 0:
         _attach(*_last_leaf(table, names[place - 1]), rest)
-    elif outer is not None and (above := _find_above(outer, table)) is not None:
-        _attach(*above, rest)
+    elif outer is not None:
+        outside = list(outer)
+        at = next(number for number, name in enumerate(outside) if outer[name] is table)
+        if at:
+            _attach(*_last_leaf(outer, outside[at - 1]), rest)
 
 
 def _cut(text: str) -> list[str]:
@@ -129,7 +144,7 @@ def _make_yaml(text: str) -> YAML:
     yaml = YAML(typ="rt")
     yaml.Representer = Representer
     yaml.preserve_quotes = True
-    yaml.width = 1 << 20
+    yaml.width = 1 << 20  # otherwise ruamel.yaml folds long lines
     nested = re.search(rf"^{_OPENING}( +)[^\s#-]", text, re.MULTILINE)
     listed = re.search(rf"^( *){_OPENING}( *)-[ ]", text, re.MULTILINE)
     mapping = len(nested[1]) if nested else 2
@@ -138,16 +153,8 @@ def _make_yaml(text: str) -> YAML:
     return yaml
 
 
-def _holds_document(text: str) -> bool:
-    """Return whether anything but comments follows a file's last `---`."""
-    last = _cut(text)[-1]
-    match = _BARE_MARKER.match(last)
-    body = last[match.end() :] if match else last
-    return any(line.strip() and not line.lstrip().startswith("#") for line in body.splitlines())
-
-
 def _wrap(value: object, *, is_config: bool) -> object:
-    """Turn a value into what ruamel.yaml writes as a person would."""
+    """Turn a value into objects that ruamel.yaml writes as a person would."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     if isinstance(value, dict):
@@ -164,18 +171,19 @@ def _wrap(value: object, *, is_config: bool) -> object:
 
 
 def _read_scalar(text: str) -> object:
-    """Read a number or flag as one, so that it is written without quotes."""
+    """Turn the text of a number or a flag into its value, which is written without quotes."""
     if text in {"true", "false"}:
         return text == "true"
     if re.fullmatch(r"-?(0|[1-9][0-9]*)", text):
         return int(text)
+    # Other spellings of a float, such as 0.50, would be written in another way.
     if re.fullmatch(r"-?[0-9]+\.[0-9]+", text) and repr(float(text)) == text:
         return float(text)
     return text
 
 
 def _last_leaf(table: Any, key: Any) -> tuple[Any, Any]:
-    """Return the map and key that the comments behind `key` hang on: the innermost last one."""
+    """Return the map and key that hold the comments behind `key`: the innermost last one."""
     value: Any = table[key]
     if hasattr(value, "fa") and value and not value.fa.flow_style():
         inner = list(value)[-1] if isinstance(value, dict) else len(value) - 1
@@ -183,15 +191,9 @@ def _last_leaf(table: Any, key: Any) -> tuple[Any, Any]:
     return table, key
 
 
-def _find_above(outer: Any, table: Any) -> tuple[Any, Any] | None:
-    names = list(outer)
-    place = next(number for number, name in enumerate(names) if outer[name] is table)
-    return _last_leaf(outer, names[place - 1]) if place else None
-
-
 def _take_rest(comments: Any) -> str:
-    """Return what follows a value's own line: comments and blank lines of what comes next."""
-    token = _token(comments)
+    """Remove and return the lines below a value's own line: comments and blank lines."""
+    token = next((slot for slot in comments or () if hasattr(slot, "value")), None)
     if token is None:
         return ""
     own, end, rest = token.value.partition("\n")
@@ -200,7 +202,7 @@ def _take_rest(comments: Any) -> str:
 
 
 def _attach(holder: Any, key: Any, rest: str) -> None:
-    """Hang comment lines behind a value that stays."""
+    """Add comment lines behind a value that stays."""
     from ruamel.yaml.error import CommentMark
     from ruamel.yaml.tokens import CommentToken
 
@@ -213,7 +215,7 @@ def _attach(holder: Any, key: Any, rest: str) -> None:
 
 
 def _put_before(table: Any, key: str, rest: str) -> None:
-    """Put comment lines above a key that has become the first of its map."""
+    """Put comment lines above a key that is now the first of its map."""
     from ruamel.yaml.error import CommentMark
     from ruamel.yaml.tokens import CommentToken
 
@@ -222,23 +224,8 @@ def _put_before(table: Any, key: str, rest: str) -> None:
     slots[1] = [CommentToken(f"{line}\n", CommentMark(table.lc.col), None) for line in lines]
 
 
-def _token(comments: Any) -> Any:
-    return next((slot for slot in comments or () if hasattr(slot, "value")), None)
-
-
-def _keep_blank_lines_last(table: Any, place: int) -> None:
-    """Let comments and blank lines that closed the map close it still, behind the new key."""
-    names = list(table)
-    if place == 0 or place != len(names) - 1:
-        return
-    holder, key = _last_leaf(table, names[place - 1])
-    rest = _take_rest(holder.ca.items.get(key))
-    if rest:
-        _attach(*_last_leaf(table, names[place]), rest)
-
-
 def edit_config(table: Any, key: str, changes: Mapping[str, object], gone: set[str]) -> None:
-    """Set and take out configs of a document; a config map that ends up empty goes as well."""
+    """Set and remove configs of a document; a config map without keys is removed, too."""
     config = table.get(key)
     if config is None:
         if changes:

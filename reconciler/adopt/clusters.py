@@ -21,7 +21,7 @@ CLUSTERS_HEADER = """\
 
 
 def describe_shared(shared: Shared, catalogue: Catalogue) -> dict[str, object]:
-    """Return defaults and profiles in the keys of clusters.yaml; what is empty is left out."""
+    """Return defaults and profiles by the keys of clusters.yaml; empty ones are left out."""
     profiles = {
         name: {"config": _humanise_all(config, catalogue)}
         for name, config in shared.profiles.items()
@@ -45,8 +45,7 @@ def write_clusters(
 ) -> str:
     """Return clusters.yaml with these defaults and profiles, and these keys of clusters.
 
-    In: `text`, the file as it is, None if there is none. Errors: UsageError if it
-    cannot be amended.
+    In: `text`, the current file, None if there is none. Errors: UsageError if it cannot be amended.
     """
     if text is None or not text.strip():
         added: dict[str, object] = {"version": 1, **shared}
@@ -72,7 +71,7 @@ def write_clusters(
                 set_key(document["clusters"][name], key, value)
 
     try:
-        return amend_document(text, 1 << 30, edit)
+        return amend_document(text, 1 << 30, edit)  # a line behind the end: the last document
     except NotAmendableError as error:
         what = f"clusters.yaml cannot be amended: {error}; write one key per line"
         raise UsageError(what) from error

@@ -1,4 +1,4 @@
-"""Other tools' files as an estate: checked like any spec, grouped like the topics of a cluster."""
+"""Files of other tools as an estate: checked like any spec, grouped like topics of a cluster."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ Copies = dict[str | None, "tuple[DesiredTopic, ForeignTopic]"]
 def convert_topics(
     draft: EstateDraft, tool: str, files: Mapping[str, bytes | Finding], follow: Follow
 ) -> Adoption:
-    """Convert the files of another tool; topics that the estate has already are kept.
+    """Convert the files of another tool; topics that are already in the estate are kept.
 
-    In: the files by their paths as places spell them. Errors: SpecError for what cannot be read.
+    In: the files by their paths as locations spell them. Errors: SpecError for unreadable files.
     """
     source = read_source(files, follow)
     TOOLS[tool](source)
@@ -69,7 +69,7 @@ def convert_topics(
 
 
 def _collect(source: Source, catalogue: Catalogue, written: set[str]) -> dict[str, Copies]:
-    """Judge every topic, and put those of one name together."""
+    """Check every topic, and group the topics of one name by cluster."""
     topics: defaultdict[str, Copies] = defaultdict(dict)
     for topic in source.topics:
         copies = topics.get(topic.name, {})
@@ -81,6 +81,8 @@ def _collect(source: Source, catalogue: Catalogue, written: set[str]) -> dict[st
             )
         elif (wanted := _judge(topic, source, catalogue)) is not None:
             topics[topic.name][topic.cluster] = (wanted, topic)
+    # Kafka refuses the second of two names that metrics cannot distinguish: one of them is kept,
+    # and a name that the estate already has goes first.
     for group in find_collisions([*topics, *written]):
         for name in [name for name in group if name not in written][not written & {*group} :]:
             where = next(iter(topics.pop(name).values()))[1].where
@@ -89,7 +91,7 @@ def _collect(source: Source, catalogue: Catalogue, written: set[str]) -> dict[st
 
 
 def _judge(topic: ForeignTopic, source: Source, catalogue: Catalogue) -> DesiredTopic | None:
-    """Normalise a topic's configs; what is refused is left out, and so is a topic in doubt."""
+    """Normalise the configs of a topic. Refused values are left out; None for a refused topic."""
     config: dict[str, str] = {}
     for key, raw in sorted(topic.config.items()):
         value = catalogue.normalise(key, raw if isinstance(raw, str) else list(raw), topic.where)
@@ -117,7 +119,7 @@ def _judge(topic: ForeignTopic, source: Source, catalogue: Catalogue) -> Desired
 def _declare(
     draft: EstateDraft, source: Source, topics: Mapping[str, Copies], catalogue: Catalogue
 ) -> dict[str, str]:
-    """Put clusters, and what topics share if nothing is shared yet, into clusters.yaml."""
+    """Put clusters into clusters.yaml, and shared values if the estate has none yet."""
     estate, file = draft.estate, draft.clusters_file
     is_bare = not estate.written and not estate.profiles and not estate.has_layers(SANDBOX)
     first = [next(iter(copies.values()))[0] for copies in topics.values()]
@@ -129,7 +131,7 @@ def _declare(
 
 
 def _make_document(copies: Copies, estate: Estate, catalogue: Catalogue) -> dict[str, object]:
-    """Write a topic once: as on its first cluster, with overrides for the others."""
+    """Write a topic once: with the values of its first cluster, and overrides for the others."""
     (cluster, (wanted, topic)), *others = copies.items()
     base = cluster or next(iter(estate.declared), SANDBOX)
     bases = {name: estate.inherit(base, name, catalogue) for name in (None, *estate.profiles)}
@@ -144,16 +146,11 @@ def _make_document(copies: Copies, estate: Estate, catalogue: Catalogue) -> dict
     document |= said
     if topic.absent:
         document["state"] = "absent"
-    overrides = {
-        name: list_own_keys(other, _as_spec(wanted), catalogue) for name, (other, _) in others
-    }
+    counts = (wanted.partitions, wanted.replication_factor)
+    if (rows := wanted.assignment) is not None:
+        counts = (len(rows), len(rows[0]))
+    first = TopicSpec(wanted.name, Location("", 1), *counts, config=wanted.config)
+    overrides = {name: list_own_keys(other, first, catalogue) for name, (other, _) in others}
     if overrides := {name: override for name, override in overrides.items() if override}:
         document["overrides"] = overrides
     return document
-
-
-def _as_spec(wanted: DesiredTopic) -> TopicSpec:
-    counts = (wanted.partitions, wanted.replication_factor)
-    if wanted.assignment is not None:
-        counts = (len(wanted.assignment), len(wanted.assignment[0]))
-    return TopicSpec(wanted.name, Location("", 1), *counts, config=wanted.config)

@@ -1,4 +1,4 @@
-"""The live topics that become specs, with a finding for each thing no spec can express."""
+"""The live topics that become specs, with a finding for everything that no spec can express."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def list_adoptable(
     manages: Callable[[str], bool] = lambda _: True,
     assignments: bool = False,
 ) -> tuple[list[DesiredTopic], list[Finding]]:
-    """List live topics as specs that leave a plan nothing to do, sorted by name.
+    """List live topics as specs with which the next plan is empty, sorted by name.
 
-    Internal topics, and those that the estate does not manage, are left out silently; others that
-    stay out are findings.
+    Internal topics, and those that the estate does not manage, are left out without a finding;
+    others that are left out have one.
     """
     chosen = [
         topic
@@ -72,6 +72,7 @@ def drop_look_alikes(
     desired: Iterable[DesiredTopic], written: Collection[str], findings: list[Finding]
 ) -> list[DesiredTopic]:
     """Leave out new topics that metrics cannot distinguish from one that has a spec."""
+    # Kafka replaces '.' by '_' in names of metrics, and refuses a topic that would collide there.
     spelled = {name.replace(".", "_"): name for name in written}
     kept = []
     for wanted in desired:
@@ -85,7 +86,7 @@ def drop_look_alikes(
 
 
 def _list_reasons(topic: TopicState, catalogue: Catalogue, first: str) -> list[Finding]:
-    """List what keeps a topic from being a spec: mostly values that validation refuses."""
+    """List the reasons why a topic cannot be a spec: mostly values that validation refuses."""
     if first != topic.name:
         what = f"metrics cannot distinguish it from {first}"
         return [Finding("name-collides", what, "write one of them, and rename the other")]
@@ -96,13 +97,10 @@ def _list_reasons(topic: TopicState, catalogue: Catalogue, first: str) -> list[F
         if not isinstance(spelled, str):
             reasons += spelled
         elif not catalogue.same(key, spelled, value):
-            reasons.append(_refuse_spelling(key, value, spelled))
+            what = f"{key} is {value!r} on the topic, which a spec can only say as {spelled!r}"
+            way_out = f"set it to {spelled!r} on the cluster"
+            reasons.append(Finding("config-type", what, way_out))
     return reasons or catalogue.check_together(overrides, lambda _: None)
-
-
-def _refuse_spelling(key: str, value: str, spelled: str) -> Finding:
-    what = f"{key} is {value!r} on the topic, which a spec can only say as {spelled!r}"
-    return Finding("config-type", what, f"set it to {spelled!r} on the cluster")
 
 
 def _leave_out(name: str, reason: Finding) -> Finding:
@@ -116,11 +114,16 @@ def _make_desired(topic: TopicState, findings: list[Finding], *, assignments: bo
     factors = sorted(topic.replication_factors)
     reason = ""
     if len(factors) > 1:
-        reason = f"its partitions have {_join(factors)} replicas"
+        reason = f"its partitions have {' and '.join(map(str, factors))} replicas"
     elif MIN_INSYNC in config and int(config[MIN_INSYNC]) > factors[0]:
         reason = f"{MIN_INSYNC} {config[MIN_INSYNC]} exceeds the {factors[0]} it has"
     if reason:
-        findings.append(_leave_open(topic.name, reason, assignments=assignments))
+        # Written down, either would fail validation: an open count keeps the topic manageable.
+        open_ = "replication_factor and assignment are" if assignments else "replication_factor is"
+        what = f"{open_} left open for {topic.name}: {reason}"
+        way_out = "reassign the topic or lower min.insync.replicas, and import again"
+        left = Finding("import-not-managed", what, way_out, severity=Severity.WARNING)
+        findings.append(left)
     return DesiredTopic(
         topic.name,
         len(topic.assignment),
@@ -128,17 +131,6 @@ def _make_desired(topic: TopicState, findings: list[Finding], *, assignments: bo
         config,
         topic.assignment if assignments and not reason else None,
     )
-
-
-def _leave_open(name: str, reason: str, *, assignments: bool) -> Finding:
-    open_ = "replication_factor and assignment are" if assignments else "replication_factor is"
-    what = f"{open_} left open for {name}: {reason}"
-    way_out = "reassign the topic or lower min.insync.replicas, and import again"
-    return Finding("import-not-managed", what, way_out, severity=Severity.WARNING)
-
-
-def _join(numbers: Iterable[int]) -> str:
-    return " and ".join(map(str, numbers))
 
 
 OWNERS: Mapping[str, Sequence[str]] = MappingProxyType(
@@ -161,37 +153,32 @@ OWNERS: Mapping[str, Sequence[str]] = MappingProxyType(
         "Strimzi": ("__strimzi*",),
     }
 )
-"""Patterns of `ignore` by software, with the names that its topics have by default."""
+"""Patterns for `ignore` by software: the default names of its topics."""
 
 NAMED = 3
 """The number of topics to name per software."""
 
 
 def suggest_ignores(names: Iterable[str]) -> list[Finding]:
-    """Name the new topics that look like other software's, and how to leave them out."""
+    """Name the new topics that look like those of other software, and how to leave them out."""
     found: dict[str, list[str]] = {}
     patterns: set[str] = set()
+    known = [(owner, pattern) for owner, globs in OWNERS.items() for pattern in globs]
     for name in sorted(names):
-        if match := _match(name):
-            owner, pattern = match
-            found.setdefault(owner, []).append(name)
-            patterns.add(pattern)
+        match = next((one for one in known if fnmatchcase(name, one[1])), None)
+        if match is not None:
+            found.setdefault(match[0], []).append(name)
+            patterns.add(match[1])
     if not found:
         return []
     total = sum(map(len, found.values()))
-    said = ", ".join(f"{owner} ({_list(own)})" for owner, own in sorted(found.items()))
+    listed = []
+    for owner, own in sorted(found.items()):
+        more = f" and {len(own) - NAMED:,} more" if len(own) > NAMED else ""
+        listed.append(f"{owner} ({', '.join(own[:NAMED])}{more})")
+    said = ", ".join(listed)
     look = "looks like one" if total == 1 else "look like those"
     what = f"{count(total, 'new topic')} {look} that other software creates for itself: {said}"
     options = " ".join(f"--ignore '{pattern}'" for pattern in sorted(patterns))
     way_out = f"to leave them out, remove their documents and import again with {options}"
     return [Finding("import-foreign", what, way_out, severity=Severity.WARNING)]
-
-
-def _match(name: str) -> tuple[str, str] | None:
-    matches = ((o, p) for o, patterns in OWNERS.items() for p in patterns if fnmatchcase(name, p))
-    return next(matches, None)
-
-
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

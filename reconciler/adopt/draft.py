@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class EstateDraft:
     """An estate with changes that are not written yet: its files by their path in it.
 
-    `root` is how places spell the estate; `changed` holds the texts that differ from its files.
+    `root` is the estate's path as locations spell it. `changed` has the texts that differ from the
+    files on the disk.
     """
 
     root: str
@@ -35,6 +36,7 @@ class EstateDraft:
 
     def change(self, texts: Mapping[str, str]) -> EstateDraft:
         """Return the estate with these texts in it. Errors: SpecError."""
+        # The entire estate is parsed again, so that a mistake shows before anything is written.
         new = {path: text for path, text in texts.items() if self.texts.get(path) != text}
         if not new:
             return self
@@ -59,8 +61,7 @@ def open_draft(files: Mapping[str, bytes | Finding], root: str) -> EstateDraft:
 class Adoption:
     """The files that change, by their path in the estate, and the result for each topic.
 
-    `differences` counts what a plan on the cluster would still do or refuse; None if there is
-    no cluster to plan on.
+    `differences` counts the topics that the next plan would still change; None without a cluster.
     """
 
     texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,7 +1,7 @@
 """An estate that follows a cluster: new topics are written, existing ones amended.
 
-Every change is tried on the texts of the estate, and the result is compared with the cluster by
-the very diff that a plan uses.
+Every change is tried on the texts of the estate. The result is compared with the cluster by the
+diff that plans use, so an import can promise that the next plan is empty.
 """
 
 from __future__ import annotations
@@ -96,32 +96,28 @@ def _declare(
     state: ClusterState,
     catalogue: Catalogue,
 ) -> dict[str, str]:
-    """Put the cluster, what it ignores, and what its topics share, into clusters.yaml."""
+    """Put the cluster, its `ignore`, and the shared values of its topics into clusters.yaml."""
     estate, cluster, file = draft.estate, request.cluster, draft.clusters_file
     is_new = cluster != SANDBOX and cluster not in estate.clusters
-    is_bare = not estate.written and not estate.profiles
-    is_bare = is_bare and not estate.has_layers(cluster)
+    # Defaults and profiles are only proposed for an estate without any: elsewhere, a new default
+    # would change the topics of people.
+    is_bare = not estate.written and not estate.profiles and not estate.has_layers(cluster)
     shared: dict[str, object] = {}
     if is_bare:
         shared = describe_shared(extract_shared(desired), catalogue)
-    entry = _describe_cluster(request, state) if is_new else {}
+    entry: dict[str, object] = {}
+    if is_new and state.cluster_id:
+        entry["cluster_id"] = state.cluster_id
+    if is_new and state.kafka_version:
+        entry["kafka_version"] = state.kafka_version
+    if is_new and request.bootstrap_servers:
+        entry["client"] = {"bootstrap.servers": request.bootstrap_servers}
     if request.ignore:
         entry["ignore"] = list(named.ignore)
     if not (shared or entry or is_new):
         return {}
     clusters = {cluster: entry} if entry or is_new else {}
     return {file: write_clusters(draft.texts.get(file), shared, clusters)}
-
-
-def _describe_cluster(request: AdoptionRequest, state: ClusterState) -> dict[str, object]:
-    entry: dict[str, object] = {}
-    if state.cluster_id:
-        entry["cluster_id"] = state.cluster_id
-    if state.kafka_version:
-        entry["kafka_version"] = state.kafka_version
-    if request.bootstrap_servers:
-        entry["client"] = {"bootstrap.servers": request.bootstrap_servers}
-    return entry
 
 
 def _update(
@@ -132,29 +128,21 @@ def _update(
     catalogue: Catalogue,
     notes: list[Finding],
 ) -> tuple[EstateDraft, Collection[str]]:
-    """Amend the topics that are written and differ; what cannot be amended is noted."""
-    diffs = [
-        diff
-        for diff in _diff(draft.estate, state, request, catalogue)
-        if diff.changes and diff.state is not None and not diff.spec.absent
-    ]
+    """Amend written topics that differ from the cluster; add a note if this is impossible."""
     written = {topic.name: topic for topic in draft.estate.written}
     by_name = {wanted.name: wanted for wanted in desired}
-    chosen = [
-        (_keep_rows(by_name[diff.spec.name], diff), written[diff.spec.name])
-        for diff in diffs
-        if diff.spec.name in by_name
-    ]
+    chosen = []
+    for diff in _diff(draft.estate, state, request, catalogue):
+        wanted = by_name.get(diff.spec.name)
+        if not diff.changes or diff.state is None or diff.spec.absent or wanted is None:
+            continue
+        # A topic with manual rows keeps them, also without --assignments.
+        if diff.spec.assignment is not None and wanted.replication_factor is not None:
+            wanted = replace(wanted, assignment=diff.state.assignment)
+        chosen.append((wanted, written[diff.spec.name]))
     texts, kept = update_topics(draft, chosen, request.cluster, catalogue)
     notes.extend(kept.values())
     return draft.change(texts), [w.name for w, _ in chosen if w.name not in kept]
-
-
-def _keep_rows(wanted: DesiredTopic, diff: TopicDiff) -> DesiredTopic:
-    """Let a topic that is written with its rows keep having rows, asked for or not."""
-    if diff.spec.assignment is None or diff.state is None or wanted.replication_factor is None:
-        return wanted
-    return replace(wanted, assignment=diff.state.assignment)
 
 
 def _diff(
@@ -166,7 +154,7 @@ def _diff(
 
 
 def _report_difference(diff: TopicDiff) -> Finding:
-    """Return the remaining differences, which the import leaves to a person."""
+    """Report a remaining difference, which a person must decide."""
     if diff.state is None:
         what = f"{diff.spec.name} is written and not on the cluster: a plan creates it"
         way_out = "remove its document if that is not meant"

@@ -1,4 +1,4 @@
-"""New topics as documents in files: next to their neighbours, or where their names put them."""
+"""New topics as documents in files: next to topics with similar names, or grouped by names."""
 
 from __future__ import annotations
 
@@ -45,12 +45,13 @@ def add_topics(
 def add_documents(
     documents: Mapping[str, str], written: Mapping[str, str], texts: Mapping[str, str]
 ) -> dict[str, str]:
-    """Add documents to files. In: `written`, the file of each topic that is there already."""
+    """Add documents to files. In: `written`, the file of each topic that is already written."""
     near = {name: find_neighbours(name, written) for name in documents}
     files = group_topics(name for name in documents if near[name] is None)
     added: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(documents):
         path = near[name] or files[name]
+        # An estate may use .yml: a second file of the same stem would look like a mistake.
         if path not in texts and f"{path[:-5]}.yml" in texts:
             path = f"{path[:-5]}.yml"
         if len(texts.get(path, "")) > SPLIT_FROM:
@@ -71,10 +72,11 @@ MOST_SINGLES = 12
 OTHER = "other.yaml"
 _DEEPEST = 4
 _RESERVED = {"clusters", "con", "prn", "aux", "nul"}
+"""Names that no file of topics can have: clusters.yaml, and devices of Windows."""
 
 
 def group_topics(names: Iterable[str]) -> dict[str, str]:
-    """Return the path of a file for each topic. Same names, same files, whatever their order."""
+    """Return the path of a file for each topic. Same names in any order, same files."""
     files: dict[str, str] = {}
     groups = _split(sorted(names), 0)
     singles = [group for group in groups.values() if len(group) == 1]
@@ -87,9 +89,9 @@ def group_topics(names: Iterable[str]) -> dict[str, str]:
 
 
 def find_neighbours(name: str, files: Mapping[str, str]) -> str | None:
-    """Return the file that holds most of the topics whose names begin as this one does.
+    """Return the file that holds most of the topics whose names begin like this one.
 
-    In: `files`, the path of each topic that is written already. None if no first part agrees.
+    In: `files`, the path of each written topic. None if no topic has the same first part.
     """
     parts = split_name(name)
     for depth in range(len(parts), 0, -1):
@@ -109,7 +111,7 @@ def split_name(name: str) -> tuple[str, ...]:
 
 
 def _place(group: list[str], path: str, depth: int) -> dict[str, str]:
-    """Place a group in one file, or split it into a directory if it is too large for that."""
+    """Place a group in one file, or in a directory of files if the group is too large."""
     inner = _split(group, depth)
     if len(group) <= MOST_IN_FILE or depth >= _DEEPEST:
         return dict.fromkeys(group, f"{path}.yaml")

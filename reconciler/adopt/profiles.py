@@ -29,7 +29,7 @@ _CANDIDATE_SETS = 60
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What clusters.yaml holds for all topics, and under which names for some."""
+    """The values that clusters.yaml gives to all topics, and its profiles by name."""
 
     replication_factor: int | None = None
     config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
@@ -37,42 +37,35 @@ class Shared:
 
 
 def extract_shared(desired: Sequence[DesiredTopic]) -> Shared:
-    """Find what topics share, so that most specs say only what is their own."""
+    """Find the values that topics share, so that specs are short."""
     if len(desired) < 2:
         return Shared()
-    config = _find_common(desired)
-    shared = Counter(
-        frozenset(set(wanted.config.items()) - set(config.items())) for wanted in desired
-    )
-    return Shared(_find_replication(desired), config, _find_profiles(shared))
-
-
-def _find_replication(desired: Sequence[DesiredTopic]) -> int | None:
-    counts = Counter(w.replication_factor for w in desired if w.replication_factor is not None)
-    if not counts:
-        return None
-    common, topics = min(counts.items(), key=lambda item: (-item[1], item[0]))
-    return common if topics * 2 > len(desired) else None
-
-
-def _find_common(desired: Sequence[DesiredTopic]) -> dict[str, str]:
-    """Find configs that more than two thirds have: the others write null, which costs a line."""
+    factors = Counter(w.replication_factor for w in desired if w.replication_factor is not None)
+    # The most frequent factor, the lower one of two, if more than half of the topics have it.
+    common = min(factors, key=lambda factor: (-factors[factor], factor), default=None)
+    if common is not None and factors[common] * 2 <= len(desired):
+        common = None
+    # A topic without a shared config writes null, which is a line: so two thirds must have it.
     counts = Counter(item for wanted in desired for item in wanted.config.items())
-    return {
+    config = {
         key: value
         for (key, value), topics in sorted(counts.items())
         if topics >= FEWEST_SHARING and topics * 3 > len(desired) * 2
     }
+    rest = Counter(frozenset(wanted.config.items() - config.items()) for wanted in desired)
+    return Shared(common, config, _find_profiles(rest))
 
 
 def _find_profiles(shared: Counter[Items]) -> dict[str, dict[str, str]]:
-    """Take, again and again, the set of configs that saves most lines, until none saves any."""
+    """Choose profiles greedily: each time the set of configs that saves most lines."""
     left = Counter({items: topics for items, topics in shared.items() if items})
     profiles: dict[str, dict[str, str]] = {}
     while len(profiles) < MOST_PROFILES:
-        best = max(
-            _list_candidates(left), key=lambda c: (_saving(c, left), sorted(c)), default=None
-        )
+        # Candidates are the frequent sets, and what two of them share. All subsets are too many.
+        frequent = sorted(left, key=lambda items: (-left[items], sorted(items)))[:_CANDIDATE_SETS]
+        both = {a & b for a, b in combinations(frequent, 2)}
+        candidates = {items for items in {*frequent, *both} if items}
+        best = max(candidates, key=lambda c: (_saving(c, left), sorted(c)), default=None)
         if best is None or _saving(best, left) <= 0:
             break
         profiles[_name_profile(dict(best), profiles)] = dict(sorted(best))
@@ -80,16 +73,10 @@ def _find_profiles(shared: Counter[Items]) -> dict[str, dict[str, str]]:
     return profiles
 
 
-def _list_candidates(left: Counter[Items]) -> set[Items]:
-    frequent = sorted(left, key=lambda items: (-left[items], sorted(items)))[:_CANDIDATE_SETS]
-    both = {a & b for a, b in combinations(frequent, 2)}
-    return {items for items in {*frequent, *both} if items}
-
-
 def _saving(candidate: Items, left: Counter[Items]) -> int:
-    """Count the lines that a profile saves: each topic's, less its own in clusters.yaml.
+    """Count the lines that a profile saves in topics, minus its own lines in clusters.yaml.
 
-    A topic writes `profile:` instead, and no `config:` if nothing is left to say.
+    A topic writes `profile:` instead, and no `config:` if the profile has all of its configs.
     """
     fitting = {items: count for items, count in left.items() if candidate <= items}
     if len(candidate) < 2 or sum(fitting.values()) < FEWEST_SHARING:
@@ -101,7 +88,10 @@ def _saving(candidate: Items, left: Counter[Items]) -> int:
 def _name_profile(config: Mapping[str, str], taken: Iterable[str]) -> str:
     """Name a profile after its effect: compacted, keep-7d-zstd."""
     words = [word for key, value in sorted(config.items()) if (word := _describe(key, value))]
-    name = "-".join(dict.fromkeys(words[:3])) or _spell_key(*next(iter(sorted(config.items()))))
+    name = "-".join(dict.fromkeys(words[:3]))
+    if not name:  # no config has a word: the first one names the profile
+        first = "-".join(min(config.items()))
+        name = "".join(c if c.isascii() and c.isalnum() else "-" for c in first).strip("-")[:60]
     names, number = {*taken}, 2
     unique = name
     while unique in names:
@@ -130,15 +120,10 @@ def _describe(key: str, value: str) -> str:
             return ""
 
 
-def _spell_key(key: str, value: str) -> str:
-    spelled = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{key}-{value}")
-    return spelled.strip("-")[:60]
-
-
 def list_own_keys(
     wanted: DesiredTopic, below: TopicSpec, catalogue: Catalogue
 ) -> dict[str, object]:
-    """List the keys of a topic's document, except its name, given its inherited values."""
+    """List the keys of a topic's document, except its name, that differ from inherited values."""
     document: dict[str, object] = {}
     if wanted.assignment is None and wanted.partitions != below.partitions:
         document["partitions"] = wanted.partitions
@@ -155,7 +140,7 @@ def list_own_keys(
 def list_own_configs(
     config: Mapping[str, str], below: Mapping[str, str], catalogue: Catalogue
 ) -> dict[str, object]:
-    """Return what differs from what is inherited."""
+    """Return the configs that differ from inherited ones; null removes an inherited config."""
     own: dict[str, object] = {
         key: humanise(catalogue, key, value)
         for key, value in sorted(config.items())
@@ -167,9 +152,9 @@ def list_own_configs(
 def choose_profile(
     wanted: DesiredTopic, bases: Mapping[str | None, TopicSpec], catalogue: Catalogue
 ) -> tuple[str | None, dict[str, object]]:
-    """Choose the profile that leaves a document fewest lines; none if that is no more.
+    """Choose the profile with which a document is shortest; none if that saves no line.
 
-    In: `bases`, what a topic inherits by profile, None for no profile.
+    In: `bases`, the inherited values by profile, None for no profile.
     """
     said = {
         profile: list_own_keys(wanted, below, catalogue)
@@ -181,7 +166,7 @@ def choose_profile(
 
 
 def _fits(wanted: DesiredTopic, below: TopicSpec, plain: TopicSpec) -> bool:
-    """Return whether a profile says nothing of configs but what the topic has too."""
+    """Return whether a profile adds configs, and only such that the topic has."""
     added = below.config.items() - plain.config.items()
     return bool(added) and added <= wanted.config.items() and below.rack_aware == plain.rack_aware
 

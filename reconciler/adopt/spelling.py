@@ -1,4 +1,4 @@
-"""How a person would write values in a spec: 7d, 1GiB, [compact, delete]."""
+"""Values of a spec as a person writes them: 7d, 1GiB, [compact, delete]."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ ORDER = (
     *("rack_aware", "gradual", "profile", "config", "assignment", "state", "acknowledge"),
     "overrides",
 )
-"""The keys of a topic, as people look for them."""
+"""The keys of a topic in their usual order."""
 
 ConfigValue = str | list[str] | None
 
 
 def humanise(catalogue: Catalogue, key: str, value: str) -> ConfigValue:
-    """Spell a config value for people, so that it is read back as the very same value.
+    """Spell a config value for people. It is read back as the same value.
 
-    A unit is used if it shortens: 604800000 is 7d, and 1234567 stays a number.
+    A unit is used if the value is then shorter: 604800000 is 7d, and 1234567 stays a number.
     """
     if catalogue.is_list(key) and "," in value:
         items = split_list(value)
@@ -45,12 +45,12 @@ def humanise(catalogue: Catalogue, key: str, value: str) -> ConfigValue:
 
 
 def render_document(document: Mapping[str, object]) -> str:
-    """Write a document as YAML: two blanks a level, rows and short lists on one line."""
+    """Write a document as YAML: two spaces per level, rows and short lists on one line."""
     return "\n".join(_render_map(document, "", is_config=False)) + "\n"
 
 
 def spell_modeline(path: str, schema: str) -> str:
-    """Return the comment with the schema of an estate's file: in schemas/, next to the estate."""
+    """Return the comment with the schema of a file for editors: in schemas/, next to the estate."""
     up = "../" * (path.count("/") + 1)
     return f"# yaml-language-server: $schema={up}schemas/{schema}.schema.json\n"
 
@@ -61,7 +61,11 @@ def render_topic(document: Mapping[str, object]) -> str:
 
 
 def spell_text(text: str, *, number: bool = False) -> str:
-    """Spell a text as YAML, in quotes wherever a reader might take it for something else."""
+    """Spell a text as YAML, in quotes if another reader could take it for something else.
+
+    `number`: a number or a flag is written without quotes.
+    """
+    # Ours is a reader of YAML 1.2. Readers of YAML 1.1 take yes and on for flags.
     if number and _NUMBER.fullmatch(text):
         return text
     if number and text in {"true", "false"}:

@@ -1,6 +1,6 @@
-"""Amend existing documents that differ from the cluster, at the right level.
+"""Amend written documents that differ from the cluster, at the right level.
 
-A topic of one cluster is amended where it is; one of several gets an override.
+A topic of one cluster is amended in its own keys; a topic of several clusters gets an override.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def update_topics(
 def restrict_topics(
     draft: EstateDraft, live: Collection[str], cluster: str, others: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, Finding]]:
-    """Fit `clusters` of written topics to what is live on one of them.
+    """Change `clusters` of written topics to match the live topics of one cluster.
 
-    In: `others`, the clusters that a topic goes to that names none, if this one has only now
-    joined them.
+    In: `others`, the other clusters of the estate if this cluster is new in it. A topic that names
+    no cluster would otherwise also be created on the new one.
     """
     edits = []
     for topic in draft.estate.written:
@@ -76,7 +76,7 @@ def _name_clusters(names: Sequence[str]) -> Callable[[Any], None]:
 def _amend(
     draft: EstateDraft, edits: Sequence[tuple[WrittenTopic, Callable[[Any], None]]]
 ) -> tuple[dict[str, str], dict[str, Finding]]:
-    """Edit documents, the last of each file first, so that lines stay true."""
+    """Edit documents. Returns: the new texts, and a finding for each topic that is kept."""
     files, texts = draft.find_files(), dict[str, str]()
     kept: dict[str, Finding] = {}
     by_file: defaultdict[str, list[tuple[int, WrittenTopic, Callable[[Any], None]]]]
@@ -84,20 +84,18 @@ def _amend(
     for topic, edit in edits:
         by_file[files[topic.name]].append((topic.where.line, topic, edit))
     for path, waiting in by_file.items():
+        # The last document first: an edit moves the lines of the documents below it.
         for line, topic, edit in sorted(waiting, key=lambda item: -item[0]):
             text = texts.get(path, draft.texts[path])
             try:
                 texts[path] = amend_document(text, line, edit)
             except NotAmendableError as error:
-                kept[topic.name] = _keep(topic, path, str(error))
+                differs = f"{topic.name} in {path} differs from the cluster"
+                what = f"{differs} and is kept as it is: {error}"
+                way_out = "amend it by hand; plan shows what differs"
+                finding = Finding("import-kept", what, way_out, severity=Severity.WARNING)
+                kept[topic.name] = finding
     return texts, kept
-
-
-def _keep(topic: WrittenTopic, path: str, reason: str) -> Finding:
-    what = f"{topic.name} in {path} differs from the cluster and is kept as it is: {reason}"
-    return Finding(
-        "import-kept", what, "amend it by hand; plan shows what differs", severity=Severity.WARNING
-    )
 
 
 def _plan_edit(
@@ -106,48 +104,37 @@ def _plan_edit(
     named = topic.document.clusters
     targets = set(estate.declared) | {cluster} if named is None else set(map(str, named))
     overridden = cluster in topic.overrides or targets != {cluster}
-    below = _resolve_below(topic, estate, cluster, catalogue, with_document=overridden)
+    # The layers below the one to amend: with the document below an override, else without it.
+    if overridden:
+        below = estate.resolve_base(topic, cluster, catalogue)
+    else:
+        profile = topic.document.profile
+        below = estate.inherit(cluster, None if profile is None else str(profile), catalogue)
 
     def edit(document: Any) -> None:
-        if "topic" in document:
-            table = _find_override(document, cluster) if overridden else document
+        if "topic" in document and overridden:
+            if "overrides" not in document:
+                set_key(document, "overrides", {cluster: {}})
+            elif cluster not in document["overrides"]:
+                set_key(document["overrides"], cluster, {})
+            table = document["overrides"][cluster]
             _edit_layer(table, wanted, below, catalogue, {})
-            if overridden and not table:
+            if not table:
                 delete_key(document["overrides"], cluster, document)
+        elif "topic" in document:
+            _edit_layer(document, wanted, below, catalogue, {})
         elif document.get("kind") == "KafkaTopic" and not overridden:
-            _edit_layer(_find_spec(document), wanted, below, catalogue, _spell_keys(document))
+            if document.get("spec") is None:
+                set_key(document, "spec", {})
+            _edit_layer(document["spec"], wanted, below, catalogue, _spell_keys(document))
         else:
             raise NotAmendableError("it is written for another tool")
 
     return edit
 
 
-def _resolve_below(
-    topic: WrittenTopic, estate: Estate, cluster: str, catalogue: Catalogue, *, with_document: bool
-) -> TopicSpec:
-    """Resolve the layers below the one that is to be amended."""
-    if with_document:
-        return estate.resolve_base(topic, cluster, catalogue)
-    profile = topic.document.profile
-    return estate.inherit(cluster, None if profile is None else str(profile), catalogue)
-
-
-def _find_override(document: Any, cluster: str) -> Any:
-    if "overrides" not in document:
-        set_key(document, "overrides", {cluster: {}})
-    elif cluster not in document["overrides"]:
-        set_key(document["overrides"], cluster, {})
-    return document["overrides"][cluster]
-
-
-def _find_spec(document: Any) -> Any:
-    if document.get("spec") is None:
-        set_key(document, "spec", {})
-    return document["spec"]
-
-
 def _spell_keys(document: Any) -> dict[str, str]:
-    """Return what a KafkaTopic calls our keys: Strimzi's words, or Jikkou's."""
+    """Return the names of our keys in a KafkaTopic: those of Strimzi, or of Jikkou."""
     spec = document.get("spec") or {}
     old = "replicationFactor" if "replicationFactor" in spec else "replicas"
     is_jikkou = "jikkou" in str(document.get("apiVersion", ""))
@@ -165,7 +152,12 @@ def _edit_layer(
     """Edit one layer so that the topic gets the desired values; nothing else changes."""
     rows = "assignment" in table or below.assignment is not None
     if rows and wanted.assignment is not None:
-        _edit_rows(table, wanted, [list(row) for row in wanted.assignment])
+        desired, written = [list(row) for row in wanted.assignment], table.get("assignment")
+        if not isinstance(written, list) or [list(row) for row in written] != desired:
+            set_key(table, "assignment", desired)
+        for key in _COUNTS:  # counts next to rows are optional, but must match them
+            if key in table:
+                table[key] = getattr(wanted, key)
     else:
         if "assignment" in table:
             delete_key(table, "assignment")
@@ -187,15 +179,6 @@ def _edit_layer(
     edit_config(table, key, changes, {*present} - {*own})
 
 
-def _edit_rows(table: Any, wanted: DesiredTopic, rows: list[list[int]]) -> None:
-    live = table.get("assignment")
-    if not isinstance(live, list) or [list(row) for row in live] != rows:
-        set_key(table, "assignment", rows)
-    for key in _COUNTS:
-        if key in table:
-            table[key] = getattr(wanted, key)
-
-
 def _edit_count(table: Any, key: str, desired: int | None, below: int | None) -> None:
     if key in table and table[key] == desired:
         return
@@ -206,7 +189,7 @@ def _edit_count(table: Any, key: str, desired: int | None, below: int | None) ->
 
 
 def _plain(value: Any) -> object:
-    """Turn a value of ruamel.yaml into one of the catalogue's."""
+    """Turn a value of ruamel.yaml into one that the catalogue reads."""
     if isinstance(value, list):
         return [str(item) for item in value]
     if isinstance(value, bool) or value is None:

@@ -1,4 +1,4 @@
-"""The same as the command line, in five calls: for scripts, and for the command line itself.
+"""The Python interface: what the command line does, in five calls. The command line uses it, too.
 
     estate = load_estate("topics")
     state = read_cluster(estate, "prod-eu")
@@ -6,9 +6,9 @@
     print(render_plan(plan))
     apply_plan(plan, estate)
 
-In addition, `read_snapshot` gives a state without a cluster, and `take_snapshot` one to keep. Every
-call raises a ReconcilerError whose text is fit for a person; nothing prints. Stages are imported by
-the calls that need them, so that the first answer does not wait for the others.
+In addition, `read_snapshot` reads a state from a file, and `take_snapshot` reads an entire cluster
+for such a file. Errors are ReconcilerErrors with a text for people; nothing prints. Calls import
+only the stages that they need, so that a start is fast.
 """
 
 from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption

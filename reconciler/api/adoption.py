@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from reconciler.adopt import Adoption, EstateDraft
     from reconciler.errors import Finding
     from reconciler.model import ClusterState
-    from reconciler.spec import Estate
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
 
@@ -39,8 +38,8 @@ def adopt_cluster(
 ) -> Adoption:
     """Make the texts of an estate whose plan on a cluster is empty; nothing is written yet.
 
-    `path` may hold an estate, whose topics are kept and amended; `against` reads a snapshot;
-    `ignore` leaves topics out, here and from now on.
+    `path` may hold an estate: its topics are kept and amended. `against` names a snapshot to read
+    instead of the cluster. `ignore` leaves topics out and adds them to `ignore` of clusters.yaml.
     Errors: as `load_estate` and `take_snapshot`; UsageError if the cluster's address is unknown.
     """
     from reconciler import adopt as stage
@@ -51,17 +50,19 @@ def adopt_cluster(
     draft = _open_draft(Path(path))
     if against is not None:
         state = read_snapshot(against)
+    elif cluster in draft.estate.clusters:
+        state = take_snapshot(draft.estate, cluster, bootstrap_servers=bootstrap_servers)
     else:
-        state = _read_for_adoption(draft.estate, Path(path), cluster, bootstrap_servers)
+        state = _read_unknown(cluster, Path(path), bootstrap_servers)
     if cluster in draft.estate.clusters:
         refuse_other_cluster(draft.estate.clusters[cluster], state)
     return stage.adopt_topics(draft, state, request)
 
 
 def convert_files(tool: str, source: str | Path, path: str | Path) -> Adoption:
-    """Make the texts of an estate out of another tool's files; nothing is written yet.
+    """Make the texts of an estate from the files of another tool; nothing is written yet.
 
-    Errors: as `load_estate`, for the files of the tool as well.
+    Errors: as `load_estate`, also for the files of the tool.
     """
     from reconciler import adopt as stage
 
@@ -75,7 +76,7 @@ def write_adoption(adoption: Adoption, path: str | Path) -> None:
 
 
 def _open_draft(path: Path) -> EstateDraft:
-    """Read the estate that is to be changed; a missing directory counts as empty."""
+    """Read the estate to change; a missing directory counts as empty."""
     from reconciler.adopt import open_draft
 
     return open_draft(read_estate_files(path) if path.exists() else {}, str(path))
@@ -102,22 +103,18 @@ def _read_foreign_files(path: Path) -> dict[str, bytes | Finding]:
 
 
 def _follow(file: str, named: str) -> tuple[str, bytes | Finding | None]:
-    """Read the file that another one names, relative to where that is."""
+    """Read the file that `file` refers to as `named`, relative to its own directory."""
     path = Path(file).parent / named
     shown = show_path(str(path))
     return shown, read_file(path, shown) if path.is_file() else None
 
 
-def _read_for_adoption(
-    estate: Estate, path: Path, cluster: str, bootstrap_servers: str | None
-) -> ClusterState:
-    """Read an entire cluster, also one that clusters.yaml does not have yet."""
+def _read_unknown(cluster: str, path: Path, bootstrap_servers: str | None) -> ClusterState:
+    """Read an entire cluster that is not in clusters.yaml, without security settings."""
     from reconciler.errors import Location
     from reconciler.kafka import KafkaReader, connect
     from reconciler.spec import ClusterEntry
 
-    if cluster in estate.clusters:
-        return take_snapshot(estate, cluster, bootstrap_servers=bootstrap_servers)
     if bootstrap_servers is None:
         way_out = "name it there, or say --bootstrap-servers or --against"
         raise UsageError(f"clusters.yaml has no cluster {cluster!r}; {way_out}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from reconciler.api.records import ApplyRecord
     from reconciler.apply import Applied, Ending, StepAnswered
-    from reconciler.kafka import Connection, KafkaReader, Waiting
+    from reconciler.kafka import Connection, Waiting
     from reconciler.model import Plan
     from reconciler.ports import Lease
     from reconciler.spec import Estate
@@ -37,15 +37,16 @@ def apply_plan(
 ) -> Applied:
     """Make the changes of a plan on its cluster, and nothing else.
 
-    The run holds the lock of the cluster: if another run has it, this one waits for up to
-    `lock_timeout_s`; None means no lock. `record` comes from `begin_record`; if the cluster has an
-    `audit_topic`, it is written there at the end. Returns an outcome for every topic. Errors:
-    RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before anything is
-    written; AuditError, which holds the outcomes, if the audit topic does not take the record.
+    The run holds the lock of the cluster. If another run has it, this run waits for up to
+    `lock_timeout_s`; None means no lock. `record` comes from `begin_record`; it is written to the
+    `audit_topic` of the cluster at the end, if there is one. Returns: an outcome for every topic.
+    Errors: RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before
+    anything is written; AuditError with the outcomes, if the audit topic does not take the record.
     """
     from reconciler import apply as stage
     from reconciler.kafka import KafkaReader
     from reconciler.kafka.writer import KafkaWriter
+    from reconciler.plan import is_deletion, steps_of
 
     record = record or begin_record(plan)
     connection = open_connection(estate, plan.cluster, bootstrap_servers)
@@ -55,30 +56,28 @@ def apply_plan(
     applied: Applied | None = None
     try:
         with connection:
+            # Before the lock and the first write: an apply without its record must not begin.
             audit.check(plan)
             with audit.keep_errors(), keep_interrupts():
-                _check_rights(plan, reader)
+                # All rights are checked before the first write: half an apply is worse than none.
+                deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
+                names = {topic.name for topic in plan.topics if steps_of(topic)}
+                reader.check_rights(names.difference(deleted), for_apply=True, deleted=deleted)
                 try:
                     lock = _hold_lock(connection, record, lock_timeout_s, observe_wait)
                     with keep_interrupts(), lock as lease:
                         applied = work(lease=lease)
                 except KeyboardInterrupt:
+                    # An interrupt of the release changes nothing: the work is done, and the lock
+                    # expires by itself.
                     if applied is None:
-                        raise  # otherwise the work is done: the lock expires
+                        raise
             audit.keep(applied, None)
     except KeyboardInterrupt:
         if applied is None:
             raise
         audit.give_up(applied)
     return applied
-
-
-def _check_rights(plan: Plan, reader: KafkaReader) -> None:
-    from reconciler.plan import is_deletion, steps_of
-
-    deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
-    names = {topic.name for topic in plan.topics if steps_of(topic)}.difference(deleted)
-    reader.check_rights(names, for_apply=True, deleted=deleted)
 
 
 def _hold_lock(
@@ -114,17 +113,18 @@ class _Audit:
         self._kept = False
 
     def check(self, plan: Plan) -> None:
-        """Refuse if the record could not be kept. Errors: ClusterError."""
+        """Refuse the apply if the audit topic would not take its record. Errors: ClusterError."""
         if self._topic is None:
             return
         from reconciler.kafka.writer import check_audit_topic
 
+        # The plan may create the audit topic itself; then it need not exist yet.
         created = {topic.name for topic in plan.topics if topic.before is None and topic.after}
         check_audit_topic(self._connection, self._topic, planned=self._topic in created)
 
     @contextmanager
     def keep_errors(self) -> Iterator[None]:
-        """Keep the record of a run that ends with an error. Errors: that one, or AuditError."""
+        """Write the record if the block ends with an error. Errors: that one, or AuditError."""
         try:
             yield
         except (FindingsError, KeyboardInterrupt) as error:
@@ -146,7 +146,9 @@ class _Audit:
         self._kept = True
 
     def give_up(self, applied: Applied) -> None:
-        """Wait no longer for a record that is not kept yet. Errors: AuditError."""
+        """Stop waiting for the audit topic, after an interrupt. Errors: AuditError if it has no
+        record.
+        """
         if self._topic is None or self._kept:
             return
         from reconciler.kafka.writer import KEEP_PRINTED
@@ -162,7 +164,8 @@ class _Audit:
         findings = error.findings if isinstance(error, FindingsError) else ()
         failure = AuditError([*findings, *lost], applied)
         failure.__cause__ = error
-        failure.record = self._write(end_run(error=failure))  # now it says that as well
+        # Written again, because the record must also show that it was lost.
+        failure.record = self._write(end_run(error=failure))
         return failure
 
     def _write(self, ending: Ending) -> str:

@@ -17,7 +17,7 @@ RUNS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "BUILD_URL")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who runs this, and where. `run_url` leads to the job, if there is one."""
+    """The user and the host of a run. `run_url` is the address of the job, if there is one."""
 
     user: str
     host: str
@@ -27,15 +27,13 @@ class Author:
 
 def find_author(environment: Mapping[str, str] = os.environ) -> Author:
     """Find out who started this run: the variables of a CI override the name of the account."""
+    # In CI the account is the same for everyone, such as `runner`.
     actor = next((environment[name] for name in ACTORS if environment.get(name)), "")
-    return Author(actor or _login(), socket.gethostname(), os.getpid(), _find_run(environment))
-
-
-def _login() -> str:
     try:
-        return getpass.getuser()
+        user = actor or getpass.getuser()
     except (KeyError, OSError):  # an account without a name, as in many containers
-        return str(os.getuid())
+        user = str(os.getuid())
+    return Author(user, socket.gethostname(), os.getpid(), _find_run(environment))
 
 
 def _find_run(environment: Mapping[str, str]) -> str | None:

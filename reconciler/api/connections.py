@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SpecSource(Protocol):
-    """What planning needs of an estate: an Estate, or what replaces it."""
+    """The part of an estate that planning needs: an Estate has it, and the rows of a fleet."""
 
     @property
     def clusters(self) -> Mapping[str, ClusterEntry]:
@@ -67,7 +67,7 @@ def open_connection(
 
 
 def refuse_other_cluster(entry: ClusterEntry, state: ClusterState) -> None:
-    """Refuse what a connection would have refused already, had there been one."""
+    """Refuse a state of another cluster. A connection checks this itself, a snapshot cannot."""
     from reconciler.errors import ClusterError, Finding
 
     if entry.cluster_id and state.cluster_id and entry.cluster_id != state.cluster_id:

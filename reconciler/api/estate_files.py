@@ -1,7 +1,7 @@
 """The files of an estate on this machine: which YAML files a directory holds, and their bytes.
 
 Hidden files and directories are skipped; directory links are followed once. A link out of the
-estate is refused: who may change the estate would choose which file of the machine a run shows. An
+estate is refused: otherwise a pull request could make a run show any file of its machine. An
 unreadable file of the estate is a finding, never ignored.
 """
 
@@ -55,12 +55,13 @@ def write_texts(estate: Path, texts: Mapping[str, str]) -> None:
 
 
 def read_file(path: Path, shown: str) -> bytes | Finding:
-    """Read a file up to just over the size limit, or say why it cannot be read."""
+    """Read a file up to just over the size limit, or return why it cannot be read."""
     from reconciler.spec import FILE_BYTES
 
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return _refuse(shown, "is not a regular file", "remove it from the estate")
+        # One byte more than the limit: enough to refuse the file without reading all of it.
         with path.open("rb") as file:
             return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
@@ -70,13 +71,13 @@ def read_file(path: Path, shown: str) -> bytes | Finding:
 
 
 def leads_out(path: Path, top: Path) -> bool:
-    """Return whether a path below `top` leads out of it by a link, or to what git keeps there."""
+    """Return whether a path below `top` leads out of it by a link, or into a `.git` directory."""
     target, real_top = Path(os.path.realpath(path)), Path(os.path.realpath(top))
     return not target.is_relative_to(real_top) or ".git" in target.relative_to(real_top).parts
 
 
 def refuse_link(shown: str, top: str) -> Finding:
-    """Refuse a link that leads out, without a look at what it leads to."""
+    """Refuse a link that leads out of the estate. Its target is not read."""
     what = f"{shown.rpartition('/')[2]} is a link out of {show_path(top)}"
     return Finding("estate-link", what, "put the file itself there", Location(shown, 1))
 
@@ -98,6 +99,7 @@ def _walk(
     inside = directory.relative_to(estate).as_posix()
     try:
         status = directory.stat()
+        # Links can form a cycle, so a directory is known by its inode, not by its path.
         if (status.st_dev, status.st_ino) in seen:
             return
         seen.add((status.st_dev, status.st_ino))
@@ -111,7 +113,11 @@ def _walk(
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        path, is_directory = directory / entry.name, _is_directory(entry)
+        path = directory / entry.name
+        try:
+            is_directory = entry.is_dir()
+        except OSError:  # a link that cannot be followed, such as a loop
+            is_directory = False
         if not (is_directory or entry.name.lower().endswith(_SUFFIXES)):
             continue
         name = path.relative_to(estate).as_posix()
@@ -121,14 +127,6 @@ def _walk(
             yield from _walk(path, estate, root, seen)
         else:
             yield name, path
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a directory; a link that cannot be followed is not one."""
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _reason(error: OSError) -> str:

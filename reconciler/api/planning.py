@@ -55,17 +55,13 @@ def read_cluster(
         entry = find_cluster(estate, cluster)
         release = choose_catalogue(entry.kafka_version)
         doubts = list_doubts(specs, state, release, entry.known_configs)
+        # One broker's answer is not enough: shortly after a move it shows old and new replicas
+        # together, and after a restart it can show configs of a deleted topic (Kafka 3.9 to 4.4).
         state = reader.confirm(state, doubts.longer, doubts.overridden)
-        state = replace(state, usage=reader.read_usage(_list_deleted(estate, cluster, state)))
+        # Reading usage is slow: only topics to delete need it, and only if deletions are allowed.
+        deleted = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
+        state = replace(state, usage=reader.read_usage(deleted if entry.guards.max_deletes else ()))
         return identify_topics(state, reader.read_topic_ids(doubts.planned))
-
-
-def _list_deleted(estate: Estate, cluster: str, state: ClusterState) -> list[str]:
-    """List the topics to be deleted, if deletions are allowed: only their usage is read."""
-    if not find_cluster(estate, cluster).guards.max_deletes:
-        return []
-    specs = estate.topics_for(cluster)
-    return [spec.name for spec in specs if spec.absent and spec.name in state.topics]
 
 
 def build_plan(
@@ -80,12 +76,12 @@ def build_plan(
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
-    `topics` is a glob of topic names; the others are neither planned nor reported. With `changes`
-    only topics whose files changed are planned; the others still count for placement. `commit` is
-    kept in the plan. `weigh` says whether the cluster is levelled by the count of replicas, or by
-    their size or rate, which only a snapshot knows.
-    Errors: UsageError if nothing is known to weigh by; ClusterError if the state is another
-    cluster's than the one that the estate expects.
+    `topics` is a glob of topic names; other topics are neither planned nor reported. `changes`
+    limits the plan to topics whose files changed; the others still count for placement. `commit`
+    is kept in the plan. `weigh` balances the cluster by the number of replicas, or by their size
+    or rate, which only a snapshot has.
+    Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
+    of another cluster than the estate expects.
     """
     from reconciler.plan import plan_cluster
 

@@ -1,7 +1,7 @@
 """The record of an apply: author, plan, cluster and result.
 
-The last line contains everything in the first line, so one line is enough. No config value and no
-property of the client is in it.
+The last line contains everything in the first line, so one line is enough. It has no config value
+and no property of the client, which could be secret.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.model import Plan
 
 MOST_TOPICS = 1_000
-"""The limit of a record, well below the 1 MiB that a topic accepts by default."""
+"""The limit of topics in a record: it stays well below the default max.message.bytes of 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ApplyRecord:
         """Return the end of the run as a JSON object."""
         now = datetime.now(UTC)
         outcomes = ending.outcomes
-        # Outcomes that differ from the plan come first, so that they are not omitted.
+        # Outcomes that differ from the plan come first, so that the limit does not omit them.
         shown = sorted(outcomes, key=lambda outcome: (outcome.kind.is_done, outcome.topic))
         return {
             "at": now.isoformat(),

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from reconciler.apply import Applied
-    from reconciler.errors import Finding
     from reconciler.kafka import Connection, KafkaReader
     from reconciler.model import Balance, ClusterState, Plan
     from reconciler.rehearse import Machine, Rehearsal, Setup
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 STARTING, SETTING_UP, APPLYING = "start", "set up", "apply"
 START_S, START_S_PER_BROKER = 120, 5
 MOST_VIEWS = 12
-"""Brokers that are asked for their own views: each costs a thread for every other one, and 60 by
-60 were seen to stall a small machine."""
+"""The number of brokers that are asked for their own views. Each client starts a thread per broker,
+and 60 clients of 60 threads stalled a small machine."""
 
 PATIENCE_S = 60.0
 """The time that the other brokers have to show the same as these."""
@@ -42,24 +41,37 @@ def rehearse_plan(
 ) -> Rehearsal:
     """Apply a plan to a throwaway cluster like its own, and check the result.
 
-    `state` is the cluster's: without one, only the images of the plan are set up. `entry` gives its
-    Kafka release and the excluded brokers. `replan` plans once more on what is found; without it,
-    the plan is applied once more. Refused topics are left out. Nothing but the throwaway cluster is
+    `state` is that of the real cluster; without it, only the topics of the plan are set up. `entry`
+    gives the Kafka release and the excluded brokers. `replan` plans again on the result; without
+    it, the same plan is applied again. Refused topics are left out. Only the throwaway cluster is
     written to.
-    Errors: RefusedPlanError for a plan that is refused as a whole; FindingsError if it would not
-    fit; SandboxError if it cannot be started; StalePlanError if the plan no longer fits the state;
-    ClusterError.
+    Errors: RefusedPlanError for a plan that is refused as a whole; FindingsError if the cluster is
+    too large for this machine; SandboxError if it does not start; StalePlanError if the plan does
+    not fit the state; ClusterError.
     """
+    from reconciler.errors import FindingsError
     from reconciler.kafka import KafkaReader
-    from reconciler.rehearse import prepare_setup
-    from reconciler.sandbox import Silence, start_cluster
+    from reconciler.rehearse import choose_release, measure_needs, prepare_setup
+    from reconciler.sandbox import (
+        Silence,
+        choose_controller_ids,
+        find_release,
+        known_releases,
+        start_cluster,
+    )
 
-    _refuse_whole(plan)
-    _refuse_other_state(plan, state)
+    _refuse_misfit(plan, state)
     progress = progress or Silence()
-    release, notes = _choose_release(entry, state, kafka_version)
+    asked = find_release(kafka_version) if kafka_version else None
+    told = asked or (state and state.kafka_version) or (entry and entry.kafka_version) or None
+    release, notes = choose_release(told, known_releases())
     setup = prepare_setup(plan, state, release)
-    _refuse_beyond(setup, plan)
+    if refusals := [*measure_needs(setup, plan).refuse_beyond(_ask_machine())]:
+        raise FindingsError(refusals)
+    # The controller judges tiered topics only with the tier switched on. Without storage behind
+    # it this is enough: no record is ever written to them here.
+    (controller,) = choose_controller_ids(setup.brokers)
+    tier = {controller: {"remote.log.storage.system.enable": "true"}} if setup.tiered else {}
     stopwatch = _Stopwatch()
     with ExitStack() as stack:
         with stopwatch.measure(STARTING):
@@ -68,7 +80,7 @@ def rehearse_plan(
                     shape=setup.brokers,
                     kafka_version=release,
                     properties=setup.properties,
-                    broker_properties=_tune_controller(setup),
+                    broker_properties=tier,
                     timeout_s=START_S + START_S_PER_BROKER * len(setup.brokers),
                     progress=progress,
                 )
@@ -82,7 +94,7 @@ def rehearse_plan(
 
 @dataclass(slots=True)
 class _Stopwatch:
-    """How long each stage took. Units: seconds."""
+    """The duration of each stage. Units: seconds."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -95,7 +107,7 @@ class _Stopwatch:
 
 @dataclass(slots=True)
 class _Stage:
-    """A throwaway cluster that runs, and what is done on it."""
+    """A running throwaway cluster, and the steps of a rehearsal on it."""
 
     setup: Setup
     cluster: Cluster
@@ -110,7 +122,7 @@ class _Stage:
         excluded: Collection[int],
         replan: Callable[[ClusterState], Plan] | None,
     ) -> Rehearsal:
-        """Set the cluster up, apply the plan, and look."""
+        """Set the cluster up, apply the plan, and compare the result with the plan."""
         from reconciler.rehearse import Rehearsal, bind_plan, compare_found
 
         with self.stopwatch.measure(SETTING_UP):
@@ -141,8 +153,7 @@ class _Stage:
         )
 
     def _set_up(self) -> None:
-        """Create the topics; then stop dead brokers and cordon cordoned ones, as on the real
-        cluster."""
+        """Create the topics, then stop and cordon brokers to match the real cluster."""
         from reconciler.kafka.writer import cordon_brokers
         from reconciler.rehearse import plan_setup
 
@@ -154,6 +165,7 @@ class _Stage:
         kept = {name: image for name, image in self.setup.topics.items() if name not in failed}
         left_out = {**self.setup.left_out, **failed}
         self.setup = replace(self.setup, topics=kept, left_out=left_out)
+        # Brokers stop after the topics exist: dead brokers of the real cluster hold replicas, too.
         for broker in self.setup.dead:
             self.cluster.stop_broker(broker)
         cordon_brokers(self.connection, self.setup.cordoned)
@@ -166,7 +178,7 @@ class _Stage:
         return stage.run_plan(plan, self.reader, writer, time, skip_refused=True)
 
     def _read(self, is_there: Callable[[ClusterState], bool]) -> ClusterState:
-        """Read the cluster; retry while the answering broker may lag behind."""
+        """Read the cluster until `is_there`, because a broker can lag behind the controller."""
         from reconciler.api.snapshots import identify_topics
 
         deadline = time.monotonic() + PATIENCE_S
@@ -181,7 +193,7 @@ class _Stage:
         after: ClusterState,
         replan: Callable[[ClusterState], Plan] | None,
     ) -> tuple[str, ...]:
-        """Name the topics that the same run again would change: by a new plan, or by this one."""
+        """Name the topics that a second run would change: with a new plan, or the same one."""
         from reconciler.plan import steps_of
 
         if replan is None:
@@ -202,38 +214,6 @@ def _connect(cluster: Cluster) -> Connection:
     return connect(entry, bootstrap_servers=cluster.bootstrap_servers)
 
 
-def _tune_controller(setup: Setup) -> dict[int, dict[str, str]]:
-    """Return what lets a controller judge tiered topics: the tier switched on, without storage.
-
-    Nothing is ever written to them here.
-    """
-    from reconciler.sandbox import choose_controller_ids
-
-    (controller,) = choose_controller_ids(setup.brokers)
-    return {controller: {"remote.log.storage.system.enable": "true"}} if setup.tiered else {}
-
-
-def _choose_release(
-    entry: ClusterEntry | None, state: ClusterState | None, asked: str | None
-) -> tuple[str, tuple[Finding, ...]]:
-    """Choose the Kafka release to rehearse on. Errors: SandboxError for one that is not here."""
-    from reconciler.rehearse import choose_release
-    from reconciler.sandbox import find_release, known_releases
-
-    if asked:
-        return find_release(asked), ()
-    told = (state and state.kafka_version) or (entry and entry.kafka_version) or None
-    return choose_release(told, known_releases())
-
-
-def _refuse_beyond(setup: Setup, plan: Plan) -> None:
-    from reconciler.errors import FindingsError
-    from reconciler.rehearse import measure_needs
-
-    if refusals := [*measure_needs(setup, plan).refuse_beyond(_ask_machine())]:
-        raise FindingsError(refusals)
-
-
 def _ask_machine() -> Machine:
     from reconciler.rehearse import Machine
     from reconciler.sandbox import read_file_limit, read_free_memory_mb
@@ -241,18 +221,13 @@ def _ask_machine() -> Machine:
     return Machine(read_free_memory_mb(), read_file_limit())
 
 
-def _refuse_whole(plan: Plan) -> None:
-    """Refuse a plan that apply would refuse in any case, before a broker starts."""
-    from reconciler.errors import RefusedPlanError
+def _refuse_misfit(plan: Plan, state: ClusterState | None) -> None:
+    """Refuse a plan that apply would refuse in any case, and the state of another cluster."""
+    from reconciler.errors import Finding, FindingsError, RefusedPlanError
     from reconciler.plan import list_refusals
 
     if refusals := list_refusals(plan, skip_refused=True):
         raise RefusedPlanError(refusals)
-
-
-def _refuse_other_state(plan: Plan, state: ClusterState | None) -> None:
-    from reconciler.errors import Finding, FindingsError
-
     if state and plan.cluster_id and state.cluster_id and plan.cluster_id != state.cluster_id:
         what = f"the plan is for cluster {plan.cluster_id}, the state is that of {state.cluster_id}"
         way_out = f"rehearse it against a snapshot of {plan.cluster}"
@@ -260,7 +235,7 @@ def _refuse_other_state(plan: Plan, state: ClusterState | None) -> None:
 
 
 def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
-    """List the planned topics that could not be set up, so that they could not be rehearsed."""
+    """List the planned topics that were not rehearsed, because they could not be set up."""
     from reconciler.plan import steps_of
 
     for topic in plan.topics:
@@ -270,7 +245,7 @@ def _list_missing(plan: Plan, missing: Mapping[str, str]) -> Iterator[Outcome]:
 
 
 def _measure(state: ClusterState, setup: Setup, excluded: Collection[int]) -> Balance | None:
-    """Measure balance on what the brokers show, over those that take something."""
+    """Measure the balance of the topics that brokers show, over the eligible brokers."""
     from reconciler.placement import measure_balance
 
     out = {*setup.dead, *setup.cordoned, *excluded}

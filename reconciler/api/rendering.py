@@ -23,9 +23,9 @@ def render_plan(
 ) -> str:
     """Render a plan: text for people, canonical JSON, a comment, or annotations of GitHub.
 
-    `saved` is the place of the plan, which a comment then points to; `unmanaged` has the text name
-    the live topics that no spec names, as JSON and comments do anyway. Text is broken into lines of
-    `width` characters at most where names allow it; None breaks none.
+    `saved` is the path of the plan file, for the comment. `unmanaged` lists unmanaged topics in the
+    text; JSON and comments always list them. `width` is the longest line of a text, in characters,
+    unless a name is longer; None does not break lines.
     """
     from reconciler.plan import encode_plan, render_text
 

@@ -35,7 +35,7 @@ def take_snapshot(
 
 
 def read_snapshot(path: str | Path) -> ClusterState:
-    """Read a snapshot file: a state that needs no cluster. What it leaves out is healthy.
+    """Read a snapshot file: a state that needs no cluster. What it omits counts as healthy.
 
     Errors: SnapshotError with everything that is wrong with the file.
     """
@@ -59,6 +59,6 @@ def write_snapshot(state: ClusterState, path: str | Path) -> None:
 
 
 def identify_topics(state: ClusterState, ids: Mapping[str, str]) -> ClusterState:
-    """Add topic ids: read only if a plan needs them."""
+    """Add topic ids to a state. They are read separately, and only for topics that need them."""
     named = {name: replace(state.topics[name], topic_id=ids[name]) for name in ids}
     return replace(state, topics=MappingProxyType({**state.topics, **named}))

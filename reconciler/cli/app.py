@@ -38,14 +38,17 @@ VERBS = MappingProxyType(
 
 
 class Verbs(click.Group):
-    """A group that imports a verb's module only when that verb is called: a fast first answer."""
+    """A group that imports the module of a verb only when it is called, for a fast start."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Name the verbs in the order in which they are used."""
+        """List the verbs in the order of a typical workflow."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import `reconciler.cli.<verb>` and return its `command`; a keyword ends in `_` there."""
+        """Import `reconciler.cli.<verb>` and return its `command`.
+
+        A verb that is a keyword of Python, such as `import`, has the module `import_`.
+        """
         if cmd_name not in VERBS:
             return None
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
@@ -66,12 +69,11 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 error or refusal, 2 changes pending, 64 usage."""
-    gc.set_threshold(100_000)  # a short life with many small values: 0.1 s less at 2,000 topics
+    # A run is short and makes many small values: 0.1 s less at 2,000 topics.
+    gc.set_threshold(100_000)
     code = run(arguments)
-    for late in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # all output is written: neither changes the exit code
+    # All output is written, so a late signal must not replace the exit code of the work.
+    for late in (signal.SIGINT, signal.SIGTERM):
         signal.signal(late, signal.SIG_IGN)
     sys.exit(code)
 
@@ -87,11 +89,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         show_cursor()
         print_error("interrupted")
-        return 130
+        return 130  # as shells report SIGINT
     except ReconcilerError as error:
         print_error(str(error))
         return error.exit_code
     except BrokenPipeError:
+        # Python flushes stdout when it exits, and would print a traceback about the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return 141  # as shells report SIGPIPE
     return code if isinstance(code, int) else 0

@@ -28,6 +28,7 @@ from reconciler.cli.terminal import (
 )
 from reconciler.errors import (
     AuditError,
+    Finding,
     FindingsError,
     ReconcilerError,
     RefusedPlanError,
@@ -38,14 +39,13 @@ from reconciler.styling import set_columns
 from reconciler.units import SECOND, count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from reconciler.api import ApplyRecord
     from reconciler.apply import Ending
     from reconciler.cli.planning import Planner
-    from reconciler.errors import Finding
     from reconciler.kafka import Waiting
-    from reconciler.model import Outcome, Plan
+    from reconciler.model import Plan
     from reconciler.spec import Estate
 
 INTERRUPTED = 130
@@ -135,7 +135,7 @@ class ApplyOptions:
 
 
 def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
-    """Apply the plan of a file, from the specs that it was made of."""
+    """Apply the plan of a file, if the specs are still those of the plan."""
     if wanted.topic != "*" or wanted.changed_since is not None:
         raise UsageError("a saved plan is applied entirely; leave out --topic and --changed-since")
     plan = read_plan(wanted.estate)
@@ -148,14 +148,19 @@ def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
 
 
 def _apply_each(planner: Planner, asked: ApplyOptions) -> int:
-    """Apply cluster by cluster: an interrupt ends this, a failure does not."""
+    """Apply cluster by cluster: an interrupt ends this, a failure does not.
+
+    Each cluster is read right before its own approval: a plan that was made before the apply of
+    the previous cluster could be stale by then. Returns: the worst exit code.
+    """
     endings: dict[str, Ending] = {}
     for cluster in planner.clusters:
         endings[cluster] = _try_to_apply(planner, cluster, asked)
         click.echo()
         if endings[cluster].exit_code == INTERRUPTED:
             break
-    _summarise(planner.clusters, endings)
+    for cluster in planner.clusters:
+        click.echo(f"{cluster}: {endings[cluster].ended if cluster in endings else 'not begun'}")
     return max(ending.exit_code for ending in endings.values())
 
 
@@ -170,21 +175,17 @@ def _try_to_apply(planner: Planner, cluster: str, asked: ApplyOptions) -> Ending
     return _apply(plan, planner.estate, asked, f"{cluster}: ")
 
 
-def _summarise(clusters: Sequence[str], endings: Mapping[str, Ending]) -> None:
-    """Return one line per cluster with its result."""
-    for cluster in clusters:
-        click.echo(f"{cluster}: {endings[cluster].ended if cluster in endings else 'not begun'}")
-
-
 def _apply(plan: Plan, loaded: Estate, asked: ApplyOptions, label: str = "") -> Ending:
-    """Show a plan, ask for approval, and apply it. Returns the result. `label` is the prefix of
-    errors if there are several clusters.
+    """Show a plan, ask for approval, and apply it. Returns: the result.
+
+    `label` is the prefix of errors if there are several clusters.
     """
     text = api.render_plan(plan, colour=wants_colour(sys.stdout), width=fold_width())
     click.echo(text, color=True)
     record = api.begin_record(plan)
     with Journal(asked.journal, record) as log:
         ending = _run(plan, loaded, asked, log, record)
+        # A second Ctrl-C or SIGTERM would cut the journal before its last line.
         with _undisturbed():
             log.conclude(ending)
     with _undisturbed():
@@ -195,12 +196,16 @@ def _apply(plan: Plan, loaded: Estate, asked: ApplyOptions, label: str = "") -> 
 def _run(
     plan: Plan, loaded: Estate, asked: ApplyOptions, log: Journal, record: ApplyRecord
 ) -> Ending:
-    """Apply an approved plan, and return its result in every case."""
+    """Get approval for a plan and apply it. Returns: the result, also after an error."""
     from reconciler.apply import end_run
-    from reconciler.plan import list_refusals
+    from reconciler.plan import fingerprint_plan, list_refusals
 
     try:
-        _expect(plan, asked.expect)
+        found = fingerprint_plan(plan)
+        if asked.expect is not None and found != asked.expect:
+            what = f"the plan's fingerprint is {found}, not the approved {asked.expect}"
+            way_out = "read the plan above, and approve that one"
+            raise FindingsError([Finding("plan-unexpected", what, way_out)])
         if refusals := list_refusals(plan, skip_refused=asked.skip_refused):
             return _refuse(plan, refusals, record.planned)
         if not record.planned:
@@ -219,23 +224,12 @@ def _run(
             record=record,
         )
     except AuditError as error:
+        # The audit topic did not take the record, so stderr must keep it.
         click.echo(error.record, err=True)
         return end_run(error=error)
     except (ReconcilerError, KeyboardInterrupt) as error:
         return end_run(error=error)
     return end_run(applied)
-
-
-def _expect(plan: Plan, expected: str | None) -> None:
-    """Go on only with the plan that was approved."""
-    from reconciler.errors import Finding
-    from reconciler.plan import fingerprint_plan
-
-    found = fingerprint_plan(plan)
-    if expected is not None and found != expected:
-        what = f"the plan's fingerprint is {found}, not the approved {expected}"
-        way_out = "read the plan above, and approve that one"
-        raise FindingsError([Finding("plan-unexpected", what, way_out)])
 
 
 def _refuse(plan: Plan, refusals: Sequence[Finding], others: int) -> Ending:
@@ -254,6 +248,7 @@ def _approve(plan: Plan, steps: int) -> Ending | None:
     """Ask for approval. Returns the result of the run unless the answer is yes."""
     from reconciler.apply import Ended, Ending, end_run
 
+    # The answer must come from a person who has read the question, which is on stderr.
     for name, stream in (("stdin", sys.stdin), ("stderr", sys.stderr)):
         if not (stream and stream.isatty()):  # a stream that is closed is None
             error = f"{name} is not a terminal; pass --auto-approve"
@@ -267,7 +262,7 @@ def _approve(plan: Plan, steps: int) -> Ending | None:
 
 @contextmanager
 def _ending_gently() -> Iterator[None]:
-    """Handle SIGTERM, with which CI ends its jobs, like Ctrl-C: with a report."""
+    """Handle SIGTERM, with which CI ends its jobs, like Ctrl-C: the run ends with a report."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -288,10 +283,11 @@ def _undisturbed() -> Iterator[None]:
 
 
 AGAIN_S = 30.0
+"""The time between two notes about the same holder of the lock."""
 
 
 class WaitingNotes:
-    """Reports the holder of the lock, once per holder, and every half minute while it waits."""
+    """Reports the holder of the lock: each holder once, and again every half minute of waiting."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout = format_duration(round(timeout_s * SECOND))
@@ -299,7 +295,7 @@ class WaitingNotes:
         self._told_s = 0.0
 
     def observe(self, waiting: Waiting) -> None:
-        """Take note of a moment of waiting."""
+        """Report the wait, if the holder is another or half a minute has passed."""
         if waiting.holder != self._holder:
             print_note(f"waiting up to {self._timeout} for {escape_unprintable(waiting.holder)}")
         elif waiting.waited_s - self._told_s >= AGAIN_S:
@@ -311,25 +307,19 @@ class WaitingNotes:
 
 
 def print_ending(ending: Ending, label: str = "") -> None:
-    """Print what became of every topic, and how the run ended; an error goes to stderr.
+    """Print the outcome of every topic and the result of the run; an error goes to stderr."""
+    from reconciler.plan import paint_outcome
 
-    Whoever read stdout may have gone: that does not change how the run ended.
-    """
+    on_stdout, shown = choose_paint(sys.stdout), ending.outcomes
+    rows = ((paint_outcome(one.kind, on_stdout), f"{one.topic}  {one.text}") for one in shown)
     try:
-        for line in _list_outcomes(ending.outcomes):
+        # The names of topics are not aligned, because the texts are long.
+        for line in set_columns(rows, between=" ", least=(13,)):
             click.echo(fold_to_screen(line), color=True)
         click.echo(f"\n{ending.last_line}")
         sys.stdout.flush()
     except BrokenPipeError:
+        # The reader of stdout is gone. This does not change the result, nor the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if ending.error is not None:
         print_error(f"{label}{ending.error}")
-
-
-def _list_outcomes(outcomes: Iterable[Outcome]) -> list[str]:
-    """Return a line for each outcome. Names are not aligned: the texts are long."""
-    from reconciler.plan import paint_outcome
-
-    on_stdout = choose_paint(sys.stdout)
-    rows = ((paint_outcome(one.kind, on_stdout), f"{one.topic}  {one.text}") for one in outcomes)
-    return set_columns(rows, between=" ", least=(13,))

@@ -1,4 +1,4 @@
-"""How findings are shown: as text for people, as JSON, as SARIF, as JUnit."""
+"""Findings as text for people, as JSON, as SARIF, and as JUnit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from reconciler.styling import Paint
 
 RESULTS_TAKEN = 25_000
-"""The limit of results per run in code scanning."""
+"""The limit of results per run in GitHub's code scanning."""
 
 SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
 def render_findings(findings: Sequence[Finding], paint: Paint) -> str:
-    """Show findings for a person: place and what, then the way out, a blank line between files."""
+    """Render findings as text: location and message, then the way out; a blank line per file."""
     files = groupby(findings, key=lambda finding: finding.where.file if finding.where else "")
     return "\n\n".join("\n".join(_render(one, paint) for one in group) for _, group in files)
 
@@ -39,7 +39,7 @@ def _render(finding: Finding, paint: Paint) -> str:
 
 
 def count_findings(findings: Sequence[Finding]) -> str:
-    """Return the counts by severity, the worst first: `2 errors and 1 note in 2 files`."""
+    """Return the counts by severity, most severe first: `2 errors and 1 note in 2 files`."""
     counts = [
         count(sum(finding.severity is severity for finding in findings), severity)
         for severity in Severity
@@ -50,7 +50,7 @@ def count_findings(findings: Sequence[Finding]) -> str:
 
 
 def list_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return findings as JSON has them."""
+    """Return findings as JSON objects."""
     return [
         {
             "rule": finding.rule,
@@ -66,7 +66,7 @@ def list_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 
 def render_sarif(findings: Sequence[Finding]) -> str:
-    """Show findings as SARIF 2.1.0, which code scanning reads."""
+    """Render findings as SARIF 2.1.0, for code scanning."""
     from importlib.metadata import version
 
     from reconciler.rulebook import RULES
@@ -77,6 +77,7 @@ def render_sarif(findings: Sequence[Finding]) -> str:
         "version": version("kafka-reconciler"),
         "rules": [{"id": rule, "shortDescription": {"text": RULES[rule].says}} for rule in rules],
     }
+    # Code scanning rejects a longer list of results: what is left out must be the least severe.
     worst_first = sorted(findings, key=lambda finding: list(Severity).index(finding.severity))
     run = {
         "tool": {"driver": driver},
@@ -107,9 +108,9 @@ def _result(finding: Finding) -> dict[str, Any]:
 
 
 def render_junit(findings: Sequence[Finding], topics: Sequence[str]) -> str:
-    """Show findings as JUnit: a failed case for each error, a passed one for each good topic.
+    """Render findings as JUnit: a failed case for each error, a passed case for each valid topic.
 
-    Warnings and notes are in the output of the suite, since they fail nothing.
+    Warnings and notes are in the output of the suite, because they fail no case.
     """
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     told = [str(finding) for finding in findings if finding.severity is not Severity.ERROR]

@@ -17,14 +17,16 @@ from reconciler.model import SHORT, Commit
 from reconciler.spec import Changes, load_clusters, name_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.spec import ClusterEntry, Estate
 
+# Messages of git are compared with English words. Reading must not take the lock of the index, and
+# a partial clone must not ask for a password.
 _ENVIRONMENT = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 CLUSTERS_FILES = ("clusters.yaml", "clusters.yml")
 _HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
-"""What git sets for its hooks, and what would name another repository than the estate's."""
+"""Variables that git sets for its hooks. They can name another repository than the estate's."""
 
 
 class GitError(UsageError):
@@ -44,8 +46,8 @@ class UnknownCommitError(GitError):
 class Differences:
     """The files of an estate that differ from those in a commit.
 
-    `files` are there, spelled as in locations. `gone` are not there any more, `once` were there in
-    that commit, both by their path in the repository; what links led to is not among them.
+    `files` exist now, spelled as in locations. `once` are in that commit, and `gone` are those of
+    them that no longer exist; both are paths in the repository. Targets of links are not listed.
     """
 
     files: frozenset[str]
@@ -79,8 +81,10 @@ class Checkout:
             raise UnknownCommitError(f"there is no commit {shown} in this repository") from error
 
     def find_here(self, name: str) -> str:
-        """Return the id of a commit that must be in the local repository. Errors: UsageError with
-        the way out."""
+        """Return the id of a commit that must be in the local repository.
+
+        Errors: UsageError with the way out.
+        """
         try:
             return self.find_commit(name)
         except UnknownCommitError as error:
@@ -88,7 +92,7 @@ class Checkout:
             raise UsageError(f"{error}; {way_out}") from error
 
     def find_merge_base(self, name: str) -> str:
-        """Return the commit where HEAD parted from another. Errors: UsageError."""
+        """Return the merge base of HEAD and another commit. Errors: UsageError."""
         commits = self.find_here(name), self.find_here("HEAD")
         try:
             bases = self._ask("merge-base", *commits)
@@ -104,17 +108,24 @@ class Checkout:
         Errors: UnknownCommitError.
         """
         commit = self.find_commit(commit)
+        # A rename counts as a removed and a new file. No diff program of the user must run.
         changed = self._list("diff", "--name-only", "--no-renames", "--no-ext-diff", commit)
-        same = self._list("ls-files") - changed
-        every = _trace_all(list_estate_files(self.estate))
-        files = (str(path) for path, places in every if self._differs(places, same))
-        inside = self.inside
-        once = {n for n in changed if _is_spec(Path(n)) and Path(n).is_relative_to(inside)}
+        same = self._list("ls-files") - changed  # untracked files differ, too
+        start, inside = len(str(self.top)) + 1, self.inside
+        files = []
+        for path, places in _trace_all(list_estate_files(self.estate)):
+            # Links above the repository are not in any commit.
+            known = (str(place)[start:] for place in places if place.is_relative_to(self.top))
+            if any(name not in same for name in known):
+                files.append(str(path))
+        specs = (name for name in changed if Path(name).suffix.lower() in {".yaml", ".yml"})
+        once = {name for name in specs if Path(name).is_relative_to(inside)}
         gone = {name for name in once if not os.path.lexists(self.top / name)}
         return Differences(frozenset(map(show_path, files)), frozenset(gone), frozenset(once))
 
     def read_files(self, commit: str, names: Iterable[str]) -> Iterator[bytes]:
-        """Yield the contents that files had in a commit; one that it lacks is left out."""
+        """Yield the contents of files in a commit; files that are not in it are left out."""
+        # `cat-file --batch` reads one name per line: a name with a line break cannot be asked for.
         asked = "".join(f"{commit}:{name}\n" for name in sorted(names) if "\n" not in name)
         answer = self._ask("cat-file", "--batch", given=os.fsencode(asked))
         while answer:
@@ -123,13 +134,6 @@ class Checkout:
             if size.isdigit():
                 yield answer[: int(size)]
                 answer = answer[int(size) + 1 :]
-
-    def _differs(self, places: Iterable[Path], same: Container[str]) -> bool:
-        """Return whether a file differs, or a link to it; untracked files differ. Links above the
-        repository are ignored.
-        """
-        inside = (place for place in places if place.is_relative_to(self.top))
-        return any(str(place)[len(str(self.top)) + 1 :] not in same for place in inside)
 
     def _deepen(self) -> str:
         """Return how to fetch commits that a shallow clone lacks."""
@@ -157,7 +161,7 @@ class Checkout:
 
 
 def read_commit(estate: Path) -> Commit | None:
-    """Read the commit of an estate, and whether its files are as committed.
+    """Read the commit of an estate, and whether its files differ from the commit.
 
     Returns None if there is no commit yet. Errors: GitError if git fails.
     """
@@ -170,7 +174,7 @@ def read_commit(estate: Path) -> Commit | None:
 
 
 def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
-    """Find what changed in an estate since it parted from `ref`, committed or not.
+    """Find what changed in an estate since its branch forked from `ref`, committed or not.
 
     Errors: UsageError if git fails.
     """
@@ -187,21 +191,24 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
         ref=ref,
         base=base,
         files=found.files,
-        everything=any(_is_clusters(name) for name in (*found.files, *found.gone)),
+        # clusters.yaml has defaults and profiles: a change there can change every topic.
+        everything=any(
+            Path(name).name.lower() in CLUSTERS_FILES for name in (*found.files, *found.gone)
+        ),
         left=frozenset(names.difference(estate.topics)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ClustersThen:
-    """The clusters that an estate had at a commit, by name; `base` is the commit's id."""
+    """The clusters of an estate at a commit, by name; `base` is the id of the commit."""
 
     base: str
     entries: Mapping[str, ClusterEntry]
 
 
 def read_clusters(path: Path, ref: str) -> ClustersThen:
-    """Read the clusters that an estate has at a commit; without a clusters.yaml there are none.
+    """Read the clusters of an estate at a commit; none if there is no clusters.yaml.
 
     Errors: UsageError if git fails; SpecError if that clusters.yaml is invalid.
     """
@@ -216,18 +223,10 @@ def read_clusters(path: Path, ref: str) -> ClustersThen:
     return ClustersThen(base, load_clusters(content, f"{base[:SHORT]}:{names[0]}"))
 
 
-def _is_spec(path: Path) -> bool:
-    return path.suffix.lower() in {".yaml", ".yml"}
-
-
-def _is_clusters(name: str) -> bool:
-    return Path(name).name.lower() in CLUSTERS_FILES
-
-
 def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:
     """Yield each file with the links that lead to it, and its final path.
 
-    Cost: directories are looked at once, not once for each file.
+    Cost: each directory is resolved once, not once per file.
     """
     ways: dict[Path, tuple[Path, ...]] = {}
     for path in paths:
@@ -239,7 +238,7 @@ def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]
 
 
 def _trace(path: Path) -> Iterator[Path]:
-    """Yield every link on the way to a file, then the file: a change of any of them changes it."""
+    """Yield every link on the path to a file, then its target: a change of any link changes it."""
     for place in (*reversed(path.parents), path):
         if place.is_symlink():
             yield place

@@ -63,7 +63,7 @@ def command(
     """
     _check(paths, cluster, tool, live=bool(bootstrap_servers or against or assignments or ignore))
     estate = paths[-1]
-    if tool is not None or cluster is None:  # _check has seen to it that one is there
+    if tool is not None or cluster is None:  # `_check` guarantees that exactly one is None
         adoption = api.convert_files(str(tool), paths[0], estate)
     else:
         with working(f"reading {cluster}"):
@@ -123,11 +123,7 @@ def _report(adoption: Adoption, cluster: str | None, estate: Path, *, dry_run: b
     if adoption.differences is not None:
         rest = "is empty" if not adoption.differences else "is not empty"
         print_note(f"the next plan {rest}: {count(adoption.differences, 'difference')}")
-    _name_schemas(adoption, estate)
-
-
-def _name_schemas(adoption: Adoption, estate: Path) -> None:
-    """Return how to get the schemas to which new files refer editors, if they are missing."""
+    # New files refer editors to schemas next to the estate; the command does not write these.
     place = Path(os.path.normpath(estate / ".." / "schemas"))
     wanted = {"clusters" if Path(f).stem == "clusters" else "topic" for f in adoption.created}
     if missing := [name for name in sorted(wanted) if not _schema(place, name).exists()]:

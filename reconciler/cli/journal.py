@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """Observes an apply: moves a bar if a person is looking, and writes FILE if asked.
+    """Observes an apply: moves a bar on a terminal, and writes FILE if one is given.
 
-    The first line of a run describes its plan, and the last one its result; only a killed run has
-    no last line. A file that cannot be opened is a UsageError, before anything is done; after a
-    write error the journal stops with a note, since the cluster matters more.
+    The first line of a run describes its plan, and the last line its result; only a killed run has
+    no last line. A file that cannot be opened is a UsageError, before anything is done. After a
+    write error the journal stops with a note, and the apply goes on.
     """
 
     def __init__(self, file: Path | None, record: ApplyRecord) -> None:
@@ -42,7 +42,12 @@ class Journal:
 
     def __enter__(self) -> Self:
         if self._path is not None:
-            self._file = self._exits.enter_context(_open(self._path))
+            try:
+                file = open_to_append(self._path)  # lines are complete even after kill -9
+            except OSError as error:
+                what = f"cannot write the journal {self._path}: {error.strerror}"
+                raise UsageError(what) from error
+            self._file = self._exits.enter_context(file)
             self._write(self._record.begin())
         return self
 
@@ -54,45 +59,47 @@ class Journal:
     ) -> None:
         from reconciler.apply import end_run
 
-        if not self._ended:  # by an error that no one expects
+        if not self._ended:  # an unexpected error: without it, the file would look like a kill
             self.conclude(end_run(error=error))
         self._exits.close()
 
     def show_progress(self) -> None:
         """Show the progress of the run from now on, if the output is a terminal.
 
-        Not before the plan is approved: bars hide the cursor, and are drawn over the question.
+        Call it after the approval: bars hide the cursor, and are drawn over the question.
         """
-        if sys.stderr.isatty():
-            self._exits.callback(show_cursor)  # an interrupt may cut the start of the bars short
-            self._bars = self._exits.enter_context(_make_bars())
+        if not sys.stderr.isatty():
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn())
+        bars = Progress(*columns, console=Console(stderr=True), transient=True)
+        # An interrupt while the bars start leaves the cursor hidden: rich does not clean up then.
+        self._exits.callback(show_cursor)
+        self._bars = self._exits.enter_context(bars)
 
     def observe(self, answered: StepAnswered) -> None:
-        """Take note of one step's answer."""
+        """Write one step's answer, and move the bar of its phase."""
         self._note("step", asdict(answered))
-        if self._bars is not None:
-            self._advance(self._bars, answered)
-
-    def conclude(self, ending: Ending) -> None:
-        """Record every outcome, and the result of the run."""
-        self._ended = True
-        for outcome in ending.outcomes:
-            self._note("outcome", asdict(outcome))
-        self._write(self._record.end(ending))
-
-    def _advance(self, bars: Progress, answered: StepAnswered) -> None:
-        """Count an answer, unless every step of the phase is: the rest are sent again.
-
-        The first round answers every step; a topic may have several to be asked about.
-        """
+        if self._bars is None:
+            return
         if answered.phase not in self._tasks:
             from reconciler.apply import PHASES
 
             title = PHASES[answered.phase]
-            self._tasks[answered.phase] = bars.add_task(title, total=answered.total)
+            self._tasks[answered.phase] = self._bars.add_task(title, total=answered.total)
         task = self._tasks[answered.phase]
-        if not bars.tasks[task].finished:
-            bars.advance(task)
+        # The first round answers every step. Steps that are sent again must not count twice.
+        if not self._bars.tasks[task].finished:
+            self._bars.advance(task)
+
+    def conclude(self, ending: Ending) -> None:
+        """Write every outcome, and the result of the run."""
+        self._ended = True
+        for outcome in ending.outcomes:
+            self._note("outcome", asdict(outcome))
+        self._write(self._record.end(ending))
 
     def _note(self, kind: str, fields: dict[str, Any]) -> None:
         self._write({"at": datetime.now(UTC).isoformat(), "type": kind, **fields})
@@ -105,19 +112,3 @@ class Journal:
         except OSError as error:
             self._file = None
             print_note(f"the journal {self._path} ends here: {error.strerror}")
-
-
-def _open(path: Path) -> BinaryIO:
-    """Open a file for writing by line: lines are complete even if this process is killed."""
-    try:
-        return open_to_append(path)
-    except OSError as error:
-        raise UsageError(f"cannot write the journal {path}: {error.strerror}") from error
-
-
-def _make_bars() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)

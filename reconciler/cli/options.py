@@ -1,4 +1,4 @@
-"""Options that several verbs share, spelled and explained once."""
+"""Options that several verbs share, with one spelling and one help text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.units import SECOND, UnitError, parse_duration
 
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """Read an option's duration, such as 10m, as specs have them, or 0. Units: seconds."""
+    """Read the duration of an option, such as 10m, spelled as in specs, or 0. Units: seconds."""
     if value == "0":
         return 0.0
     try:
@@ -21,7 +21,7 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> flo
 
 
 def read_release(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Return the release of Kafka that an option names, such as 4.1; refuse one that cannot run."""
+    """Return the Kafka release of an option, such as 4.1; refuse one that the sandbox lacks."""
     from reconciler.sandbox import find_release
 
     if value is None:

@@ -98,7 +98,9 @@ def command(
     )
     wanted.check()
     _check_explain(explain, svg, form, wanted)
-    files = _find_files(out, wanted)
+    files = None if out is None else PlanFiles(out, wanted.is_many)
+    if files is not None:
+        files.check()
     planner = load_planner(wanted)
     made = planner.make_plans()
     matrices = [
@@ -106,13 +108,18 @@ def command(
         for p in made.plans
         for name in explain
     ]
-    print_plans(_list_shown(made, files), form, unmanaged=unmanaged)
+    paths = [str(files.place(planned.cluster)) if files else None for planned in made.plans]
+    shown = [Shown(planned.plan, path) for planned, path in zip(made.plans, paths, strict=True)]
+    print_plans(shown, form, unmanaged=unmanaged)
     if form == "text":
         _explain(matrices)
     if svg is not None:
         write_whole(svg, api.draw_explanation(matrices[0]))
     if files is not None:
-        _fill(files, made)
+        for planned in made.plans:
+            files.save(planned.plan)
+        for failure in made.failures:
+            files.clear(failure.cluster)
     report_failures(made)
     return exit_code(made, detailed=detailed_exitcode)
 
@@ -138,28 +145,6 @@ def _check_explain(
         if not fnmatchcase(name, wanted.topic):
             what = f"--topic {wanted.topic} leaves out {name}"
             raise UsageError(f"{what}, so there is nothing to explain")
-
-
-def _find_files(out: Path | None, wanted: Wanted) -> PlanFiles | None:
-    if out is None:
-        return None
-    files = PlanFiles(out, wanted.is_many)
-    files.check()
-    return files
-
-
-def _list_shown(made: Made, files: PlanFiles | None) -> list[Shown]:
-    """Pair each plan with the path of its file."""
-    return [
-        Shown(plan, str(files.place(cluster)) if files else None) for cluster, _, plan in made.plans
-    ]
-
-
-def _fill(files: PlanFiles, made: Made) -> None:
-    for planned in made.plans:
-        files.save(planned.plan)
-    for failure in made.failures:
-        files.clear(failure.cluster)
 
 
 def exit_code(made: Made, *, detailed: bool) -> int:

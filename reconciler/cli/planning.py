@@ -42,11 +42,11 @@ class Wanted:
 
     @property
     def is_many(self) -> bool:
-        """Return whether several clusters are meant, even if only one is found."""
+        """Return whether the request is for several clusters, even if the estate has only one."""
         return self.all_clusters or len(set(self.clusters)) > 1
 
     def check(self) -> None:
-        """Refuse contradicting options, before anything is read. Errors: UsageError."""
+        """Refuse contradictory options, before anything is read. Errors: UsageError."""
         if self.all_clusters and self.clusters:
             raise UsageError("--all-clusters are all of them; leave --cluster out")
         if not self.all_clusters and not self.clusters:
@@ -64,7 +64,7 @@ class Wanted:
 
 
 class Planned(NamedTuple):
-    """A plan, and the state that it was made from."""
+    """A plan, and the state of the cluster that it is based on."""
 
     cluster: str
     state: ClusterState
@@ -72,14 +72,14 @@ class Planned(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A cluster that cannot be planned on, and why."""
+    """A cluster without a plan, and the error."""
 
     cluster: str
     error: ReconcilerError
 
 
 class Made(NamedTuple):
-    """The results of planning on some clusters, in the order of their names on the command line."""
+    """The plans and the failures of several clusters, in the order of the command line."""
 
     plans: tuple[Planned, ...]
     failures: tuple[Failed, ...] = ()
@@ -87,7 +87,7 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """An estate that was loaded once, to plan on its clusters."""
+    """A loaded estate, and everything else that plans on its clusters need."""
 
     wanted: Wanted
     estate: Estate
@@ -103,15 +103,21 @@ class Planner:
         return self._plan(cluster, state)
 
     def make_plans(self) -> Made:
-        """Plan on all clusters, read in parallel; a failure of one hides no other."""
+        """Plan on all clusters, which are read in parallel. A failure does not stop the others."""
         if not self.wanted.is_many:
             return Made((self.make_plan(self.clusters[0]),))
         read = self._read_all()
-        tried = [self._try_to_plan(name, read[name]) for name in self.clusters]
-        return Made(
-            tuple(one for one in tried if isinstance(one, Planned)),
-            tuple(one for one in tried if isinstance(one, Failed)),
-        )
+        plans, failures = [], []
+        for name in self.clusters:
+            found = read[name]
+            if isinstance(found, ReconcilerError):
+                failures.append(Failed(name, found))
+                continue
+            try:
+                plans.append(self._plan(name, found))
+            except ReconcilerError as error:
+                failures.append(Failed(name, error))
+        return Made(tuple(plans), tuple(failures))
 
     def _read_all(self) -> Mapping[str, ClusterState | ReconcilerError]:
         from reconciler.side_by_side import run_side_by_side
@@ -138,11 +144,11 @@ class Planner:
             raise ClusterError([*error.findings, *self._note_client(cluster)]) from error
 
     def _choose_client(self, cluster: str) -> Mapping[str, str] | None:
-        """Choose how a cluster is reached: as it was at another commit, if one is named.
+        """Choose the client of a cluster: the one of the commit of `--client-from`, if given.
 
-        A pull request that could choose would have the secrets of the job sent to its own server.
-        Errors: ClusterError for a cluster that was not there then.
+        Errors: ClusterError for a cluster that this commit does not have.
         """
+        # A pull request that chooses its client can send the secrets of the job to any server.
         if self.then is None:
             return None
         if entry := self.then.entries.get(cluster):
@@ -156,7 +162,7 @@ class Planner:
         raise ClusterError([Finding("client-new", what, way_out, where)])
 
     def _note_client(self, cluster: str) -> Iterator[Finding]:
-        """Yield a note if a cluster was read with another client than that of the estate."""
+        """Yield a warning if a cluster is read with another client than that of the estate."""
         if self.then is None or cluster not in self.then.entries:
             return
         entry, used = api.find_cluster(self.estate, cluster), self.then.entries[cluster].client
@@ -190,18 +196,9 @@ class Planner:
         except ReconcilerError as error:
             return cluster, error
 
-    def _try_to_plan(self, cluster: str, read: ClusterState | ReconcilerError) -> Planned | Failed:
-        if isinstance(read, ReconcilerError):
-            return Failed(cluster, read)
-        try:
-            return self._plan(cluster, read)
-        except ReconcilerError as error:
-            return Failed(cluster, error)
-
 
 def report_failures(made: Made) -> None:
-    """Report each cluster that could not be planned, with the reason, and the number of the
-    others."""
+    """Report each cluster that could not be planned, with the reason, and count the others."""
     for cluster, error in made.failures:
         print_error(f"{cluster}: {error}")
     if made.failures:
@@ -210,49 +207,33 @@ def report_failures(made: Made) -> None:
 
 
 def load_planner(wanted: Wanted) -> Planner:
-    """Load an estate, and find out what is to be planned of it.
+    """Load an estate, and choose the clusters, the topics and the commits of a request.
 
-    Errors: SpecError; UsageError for a cluster that is not there, a glob that no topic matches, or
-    if git fails.
+    Errors: SpecError; UsageError for an unknown cluster, a glob that no topic matches, or if git
+    fails.
     """
     estate = api.load_estate(wanted.estate)
-    clusters = _choose_clusters(estate, wanted)
-    _refuse_idle_glob(estate, clusters, wanted.topic)
+    for name in wanted.clusters:
+        api.find_cluster(estate, name)
+    if wanted.all_clusters and not estate.declared:
+        raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
+    clusters = estate.declared if wanted.all_clusters else tuple(dict.fromkeys(wanted.clusters))
+    # A glob without a match would always report "no changes", as if the topics were in sync.
+    names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
+    if wanted.topic != "*" and not any(fnmatchcase(name, wanted.topic) for name in names):
+        where = ", ".join(clusters)
+        raise UsageError(f"no topic that goes to {where} matches --topic {wanted.topic!r}")
     changes = None
     if wanted.changed_since is not None:
         changes = find_changes(wanted.estate, estate, wanted.changed_since)
     then = None
     if wanted.client_from is not None:
         then = read_clusters(wanted.estate, wanted.client_from)
-    return Planner(wanted, estate, clusters, changes, _read_commit(wanted.estate), then)
-
-
-def _choose_clusters(estate: Estate, wanted: Wanted) -> tuple[str, ...]:
-    for name in wanted.clusters:
-        api.find_cluster(estate, name)
-    if not wanted.all_clusters:
-        return tuple(dict.fromkeys(wanted.clusters))
-    if not estate.declared:
-        raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
-    return estate.declared
-
-
-def _refuse_idle_glob(estate: Estate, clusters: tuple[str, ...], glob: str) -> None:
-    """Refuse a glob without matches: it would always report 'no changes'."""
-    names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
-    if glob != "*" and not any(fnmatchcase(name, glob) for name in names):
-        where = ", ".join(clusters)
-        raise UsageError(f"no topic that goes to {where} matches --topic {glob!r}")
-
-
-def _read_commit(estate: Path) -> Commit | None:
-    """Read the commit of the specs; if git fails, the plan names none, with a note.
-
-    An estate without version control gets no note.
-    """
+    commit = None
     try:
-        return read_commit(estate)
+        commit = read_commit(wanted.estate)
     except GitError as error:
+        # An estate without version control is fine; then the plan names no commit.
         if error.is_surprising:
             print_note(f"the plan names no commit of its specs: {error}")
-        return None
+    return Planner(wanted, estate, clusters, changes, commit, then)

@@ -23,19 +23,21 @@ from reconciler.model import SHORT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.cli.git import Differences
     from reconciler.model import Commit, Plan
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFiles:
-    """The path to save to, and whether it is a directory, a plan file for each cluster in it."""
+    """The path of `--out`: a file, or a directory with a plan file per cluster (`is_many`)."""
 
     out: Path
     is_many: bool
 
     def check(self) -> None:
-        """Refuse a path of the other kind, before anything is read. Errors: UsageError."""
+        """Refuse a file for a directory, or the reverse, before anything is read.
+
+        Errors: UsageError.
+        """
         if not self.out.exists() or self.out.is_dir() == self.is_many:
             return
         if self.is_many:
@@ -51,15 +53,18 @@ class PlanFiles:
         self.keep(plan.cluster, api.render_plan(plan, "json"))
 
     def keep(self, cluster: str, text: str) -> None:
-        """Write a plan file of this text."""
+        """Write an encoded plan to the file of its cluster."""
         path = self.place(cluster)
         if self.is_many:
-            _make_directory(self.out)
+            try:
+                self.out.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UsageError(f"{self.out} cannot be made: {error.strerror}") from error
         write_whole(path, text)
         print_note(f"saved to {path}; apply it with: reconciler apply {path}")
 
     def clear(self, cluster: str) -> None:
-        """Remove the plan of an earlier run if this run has none to replace it."""
+        """Remove the plan of an earlier run if this run has none: it must not be applied."""
         path = self.place(cluster)
         if path.exists():
             path.unlink()
@@ -74,13 +79,6 @@ def write_whole(path: Path, text: str) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _make_directory(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be made: {error.strerror}") from error
-
-
 FILES_NAMED = 5
 
 
@@ -88,14 +86,14 @@ def read_plan(path: Path) -> Plan:
     """Read a plan file. Errors: PlanFileError."""
     from reconciler.plan import decode_plan
 
+    # Bytes that are not UTF-8 are replaced: the seal then refuses the file, with a clear message.
     return decode_plan(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
 def refuse_other_specs(plan: Plan, estate: Path) -> None:
-    """Refuse a plan if the specs are not those of its commit any more.
+    """Refuse a plan if the specs differ from those of its commit.
 
-    What cannot be compared is reported: the plan predates a commit, or its commit is not here.
-    Errors: FindingsError that names the files.
+    A note reports a plan that cannot be compared. Errors: FindingsError that names the files.
     """
     commit = plan.commit
     if commit is None:
@@ -110,21 +108,19 @@ def refuse_other_specs(plan: Plan, estate: Path) -> None:
     except GitError as error:
         _doubt(commit, str(error))
     else:
-        if found:
-            raise FindingsError([_refuse(commit, found)])
+        if not found:
+            return
+        names = sorted(found.files) + [f"{name} (gone)" for name in sorted(found.gone)]
+        more = len(names) - FILES_NAMED
+        said = ", ".join(names[:FILES_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+        short = commit.sha[:SHORT]
+        what = f"the plan was made of the specs of commit {short}, and others are here: {said}"
+        way_out = f"check out {short}, or plan again"
+        raise FindingsError([Finding("plan-commit", what, way_out)])
 
 
 def _doubt(commit: Commit, why: str) -> None:
     print_note(f"the plan is of commit {commit.sha[:SHORT]}, not compared with the specs: {why}")
-
-
-def _refuse(commit: Commit, found: Differences) -> Finding:
-    names = sorted(found.files) + [f"{name} (gone)" for name in sorted(found.gone)]
-    more = len(names) - FILES_NAMED
-    said = ", ".join(names[:FILES_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-    short = commit.sha[:SHORT]
-    what = f"the plan was made of the specs of commit {short}, and others are here: {said}"
-    return Finding("plan-commit", what, f"check out {short}, or plan again")
 
 
 class Shown(NamedTuple):
@@ -135,12 +131,15 @@ class Shown(NamedTuple):
 
 
 def print_plans(plans: Sequence[Shown], form: api.PlanFormat, *, unmanaged: bool = False) -> None:
-    """Print plans, and report them to a workflow if that is asked for.
+    """Print plans. The form `github` also appends them to the summary and outputs of a workflow.
 
-    JSON is a line for each; texts and comments follow one another.
+    JSON is one line per plan; a blank line separates texts and comments.
     """
     if form == "github":
-        _annotate(plans)
+        from reconciler.plan import render_github
+
+        click.echo(render_github(*(shown.plan for shown in plans)), nl=False)
+        report_plans(plans)
         return
     colour, width = wants_colour(sys.stdout), fold_width()
     between = "\n" if form == "json" else "\n\n"
@@ -154,19 +153,12 @@ def print_plans(plans: Sequence[Shown], form: api.PlanFormat, *, unmanaged: bool
         click.echo(between.join(pages), color=True)
 
 
-def _annotate(plans: Sequence[Shown]) -> None:
-    from reconciler.plan import render_github
-
-    click.echo(render_github(*(shown.plan for shown in plans)), nl=False)
-    report_plans(plans)
-
-
 LEAST_ROOM = 65_536
-"""The limit of a plan's summary, for any number of changes. Units: bytes."""
+"""The least room for a plan's summary; it fits any number of changes. Units: bytes."""
 
 
 def report_plans(plans: Sequence[Shown]) -> None:
-    """Append plans to the files that the runner names, if it names them."""
+    """Append plans to the summary and the outputs of a workflow, if the runner names files."""
     from reconciler.plan import list_outputs
 
     if name := os.environ.get("GITHUB_STEP_SUMMARY"):
@@ -179,9 +171,10 @@ def report_plans(plans: Sequence[Shown]) -> None:
 
 
 def _summarise(plan: Plan, saved: str | None, path: Path, share: int) -> None:
-    """Append to the summary of this step, in a share of the room that is left of it."""
+    """Append a plan to the summary of this step. `share`: the number of plans not yet in it."""
     from reconciler.plan import SUMMARY_LIMIT, render_markdown
 
+    # GitHub drops a summary that exceeds its limit, so each plan gets an equal part of the rest.
     room = (SUMMARY_LIMIT - 1 - (path.stat().st_size if path.exists() else 0)) // share
     if room < LEAST_ROOM:
         full = "the summary of this step is full, so the plan"

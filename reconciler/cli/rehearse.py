@@ -16,7 +16,7 @@ from reconciler.cli import options
 from reconciler.cli.plans import read_plan
 from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import print_note, wants_colour, working
-from reconciler.errors import UsageError
+from reconciler.errors import RefusedPlanError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,11 @@ def command(
         occasion = _take_saved(source, estate, cluster, topic, against)
     else:
         occasion = _plan_afresh(source, cluster, bootstrap_servers, topic, against)
-    if not _has_work(occasion.plan):
+    from reconciler.plan import list_refusals, steps_of
+
+    if not any(steps_of(changed) for changed in occasion.plan.topics):
+        if refusals := list_refusals(occasion.plan):
+            raise RefusedPlanError(refusals)
         print_note("the plan changes nothing, so there is nothing to rehearse")
         return 0
     with StartProgress() as progress:
@@ -103,7 +107,7 @@ def command(
 
 
 class Occasion(NamedTuple):
-    """A plan, the state and the cluster that it is for, and how to plan again afterwards."""
+    """A plan, the state and entry of its cluster, and how to plan again after the rehearsal."""
 
     plan: Plan
     state: ClusterState | None
@@ -112,7 +116,7 @@ class Occasion(NamedTuple):
 
 
 def render_rehearsal(rehearsal: Rehearsal, form: ReportFormat) -> str:
-    """Render a rehearsal in the form that was asked for."""
+    """Render a rehearsal in the requested form."""
     from reconciler import rehearse as stage
 
     if form == "json":
@@ -125,7 +129,7 @@ def render_rehearsal(rehearsal: Rehearsal, form: ReportFormat) -> str:
 def _take_saved(
     source: Path, estate: Path, cluster: str | None, glob: str, against: Path | None
 ) -> Occasion:
-    """Read a saved plan; the estate is only needed for the Kafka release of the cluster."""
+    """Read a saved plan. The estate gives only the Kafka release of the cluster."""
     plan = read_plan(source)
     if cluster not in (None, plan.cluster):
         raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
@@ -150,15 +154,3 @@ def _plan_afresh(
             state = api.take_snapshot(loaded, cluster, bootstrap_servers=servers)
     replan = partial(api.build_plan, loaded, cluster, topics=glob)
     return Occasion(replan(state), state, entry, replan)
-
-
-def _has_work(plan: Plan) -> bool:
-    """Return whether there is something to do. Errors: RefusedPlanError if all is refused."""
-    from reconciler.errors import RefusedPlanError
-    from reconciler.plan import list_refusals, steps_of
-
-    if any(steps_of(topic) for topic in plan.topics):
-        return True
-    if refusals := list_refusals(plan):
-        raise RefusedPlanError(refusals)
-    return False

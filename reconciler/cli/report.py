@@ -92,7 +92,7 @@ def _read(cluster: str, path: Path) -> Plan | None:
 
 
 def _read_errors(errors: Path | None) -> str:
-    """Read the reason for a missing plan, if it was saved."""
+    """Read the saved stderr of a run without a plan; empty if there is none."""
     if errors is None or not errors.exists():
         return ""
     return errors.read_text(encoding="utf-8", errors="replace")

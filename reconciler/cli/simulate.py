@@ -42,10 +42,11 @@ MOST_PARTITIONS = 1_000_000
 
 
 class InOrder(click.Command):
-    """A command that remembers in which order its steps were given, across options."""
+    """A command that keeps the order of its steps on the command line, across options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note the name of each step option, once per occurrence."""
+        """Store the name of each step option in `ctx.obj`, once per occurrence."""
+        # click groups values by option, and so loses whether --create came before --lose-broker.
         order = self.make_parser(ctx).parse_args(args=list(args))[2]
         ctx.obj = [option.name for option in order if option.name in STEPS]
         return super().parse_args(ctx, args)
@@ -113,7 +114,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     simulated = _begin(asked)
     first = (*_read_estate(asked, simulated), *_read_topics(asked.topic, asked.min_insync))
     taken: list[SimulationStep] = [Place(first)] if first else []
-    taken += _read_steps(ctx.obj, steps, asked.min_insync)
+    left = {name: iter(values) for name, values in steps.items()}
+    taken += [_read_step(name, next(left[name]), asked.min_insync) for name in ctx.obj]
     if asked.partitions_from is not None or asked.to is not None:
         click.echo(_try_counts(simulated, taken, asked), nl=False)
         return
@@ -159,7 +161,7 @@ def _begin(asked: SimulationRequest) -> SimulatedCluster:
 
 
 def _read_estate(asked: SimulationRequest, simulated: SimulatedCluster) -> Iterator[WantedTopic]:
-    """Return the estate's topics that the cluster has not, or has with fewer partitions."""
+    """Yield the topics of the estate that the cluster lacks, or has with fewer partitions."""
     if asked.estate is None and asked.cluster is None:
         return
     if asked.estate is None or asked.cluster is None:
@@ -177,6 +179,7 @@ def _read_estate(asked: SimulationRequest, simulated: SimulatedCluster) -> Itera
         yield WantedTopic(
             spec.name,
             partitions,
+            # New partitions of a topic get the replication factor of its first ones.
             None if live is not None else replication,
             int(spec.config.get("min.insync.replicas", asked.min_insync)),
             spec.rack_aware,
@@ -192,15 +195,6 @@ def _read_topics(texts: Sequence[str], min_insync: int) -> Iterator[WantedTopic]
                 f"{text!r} is not a topic; write NAME=PARTITIONSxREPLICATION: orders=12x3"
             )
         yield WantedTopic(match[1], int(match[2]), int(match[3]), min_insync)
-
-
-def _read_steps(
-    order: Sequence[str], given: dict[str, tuple[Any, ...]], min_insync: int
-) -> Iterator[SimulationStep]:
-    """Return the steps in the order in which they were given."""
-    left = {name: iter(values) for name, values in given.items()}
-    for name in order:
-        yield _read_step(name, next(left[name]), min_insync)
 
 
 def _read_step(name: str, value: Any, min_insync: int) -> SimulationStep:
@@ -228,7 +222,7 @@ def _read_step(name: str, value: Any, min_insync: int) -> SimulationStep:
 def _try_counts(
     simulated: SimulatedCluster, steps: Sequence[SimulationStep], asked: SimulationRequest
 ) -> str:
-    """Take all steps but the last, and that one with each count."""
+    """Take all steps but the last, then try the last step with each partition count."""
     if asked.partitions_from is None or asked.to is None:
         raise UsageError("--partitions-from and --to go together")
     counts = range(asked.partitions_from, asked.to + 1)

@@ -54,11 +54,7 @@ def fold_to_screen(text: str) -> str:
 
 
 def ask(question: str) -> str:
-    """Ask a question on stderr. Returns the line that is typed, '' at the end of the input.
-
-    What was typed before the question is dropped. The wait ends at Ctrl-C also when that comes
-    just before the read, which would sleep on: the signal's byte wakes select() at any time
-    (`signal.set_wakeup_fd`).
+    """Ask a question on stderr. Returns: the line that is typed, '' at the end of the input.
 
     Raises:
         KeyboardInterrupt: Ctrl-C, or another signal that is handled like it.
@@ -69,7 +65,10 @@ def ask(question: str) -> str:
     import socket
     import termios
 
+    # A key that was pressed before the question must not approve a plan.
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    # A Ctrl-C right before a plain read would not end it. A signal also writes a byte to the
+    # wakeup descriptor, so select() returns whenever the signal arrives.
     woken, waker = socket.socketpair()
     with woken, waker:
         waker.setblocking(False)
@@ -94,7 +93,8 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         return
 
     def say(what: str) -> None:
-        sys.stderr.write(f"{ERASE_LINE}{_shorten(what)} …")
+        # A line that wraps would leave its first rows on the screen when it is erased.
+        sys.stderr.write(f"{ERASE_LINE}{what[: max(screen_width() - 4, 1)]} …")
         sys.stderr.flush()
 
     say(what)
@@ -106,15 +106,10 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
 
 
 def show_cursor() -> None:
-    """Show the cursor: a bar that was interrupted while it started has hidden it for good."""
+    """Show the cursor, which a bar hides and does not restore if an interrupt cuts its start."""
     if sys.stderr.isatty():
         sys.stderr.write(SHOW_CURSOR)
         sys.stderr.flush()
-
-
-def _shorten(text: str) -> str:
-    """Shorten a line that will be erased, so that it does not wrap."""
-    return text[: max(screen_width() - 4, 1)]
 
 
 def print_error(message: str) -> None:

@@ -59,7 +59,15 @@ def command(estate: Path, form: str) -> int:
 def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> str:
     match form:
         case "json":
-            return _render_json(findings, estate)
+            answer = {
+                "format_version": "1.0",
+                "valid": estate is not None,
+                "topics": len(estate.topics) if estate else None,
+                "files": estate.files if estate else None,
+                "clusters": list(estate.declared) if estate else None,
+                "findings": list_findings(findings),
+            }
+            return json.dumps(answer, indent=2)
         case "sarif":
             return render_sarif(findings)
         case "github":
@@ -83,15 +91,3 @@ def _conclude(findings: Sequence[Finding], estate: Estate | None) -> str:
     topics, files = count(len(estate.topics), "topic"), count(estate.files, "file")
     clusters = count(len(estate.declared), "cluster") if estate.declared else "the sandbox alone"
     return f"{topics} in {files}, {clusters}: {paint('green', 'all good')}"
-
-
-def _render_json(findings: Sequence[Finding], estate: Estate | None) -> str:
-    answer = {
-        "format_version": "1.0",
-        "valid": estate is not None,
-        "topics": len(estate.topics) if estate else None,
-        "files": estate.files if estate else None,
-        "clusters": list(estate.declared) if estate else None,
-        "findings": list_findings(findings),
-    }
-    return json.dumps(answer, indent=2)

@@ -25,7 +25,7 @@ from reconciler.plan import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from reconciler.codehost.host import Note, PullRequest, Run
+    from reconciler.codehost.host import Note, Run
     from reconciler.model import Plan
 
 REASON_LIMIT = 20_000
@@ -35,7 +35,7 @@ _SEAL = re.compile(r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-
 
 
 class Seal(NamedTuple):
-    """The content of the invisible last line of a comment: the identity of the plan above it."""
+    """The content of the invisible last line of a comment: what identifies the plan above it."""
 
     commit: str
     fingerprint: str
@@ -45,7 +45,7 @@ class Seal(NamedTuple):
 
 
 def read_seal(body: str) -> Seal | None:
-    """Read the seal of a comment: its last line, so that no name or value can forge one."""
+    """Read the seal in the last line of a comment: there, no name of a plan can forge it."""
     found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
     return Seal(found[1], found[2]) if found else None
 
@@ -106,7 +106,7 @@ def _link(run: Run) -> str:
 
 
 def _quote(reason: str) -> str:
-    """Format a run's output as code, so that nothing in it is interpreted."""
+    """Format the output of a run as code, so that the host interprets no markdown in it."""
     reason = reason.strip() or "The run said nothing; its log may."
     if len(reason) > REASON_LIMIT:
         whole, _, _ = reason[:REASON_LIMIT].rpartition("\n")
@@ -116,10 +116,12 @@ def _quote(reason: str) -> str:
 
 
 LOOKS = 3
+"""The number of tries of a write whose effect is unknown. Each of them looks first."""
 
 
 def report_plan(run: Run, plan: Plan, saved: str | None = None) -> str:
     """Show a plan on the request; one without changes only if there is a comment already."""
+    # Without changes there is nothing to review, but an outdated comment must not stay.
     return _comment(
         run, plan.cluster, write_plan(plan, saved, run), create=bool(view_plan(plan).to_do)
     )
@@ -131,7 +133,9 @@ def report_no_plan(run: Run, cluster: str, reason: str) -> str:
 
 
 def _comment(run: Run, cluster: str, body: str, *, create: bool) -> str:
-    number, host = _request(run).number, run.host
+    if run.request is None:
+        raise UsageError("this run has no pull request or merge request to comment on")
+    number, host = run.request.number, run.host
 
     def write() -> str:
         found = find_comment(host.list_comments(number), cluster)
@@ -147,15 +151,22 @@ def _comment(run: Run, cluster: str, body: str, *, create: bool) -> str:
 
 
 def find_comment(comments: Iterable[Note], cluster: str) -> Note | None:
-    """Return the comment that a cluster's plan is shown in, the oldest if there are several."""
+    """Return the comment that shows the plan of a cluster, the oldest if there are several."""
     return _find(comments, mark_cluster(cluster))
 
 
 def report_drift(run: Run, plan: Plan, saved: str | None = None) -> str:
-    """Open or update the issue of a cluster that differs, and close that of one that agrees."""
-    if not view_plan(plan).to_do:
-        return _settle(lambda: _close(run, plan.cluster))
-    return _open(run, plan.cluster, *write_drift(plan, saved, run))
+    """Open or update the issue of a cluster that has drifted; close it if the cluster agrees."""
+    if view_plan(plan).to_do:
+        return _open(run, plan.cluster, *write_drift(plan, saved, run))
+
+    def close() -> str:
+        if found := _find(run.host.list_issues(), mark_drift(plan.cluster)):
+            run.host.close_issue(found.id, write_agreement(plan.cluster, run))
+            return f"issue {found.id} closed"
+        return f"{plan.cluster} is as specified"
+
+    return _settle(close)
 
 
 def report_no_drift(run: Run, cluster: str, reason: str) -> str:
@@ -174,19 +185,15 @@ def _open(run: Run, cluster: str, title: str, body: str) -> str:
     return _settle(write)
 
 
-def _close(run: Run, cluster: str) -> str:
-    if found := _find(run.host.list_issues(), mark_drift(cluster)):
-        run.host.close_issue(found.id, write_agreement(cluster, run))
-        return f"issue {found.id} closed"
-    return f"{cluster} is as specified"
-
-
 def _find(notes: Iterable[Note], mark: str) -> Note | None:
     return next((note for note in notes if note.body.startswith(mark)), None)
 
 
 def _settle(write: Callable[[], str]) -> str:
-    """Write; if it is unknown whether that took effect, check and write again."""
+    """Write; if its effect is unknown, look and write again.
+
+    `write` looks for the comment or issue first, so that a lost answer leads to no second one.
+    """
     for _ in range(LOOKS - 1):
         try:
             return write()
@@ -195,20 +202,14 @@ def _settle(write: Callable[[], str]) -> str:
     return write()
 
 
-def _request(run: Run) -> PullRequest:
-    if run.request is None:
-        raise UsageError("this run has no pull request or merge request to comment on")
-    return run.request
-
-
 _WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
 
 
 def find_approved(run: Run, cluster: str) -> str:
-    """Return the fingerprint of the plan that people saw when they merged.
+    """Return the fingerprint of the plan that the merged request showed.
 
-    Merged, squashed or rebased: the host knows which request became the commit of this run.
-    Errors: CodeHostError if no request did, or if it shows no plan for what was merged.
+    The host knows which request became the commit of this run: merged, squashed or rebased.
+    Errors: CodeHostError if there is no such request, or if it shows no plan of what was merged.
     """
     merged = run.host.list_merged(run.commit)
     if len(merged) != 1:
@@ -221,6 +222,7 @@ def find_approved(run: Run, cluster: str) -> str:
     seal = read_seal(comment.body) if comment else None
     if seal is None:
         raise _refuse_approval(f"request {request.number} shows no plan for {cluster}")
+    # A push after the last plan would merge commits whose plan no one saw.
     if seal.commit != request.head:
         raise _refuse_approval(
             f"request {request.number} shows a plan for {seal.commit[:12]}, "

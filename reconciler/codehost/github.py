@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 JOB_ACCOUNT = "github-actions[bot]"
-"""Who writes with the token that GitHub gives to a job."""
+"""The author of what is written with the token that GitHub gives to a job."""
 
 
 class GitHub:
@@ -73,6 +73,7 @@ class GitHub:
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the pull requests that became this commit: merged, squashed or rebased."""
+        # GitHub also lists requests that only contain the commit, and were not merged by it.
         return [
             PullRequest(item["number"], item["head"]["sha"])
             for item in self._rest.list(f"{self._repository}/commits/{commit}/pulls")

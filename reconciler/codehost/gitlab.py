@@ -69,6 +69,7 @@ class GitLab:
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the merge requests that became this commit: merged, squashed or fast-forwarded."""
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
+        # A fast-forward has no commit of its own: then the head of the branch is the commit.
         return [
             PullRequest(item["iid"], item["sha"])
             for item in self._rest.list(path)

@@ -54,12 +54,12 @@ class CodeHost(Protocol):
         """Write the reason in a comment, then close."""
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
-        """Return the requests whose merge made this commit, by whatever kind of merge."""
+        """Return the requests whose merge, of any kind, made this commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of a workflow: where it is read, its commit, and the request it is for, if any."""
+    """A run of a workflow: its host, its address, its commit, and its request, if there is one."""
 
     host: CodeHost
     url: str

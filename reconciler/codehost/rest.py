@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 PAGE = 100
-"""The page size: neither host returns more at once."""
+"""The largest page that both hosts return."""
 WAITS_S = (1.0, 2.0, 4.0, 8.0)
-"""Between tries, if the host does not say."""
+"""The waits between tries, unless the host asks for another."""
 LONGEST_WAIT_S = 60.0
 LOOK_AGAIN_S = 3.0
 """The time after which the effect of a request with a lost answer is visible."""
@@ -66,6 +66,7 @@ class Rest:
             except (OSError, HTTPException, ValueError) as error:
                 trouble, unknown = _Trouble(str(error)), method == "POST"
             if unknown:
+                # Only a POST creates something: sent twice, it could create it twice.
                 self.wait(LOOK_AGAIN_S)
                 raise UnansweredError([self._find(method, path, trouble)])
             if wait_s is None or not trouble.passing:
@@ -79,7 +80,8 @@ class Rest:
         request = Request(url, content, dict(self.headers), method=method)  # noqa: S310 # the runner's
         request.add_header("Content-Type", "application/json")
         for name, value in self.secret.items():
-            request.add_unredirected_header(name, value)  # never handed to another host
+            # urllib sends other headers again after a redirect, also to another host.
+            request.add_unredirected_header(name, value)
         with urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 # the runner's
             text = answer.read()
         return json.loads(text) if text else None
@@ -104,7 +106,7 @@ class _Trouble:
 
 
 def _read_trouble(error: HTTPError) -> _Trouble:
-    """Read an answer that is none: the message, as both hosts spell it, and what to do."""
+    """Read an error of the host: its message, whether it is temporary, and the wait it requests."""
     text = error.read(10_000).decode(errors="replace")
     try:
         said = json.loads(text)
@@ -115,6 +117,7 @@ def _read_trouble(error: HTTPError) -> _Trouble:
     if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return _Trouble(message, error.code)
     asked = error.headers.get("retry-after", "")
+    # GitHub reports its secondary rate limit as 403, with or without a header.
     limited = error.code == HTTPStatus.TOO_MANY_REQUESTS or "rate limit" in text.lower()
     if not (limited or asked):
         return _Trouble(message, error.code, passing=False)

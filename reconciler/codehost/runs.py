@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_run(environment: Mapping[str, str]) -> Run:
-    """Return the run that the variables describe. Errors: UsageError if one is missing."""
+    """Return the run that the variables describe. Errors: UsageError for a missing variable."""
     if environment.get("GITHUB_ACTIONS"):
         return _on_github(environment)
     if environment.get("GITLAB_CI"):
@@ -32,6 +32,7 @@ def _on_github(environment: Mapping[str, str]) -> Run:
         _need(environment, "GITHUB_TOKEN"),
         environment.get("RECONCILER_AUTHOR") or JOB_ACCOUNT,
     )
+    # GITHUB_SHA is a temporary merge commit in a pull request; the event has the branch's commit.
     event = json.loads(Path(_need(environment, "GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
     pull = event.get("pull_request")
     server, run = _need(environment, "GITHUB_SERVER_URL"), _need(environment, "GITHUB_RUN_ID")
@@ -49,7 +50,7 @@ def _on_gitlab(environment: Mapping[str, str]) -> Run:
         _need(environment, "CI_API_V4_URL"), project, _need(environment, "RECONCILER_TOKEN")
     )
     commit = _need(environment, "CI_COMMIT_SHA")
-    # In a pipeline for merged results, the commit is one that exists nowhere else.
+    # A pipeline for merged results runs on a temporary merge commit, which is never merged.
     head = environment.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or commit
     number = environment.get("CI_MERGE_REQUEST_IID")
     return Run(

@@ -1,4 +1,4 @@
-"""Patterns of topic names, as columns match them."""
+"""Patterns of topic names as regular expressions, for columns of Spark."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LETTERS = f"{string.ascii_letters}{string.digits}._-"
 
 
 def translate_globs(globs: Iterable[str]) -> str:
-    """Return the regular expression of names that match one of the patterns; Java reads it too.
+    """Return the regular expression of names that match one of the patterns, for Python and Java.
 
-    Python's own translation is for Python alone: a `[` inside of a set means more to Java. As
-    there, what stands between two stars is found once, as early as it can be, and never again
-    (`(?>…)`): otherwise `*a*a*a*a*b` takes for ever if names have many an `a`.
+    `fnmatch.translate` is for Python alone: a `[` inside a set has another meaning in Java. Both
+    translations match the text between two stars once, as early as possible, without backtracking
+    (`(?>…)`): otherwise `*a*a*a*a*b` takes exponential time on a name with many `a`.
     """
     return "^(?:" + ("|".join(map(_translate, globs)) or _NEVER) + ")$"
 
@@ -33,7 +33,11 @@ def _translate(glob: str) -> str:
         if glob[at] == "*":
             parts.append("")
         elif found := _SET.match(glob, at):
-            parts[-1] += _list_members(found[0])
+            # Ranges and negated sets are written as their letters: Java reads these alike.
+            held = "".join(
+                re.escape(letter) for letter in _LETTERS if fnmatchcase(letter, found[0])
+            )
+            parts[-1] += f"[{held}]" if held else _NEVER
             at = found.end() - 1
         else:
             parts[-1] += "." if glob[at] == "?" else re.escape(glob[at])
@@ -42,9 +46,3 @@ def _translate(glob: str) -> str:
         return parts[0]
     first, *middle, last = parts
     return first + "".join(f"(?>.*?{part})" for part in middle if part) + f".*{last}"
-
-
-def _list_members(letters: str) -> str:
-    """Spell a set, its ranges and its opposite by the letters in it."""
-    held = "".join(re.escape(letter) for letter in _LETTERS if fnmatchcase(letter, letters))
-    return f"[{held}]" if held else _NEVER

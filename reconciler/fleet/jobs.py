@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A collection that was finished, and how the reading of each cluster went."""
+    """A published collection, and the row of `readings` of each cluster."""
 
     attempt: Published
     readings: Sequence[Mapping[str, Any]]
@@ -49,16 +49,21 @@ def collect_fleet(
 ) -> Collected:
     """Add a collection to the lake: every state table, and the specs next to them.
 
-    A cluster that could not be read is a row of `readings`; the collection is published all the
-    same. Each cluster is read once: its tables are made of what was stored first.
+    A cluster that could not be read is a row of `readings`; the collection is still published.
+    Returns: the collection, and the reading of each cluster.
     """
     with lake.begin(collection) as draft:
         announce("reading the clusters")
+        # Spark computes a DataFrame again for each use, and clusters would be read again with other
+        # answers. So the facts are stored first, and every table is made from the stored rows.
         stored = draft.store(tables.FACTS, facts)
-        rows = stored.where(stored["table"] == tables.READINGS.name)
-        settled = settle_readings(rows.select(*tables.READINGS.columns).toArrow().to_pylist())
+        found = stored.where(stored["table"] == tables.READINGS.name)
+        settled = settle_readings(found.select(*tables.READINGS.columns).toArrow().to_pylist())
         readings = [settled[cluster] for cluster in sorted(settled)]
-        draft.append(tables.READINGS, _frame_readings(lake, readings))
+        columns = {name: [row[name] for row in readings] for name in tables.READINGS.columns}
+        rows = make_table(tables.READINGS, columns)
+        framed = lake.session.createDataFrame(rows, tables.READINGS.schema)
+        draft.append(tables.READINGS, framed)
         healthy = [row["cluster"] for row in readings if row["status"] == READ]
         well = stored.where(stored["cluster"].isin(healthy))
         for table in (one for one in tables.STATE if one is not tables.READINGS):
@@ -70,12 +75,6 @@ def collect_fleet(
         return Collected(draft.publish(len(readings), commit), readings)
 
 
-def _frame_readings(lake: Lake, readings: Sequence[Mapping[str, Any]]) -> DataFrame:
-    columns = {name: [row[name] for row in readings] for name in tables.READINGS.columns}
-    rows = make_table(tables.READINGS, columns)
-    return lake.session.createDataFrame(rows, tables.READINGS.schema)
-
-
 def plan_collection(
     lake: Lake,
     estate: Estate,
@@ -84,7 +83,7 @@ def plan_collection(
     clusters: Sequence[str] = (),
     announce: Callable[[str], None] = lambda _: None,
 ) -> DataFrame:
-    """Plan every cluster of a collection, or those named; keep plans and changes in the lake.
+    """Plan every cluster of a collection, or the named ones; keep plans and changes in the lake.
 
     Out: `plans`.
     """
@@ -92,6 +91,7 @@ def plan_collection(
     state = read_collection(lake, attempt)
     announce(f"planning {attempt.collection}")
     facts, commit = join_tables(state), decode_commit(attempt.commit)
+    # Cached: two tables are written from the answers, and planning again could take minutes.
     answers = plan_fleet(facts, state["specs"], estate, commit, clusters).persist()
     with lake.begin(attempt.collection, PLAN) as draft:
         draft.append(tables.PLANS, answers)
@@ -135,9 +135,8 @@ def trace_collections(
 ) -> Published:
     """Compare the collections of a lake, and keep events, growth, trend and drift in it.
 
-    `since` leaves out what was first seen before; the last collection before it is what the first
-    one after is compared with. Returns: the attempt by which the tables are read. Errors:
-    FleetError if there is no collection.
+    `since` names the first collection to report on; it is compared with the one before it.
+    Returns: the attempt by which the tables are read. Errors: FleetError if there is no collection.
     """
     latest = lake.find_attempt().collection
     attempts = _choose_since(lake.list_attempts(), since)
@@ -163,6 +162,6 @@ def trace_collections(
 
 
 def _choose_since(attempts: Sequence[Published], since: str | None) -> list[Published]:
-    """Return the attempts since then, and the one before them."""
+    """Return the attempts since then, and the one before: the first is compared with it."""
     before = [attempt for attempt in attempts if attempt.collection < (since or "")]
     return [*before[-1:], *attempts[len(before) :]]

@@ -66,7 +66,7 @@ def _describe_field(field: RefusedField) -> dict[str, Any]:
 
 
 def _spell(value: object) -> str | None:
-    """Spell a value of any field as text: rows as lists."""
+    """Format the value of any field as text; a row becomes a list."""
     return None if value is None else str(list(value) if isinstance(value, tuple) else value)
 
 

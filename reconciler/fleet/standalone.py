@@ -1,4 +1,4 @@
-"""A real Spark cluster on this machine, out of the pyspark package alone: a master, some workers.
+"""A real Spark cluster on this machine, from the pyspark package alone: a master and workers.
 
     python -m reconciler.fleet.standalone -- plan topics --lake build/lake
 
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,11 +41,14 @@ def start_spark(workers: int = WORKERS, memory: str = "2g") -> Iterator[str]:
     """
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-spark-")))
-        port = _find_port()
+        with socket.socket() as free:  # the kernel picks a free port
+            free.bind((HOST, 0))
+            port: int = free.getsockname()[1]
         url = f"spark://{HOST}:{port}"
         log = place / "master.log"
         told = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
         stack.enter_context(_running(place, log, _MASTER, told))
+        # A worker that asks before the master listens waits seconds for its next try.
         _wait_for(log, re.compile("I have been elected leader"), 1)
         for number in range(workers):
             told = ["--host", HOST, "--cores", "1", "--memory", memory, "--webui-port", "0"]
@@ -79,13 +82,18 @@ def _running(place: Path, log: Path, main: str, arguments: list[str]) -> Iterato
         try:
             yield
         finally:
-            _end(process)
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a process of the cluster: where Java, Python and this package are.
+    """Return the environment of the cluster's processes: where Java, Python and this package are.
 
-    A worker starts executors with its own JAVA_HOME, and these start Python by PYSPARK_PYTHON.
+    A worker starts executors with its own JAVA_HOME, and these start Python from PYSPARK_PYTHON.
     """
     from reconciler.fleet.runtime import use_java
 
@@ -100,13 +108,6 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _find_port() -> int:
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
 def _wait_for(log: Path, line: re.Pattern[str], times: int) -> None:
     """Wait until a log has N matching lines. Errors: FleetError with its last line."""
     deadline = time.monotonic() + READY_S
@@ -117,15 +118,6 @@ def _wait_for(log: Path, line: re.Pattern[str], times: int) -> None:
         time.sleep(0.1)
     last = said.strip().splitlines()[-1:] or ["nothing"]
     raise FleetError(f"Spark's master is not ready after {READY_S:.0f} s; it said: {last[0]}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(END_S)
-        return
-    process.kill()
-    process.wait()
 
 
 if __name__ == "__main__":

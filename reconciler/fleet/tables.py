@@ -335,7 +335,7 @@ OLD_STEPS: Mapping[str, Verb] = MappingProxyType(
 
 
 def name_steps(rows: DataFrame) -> DataFrame:
-    """Return rows of any table with steps named by verb, for any release that wrote them."""
+    """Return rows of any table with steps named by verb; earlier releases used other names."""
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
     if "steps" not in rows.columns:

@@ -1,4 +1,4 @@
-"""A small job of each kind, run once so that its JVM can write down what it loads.
+"""A small job that uses every feature of Spark that jobs use, to record the classes of its JVM.
 
 `python -m reconciler.fleet.training ARCHIVE`
 """
@@ -11,7 +11,7 @@ import tempfile
 
 
 def train(archive: str) -> None:
-    """Do what jobs do: join, group in Python over Arrow, write and read Parquet; then stop."""
+    """Join, group in Python over Arrow, write and read Parquet; then stop, which writes ARCHIVE."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation

@@ -1,4 +1,4 @@
-"""A running job: its progress in Spark, and external failures, each in one line."""
+"""A running job: its progress in Spark, and its failures, each in one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OUTER = re.compile(r"TASK_WRITE_FAILED|Job aborted")
 
 @contextmanager
 def plain_reasons() -> Iterator[None]:
-    """Return what ends a job in one line instead of a traceback. Errors: LakeError, FleetError."""
+    """Translate errors of Spark and of the system to one line. Errors: LakeError, FleetError."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -49,7 +49,10 @@ def plain_reasons() -> Iterator[None]:
 
 
 def explain_spark(said: str) -> LakeError | FleetError:
-    """Return what is wrong and the way out, from what Spark says with all its causes."""
+    """Return what is wrong and the way out, from the message of Spark with all its causes.
+
+    The order matters: a full disk or heap is often the cause behind a file or a lost JVM.
+    """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if ours := [line for line in lines if line.startswith("reconciler.errors.")]:
         return FleetError(f"Spark gave up: {ours[-1].partition(': ')[2]}")
@@ -74,7 +77,7 @@ def explain_spark(said: str) -> LakeError | FleetError:
 
 
 def explain_system(error: OSError) -> LakeError:
-    """Return what is wrong and the way out, from what the operating system says."""
+    """Return what is wrong and the way out, from an error of the operating system."""
     place = f" while {error.filename} is written" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _say_full(place)
@@ -83,7 +86,7 @@ def explain_system(error: OSError) -> LakeError:
 
 
 def _read_text(error: Exception) -> str:
-    """Return what an error says; some ask the JVM for it, which may have ended."""
+    """Return the text of an error. Py4J asks the JVM for some texts, and the JVM may have ended."""
     try:
         return str(error)
     except (Py4JError, OSError):
@@ -97,7 +100,7 @@ def _say_full(place: str) -> LakeError:
 
 
 def _choose_reason(lines: list[str]) -> str:
-    """Return the line that says what went wrong, not where in Spark it did."""
+    """Return the line with the cause, not the line with the place in Spark's code."""
     javas = [line for line in lines if line.startswith(": ")]  # after what was called
     first = (javas or lines or ["it does not say why"])[0]
     causes = [line for line in lines if line.startswith("Caused by: ")]
@@ -115,8 +118,9 @@ EVERY_S = 0.3
 
 @contextmanager
 def watch_tasks(session: SparkSession, tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the number of finished tasks, and of all tasks, while the block lasts. A thread polls
-    Spark's status tracker; a Connect server reports by itself. Both stop when the block ends.
+    """Report the number of finished tasks, and of all tasks, until the block ends.
+
+    A thread polls Spark's status tracker; a Connect server reports by itself.
     """
     try:
         tracker = session.sparkContext.statusTracker()

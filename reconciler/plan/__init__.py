@@ -1,6 +1,6 @@
 """Stage 4: changes and assignments become a Plan, the frozen value that people approve.
 
-Belongs here: building it, its steps, its canonical JSON and fingerprint, and its renderings.
+Belongs here: its construction, its steps, its canonical JSON and fingerprint, and its renderings.
 Forbidden here: clients, and anything that would change a cluster.
 """
 
@@ -79,4 +79,4 @@ __getattr__ = export_lazily(
         "markdown.marks": "code fence prose",
     },
 )
-"""Renderings are imported when they are asked for."""
+"""Renderings are imported on first use."""

@@ -20,7 +20,7 @@ from reconciler.plan.risks import assess_risks, refuse_unaccepted
 from reconciler.plan.weigh import ReplicaWeights
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.model import Assignment, Broker, ClusterState, RiskNote
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """How a cluster wants replicas placed.
+    """How replicas are placed on a cluster.
 
-    `capacity` is the relative capacity of a broker, 1 if not given; `weigh` is the weight by which
+    `capacity` is the relative capacity by broker id, 1 if not given; `weigh` is the weight by which
     the cluster is balanced.
     """
 
@@ -53,13 +53,15 @@ def assemble_plan(
 ) -> Plan:
     """Place new replicas for the diffs and build the plan.
 
-    `ignored` names live topics that are neither planned nor reported. Refused topics are not
-    placed, so that they take no room from the others.
+    `ignored` names live topics that are neither planned nor reported.
     """
-    risks = {diff.spec.name: _risks(diff, state) for diff in diffs}
-    judged = [
-        replace(diff, refusals=_refusals(diff, risks[diff.spec.name], state)) for diff in diffs
-    ]
+    risks, judged = {}, []
+    for diff in diffs:
+        overrides = managed_overrides(diff.state) if diff.state else {}
+        notes_of_risks = assess_risks(diff, overrides, state.config_defaults)
+        unaccepted = refuse_unaccepted(diff, notes_of_risks, state.config_defaults)
+        risks[diff.spec.name] = notes_of_risks
+        judged.append(replace(diff, refusals=(*diff.refusals, *unaccepted)))
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()
@@ -73,6 +75,9 @@ def assemble_plan(
         if diff.changes or diff.refusals or diff.notes
     ]
     live = {name: topic.assignment for name, topic in state.user_topics.items()}
+    changed = {topic.name: topic.after for topic in planned}  # None for a deleted topic
+    after = [rows for name, rows in live.items() if name not in changed]
+    after += [image.assignment for image in changed.values() if image]
     wanted = {diff.spec.name for diff in diffs} | set(ignored)
     return Plan(
         cluster=cluster,
@@ -85,36 +90,19 @@ def assemble_plan(
         unmanaged=tuple(sorted(set(live) - wanted)),
         notes=tuple(notes),
         balance_before=measure_balance(live.values(), ids),
-        balance_after=measure_balance(_list_after(live, planned), ids),
+        balance_after=measure_balance(after, ids),
         levels=placed.levels,
         excluded=tuple(sorted(excluded)),
     )
 
 
-def _list_after(
-    live: Mapping[str, Assignment], planned: Iterable[PlannedTopic]
-) -> Iterator[Assignment]:
-    """List the assignments of a cluster after a plan, without deleted topics."""
-    changed = {topic.name: topic.after for topic in planned}
-    yield from (assignment for name, assignment in live.items() if name not in changed)
-    yield from (image.assignment for image in changed.values() if image)
-
-
-def _risks(diff: TopicDiff, state: ClusterState) -> tuple[RiskNote, ...]:
-    overrides = managed_overrides(diff.state) if diff.state else {}
-    return assess_risks(diff, overrides, state.config_defaults)
-
-
-def _refusals(
-    diff: TopicDiff, risks: Iterable[RiskNote], state: ClusterState
-) -> tuple[Finding, ...]:
-    return (*diff.refusals, *refuse_unaccepted(diff, risks, state.config_defaults))
-
-
 def _problem(
     diffs: Iterable[TopicDiff], state: ClusterState, brokers: tuple[Broker, ...], placing: Placing
 ) -> Problem:
-    """Return the placement problem; manual rows of this plan count as load."""
+    """Return the placement problem; manual rows of this plan count as load.
+
+    Refused topics are left out, so that they take no room from the others.
+    """
     weights = ReplicaWeights(state, placing.weigh)
     wishes, manual = [], []
     for diff in diffs:
@@ -122,8 +110,13 @@ def _problem(
             continue
         if diff.manual is not None:
             manual.append((diff.spec.name, diff.manual))
-        else:
-            wishes.append(_wish(diff, weights.weigh_topic(diff.spec.name)))
+            continue
+        existing = diff.state.assignment if diff.state else ()
+        count, replication = diff.new_partitions, diff.replication_factor
+        weight = weights.weigh_topic(diff.spec.name)
+        wishes.append(
+            Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware, weight)
+        )
     wished = {wish.topic for wish in wishes}
     live = [topic.assignment for name, topic in state.user_topics.items() if name not in wished]
     return Problem(
@@ -135,20 +128,17 @@ def _problem(
     )
 
 
-def _wish(diff: TopicDiff, weight: int) -> Wish:
-    existing = diff.state.assignment if diff.state else ()
-    count, replication = diff.new_partitions, diff.replication_factor
-    return Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware, weight)
-
-
 def _plan_topic(
     diff: TopicDiff, rows: Assignment, risks: tuple[RiskNote, ...], brokers: Collection[int]
 ) -> PlannedTopic:
-    before = _image(diff)
+    before = None
+    if (state := diff.state) is not None:
+        before = TopicImage(state.topic_id, state.assignment, managed_overrides(state))
     if diff.deletion is not None:
         return _plan_deletion(diff, before, risks)
     existing = before.assignment if before else ()
     wished = TopicImage(before.topic_id if before else None, existing + rows, diff.config)
+    # A refused topic stays as it is, also in the balance of the cluster after the plan.
     after = before if diff.refusals else wished
     placed = bool(rows) and not diff.refusals
     return PlannedTopic(
@@ -181,10 +171,3 @@ def _plan_deletion(
         refused_change=list_refused_fields(diff) if diff.refusals else (),
         owner=diff.spec.owner,
     )
-
-
-def _image(diff: TopicDiff) -> TopicImage | None:
-    if diff.state is None:
-        return None
-    state = diff.state
-    return TopicImage(state.topic_id, state.assignment, managed_overrides(state))

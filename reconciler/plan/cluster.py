@@ -39,9 +39,9 @@ def plan_cluster(
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
-    In: every spec of the cluster, of which `topics` and `changes` choose those that are planned;
-    `remarks`, findings about the estate, of which the plan keeps those about its topics.
-    Errors: UsageError if nothing is known to weigh by.
+    In: every spec of the cluster; `topics` and `changes` choose those to plan. `remarks` are
+    findings about the estate; the plan keeps those about its topics.
+    Errors: UsageError if the state has no sizes or rates to weigh by.
     """
     if ReplicaWeights(state, weigh).is_blank:
         raise UsageError(f"no {weigh} is known of any partition; plan --against a snapshot with it")
@@ -68,7 +68,8 @@ def plan_cluster(
         *(note for note in state.notes if _concerns(note, plan, files)),
         *_warn_of_strange_cluster(entry, plan),
     ]
-    live = sum(map(entry.manages, state.user_topics))  # even if only a part of them is planned
+    # The guard takes its share of all managed topics: a plan with --topic gets no smaller limit.
+    live = sum(map(entry.manages, state.user_topics))
     scope = Scope(topics, changes.ref if changes else None)
     plan = replace(plan, commit=commit, scope=scope, notes=tuple(notes))
     return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
@@ -77,7 +78,7 @@ def plan_cluster(
 def _diff(
     entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState
 ) -> tuple[TopicDiff, ...]:
-    """Compare specs with a state, and ask the team's own rules about every change."""
+    """Compare specs with a state, and evaluate the team's own rules for every change."""
     release, offered = choose_catalogue(entry.kafka_version), entry.known_configs
     managed = leave_unoffered(state, offered)
     engine = PolicyEngine(entry, release)
@@ -90,8 +91,8 @@ def _diff(
 def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
     """Give a state without defaults those of its Kafka version, with a note.
 
-    A cluster with a topic reports them whenever specs are read: only a snapshot written by hand
-    does not.
+    A cluster reports its defaults with the configs of any topic, so only a snapshot that was
+    written by hand has none.
     """
     if state.config_defaults or not state.topics:
         return state
@@ -105,18 +106,18 @@ def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
 def _concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
     """Return whether a note is about something in a plan. `files` are those of its topics.
 
-    `validate` shows those of an estate, `snapshot` those of a cluster, whatever is planned.
+    Other notes are not lost: `validate` shows those of an estate, `snapshot` those of a cluster.
     """
     if note.severity is not Severity.NOTE:
         return True
     match note.rule:
         case "document-kind" | "topic-not-managed":
-            return False  # a document that is no topic of any plan
+            return False  # a document that no plan has a topic of
         case "kafka-version-newer" | "kafka-version-older":
-            return False  # the cluster's entry has its own
+            return False  # `entry.notes` repeats these for the cluster
         case "cluster-unknown":
             return note.where is None or note.where.file in files
-        case "cluster-rights":  # what else is there matters to placement
+        case "cluster-rights":  # hidden topics matter only to placement: their load is unknown
             return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
         case _:
             return True

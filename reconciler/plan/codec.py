@@ -1,10 +1,10 @@
 """A plan as canonical JSON, sealed, and back.
 
 The fingerprint covers the effects of the plan and its inputs: the cluster, the racks of the brokers
-that take something, each topic's images, risks and refusals, and what is refused of the plan
-itself; not the rest of the cluster, nor how balanced it is, nor the commit of the specs. The same
-plan made again has the same fingerprint. The seal covers every field of one file, those of a newer
-minor format as well.
+that get replicas, each topic's images, risks and refusals, and the refusals of the plan itself. It
+does not cover the rest of the cluster, the balance, or the commit of the specs. So the same plan
+made again has the same fingerprint. The seal covers every field of one file, also those of a newer
+minor format.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ESSENCE = "1"
 """The version of a fingerprint's content: an approval survives a new format of the file."""
 
 _ACTIONS: dict[Verb, Action] = {Verb.CREATE: "create", Verb.DELETE: "delete"}
-"""Terraform's words for steps that have one; every other step is an update."""
+"""Terraform's words for steps; every other step is an update."""
 
 
 def encode_plan(plan: Plan) -> str:
@@ -63,6 +63,7 @@ def decode_plan(text: str, source: str = "plan") -> Plan:
     raw = _load(text, source)
     document = _parse(raw, source)
     plan = _plan(document)
+    # An edit of the effects is reported before any other: the fingerprint is what people approved.
     if fingerprint_plan(plan) != document.fingerprint or not _is_derived(document, plan):
         raise _refuse_tampered(source, "fingerprint")
     if _seal(raw) != document.seal:
@@ -78,7 +79,7 @@ def _refuse_tampered(source: str, mark: str) -> PlanFileError:
 def _is_derived(document: PlanDocument, plan: Plan) -> bool:
     """Return whether actions, steps and counts follow from the images.
 
-    Apply does not read them; policies and people do.
+    Apply does not read them, but policies and people do: they must not be misled.
     """
     derived = _document(plan)
     counts = {**dict.fromkeys(map(str, Verb), 0), **document.summary.model_dump()}
@@ -89,25 +90,26 @@ def _is_derived(document: PlanDocument, plan: Plan) -> bool:
 
 def fingerprint_plan(plan: Plan) -> str:
     """Return the SHA-256, in hex, of the plan's effects and inputs."""
+    from pydantic_core import to_jsonable_python
+
     used = {b for topic in plan.topics for step in steps_of(topic) for b in brokers_of(step)}
+    topics: list[list[object]] = []
+    for topic in plan.topics:
+        resource, deletion = _resource(topic), topic.deletion
+        rules = [finding.rule for finding in resource.refusals]
+        # The end offsets stand for the usage behind a deletion: a write changes them, while a
+        # record that expires does not.
+        usage = [] if deletion is None else [deletion.unused_for_ms, deletion.ends]
+        topics.append([resource.name, resource.change, resource.risks, rules, *usage])
     essence: dict[str, object] = {
         "format": _ESSENCE,
         "cluster": [plan.cluster, plan.cluster_id],
         "brokers": [[broker.id, broker.rack] for broker in plan.brokers if broker.id in used],
-        "topics": [
-            [
-                resource.name,
-                resource.change,
-                resource.risks,
-                [f.rule for f in resource.refusals],
-                *_rest_of(topic),
-            ]
-            for topic, resource in zip(plan.topics, map(_resource, plan.topics), strict=True)
-        ],
+        "topics": topics,
     }
     if plan.refusals:
         essence["refusals"] = [refusal.rule for refusal in plan.refusals]
-    return _digest(_plain(essence))
+    return _digest(to_jsonable_python(essence))
 
 
 def _seal(document: Mapping[str, object]) -> str:
@@ -118,12 +120,6 @@ def _seal(document: Mapping[str, object]) -> str:
 def _digest(value: object) -> str:
     # Surrogates come from files that are not our plans: these fail as tampered with.
     return sha256(_canonical(value).encode(errors="surrogatepass")).hexdigest()
-
-
-def _rest_of(topic: PlannedTopic) -> list[object]:
-    """Return the usage behind a deletion: a write changes it, an expired record does not."""
-    deletion = topic.deletion
-    return [] if deletion is None else [deletion.unused_for_ms, deletion.ends]
 
 
 def summarise(plan: Plan) -> SummaryDocument:
@@ -141,12 +137,6 @@ def summarise(plan: Plan) -> SummaryDocument:
 
 def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _plain(value: object) -> object:
-    from pydantic_core import to_jsonable_python
-
-    return to_jsonable_python(value)
 
 
 def _refuse(rule: str, what: str, way_out: str = "make the plan again") -> PlanFileError:
@@ -185,29 +175,30 @@ def _parse(raw: Mapping[str, object], source: str) -> PlanDocument:
 
 
 def _name_steps(raw: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a document of 1.x with the steps of today; its seal covers them as they were."""
+    """Return a document of 1.x with the steps of today. Its seal covers the old names.
+
+    What is malformed stays as it is: the model refuses it.
+    """
     resources = raw.get("resource_changes")
     if not isinstance(resources, list):
         return raw
-    renamed = [
-        {**resource, "steps": [OLD_STEPS.get(step, step) for step in resource["steps"]]}
-        if isinstance(resource, dict) and _are_names(resource.get("steps"))
-        else resource
-        for resource in resources
-    ]
+    renamed = []
+    for resource in resources:
+        steps = resource.get("steps") if isinstance(resource, dict) else None
+        if isinstance(steps, list) and all(isinstance(step, str) for step in steps):
+            renamed.append({**resource, "steps": [OLD_STEPS.get(step, step) for step in steps]})
+        else:
+            renamed.append(resource)
     return {**raw, "resource_changes": renamed}
 
 
-def _are_names(steps: object) -> bool:
-    return isinstance(steps, list) and all(isinstance(step, str) for step in steps)
-
-
 def _document(plan: Plan) -> PlanDocument:
+    commit = plan.commit
     return PlanDocument(
         format_version=FORMAT_VERSION,
         fingerprint="0" * 64,
         seal="0" * 64,
-        commit=_commit(plan.commit),
+        commit=CommitDocument(sha=commit.sha, dirty=commit.dirty) if commit else None,
         scope=plan.scope,
         cluster=ClusterDocument(
             name=plan.cluster,
@@ -261,7 +252,7 @@ def _image(image: TopicImage | None) -> ImageDocument | None:
 
 
 def _plan(document: PlanDocument) -> Plan:
-    cluster = document.cluster
+    cluster, commit = document.cluster, document.commit
     return Plan(
         cluster=cluster.name,
         cluster_id=cluster.cluster_id,
@@ -277,7 +268,7 @@ def _plan(document: PlanDocument) -> Plan:
         balance_after=cluster.balance_after,
         levels=cluster.levels,
         excluded=cluster.excluded,
-        commit=_read_commit(document.commit),
+        commit=Commit(commit.sha, commit.dirty) if commit else None,
         scope=document.scope,
     )
 
@@ -297,14 +288,6 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
         refused_change=resource.refused_change,
         owner=resource.owner,
     )
-
-
-def _commit(commit: Commit | None) -> CommitDocument | None:
-    return None if commit is None else CommitDocument(sha=commit.sha, dirty=commit.dirty)
-
-
-def _read_commit(commit: CommitDocument | None) -> Commit | None:
-    return None if commit is None else Commit(commit.sha, commit.dirty)
 
 
 def _read_image(image: ImageDocument | None) -> TopicImage | None:

@@ -1,7 +1,7 @@
 """The format of a plan file, declared once: it is written, read and published as JSON Schema.
 
-Names are Terraform's if it has one (`resource_changes[].change.actions`), so that plan viewers and
-policies made for Terraform work.
+Names are those of Terraform's plans where these have one (`resource_changes[].change.actions`), so
+that viewers and policies for Terraform work.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from reconciler.errors import Severity, escape_unprintable
 from reconciler.plan.view import view_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from reconciler.errors import Finding, Location
     from reconciler.model import Plan
@@ -48,33 +48,27 @@ def render_github(*plans: Plan) -> str:
     Returns lines ending in a newline: one for each plan comes last.
     """
     views = [view_plan(plan) for plan in plans]
-    annotations = list(_annotate_plans(views))
+    annotations = []
+    for view in views:
+        cluster = f"{view.cluster}: " if len(views) > 1 else ""
+        annotations += [a._replace(text=f"{cluster}{a.text}") for a in annotate_plan(view)]
     lines = [str(annotation) for annotation in shown(annotations)]
     if hidden := len(annotations) - len(lines):
         lines.append(count_hidden(hidden))
-    return "".join(f"{line}\n" for line in [*lines, *map(_conclude, views)])
-
-
-def _annotate_plans(plans: Sequence[PlanView]) -> Iterator[Annotation]:
-    """Yield the annotations of each plan; of several, each says which cluster it is about."""
-    for plan in plans:
-        cluster = f"{plan.cluster}: " if len(plans) > 1 else ""
-        for annotation in annotate_plan(plan):
-            yield annotation._replace(text=f"{cluster}{annotation.text}")
-
-
-def _conclude(plan: PlanView) -> str:
-    counts = ", ".join(filter(None, [*(plan.to_do or ["no changes"]), plan.unchanged_words]))
-    said = " · ".join(filter(None, [counts, plan.unmanaged_words]))
-    return f"{escape_unprintable(plan.cluster)}: {said}"
+    for view in views:
+        counts = ", ".join(filter(None, [*(view.to_do or ["no changes"]), view.unchanged_words]))
+        said = " · ".join(filter(None, [counts, view.unmanaged_words]))
+        lines.append(f"{escape_unprintable(view.cluster)}: {said}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def annotate_plan(plan: PlanView) -> Iterator[Annotation]:
-    """Yield refusals as errors, risks as warnings, or notices once acknowledged, then notes.
+    """Yield refusals as errors, risks as warnings, or as notices if acknowledged, then notes.
 
-    A refusal lists every field of its change. A deletion stays a warning: it is what a reviewer is
-    to see first.
+    A refusal lists every field of its change. A deletion is always a warning, because a reviewer
+    must see it first.
     """
+    # The order matters: GitHub shows only the first ten of a kind.
     yield from map(annotate, plan.refusals)
     for topic in plan.topics:
         for refusal in topic.refusals:
@@ -103,7 +97,7 @@ def _list_fields(text: str, topic: TopicView) -> str:
 
 
 def annotate(finding: Finding, topic: TopicView | None = None) -> Annotation:
-    """Turn a finding into an annotation, on its own line or on that of its topic."""
+    """Turn a finding into an annotation, on its own line or on the line of its topic."""
     text = f"{finding.what}; {finding.way_out}" if finding.way_out else finding.what
     if topic is None:
         return Annotation(finding.severity, finding.rule, text, finding.where)
@@ -159,6 +153,7 @@ def list_outputs(*plans: Plan) -> dict[str, str]:
 
 
 def _escape(text: str) -> str:
+    """Escape text for a workflow command: a line break would end it, and begin another."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

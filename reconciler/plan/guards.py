@@ -27,9 +27,9 @@ def guard_plan(
 ) -> Plan:
     """Refuse an entire plan that changes too large a share of `live` topics.
 
-    Only topics that exist and would be altered count: creating a topic affects no one, and a
-    refused topic is not changed. `where` is the place of the guard. The steps stay in the plan,
-    which is refused as it is; each topic also lists its fields, as a refused topic does.
+    Only topics that exist and would be altered count: a new topic affects no one, and a refused
+    topic is not changed. `where` is the location of the guard. The steps stay in the plan, so that
+    a reviewer sees them; each topic also lists its fields, as a refused topic does.
     """
     if guards.max_changed_percent is None:
         return plan
@@ -73,7 +73,7 @@ def list_refused_fields(diff: TopicDiff) -> tuple[RefusedField, ...]:
     return tuple(
         RefusedField(path, before, after, diff.spec.where(path))
         for path, before, after in _list_fields(diff)
-        if before != after  # a new topic whose spec leaves out a count
+        if before != after  # both are None if the spec of a new topic omits a count
     )
 
 

@@ -12,7 +12,7 @@ from reconciler.plan.risks import assess_risks
 from reconciler.policy import ChangeFacts, TopicFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from reconciler.diff import TopicDiff
     from reconciler.model import ClusterState, Verb
@@ -24,18 +24,18 @@ def judge_changes(
 ) -> tuple[TopicDiff, ...]:
     """Evaluate the rules for every change: errors refuse it, warnings and notes are added to it.
 
-    This comes before placement, so that what is refused takes no room.
+    This comes before placement, so that refused topics take no room.
     """
-    return tuple(_judge(diff, state, judge) for diff in diffs)
-
-
-def _judge(diff: TopicDiff, state: ClusterState, judge: Judge) -> TopicDiff:
-    if not diff.changes:
-        return diff  # and most topics do not differ
-    findings = list(judge.judge_change(diff.spec, gather_facts(diff, state)))
-    refusals = (f for f in findings if f.severity is Severity.ERROR)
-    notes = (f for f in findings if f.severity is not Severity.ERROR)
-    return replace(diff, refusals=(*diff.refusals, *refusals), notes=(*diff.notes, *notes))
+    judged = []
+    for diff in diffs:
+        if not diff.changes:  # most topics
+            judged.append(diff)
+            continue
+        refusals, notes = list(diff.refusals), list(diff.notes)
+        for finding in judge.judge_change(diff.spec, gather_facts(diff, state)):
+            (refusals if finding.severity is Severity.ERROR else notes).append(finding)
+        judged.append(replace(diff, refusals=tuple(refusals), notes=tuple(notes)))
+    return tuple(judged)
 
 
 def gather_facts(diff: TopicDiff, state: ClusterState) -> ChangeFacts:
@@ -50,18 +50,22 @@ def gather_facts(diff: TopicDiff, state: ClusterState) -> ChangeFacts:
     if not diff.spec.absent:
         partitions = desired_partitions(diff.spec) or (before.partitions if before else 0)
         after = TopicFacts(partitions, diff.replication_factor, {**defaults, **diff.config})
+    keys: set[str] = set()  # none if the topic is deleted
+    if not diff.spec.absent:
+        both = overrides.keys() | diff.config.keys()
+        keys = {key for key in both if overrides.get(key) != diff.config.get(key)}
     risks = assess_risks(diff, overrides, defaults)
     return ChangeFacts(
         actions=_list_verbs(diff),
         before=before,
         after=after,
-        config_keys=tuple(sorted(_list_keys(overrides, diff))),
+        config_keys=tuple(sorted(keys)),
         risks=tuple(sorted({str(note.risk) for note in risks})),
     )
 
 
 def _list_verbs(diff: TopicDiff) -> tuple[Verb, ...]:
-    """List what would be done to a topic. Nothing is placed yet: its new partitions are empty."""
+    """List the steps of a change. Nothing is placed yet, so new partitions have no replicas."""
     state, absent = diff.state, diff.spec.absent
     rows = state.assignment if state else ()
     before = None
@@ -76,11 +80,3 @@ def _list_verbs(diff: TopicDiff) -> tuple[Verb, ...]:
         deletion=Deletion(unused_for_ms=0, ends=()) if absent else None,
     )
     return tuple(step.verb for step in steps_of(planned))
-
-
-def _list_keys(overrides: Mapping[str, str], diff: TopicDiff) -> set[str]:
-    """Name the configs that are set or unset; none if the topic is to be deleted."""
-    if diff.spec.absent:
-        return set()
-    keys = overrides.keys() | diff.config.keys()
-    return {key for key in keys if overrides.get(key) != diff.config.get(key)}

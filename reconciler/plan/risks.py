@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.diff import TopicDiff
-    from reconciler.model import TopicState
 
 _RETENTION = ("retention.ms", "retention.bytes")
 
@@ -21,11 +20,19 @@ _RETENTION = ("retention.ms", "retention.bytes")
 def assess_risks(
     diff: TopicDiff, overrides: Mapping[str, str], defaults: Mapping[str, str]
 ) -> tuple[RiskNote, ...]:
-    """Name the risks of altering a topic whose managed overrides are `overrides` now."""
+    """Name the risks of a change. In: the live managed overrides, the defaults of the brokers."""
     if diff.state is None:
         return ()
     if diff.deletion is not None:
-        return (_lost_topic(diff.state),)
+        number = len(diff.state.assignment)
+        held = "its partition and every record in it"
+        if number != 1:
+            held = f"its {number:,} partitions and every record in them"
+        what = f"the topic is deleted permanently, with {held}"
+        # `state: absent` asks for exactly this loss, so it acknowledges it: people would copy a
+        # second word along with the first. The budget of deletions in clusters.yaml is the second
+        # check. The number of records is shown elsewhere: it falls as they expire.
+        return (RiskNote(Risk.DATA_LOSS, what, acknowledged=True),)
     if not diff.changes:
         return ()
     before, after = {**defaults, **overrides}, {**defaults, **diff.config}
@@ -40,29 +47,12 @@ def assess_risks(
     )
 
 
-def _lost_topic(state: TopicState) -> RiskNote:
-    """Name the loss that comes with a deleted topic. `state: absent` asks for exactly that, so it
-    acknowledges it.
-
-    A second word for the same would be copied along with the first; the budget, which is in
-    clusters.yaml, is the second check. The number of records is shown separately: it falls as they
-    expire, and the risk is the same.
-    """
-    number = len(state.assignment)
-    held = "its partition and every record in it"
-    if number != 1:
-        held = f"its {number:,} partitions and every record in them"
-    return RiskNote(
-        Risk.DATA_LOSS, f"the topic is deleted permanently, with {held}", acknowledged=True
-    )
-
-
 def refuse_unaccepted(
     diff: TopicDiff, risks: Iterable[RiskNote], defaults: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it.
 
-    The way out is one list for all risks of the topic, those that are acknowledged included.
+    The way out is one list of all risks of the topic, also the acknowledged ones, to copy.
     """
     missing = [
         note
@@ -80,21 +70,24 @@ def refuse_unaccepted(
 
 
 def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str]) -> bool:
+    # A compacted topic keeps the last value of each key per partition. If keys move, the old
+    # partition keeps a value that nothing replaces any more.
     if risk is Risk.ORDERING:
         return _is_compacted(diff, defaults)
     return risk is Risk.DATA_LOSS
 
 
 def _is_compacted(diff: TopicDiff, defaults: Mapping[str, str]) -> bool:
-    """Return whether the last value of every key is kept, now or from now on."""
+    """Return whether the last value of every key is kept, before or after the change."""
     live = managed_overrides(diff.state) if diff.state else {}
     return any("compact" in _policies({**defaults, **config}) for config in (live, diff.config))
 
 
 def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RiskNote]:
     deleting = "cleanup.policy" not in after or "delete" in _policies(after)
-    for key in _RETENTION if deleting else ():  # what is only compacted has no retention
+    for key in _RETENTION if deleting else ():  # retention has no effect on compaction alone
         yield from _lowered(key, before.get(key), after.get(key))
+    # An unknown policy can already include the new one, so nothing is known to be lost by it.
     for policy in (
         sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
     ):
@@ -126,6 +119,8 @@ def _failing_writes(
         what = f"a write counts as safe once {held} it, where it took {was}"
         yield RiskNote(Risk.DURABILITY, what)
     if least is not None and was is not None and was < least == replication:
+        # Kafka requires at most all replicas (KAFKA-21110), so only equality is at risk here; more
+        # replicas than there are is refused.
         yield RiskNote(Risk.TRAFFIC, "no write with acks=all lands while one broker is away")
     key = "max.message.bytes"
     if key in before and key in after and int(after[key]) < int(before[key]):

@@ -1,4 +1,4 @@
-"""A plan as text for people: a block per topic, with refusals and risks; its outcomes."""
+"""A plan as text for people: one block per topic, with refusals and risks; and outcomes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLOURS = {Tone.ADD: "green", Tone.CHANGE: "yellow", Tone.TUNE: "cyan", Tone.RE
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Where the columns of a plan are. Names and labels are never cut: they push the rest on."""
+    """The columns of a plan. Names and labels are never cut: longer ones move the rest."""
 
     indent: int
     label: int
@@ -52,7 +52,7 @@ _WIDE, _SLIM = _Columns(12, 32, 30), _Columns(4, 34, 20)
 
 
 def paint_outcome(kind: OutcomeKind, paint: Paint) -> str:
-    """Return what became of a topic in its colour."""
+    """Return the outcome of a topic in its colour."""
     colour = "green" if kind.is_done else "red" if kind is OutcomeKind.FAILED else "yellow"
     return paint(colour, kind)
 
@@ -60,10 +60,10 @@ def paint_outcome(kind: OutcomeKind, paint: Paint) -> str:
 def render_text(
     plan: Plan, *, colour: bool = False, unmanaged: bool = False, width: int | None = None
 ) -> str:
-    """Render a plan, with the names of unmanaged topics if those are asked for.
+    """Render a plan, with the names of unmanaged topics on request.
 
-    Lines wider than `width` continue below, indented; None, for a file or a pipe, breaks none.
-    Returns lines ending in a newline.
+    Lines wider than `width` continue on the next line, indented; None does not break lines, for a
+    file or a pipe. Returns: lines that end in a newline.
     """
     view = view_plan(plan)
     text = _Text(Paint(colour), _SLIM if width is not None and width < NARROW else _WIDE)

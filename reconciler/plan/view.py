@@ -1,7 +1,7 @@
 """The view of a plan for people and tables: one value that every rendering only formats.
 
-No rendering looks at a step: what a kind of change is called, its sign, its colour, its words and
-its numbers are decided here.
+No rendering reads a step. The name of a change, its sign, its colour, its words and its numbers
+are decided here, so that text, comments and tables agree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reconciler.plan.wording import (
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from reconciler.errors import Finding, Location
     from reconciler.model import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         PlannedTopic,
         RiskNote,
         Scope,
-        TopicImage,
     )
     from reconciler.plan.wording import Racks
 
@@ -64,9 +63,9 @@ IDLE_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many topics, partitions and replicas a plan adds and removes.
+    """The numbers of topics, partitions and replicas that a plan adds and removes.
 
-    `topics_changed` counts every topic with steps: those that are added or removed, and the others.
+    `topics_changed` counts every topic with steps, also the added and the removed ones.
     """
 
     topics_added: int = 0
@@ -78,13 +77,13 @@ class Totals:
     topics_changed: int = 0
 
     def __add__(self, other: Totals) -> Totals:
-        """Add up two plans, or two topics of one."""
+        """Add the totals of two topics, or of two plans."""
         names = [field.name for field in fields(self)]
         return Totals(*(getattr(self, name) + getattr(other, name) for name in names))
 
     @property
     def words(self) -> str:
-        """Return what is added and removed; empty if nothing is."""
+        """Return the numbers that are added and removed as text; empty if all are zero."""
         said = []
         for way in ("added", "removed"):
             numbers = {noun: getattr(self, f"{noun}s_{way}") for noun in _NOUNS}
@@ -93,7 +92,7 @@ class Totals:
         return "; ".join(said)
 
     def show(self, noun: str) -> str:
-        """Return what is added and removed of a noun with their signs; empty if nothing is."""
+        """Return the numbers of one noun with their signs; empty if both are zero."""
         signed = (("+", getattr(self, f"{noun}s_added")), ("−", getattr(self, f"{noun}s_removed")))
         return " ".join(f"{sign}{number:,}" for sign, number in signed if number)
 
@@ -105,8 +104,8 @@ _NOUNS = ("topic", "partition", "replica")
 class TopicView:
     """One topic of a plan: its steps, its refusals, or its notes.
 
-    `risks` are those of steps only: what is refused costs nothing. `refused_words` say what a
-    refused topic is if that is no change of fields; `refused_change` lists those.
+    `risks` are those of steps: a refused change has none. `refused_change` lists the fields of a
+    refused change; `refused_words` describes a refused topic without such fields.
     """
 
     name: str
@@ -160,8 +159,8 @@ class TopicView:
 class PlanView:
     """A plan for display: its subject, topics, counts and quality.
 
-    `headline` has the cluster first. `idle` names the brokers that get no new replicas. `balance`
-    is empty if nothing moves, `evenness` and `next_leaders` if nothing is placed.
+    `headline` begins with the cluster. `idle` names the brokers that get no new replicas. `balance`
+    is empty if it does not change, `evenness` and `next_leaders` if nothing is placed.
     """
 
     cluster: str
@@ -194,7 +193,7 @@ class PlanView:
 
     @property
     def to_do(self) -> tuple[str, ...]:
-        """Count what is to do and what is refused: 1 to create, 2 refused; nothing that is zero."""
+        """Return counts of steps and refusals as text, without zeros: 1 to create, 2 refused."""
         verbs = sorted(self.counts, key=lambda verb: verb is not Verb.DELETE)  # deletions are first
         counted = {f"to {verb}": self.counts[verb] for verb in verbs} | {
             "refused": len(self.refused)
@@ -204,12 +203,12 @@ class PlanView:
 
     @property
     def unchanged_words(self) -> str:
-        """Count the topics that are as specified; nothing if there are none."""
+        """Return the number of topics that match their specs as text; empty for zero."""
         return f"{self.unchanged:,} unchanged" if self.unchanged else ""
 
     @property
     def unmanaged_words(self) -> str:
-        """Count the live topics that no spec names; nothing if there are none."""
+        """Return the number of unmanaged live topics as text; empty for zero."""
         number = len(self.unmanaged)
         are = "is" if number == 1 else "are"
         return f"{count(number, 'live topic')} {are} unmanaged" if number else ""
@@ -219,7 +218,16 @@ def view_plan(plan: Plan) -> PlanView:
     """Turn a plan into the view that every rendering shows."""
     racks = group_racks(plan.brokers)
     topics = tuple(_view_topic(topic, racks) for topic in plan.topics)
-    by_owner = _add_by_owner(topics)
+    owned: dict[str | None, Totals] = {}
+    for topic in topics:
+        if topic.steps:
+            owned[topic.owner] = owned.get(topic.owner, Totals()) + topic.totals
+    by_owner = dict(sorted(owned.items(), key=lambda item: (item[0] is None, item[0])))
+    before, after = plan.balance_before, plan.balance_after
+    commit = ""
+    if plan.commit is not None:
+        beyond = ", and changes that are not committed" if plan.commit.dirty else ""
+        commit = f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
     verbs = Counter(step.verb for topic in topics for step in topic.steps)
     return PlanView(
         cluster=plan.cluster,
@@ -233,10 +241,10 @@ def view_plan(plan: Plan) -> PlanView:
         unmanaged=plan.unmanaged,
         totals=sum(by_owner.values(), Totals()),
         by_owner=MappingProxyType(by_owner),
-        balance=_say_balance(plan),
+        balance=describe_shift(before, after) if before and after and before != after else "",
         evenness=_say_evenness(plan.levels),
         next_leaders=_say_next_leaders(plan.levels),
-        commit=_say_commit(plan),
+        commit=commit,
         scope=plan.scope,
         fingerprint=fingerprint_plan(plan),
     )
@@ -251,7 +259,7 @@ def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:
 
 
 def _name_idle(brokers: Sequence[Broker]) -> Iterator[str]:
-    """Return the dead and the cordoned brokers of the cluster."""
+    """Yield the dead and the cordoned brokers of the cluster, in sentences."""
     dead = [broker.id for broker in brokers if not broker.alive]
     cordoned = [broker.id for broker in brokers if broker.alive and broker.cordoned]
     for kind, ids in (("dead", dead), ("cordoned", cordoned)):
@@ -261,12 +269,6 @@ def _name_idle(brokers: Sequence[Broker]) -> Iterator[str]:
             yield f"broker {listed} is {kind} and takes nothing new"
         elif ids:
             yield f"brokers {listed} are {kind} and take nothing new"
-
-
-def _say_balance(plan: Plan) -> str:
-    """Return the balance of the cluster after the plan, if the plan changes it."""
-    before, after = plan.balance_before, plan.balance_after
-    return describe_shift(before, after) if before and after and before != after else ""
 
 
 def _say_evenness(levels: Sequence[LevelResult]) -> str:
@@ -286,14 +288,6 @@ def _say_next_leaders(levels: Sequence[LevelResult]) -> str:
         if one.level in lost and one.skew
     ]
     return f"one broker takes over at most {', '.join(says)}" if says else ""
-
-
-def _say_commit(plan: Plan) -> str:
-    """Return the commit of the specs, if they are under version control."""
-    if plan.commit is None:
-        return ""
-    beyond = ", and changes that are not committed" if plan.commit.dirty else ""
-    return f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
 
 
 def _view_topic(topic: PlannedTopic, racks: Racks) -> TopicView:
@@ -316,22 +310,11 @@ def _view_topic(topic: PlannedTopic, racks: Racks) -> TopicView:
 
 
 def _count(topic: PlannedTopic) -> Totals:
-    """Count what a topic's steps add and remove."""
-    before, after = (_measure(image) for image in (topic.before, topic.after))
-    pairs = zip(before, after, strict=True)
+    """Count what the steps of a topic add and remove."""
+    sizes = []
+    for image in (topic.before, topic.after):
+        rows = image.assignment if image else ()
+        sizes.append((int(image is not None), len(rows), sum(map(len, rows))))
+    pairs = zip(*sizes, strict=True)
     moves = (n for was, is_ in pairs for n in (max(is_ - was, 0), max(was - is_, 0)))
     return replace(Totals(*moves), topics_changed=1)
-
-
-def _measure(image: TopicImage | None) -> tuple[int, int, int]:
-    rows = image.assignment if image else ()
-    return int(image is not None), len(rows), sum(map(len, rows))
-
-
-def _add_by_owner(topics: Iterable[TopicView]) -> dict[str | None, Totals]:
-    """Add up the topics of each owner with changes, by name; those without an owner come last."""
-    owned: dict[str | None, Totals] = {}
-    for topic in topics:
-        if topic.steps:
-            owned[topic.owner] = owned.get(topic.owner, Totals()) + topic.totals
-    return dict(sorted(owned.items(), key=lambda item: (item[0] is None, item[0])))

@@ -1,7 +1,7 @@
 """The weights of replicas on their brokers: by count, or by size or rate from a snapshot.
 
-Weights matter to the cluster's levels only: every topic stays even by count. Internal topics have
-no weight: Kafka creates them at any time, and a plan must not depend on that.
+Weights only change the balance of the cluster: every topic stays even by count. Internal topics
+have no weight: Kafka creates them at any time, and a plan must not depend on that.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 Weigh = Literal["count", "size", "rate"]
 
-_UNITS = {"size": 2**20, "rate": 2**10}  # MiB, and KiB a second: whole numbers, and small ones
+_UNITS = {"size": 2**20, "rate": 2**10}
+"""MiB, and KiB per second, so that weights are small integers."""
 
 
 class ReplicaWeights:
-    """Weighs the replicas of one cluster. Units: replicas, MiB, or KiB a second; at least 1."""
+    """Weighs the replicas of one cluster. Units: replicas, MiB, or KiB per second; at least 1."""
 
     def __init__(self, state: ClusterState, by: Weigh = "count") -> None:
         self._topics = state.user_topics
         self._by = by
+        # The median: one hot or large partition must not make every new replica look like it.
         self._typical = {
             name: max(1, round(median(weights)))
             for name, topic in self._topics.items()
@@ -43,12 +45,11 @@ class ReplicaWeights:
         return self._by != "count" and not self._typical
 
     def weigh_topic(self, name: str) -> int:
-        """Return the estimated weight of one more replica of a topic: that of its other
-        replicas."""
+        """Estimate the weight of one more replica of a topic: the median of its replicas."""
         return 1 if self._by == "count" else self._typical.get(name, self._usual)
 
     def weigh_load(self, manual: Iterable[tuple[str, Assignment]]) -> tuple[Load, Load]:
-        """Return what leaders and replicas weigh by broker id, `manual` rows of a plan included."""
+        """Return the weights of leaders and of replicas by broker id, with `manual` rows."""
         rows = [(name, topic.assignment) for name, topic in self._topics.items()]
         if self._by == "count":
             return count_load(assignment for _, assignment in (*rows, *manual))
@@ -63,7 +64,7 @@ class ReplicaWeights:
         return leaders, replicas
 
     def _partitions(self, topic: TopicState) -> tuple[int, ...]:
-        """Return the weight of each partition, nothing if it is not known."""
+        """Return the weight of each partition, empty if it is unknown."""
         if self._by == "count":
             return ()
         known = topic.size_bytes if self._by == "size" else topic.rate_bytes_per_s

@@ -45,7 +45,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """A field that changes. `before` and `after` are None if it is not set."""
+    """A field that changes. `before` and `after` are None where it is not set."""
 
     name: str
     before: str | None
@@ -71,7 +71,7 @@ class FieldView:
 class StepView:
     """One step of a topic. `words` describe it briefly; `details` are lines of a label and a text.
 
-    `configs` are the overrides that it sets, unsets or takes along. `places`: it adds replicas.
+    `configs` are the overrides that it sets, unsets or deletes. `places`: it adds replicas.
     """
 
     verb: Verb
@@ -185,7 +185,11 @@ def say_size(topic: PlannedTopic) -> str:
 
 
 def say_records(topic: PlannedTopic) -> str:
-    """Return the records of a topic to be deleted, and their age. Offsets may overestimate."""
+    """Return the records of a topic to be deleted, and the time of the newest.
+
+    The number comes from offsets, in which compaction and transactions leave gaps: it is an upper
+    bound.
+    """
     deletion = topic.deletion
     if deletion is None or not deletion.records:
         return "none" if deletion and not sum(deletion.ends) else "none any more"
@@ -212,7 +216,7 @@ def group_racks(brokers: Sequence[Broker]) -> Racks:
 
 
 def _say_racks(after: TopicImage, balance: Balance, racks: Racks) -> Iterator[str]:
-    """Return the balance of the racks, with the number if it costs balance of brokers."""
+    """Return the balance of the racks, with numbers if brokers are uneven for its sake."""
     if not racks:
         return
     held = Counter(broker for row in after.assignment for broker in row)

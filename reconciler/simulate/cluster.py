@@ -1,4 +1,4 @@
-"""A cluster while it is simulated: brokers and topics, the steps, and what each makes of them."""
+"""A simulated cluster: its brokers and topics, the steps, and the result of each step."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from reconciler.model import Broker
 from reconciler.placement import Exposed, Loss, Problem, Wish, count_load, expose, measure_losses
 
 if TYPE_CHECKING:
-    from reconciler.model import Assignment
-
-if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from reconciler.model import Assignment, ClusterState
@@ -27,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCluster:
-    """Brokers, topics by name, and what was lost on the way, in order.
+    """Brokers, topics by name, and the losses of all steps so far, in order.
 
-    A step that cannot be done is a UsageError: it was asked for on a command line.
+    A step that cannot be done is a UsageError, because steps come from the command line.
     """
 
     brokers: tuple[Broker, ...]
@@ -38,10 +35,9 @@ class SimulatedCluster:
 
     @classmethod
     def of(cls, state: ClusterState, min_in_sync: int = 1) -> SimulatedCluster:
-        """Return a cluster's state to simulate on; `min_in_sync` is the default for topics without
-        the config.
+        """Return the simulation of a cluster's state, without internal topics, as in plans.
 
-        Internal topics stay out, as they do of plans.
+        `min_in_sync` is the default for topics without the config.
         """
         topics = state.user_topics
         names = sorted(topics)
@@ -50,7 +46,7 @@ class SimulatedCluster:
 
     @property
     def living(self) -> tuple[Broker, ...]:
-        """The brokers that serve."""
+        """The brokers that are alive."""
         return tuple(broker for broker in self.brokers if broker.alive)
 
     def take(self, step: SimulationStep, place: Placer) -> SimulatedCluster:
@@ -69,34 +65,35 @@ class SimulatedCluster:
 
     def _place(self, step: Place, place: Placer) -> SimulatedCluster:
         able = eligible_brokers(self.brokers)
-        wanted = [_check(one, self.topics.get(one.topic), len(able)) for one in step.topics]
-        rows = {one.topic: one.rows for one in wanted if one.rows is not None}
-        wishes = [wish for one in wanted if one.rows is None if (wish := self._wish(one)).count]
+        wishes = []
+        for one in step.topics:
+            topic = self.topics.get(one.topic)
+            replication = _choose_replication(one, topic, len(able))
+            existing = topic.assignment if topic else ()
+            added = one.partitions - len(existing)
+            if one.rows is None and added:
+                wishes.append(Wish(one.topic, existing, added, replication, one.rack_aware))
+        # Rows of a spec are not placed, but count as load for the topics next to them.
+        rows = {one.topic: one.rows for one in step.topics if one.rows is not None}
         load = [topic.assignment for topic in self.topics.values()]
         wished = {wish.topic for wish in wishes}
         others = [t.assignment for name, t in self.topics.items() if name not in wished]
         loads = count_load([*load, *rows.values()])
         problem = Problem(able, *loads, tuple(wishes), others=(*others, *rows.values()))
+        # Kafka also places on registered brokers that are not alive, if the others run out.
         placed = place(problem, [b for b in self.brokers if not b.alive])
         topics = dict(self.topics)
-        for one in wanted:
+        for one in step.topics:
             old = topics.get(one.topic, Exposed((), one.min_in_sync))
             all_rows = rows.get(one.topic) or old.assignment + placed.get(one.topic, ())
             topics[one.topic] = replace(old, assignment=all_rows)
         return replace(self, topics={name: topics[name] for name in sorted(topics)})
 
-    def _wish(self, one: WantedTopic) -> Wish:
-        topic = self.topics.get(one.topic)
-        existing = topic.assignment if topic else ()
-        replication = one.replication or max(map(len, existing))
-        return Wish(
-            one.topic, existing, one.partitions - len(existing), replication, one.rack_aware
-        )
-
     def _add(self, step: AddBrokers) -> SimulatedCluster:
         brokers = list(self.brokers)
         held = Counter(b.rack for b in brokers if b.alive and b.rack is not None)
         for _ in range(step.count):
+            # Kafka spreads over racks first, so unequal racks would make brokers uneven.
             rack = step.rack or min(sorted(held), key=lambda name: held[name], default=None)
             if rack is not None:
                 held[rack] += 1
@@ -111,13 +108,14 @@ class SimulatedCluster:
             raise UsageError(f"there is no {name} to lose; living brokers: {living}")
         if len(lost) == len(self.living):
             raise UsageError(f"{name} is all there is; without it there is nothing to look at")
+        # Measured before the brokers leave, because the loss moves their leaders to others.
         (loss,) = measure_losses(self.topics.values(), self.brokers, [lost])
         brokers = tuple(replace(b, alive=b.alive and b.id not in lost) for b in self.brokers)
         return replace(self, brokers=brokers, losses=(*self.losses, loss))
 
 
-def _check(one: WantedTopic, topic: Exposed | None, able: int) -> WantedTopic:
-    """Return the wish. Errors: UsageError if the topic or the brokers do not allow it."""
+def _choose_replication(one: WantedTopic, topic: Exposed | None, able: int) -> int:
+    """Return the replicas of each new partition. Errors: UsageError for an impossible step."""
     name = one.topic
     if topic is None and one.replication is None:
         raise UsageError(f"there is no topic {name} to grow")
@@ -130,15 +128,15 @@ def _check(one: WantedTopic, topic: Exposed | None, able: int) -> WantedTopic:
         raise UsageError(
             f"{name}: {replication} replicas need as many brokers, and {able} can take one"
         )
-    return one
+    return replication
 
 
 @dataclass(frozen=True, slots=True)
 class WantedTopic:
     """A topic to create, or to expand to `partitions` partitions.
 
-    `replication` is None for a topic that grows, whose replication is what it is. `rows` lists
-    the replicas of every partition if a spec does; nothing is left to place then.
+    `replication` is None for a topic that grows: its replication does not change. `rows` lists the
+    replicas of every partition if a spec does; then nothing is placed.
     """
 
     topic: str
@@ -158,7 +156,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class AddBrokers:
-    """Add brokers with the next ids, all in one rack, or else each where fewest are."""
+    """Add brokers with the next ids: all in one rack, or each in the rack with fewest brokers."""
 
     count: int
     rack: str | None = None

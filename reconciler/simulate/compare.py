@@ -1,6 +1,6 @@
-"""The same steps by one strategy after the other, and by Kafka's own random placement.
+"""The same steps by each strategy, and by Kafka's own random placement.
 
-For one topic also: which numbers of partitions come out even.
+For one topic also the partition counts that make every broker equal.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from reconciler.simulate.cluster import Placer, SimulatedCluster, SimulationStep, WantedTopic
 
 KAFKA = "kafka"
-"""Kafka's own placement. It is compared with, and no plan can be made with it."""
+"""Kafka's own placement, for comparison only: no plan can be made with it."""
 
 AS_IT_IS = "as it is"
-"""The name instead of a strategy if nothing is placed."""
+"""The name that replaces a strategy if nothing is placed."""
 
 STRATEGIES: tuple[str, ...] = (*PLACING, KAFKA)
-"""What can be compared, the default of plans first."""
+"""The strategies to compare, the default of plans first."""
 
-_FAR_APART = 0x9E3779B97F4A7C15  # the first draws of neighbouring seeds are alike
+_FAR_APART = 0x9E3779B97F4A7C15
+"""The factor between seeds: 2**64 divided by the golden ratio, since close seeds draw alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One strategy's outcome: measured once, or once for each draw of Kafka's random placement."""
+    """The outcomes of one strategy: one, or one per draw of Kafka's random placement."""
 
     strategy: str
     outcomes: tuple[Measured, ...]
@@ -44,12 +45,12 @@ class Comparison:
 
     @property
     def mean(self) -> Figures:
-        """Every figure's mean over the outcomes."""
+        """The mean of each figure over the outcomes."""
         return self._fold(mean)
 
     @property
     def worst(self) -> Figures:
-        """Every figure's largest value, each from whichever outcome."""
+        """The largest value of each figure, each from any outcome."""
         return self._fold(max)
 
     def _fold(self, fold: Callable[[Sequence[float]], float]) -> Figures:
@@ -71,14 +72,12 @@ def compare_strategies(
     seen: dict[Assignment, Quality] = {}
     if not any(isinstance(step, Place) for step in steps):
         return (_compare(simulated, steps, AS_IT_IS, [choose_placer(STRATEGIES[0])], seen),)
-    return tuple(
-        _compare(simulated, steps, strategy, _list_placers(strategy, draws), seen)
-        for strategy in strategies
-    )
-
-
-def _list_placers(strategy: str, draws: int) -> list[Placer]:
-    return [choose_placer(strategy, draw) for draw in range(draws if strategy == KAFKA else 1)]
+    compared = []
+    for strategy in strategies:
+        numbers = range(draws if strategy == KAFKA else 1)
+        placers = [choose_placer(strategy, number) for number in numbers]
+        compared.append(_compare(simulated, steps, strategy, placers, seen))
+    return tuple(compared)
 
 
 def _compare(
@@ -88,20 +87,17 @@ def _compare(
     placers: Iterable[Placer],
     seen: dict[Assignment, Quality],
 ) -> Comparison:
-    placed = [_take_all(simulated, steps, placer) for placer in placers]
+    placed = []
+    for placer in placers:
+        after = simulated
+        for step in steps:
+            after = after.take(step, placer)
+        placed.append(after)
     return Comparison(strategy, tuple(measure_simulated(one, seen) for one in placed), placed[0])
 
 
-def _take_all(
-    simulated: SimulatedCluster, steps: Iterable[SimulationStep], place: Placer
-) -> SimulatedCluster:
-    for step in steps:
-        simulated = simulated.take(step, place)
-    return simulated
-
-
 def choose_placer(strategy: str, draw: int = 0) -> Placer:
-    """Return what places by a strategy; `draw` numbers those of Kafka's random placement."""
+    """Return the placer of a strategy; `draw` numbers the draws of Kafka's random placement."""
     if strategy == KAFKA:
         return _KafkaPlacer(draw)
     return lambda problem, _: place_replicas(problem, strategy).rows
@@ -120,7 +116,7 @@ class _KafkaPlacer:
 
 @dataclass(frozen=True, slots=True)
 class CountResult:
-    """A topic with this number of partitions: its balance, and the worst heir of one broker's loss.
+    """A topic with this number of partitions: its balance, and the worst heir if a broker is lost.
 
     `kafka_mean` and `kafka_worst` are the leaders' max − min over the draws of Kafka's placement.
     """
@@ -133,7 +129,7 @@ class CountResult:
 
     @property
     def evenness(self) -> str:
-        """Return what every broker has the same number of."""
+        """Return what is the same on every broker: leaders, replicas, both, or nothing."""
         spreads = {"leaders": self.balance.leaders, "replicas": self.balance.replicas}
         return " and ".join(name for name, spread in spreads.items() if not spread.skew)
 

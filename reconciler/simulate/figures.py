@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class Figures:
     """The figures of a strategy.
 
-    `topic_…` is max − min within a topic, that of the most uneven one; `cluster_…` over all
-    topics. `…_if_broker` and `…_if_rack` are for the worst single broker or rack that could be
-    lost from here. `lost_heir` is the worst heir of the losses there were.
+    `topic_…` is max − min of the most uneven topic; `cluster_…` is max − min over all topics
+    together. `…_if_broker` and `…_if_rack` are for the loss of the worst single broker or rack.
+    `lost_heir` is the worst heir of the losses that were simulated.
     """
 
     topic_leaders: float
@@ -52,7 +52,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A simulated cluster measured: the figures, and what they are of."""
+    """The measures of a simulated cluster: its figures, and what they are computed from."""
 
     figures: Figures
     cluster: Quality
@@ -66,9 +66,9 @@ def measure_simulated(
 ) -> Measured:
     """Measure a simulated cluster.
 
-    Who leads is who leads there: where brokers are lost, the first living replica. Racks are judged
-    by the rows as they were placed. `seen` keeps what was measured on the same brokers, because
-    most topics are placed alike by every strategy.
+    The leader of a partition is its first living replica. Racks are measured on the rows as placed,
+    because a loss does not move replicas. `seen` caches the measures of assignments on the same
+    brokers: strategies place most topics alike.
     """
     cluster = _measure(simulated, [topic.assignment for topic in simulated.topics.values()])
     topics = {}

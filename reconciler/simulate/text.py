@@ -45,7 +45,7 @@ _LOST: tuple[Column, ...] = (
 
 
 def render_comparison(comparisons: Sequence[Comparison]) -> str:
-    """Render strategies in parallel. Returns lines ending in a newline."""
+    """Render strategies as the rows of one table. Returns: lines that end in a newline."""
     simulated = comparisons[0].simulated
     lost = bool(simulated.losses)
     columns = _BALANCE + (_LOST if lost else _IF_LOST)
@@ -66,17 +66,14 @@ def _legend(simulated: SimulatedCluster) -> Iterator[str]:
     lost = bool(simulated.losses)
     over = "the living brokers" if lost else "the brokers"
     yield f"topic: the most uneven topic over {over}; cluster: all topics together"
-    yield "taken over: the most leaders that one broker takes over" + (
-        "" if lost else f"; of a broker's, {_ideal_heir(simulated):,} if they spread evenly"
-    )
-    yield "under min: partitions that then refuse acks=all writes, by min.insync.replicas"
-
-
-def _ideal_heir(simulated: SimulatedCluster) -> int:
-    """Return how many leaders each survivor takes over if all brokers lead and inherit alike."""
     brokers = len(simulated.living)
     partitions = sum(len(topic.assignment) for topic in simulated.topics.values())
-    return ceil(partitions / (brokers * (brokers - 1))) if brokers > 1 else 0
+    # Each broker leads its part, and each of the others takes over an equal part of that.
+    ideal = ceil(partitions / (brokers * (brokers - 1))) if brokers > 1 else 0
+    yield "taken over: the most leaders that one broker takes over" + (
+        "" if lost else f"; of a broker's, {ideal:,} if they spread evenly"
+    )
+    yield "under min: partitions that then refuse acks=all writes, by min.insync.replicas"
 
 
 def describe_simulated(simulated: SimulatedCluster) -> str:
@@ -104,7 +101,7 @@ def describe_brokers(simulated: SimulatedCluster) -> str:
 def render_counts(
     wanted: WantedTopic, strategy: str, simulated: SimulatedCluster, results: Sequence[CountResult]
 ) -> str:
-    """Render a topic's partition counts, one a line; the one that was asked for is marked."""
+    """Render the partition counts of a topic, one per line; the requested one is marked."""
     heads = [
         ("", "partitions"),
         ("a broker", "leaders"),

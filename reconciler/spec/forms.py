@@ -1,8 +1,8 @@
 """The form of documents: a topic, its overrides, a policy and clusters.yaml, as pydantic models.
 
-The models define the keys; reconciler.spec.keys and policy_keys define how each value is read. JSON
-Schemas are made from both. What pydantic finds is reported in the words of
-reconciler.spec.form_errors.
+The models define the keys; reconciler.spec.keys and policy_keys define how each value is read. The
+JSON Schemas are generated from both. reconciler.spec.form_errors translates the errors of pydantic
+to findings.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class Form(BaseModel):
-    """What every model shares: no unknown keys, nothing converted silently."""
+    """The settings of every model: unknown keys are errors, and no value is converted silently."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
@@ -70,71 +70,82 @@ class NameForm(Form):
     """The rules for topic names."""
 
     pattern: Pattern = Field(
-        description="A regular expression, in the syntax of RE2, that the whole name matches."
+        description="Regular expression (RE2) that the entire topic name must match."
     )
-    means: Words | None = Field(default=None, description="What that is, for those who miss it.")
+    means: Words | None = Field(
+        default=None, description="The naming rule in plain words, shown if a name breaks it."
+    )
 
 
 class ConfigPolicyForm(Form):
     """The configs that topics may set, and their allowed values."""
 
     allow: ConfigPatterns | None = Field(
-        default=None, description="Configs that topic files may set, or patterns; no others."
+        default=None,
+        description="Names or patterns of the only configs that topic files may set.",
     )
     deny: ConfigPatterns | None = Field(
-        default=None, description="Configs that topic files may not set, or patterns."
+        default=None, description="Names or patterns of configs that topic files must not set."
     )
     require: ConfigPatterns | None = Field(
-        default=None, description="Configs that every topic must have, set or inherited."
+        default=None,
+        description="Names or patterns of configs that every topic must have, set or inherited.",
     )
-    ranges: Ranges = Field(default={}, description="The least and the most that a config may be.")
-    values: ValueLists = Field(default={}, description="The values that a config may have.")
+    ranges: Ranges = Field(default={}, description="Minimum and maximum of a config, by name.")
+    values: ValueLists = Field(default={}, description="Allowed values of a config, by name.")
 
 
 class RuleForm(Form):
-    """A rule of the team's own, in CEL."""
+    """A custom rule of a team, in CEL."""
 
-    check: ExpressionText = Field(description="What has to be true.")
-    message: Words = Field(description="What people read where it is not.")
+    check: ExpressionText = Field(description="CEL expression that must be true.")
+    message: Words = Field(description="Message that is shown if the check is false.")
     when: ExpressionText | None = Field(
-        default=None, description="Which subjects are asked; all of them where left out."
+        default=None,
+        description="CEL expression: the rule applies only if it is true. Default: always.",
     )
     severity: RuleSeverity = Field(
-        default=Severity.ERROR, description="error refuses, warning and note only say so."
+        default=Severity.ERROR,
+        description="error refuses the topic or the change; warning and note only report it.",
     )
     on: RuleSubject = Field(
-        default=Subject.SPEC, description="spec is asked by validate, change by plan."
+        default=Subject.SPEC,
+        description="What the rule checks: spec (in validate) or change (in plan).",
     )
 
 
 class PolicyForm(Form):
     """The limits that a team sets for its topics."""
 
-    name: NameForm | None = Field(default=None, description="What topics may be called.")
+    name: NameForm | None = Field(default=None, description="Rule for topic names.")
     owner: Requirement | None = Field(default=None, description="Whether an owner is required.")
     description: Requirement | None = Field(
         default=None, description="Whether a description is required."
     )
     partitions: CountBounds | None = Field(
-        default=None, description="The fewest and the most partitions of a topic."
+        default=None, description="Minimum and maximum number of partitions of a topic."
     )
     replication_factor: CountBounds | None = Field(
-        default=None, description="The fewest and the most replicas of a partition."
+        default=None, description="Minimum and maximum number of replicas of a partition."
     )
     config: ConfigPolicyForm = Field(
-        default_factory=ConfigPolicyForm, description="Which configs topics may set, and to what."
+        default_factory=ConfigPolicyForm,
+        description="Which configs topics may set, and their allowed values.",
     )
     exempt: Exemptions = Field(
-        default={}, description="Names and patterns of topics that a rule exempts, by its id."
+        default={},
+        description="Topics that are exempt from a rule: names or patterns by rule id.",
     )
-    rules: dict[Key, RuleForm] = Field(default={}, description="Rules in CEL, by name.")
+    rules: dict[Key, RuleForm] = Field(default={}, description="Custom rules in CEL, by name.")
 
 
 def make_policy(form: PolicyForm) -> Policy:
-    """Make the policy that a form, free of findings, describes."""
-    config = form.config
+    """Make the policy from a form without errors."""
+    config, name = form.config, None
+    if form.name is not None:
+        name = NamePattern(str(form.name.pattern), _plain(form.name.means) or "")
     return Policy(
-        name=_make_name(form.name),
+        name=name,
         owner=form.owner,
         description=form.description,
         partitions=form.partitions,
@@ -147,12 +158,6 @@ def make_policy(form: PolicyForm) -> Policy:
         exempt=MappingProxyType(dict(form.exempt)),
         rules=MappingProxyType({name: _make_rule(name, rule) for name, rule in form.rules.items()}),
     )
-
-
-def _make_name(form: NameForm | None) -> NamePattern | None:
-    if form is None:
-        return None
-    return NamePattern(str(form.pattern), _plain(form.means) or "")
 
 
 def _make_rule(name: str, form: RuleForm) -> PolicyRule:
@@ -179,15 +184,18 @@ class Layer(Form):
     """Values that topics inherit: defaults of the estate or of a cluster, or a profile."""
 
     partitions: Partitions = Field(
-        default=None, description="Number of partitions. It never shrinks."
+        default=None, description="Number of partitions. It can only grow."
     )
-    replication_factor: Replication = Field(default=None, description="Replicas of each partition.")
+    replication_factor: Replication = Field(
+        default=None, description="Number of replicas of each partition."
+    )
     rack_aware: Flag = Field(
-        default=True, description="Spread the replicas of a partition over racks. On unless false."
+        default=True, description="Spread the replicas of a partition over racks. Default: true."
     )
     gradual: Factor = Field(
         default=0,
-        description="Lower retention in steps, one per plan: each to half at most, or to 1/N.",
+        description="Lower retention in steps, one per plan. "
+        "true keeps at least half of the live limit in each step, N keeps at least 1/N.",
     )
     config: ConfigMap = Field(
         default=WrittenConfig(), description="Topic configs. null removes an inherited key."
@@ -195,113 +203,126 @@ class Layer(Form):
 
 
 class Override(Layer):
-    """What differs on one cluster."""
+    """The values of a topic that differ on one cluster."""
 
     assignment: Rows = Field(
         default=None,
         description="Manual placement: row p lists the brokers of partition p, "
         "preferred leader first.",
     )
-    state: State = Field(default="present", description="absent asks for the topic's deletion.")
-    acknowledge: Risks = Field(
-        default=(), description="Risks of a change that are accepted, by name."
+    state: State = Field(
+        default="present", description="present, or absent to request the deletion of the topic."
     )
+    acknowledge: Risks = Field(default=(), description="Accepted risks of a change.")
 
 
 class TopicDocument(Override):
-    """A topic, as a team writes it."""
+    """The spec of a topic."""
 
-    topic: TopicName = Field(description="The topic's name.")
-    owner: Words | None = Field(default=None, description="Who answers for the topic.")
-    description: Words | None = Field(default=None, description="What a record of it says.")
+    topic: TopicName = Field(description="Name of the topic.")
+    owner: Words | None = Field(
+        default=None, description="Team or person that is responsible for the topic."
+    )
+    description: Words | None = Field(default=None, description="What the topic contains.")
     profile: Words | None = Field(
-        default=None, description="A preset of clusters.yaml to start from."
+        default=None, description="Profile in clusters.yaml that the topic inherits from."
     )
     clusters: ClusterNames | None = Field(
-        default=None, description="The clusters it belongs on; every cluster where left out."
+        default=None, description="Clusters of the topic. Default: every cluster."
     )
-    overrides: dict[Key, Override] = Field(default={}, description="What differs, by cluster.")
+    overrides: dict[Key, Override] = Field(
+        default={}, description="Values that differ on a cluster, by cluster name."
+    )
 
 
 class Profile(Layer):
-    """A named preset that topics start from."""
+    """A named preset that topics can inherit from."""
 
-    description: Words | None = Field(default=None, description="What the profile is for.")
+    description: Words | None = Field(default=None, description="Purpose of the profile.")
 
 
 class GuardsForm(Form):
     """The limits on what a single plan may change on a cluster."""
 
     max_changed: Share | None = Field(
-        default=None, description="The share of live topics that one plan may change, as 30%."
+        default=None,
+        description="Maximum share of the live topics that one plan may change, such as 30%.",
     )
     max_deletes: Deletes = Field(
-        default=0, description="How many topics one plan may delete; none unless written."
+        default=0, description="Maximum number of topics that one plan may delete. Default: 0."
     )
     unused_for: Duration = Field(
         default=DAYS_7_MS,
-        description="How long nothing was written to a topic that may be deleted.",
+        description="A topic is deleted only if nothing was written to it for this long. "
+        "Default: 7d.",
     )
 
 
 class ClusterForm(Form):
     """A cluster: its connection, its properties, and the topics to ignore on it."""
 
-    description: Words | None = Field(default=None, description="What the cluster is for.")
+    description: Words | None = Field(default=None, description="Purpose of the cluster.")
     cluster_id: ClusterId | None = Field(
         default=None,
-        description="The id that the cluster reports; another cluster is refused.",
+        description="Id of the cluster, as Kafka reports it. Any other cluster is refused.",
     )
     kafka_version: KafkaVersion | None = Field(
         default=None,
-        description='The release line, quoted, such as "4.1": for checks without a cluster.',
+        description='Kafka version in quotes, such as "4.1", for checks without a cluster.',
     )
     client: ClientMap = Field(
         default={},
-        description="Properties of the client, by librdkafka's names; secrets by reference.",
+        description="Client properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
     )
-    defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
-    ignore: Patterns = Field(default=(), description="Names and patterns of topics to leave alone.")
+    defaults: Layer = Field(
+        default_factory=Layer, description="Default values for the topics of this cluster."
+    )
+    ignore: Patterns = Field(
+        default=(), description="Names and patterns of topics that are not managed."
+    )
     owns: Owned = Field(
         default=(),
-        description="Names and patterns of the topics that are this estate's; others are not.",
+        description="Names and patterns of the only topics that this estate manages.",
     )
     exclude_brokers: BrokerIds = Field(
-        default=(), description="Ids of brokers that take nothing new."
+        default=(), description="Ids of brokers that get no new replicas."
     )
-    guards: GuardsForm = Field(
-        default_factory=GuardsForm, description="What a single plan may do at most."
-    )
+    guards: GuardsForm = Field(default_factory=GuardsForm, description="Limits for a single plan.")
     policy: PolicyForm = Field(
-        default_factory=PolicyForm, description="What its topics may be, over the estate's policy."
+        default_factory=PolicyForm,
+        description="Limits for the topics of this cluster; they refine the estate's policy.",
     )
     known_configs: WordList | None = Field(
         default=None,
-        description="The topic configs that a managed service knows; others are left alone.",
+        description="Topic configs that the managed service supports. Others are not managed.",
     )
     audit_topic: AuditTopic | None = Field(
-        default=None, description="An existing topic that takes a record of every apply."
+        default=None, description="Existing topic that receives a record of every apply."
     )
     strategy: Strategy = Field(
         default="optimal",
-        description="How replicas are placed; striped is round-robin over the brokers.",
+        description="Placement strategy: optimal, or striped (round-robin over the brokers).",
     )
     capacity: Capacity = Field(
         default={},
-        description="How much a broker can hold relative to others, by id; 1 if not named.",
+        description="Capacity of a broker relative to others, by broker id. Default: 1.",
     )
 
 
 class ClustersDocument(Form):
-    """clusters.yaml: the clusters of the estate, and what their topics inherit."""
+    """clusters.yaml: the clusters of the estate, and the values that their topics inherit."""
 
-    version: FormatVersion = Field(description="The version of this file's format: 1.")
-    defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
-    profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
+    version: FormatVersion = Field(description="Version of the file format: 1.")
+    defaults: Layer = Field(default_factory=Layer, description="Default values for every topic.")
+    profiles: dict[Key, Profile] = Field(
+        default={}, description="Presets that topics can inherit from, by name."
+    )
     owns: Owned = Field(
-        default=(), description="What is this estate's on clusters that say nothing of their own."
+        default=(),
+        description="Names and patterns of the only topics that this estate manages, "
+        "on clusters without their own list.",
     )
     policy: PolicyForm = Field(
-        default_factory=PolicyForm, description="What topics may be, on every cluster."
+        default_factory=PolicyForm, description="Limits for topics on every cluster."
     )
-    clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")
+    clusters: dict[Key, ClusterForm] = Field(default={}, description="Clusters, by name.")

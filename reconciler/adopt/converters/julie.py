@@ -16,7 +16,7 @@ _COUNTS = ("num.partitions", "replication.factor")
 
 
 def read_topologies(source: Source) -> None:
-    """Read topologies; a topic's plan is looked up in the documents that hold plans."""
+    """Read topologies. The plan of a topic can be in any document of plans."""
     plans: dict[str, YamlMap] = {}
     for document in source.documents:
         written = source.get_table(document, "plans")
@@ -29,7 +29,10 @@ def read_topologies(source: Source) -> None:
 
 
 def _read_topology(document: YamlMap, plans: dict[str, YamlMap], source: Source) -> None:
-    """Join the levels from `context` to `projects`, in the order of the file, by dots."""
+    """Read the topics of a topology. Their prefix is the levels from `context` to `projects`.
+
+    Julie joins these levels by dots, in the order of the file.
+    """
     levels = [value for key, value in document.entries() if key not in _AFTER]
     prefix = [str(value) for value in levels if isinstance(value, YamlText)]
     source.note_rest(

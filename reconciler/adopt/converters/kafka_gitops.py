@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_state_files(source: Source) -> None:
-    """Read state files, the topics of the files that their settings name included."""
+    """Read state files, and the files of topics that their settings name."""
     for document in source.documents:
         topics = source.get_table(source.get_table(document, "settings"), "topics")
         replication = source.read_count(
@@ -27,7 +27,7 @@ def read_state_files(source: Source) -> None:
 
 
 def _follow(document: YamlMap, source: Source) -> list[YamlMap]:
-    """Read the file that holds the topics, if the state file names one of its own."""
+    """Read the file of topics that the settings name, if there is one."""
     settings = source.get_table(document, "settings")
     source.note_rest(settings, {"topics", "files"}, "settings")
     files = source.get_table(settings, "files")
@@ -47,7 +47,7 @@ def _follow(document: YamlMap, source: Source) -> list[YamlMap]:
 
 
 def _note_lists(topics: YamlMap, source: Source) -> None:
-    """Name what kafka-gitops leaves alone, in the words that clusters.yaml has for it."""
+    """Add a note for topics that kafka-gitops ignores, with the matching `ignore`."""
     for key, word in (
         ("blacklist", "prefixed"),
         ("exclude", "prefixed"),

@@ -52,7 +52,7 @@ def _list_items(document: YamlMap, source: Source) -> Iterator[YamlMap]:
 
 
 def _read_topic(item: YamlMap, maps: dict[str | None, YamlMap], source: Source) -> None:
-    """Read one resource, unless it says that it is not managed."""
+    """Read one resource, unless an annotation marks it as unmanaged."""
     metadata, spec = source.get_table(item, "metadata"), source.get_table(item, "spec")
     name = spec.get("topicName", metadata.get("name"))
     if not isinstance(name, YamlText):
@@ -60,7 +60,8 @@ def _read_topic(item: YamlMap, maps: dict[str | None, YamlMap], source: Source) 
         return
     annotations = source.get_table(metadata, "annotations")
     labels = source.get_table(metadata, "labels")
-    for key, value in annotations.entries():  # what pauses the operator pauses us
+    # An annotation that pauses the operator says that people change this topic by hand.
+    for key, value in annotations.entries():
         if UNMANAGED.get(key) == str(value).lower():
             source.note(f"{name}: {key}: {value} says that it is not managed", key.where)
             return

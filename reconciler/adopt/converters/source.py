@@ -1,4 +1,4 @@
-"""The documents of another tool, and a reader that notes every key that was not read."""
+"""The documents of another tool, and a reader that reports every key that it did not read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTopic:
-    """A topic as another tool's file says it; configs are raw. No cluster: it goes to every one."""
+    """A topic in the file of another tool; configs are raw. None as cluster means every cluster."""
 
     name: str
     where: Location
@@ -40,7 +40,7 @@ class ForeignTopic:
 
 @dataclass(slots=True)
 class Source:
-    """Documents, and what comes of them: topics, clusters by name, notes."""
+    """The documents of a tool, and the result: topics, clusters by name, notes."""
 
     documents: tuple[YamlMap, ...]
     follow: Follow
@@ -49,21 +49,21 @@ class Source:
     notes: list[Finding] = field(default_factory=list)
 
     def note(self, what: str, where: Location, way_out: str = "") -> None:
-        """Name something that is not carried over."""
+        """Report something that is not converted; a warning if there is a way out."""
         severity = Severity.WARNING if way_out else Severity.NOTE
         finding = Finding("import-not-carried", what, way_out, where, severity)
         if finding not in self.notes:
             self.notes.append(finding)
 
     def note_rest(self, table: YamlMap, known: Collection[str], of: str) -> None:
-        """Name the keys that were not read."""
+        """Report the keys that were not read."""
         rest = [key for key, _ in table.entries() if key not in known]
         if rest:
             listed = ", ".join(quote(key) for key in rest)
             self.note(f"{of}: {listed} has no counterpart in a spec", rest[0].where)
 
     def read_count(self, table: YamlMap, key: str, of: str) -> int | None:
-        """Read a count; one that is left to the broker, or none at all, is left open."""
+        """Read a count. None if it is missing, or invalid, such as the broker's default -1."""
         value = table.get(key)
         if value is None:
             return None
@@ -81,7 +81,7 @@ class Source:
         return str(value) if isinstance(value, YamlText) and value and not value.is_null else None
 
     def read_config(self, value: YamlValue | None, of: str) -> dict[str, str | tuple[str, ...]]:
-        """Read a map of configs, scalars and lists; what is neither is noted."""
+        """Read a map of configs: scalars and lists. Report every other value."""
         config: dict[str, str | tuple[str, ...]] = {}
         if not isinstance(value, YamlMap):
             if value is not None and not _is_null(value):
@@ -97,7 +97,7 @@ class Source:
         return config
 
     def get_table(self, table: YamlMap, key: str) -> YamlMap:
-        """Return the map below a key; an empty one if nothing is, or something else, noted."""
+        """Return the map below a key, or an empty one; report a value that is no map."""
         value: YamlValue | None = table.get(key)
         if isinstance(value, YamlMap):
             return value
@@ -108,7 +108,7 @@ class Source:
         return empty
 
     def list_tables(self, table: YamlMap, key: str) -> Iterator[YamlMap]:
-        """Yield the maps of the list below a key; what is no map is noted."""
+        """Yield the maps of the list below a key; report everything that is no map."""
         value: YamlValue | None = table.get(key)
         if value is not None and not isinstance(value, YamlList) and not _is_null(value):
             self.note(f"{key} is {describe_yaml(value)}, not a list", value.where)
@@ -120,9 +120,9 @@ class Source:
 
 
 def read_source(files: Mapping[str, bytes | Finding], follow: Follow) -> Source:
-    """Read every document of some files, by their paths as places spell them.
+    """Read every document of some files, by their paths as locations spell them.
 
-    Errors: SpecError for what cannot be read.
+    Errors: SpecError for files that cannot be read.
     """
     documents: list[YamlValue] = []
     findings: list[Finding] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ABOUT = {"name", "cluster", "environment", "region", "description", "consumers"}
 _SPEC = {"partitions", "replicationFactor", "retentionMinutes", "settings", "placement"}
 _EVEN = {"any", "balanced-leaders", "cross-rack"}
-"""Strategies whose aim every placement has here: leaders even, replicas over racks."""
+"""Strategies that every placement here satisfies: even leaders, replicas spread over racks."""
 
 
 def read_topicctl(source: Source) -> None:
@@ -77,12 +77,17 @@ def _read_topic(about: YamlMap, spec: YamlMap, source: Source) -> None:
 
 
 def _read_placement(placement: YamlMap, name: str, source: Source) -> Assignment | None:
-    """Read manual rows; of other strategies only those that mean something else are noted."""
+    """Read manual rows. Report other strategies, unless every placement here satisfies them."""
     source.note_rest(placement, {"strategy", "staticAssignments"}, f"{name}, placement")
     strategy = placement.get("strategy")
     rows = placement.get("staticAssignments")
     if strategy == "static" and isinstance(rows, YamlList) and rows:
-        if all(_is_row(row) for row in rows):
+        is_row = [
+            isinstance(row, YamlList)
+            and all(isinstance(b, YamlText) and re.fullmatch(r"[0-9]{1,9}", b) for b in row)
+            for row in rows
+        ]
+        if all(is_row):
             return tuple(tuple(map(int, row)) for row in rows)
         way_out = "write assignment: by hand"
         source.note(f"{name}: its rows are not lists of broker ids", placement.where, way_out)
@@ -90,9 +95,3 @@ def _read_placement(placement: YamlMap, name: str, source: Source) -> Assignment
         way_out = "replicas are spread over racks here; rack_aware: false turns that off"
         source.note(f"{name}: placement {strategy} has no counterpart", strategy.where, way_out)
     return None
-
-
-def _is_row(row: object) -> bool:
-    return isinstance(row, YamlList) and all(
-        isinstance(broker, YamlText) and re.fullmatch(r"[0-9]{1,9}", broker) for broker in row
-    )

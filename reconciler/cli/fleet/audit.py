@@ -21,7 +21,7 @@ from reconciler.styling import pad, set_columns
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, Row
 
@@ -99,10 +99,20 @@ def command(
 
 
 def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> None:
-    from reconciler.fleet import SEVERITIES, count_severities
+    """Print each broken rule with its worst findings and the way out, then the counts."""
+    from reconciler.fleet import AUDIT_RULES, SEVERITIES, count_severities
 
     for one in broken:
-        for line in _describe(one):
+        rule = AUDIT_RULES[one.rule]
+        label = pad(paint(SEVERITY_COLOURS[rule.severity], rule.severity), 8)
+        where = f"{count(one.count, 'finding')} on {count(one.clusters, 'cluster')}"
+        found = set_columns(
+            (f"  {row['cluster']}", _name_subject(row), escape_unprintable(row["what"]))
+            for row in one.worst
+        )
+        left = one.count - len(one.worst)
+        more = [f"  … and {left:,} more"] if left > 0 else []
+        for line in (f"{label} {rule.id}  {where}", *found, *more, f"  → {rule.way_out}"):
             click.echo(line, color=True)
         click.echo()
     counts = count_severities(broken)
@@ -111,38 +121,22 @@ def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> N
     click.echo(f"{collection}: {said}")
 
 
-def _describe(broken: Broken) -> Iterator[str]:
-    """Yield the lines of a rule: its requirement, its worst findings, the way out."""
-    from reconciler.fleet import AUDIT_RULES
-
-    rule = AUDIT_RULES[broken.rule]
-    label = pad(paint(SEVERITY_COLOURS[rule.severity], rule.severity), 8)
-    where = f"{count(broken.count, 'finding')} on {count(broken.clusters, 'cluster')}"
-    yield f"{label} {rule.id}  {where}"
-    yield from set_columns(
-        (f"  {row['cluster']}", _name_subject(row), escape_unprintable(row["what"]))
-        for row in broken.worst
-    )
-    if broken.count > len(broken.worst):
-        yield f"  … and {broken.count - len(broken.worst):,} more"
-    yield f"  → {rule.way_out}"
-
-
 def _name_subject(row: Row) -> str:
-    """Name who breaks a rule, if the cluster is named already."""
+    """Name what breaks a rule; empty if it is the cluster, which the line names already."""
     if row["topic"] is not None:
         return str(row["topic"])
     return "" if row["subject"] == row["cluster"] else str(row["subject"])
 
 
 def _print_json(collection: str, findings: DataFrame, broken: Sequence[Broken]) -> None:
-    """Print one document, a finding a line: there may be more than fit into memory."""
+    """Print one JSON document, one line per finding."""
     from reconciler.fleet import count_severities, order_findings
 
     counts = {str(severity): count for severity, count in count_severities(broken).items()}
     head = json.dumps({"format_version": "1.0", "collection": collection, "counts": counts})
     click.echo(f'{head[:-1]}, "findings": [', nl=False)
     separator = "\n"
+    # A fleet can have more findings than fit into memory: take one Spark partition at a time.
     for row in order_findings(findings).toLocalIterator():
         click.echo(separator + json.dumps(row.asDict(), ensure_ascii=False), nl=False)
         separator = ",\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,8 +18,6 @@ from reconciler.fleet import READ
 from reconciler.styling import set_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from reconciler.fleet import Engine
 
 
@@ -47,17 +45,13 @@ def command(
     reading = prepare_reading(estate, asked)
     with spark_job(engine) as job:
         done = reading.collect(open_lake(job.session, root, form), when, job.announce)
-    _print_readings(done.readings)
-    click.echo(f"\ncollected {done.attempt.collection} into {root}")
-    return 0 if all(row["status"] == READ for row in done.readings) else 1
-
-
-def _print_readings(readings: Sequence[Mapping[str, Any]]) -> None:
     rows = []
-    for row in readings:
+    for row in done.readings:
         well = row["status"] == READ
         status = paint("green" if well else "red", row["status"])
         said = f"{row['read_ms'] / 1000:.1f} s" if well else row["error"]
         rows.append((row["cluster"], status, said))
     for line in set_columns(rows, least=(0, 16)):
         click.echo(line, color=True)
+    click.echo(f"\ncollected {done.attempt.collection} into {root}")
+    return 0 if all(row["status"] == READ for row in done.readings) else 1

@@ -18,7 +18,7 @@ from reconciler.cli.terminal import print_note
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from reconciler.fleet import Engine, FleetSize
+    from reconciler.fleet import Engine
 
 AT_LEAST_ONE = click.IntRange(min=1)
 
@@ -72,12 +72,21 @@ def command(
     The counts are totals over all clusters, and exact. The same seed gives the same rows. Every
     reading is marked as synthetic.
     """
-    from reconciler.fleet import GENERATED_ROOT, FleetSize, generate_fleet
+    from reconciler.fleet import (
+        GENERATED_ROOT,
+        MOST_TOPICS_IN_FILES,
+        FleetSize,
+        generate_fleet,
+        write_estate,
+    )
 
     size = FleetSize(clusters, topics, partitions, seed)
     when = choose_name(collection, root)
-    if estate is not None:
-        _write_estate(size, estate)
+    if estate is not None and write_estate(size, estate):
+        print_note(f"wrote the estate to {estate}")
+    elif estate is not None:
+        why = f"more than {MOST_TOPICS_IN_FILES:,} topics have their specs in the lake alone"
+        print_note(f"wrote {estate}/clusters.yaml; {why}")
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
         place = GENERATED_ROOT if estate is None else str(estate)
@@ -87,13 +96,3 @@ def command(
     )
     click.echo(f"generated {counts} (seed {seed}) as {made.collection} into {root}")
     return 0
-
-
-def _write_estate(size: FleetSize, directory: Path) -> None:
-    from reconciler.fleet import MOST_TOPICS_IN_FILES, write_estate
-
-    if write_estate(size, directory):
-        print_note(f"wrote the estate to {directory}")
-        return
-    why = f"more than {MOST_TOPICS_IN_FILES:,} topics have their specs in the lake alone"
-    print_note(f"wrote {directory}/clusters.yaml; {why}")

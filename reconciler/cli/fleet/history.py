@@ -71,7 +71,11 @@ def command(
         lake = open_lake(job.session, root, form)
         made = trace_collections(lake, start, announce=job.announce)
         parts = _select(lake, made, topic, clusters)
-        told = {name: _take(rows, show) for name, rows in parts.items()}
+        told = {}
+        for name, rows in parts.items():
+            first = rows.take(show)
+            # Counting is another Spark job over the table: avoid it if the rows are all there.
+            told[name] = Told(first, len(first) if len(first) < show else rows.count())
     _print_part("what changed, the latest first", told["events"], _describe_event)
     _print_part("drift, the longest first", told["drift"], _describe_drift)
     _print_part("growth, the most bytes and partitions first", told["growth"], _describe_growth)
@@ -79,7 +83,10 @@ def command(
 
 
 def _read_since(text: str) -> str:
-    """Return the name of the first collection that may be meant. Errors: UsageError."""
+    """Return the name of the earliest collection of a day, or a name as given.
+
+    Errors: UsageError.
+    """
     if _DAY.fullmatch(text):
         return text.replace("-", "") + "T000000Z"
     if not _COLLECTION.fullmatch(text):
@@ -114,11 +121,6 @@ def _select(
     }
 
 
-def _take(rows: DataFrame, shown: int) -> Told:
-    first = rows.take(shown)
-    return Told(first, len(first) if len(first) < shown else rows.count())
-
-
 def _print_part(title: str, told: Told, describe: Callable[[Row], tuple[str, ...]]) -> None:
     """Print a table under its title; an empty table is a line."""
     click.echo(paint("cyan", title), color=True)
@@ -133,7 +135,7 @@ def _print_part(title: str, told: Told, describe: Callable[[Row], tuple[str, ...
 
 
 def _describe_event(row: Row) -> tuple[str, ...]:
-    """Return when, where, what happened to whom, and how."""
+    """Return the cells of an event: time, cluster, event, subject, values."""
     whom = row["topic"] or row["subject"]
     return row["first_seen"], row["cluster"], row["event"], whom, _describe_values(row)
 
@@ -172,7 +174,7 @@ def _describe_growth(row: Row) -> tuple[str, ...]:
 
 
 def _show_span(seconds: int) -> str:
-    """Spell how long something lasted, in its two largest units."""
+    """Format a duration in its two largest units."""
     days, rest = divmod(seconds, _DAY_S)
     hours, rest = divmod(rest, _HOUR_S)
     minutes = rest // _MINUTE_S
@@ -182,7 +184,7 @@ def _show_span(seconds: int) -> str:
 
 
 def _show_bytes(amount: float) -> str:
-    """Spell an amount of bytes as people read it, to a tenth."""
+    """Format a number of bytes in its largest unit, to a tenth."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(amount) < 1024:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"

@@ -79,13 +79,13 @@ class Job:
 
 @contextmanager
 def spark_job(engine: Engine) -> Iterator[Job]:
-    """Open a session, and show how far its work is if a person is looking.
+    """Open a session, and show the progress of its tasks on a terminal.
 
-    The session is left open: the JVM ends with this process, and `stop` waits a second.
+    The session stays open: the JVM ends with this process, and `stop` takes a second.
     """
     with working("starting Spark") as say, Interrupts() as interrupts:
         session, line = open_session(engine, say), _Line(say, interrupts)
-        interrupts.watch()  # PySpark has put a handler of its own in the place of ours
+        interrupts.watch()  # PySpark replaces the handler of SIGINT when a session starts
         from reconciler.fleet import plain_reasons, watch_tasks
 
         watched = watch_tasks(session, line.count) if sys.stderr.isatty() else nullcontext()
@@ -111,7 +111,7 @@ class _Line:
 def open_lake(session: SparkSession, root: str, form: str) -> Lake:
     """Return the lake. On this machine, Spark gets its absolute path.
 
-    Warns of collections that are ahead of the clock. Errors: LakeError for another layout.
+    Warns of collections with a time in the future. Errors: LakeError for another layout.
     """
     from pathlib import Path
 
@@ -125,7 +125,7 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
 
 
 def warn_ahead(collections: Iterable[str], root: str) -> None:
-    """Warn of collections that are ahead of the clock: they count as the latest."""
+    """Warn of collections with a time in the future: they count as the latest."""
     from reconciler.fleet import find_ahead
 
     for finding in find_ahead(collections, datetime.now(UTC), root):

@@ -90,7 +90,11 @@ def command(
         rows = sorted(plans.collect(), key=lambda row: row["cluster"])
     _print_plans(rows)
     if files is not None:
-        _fill(files, rows)
+        for row in rows:
+            if row["plan"] is None:
+                files.clear(row["cluster"])
+            else:
+                files.keep(row["cluster"], row["plan"])
     if any(row["status"] != PLANNED or _is_refused(row) for row in rows):
         return 1
     return PENDING if detailed_exitcode and any(row["changed"] for row in rows) else 0
@@ -125,12 +129,3 @@ def _describe(row: Row) -> str:
 
 def _is_refused(row: Row) -> bool:
     return bool(row["refused"] or row["refusals"])
-
-
-def _fill(files: PlanFiles, rows: Sequence[Row]) -> None:
-    """Write a plan file per cluster, and remove stale ones of other clusters."""
-    for row in rows:
-        if row["plan"] is None:
-            files.clear(row["cluster"])
-        else:
-            files.keep(row["cluster"], row["plan"])

@@ -16,13 +16,11 @@ from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Callable, Mapping
 
     from reconciler.fleet import Collected, Lake, Tree
     from reconciler.model import Commit
-    from reconciler.spec import ClusterEntry, Estate
+    from reconciler.spec import Estate
 
 T = TypeVar("T")
 
@@ -65,7 +63,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Clusters to be read, and the tree of specs that goes with them."""
+    """The clusters to read, and the specs to collect with them."""
 
     tree: Tree
     estate: Estate
@@ -73,10 +71,14 @@ class Reading:
     chosen: Mapping[str, str]
 
     def collect(self, lake: Lake, collection: str, announce: Callable[[str], None]) -> Collected:
-        """Read all of it into a lake."""
-        from reconciler.fleet import collect_fleet, encode_commit
+        """Read the clusters and the specs into a lake."""
+        from reconciler.fleet import KafkaMetadata, SpecTree, collect_fleet, encode_commit
 
-        facts, specs = _read(lake.session, self.chosen), _load_specs(lake.session, self.tree)
+        session = lake.session
+        session.dataSource.register(KafkaMetadata)
+        session.dataSource.register(SpecTree)
+        facts = session.read.format(KafkaMetadata.name()).options(**self.chosen).load()
+        specs = session.read.format(SpecTree.name()).options(**self.tree.list_options()).load()
         sha = encode_commit(self.commit)
         return collect_fleet(lake, facts, specs, collection, commit=sha, announce=announce)
 
@@ -95,14 +97,14 @@ def reading_options(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def name_now() -> str:
-    """Return the name of a collection that is made now."""
+    """Return the name of a collection that starts now."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def choose_name(collection: str | None, root: str) -> str:
-    """Return the name of a collection, which is now unless one is named; warn if it is ahead.
+    """Return the name of a collection: the given one, or the current time; warn if it is ahead.
 
-    Errors: LakeError for a name that is no time.
+    Errors: LakeError for an invalid name.
     """
     from reconciler.fleet import start_attempt
 
@@ -123,23 +125,18 @@ def refuse_asked(context: click.Context) -> None:
 
 def prepare_reading(path: str, asked: ReadOptions) -> Reading:
     """Find the clusters to read, before Spark starts. Errors: ReconcilerError."""
+    from reconciler.api import find_cluster
     from reconciler.fleet import choose_clusters, find_tree
 
     read_at = _find_commit(path, asked.commit)
     tree = find_tree(path, read_at.sha if asked.commit and read_at else None)
     estate = tree.load()
     addresses = read_addresses(asked.addresses)
-    entries = _choose_entries(estate, asked.clusters)
+    if not (asked.clusters or estate.declared):
+        raise UsageError("clusters.yaml names no cluster, so there is no fleet")
+    entries = [find_cluster(estate, name) for name in asked.clusters or estate.declared]
     chosen = choose_clusters(entries, addresses, asked.ranges, asked.time_limit)
     return Reading(tree, estate, read_at, chosen)
-
-
-def _choose_entries(estate: Estate, clusters: Sequence[str]) -> list[ClusterEntry]:
-    from reconciler.api import find_cluster
-
-    if not (clusters or estate.declared):
-        raise UsageError("clusters.yaml names no cluster, so there is no fleet")
-    return [find_cluster(estate, name) for name in clusters or estate.declared]
 
 
 def _find_commit(estate: str, ref: str | None) -> Commit | None:
@@ -154,17 +151,3 @@ def _find_commit(estate: str, ref: str | None) -> Commit | None:
         if error.is_surprising:
             print_note(f"the collection names no commit of its specs: {error}")
         return None
-
-
-def _read(session: SparkSession, chosen: Mapping[str, str]) -> DataFrame:
-    from reconciler.fleet import KafkaMetadata
-
-    session.dataSource.register(KafkaMetadata)
-    return session.read.format(KafkaMetadata.name()).options(**chosen).load()
-
-
-def _load_specs(session: SparkSession, tree: Tree) -> DataFrame:
-    from reconciler.fleet import SpecTree
-
-    session.dataSource.register(SpecTree)
-    return session.read.format(SpecTree.name()).options(**tree.list_options()).load()

@@ -31,12 +31,11 @@ from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from pyspark.sql import Column, Row
+    from pyspark.sql import Row
 
     from reconciler.errors import Severity
-    from reconciler.fleet.audit.rules import Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,12 @@ class Audit:
 def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: DataFrame) -> Audit:
     """Audit every cluster of a collection.
 
-    In: the state tables by name, `specs`, and what `make_expectations` says. A cluster that was
-    not read is one finding and nothing else. Internal topics count in health and not in
-    balance. Shuffles: partitions once; all else is small.
+    In: the state tables by name, `specs`, and the rows of `make_expectations`. A cluster that was
+    not read is one finding. Internal topics count in health and not in balance. Shuffles:
+    partitions once; all other tables are small.
     """
     brokers = state["brokers"]
+    # Cached: each of these feeds several checks, and partitions must be counted only once.
     clusters = describe_clusters(state["readings"], brokers, expectations).persist()
     topics = describe_live_topics(state, specs, clusters).persist()
     counted = topics.where(~F.col("internal"))
@@ -64,7 +64,10 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     totals = weigh_clusters(weighed, clusters, counted)
     found = [
         apply_checks(state["readings"], check_readings()),
-        apply_checks(topics, _check_topics()),
+        apply_checks(
+            topics,
+            [*check_health(), *check_durability(), *check_topic_evenness(), *check_ownership()],
+        ),
         apply_checks(weigh_brokers(topics, brokers), check_brokers()),
         apply_checks(clusters, check_rack_names()),
         apply_checks(totals, check_clusters()),
@@ -76,19 +79,12 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     return Audit(findings, join_balance(counted, weighed, racks, totals), topics)
 
 
-def _check_topics() -> Iterator[Check]:
-    yield from check_health()
-    yield from check_durability()
-    yield from check_topic_evenness()
-    yield from check_ownership()
-
-
 ORDER = ("cluster", "topic", "subject", "rule")
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A broken rule: how often, on how many clusters, and its worst finding."""
+    """A broken rule: its findings and clusters, counted, and its worst findings."""
 
     rule: str
     count: int
@@ -106,12 +102,13 @@ def select_findings(
 
 
 def order_findings(findings: DataFrame) -> DataFrame:
-    """Order findings: the most severe first, by rule, and the most affected first in each."""
-    return findings.orderBy(_rank(), F.desc("affected"), *ORDER)
+    """Order findings: the most severe rules first, and the most affected first in each rule."""
+    rank = F.array_position(F.array(*map(F.lit, _list_rules())), F.col("rule"))
+    return findings.orderBy(rank, F.desc("affected"), *ORDER)
 
 
 def summarise_findings(findings: DataFrame, shown: int) -> list[Broken]:
-    """Return every rule that is broken, the most severe first. Cost: two small results."""
+    """Return every broken rule, the most severe first. Cost: two small results."""
     counted = findings.groupBy("rule").agg(
         F.count("*").alias("count"), F.count_distinct("cluster").alias("clusters")
     )
@@ -134,10 +131,6 @@ def count_severities(broken: Sequence[Broken]) -> Mapping[Severity, int]:
         severity: sum(of.count for of in broken if AUDIT_RULES[of.rule].severity is severity)
         for severity in SEVERITIES
     }
-
-
-def _rank() -> Column:
-    return F.array_position(F.array(*map(F.lit, _list_rules())), F.col("rule"))
 
 
 def _list_rules() -> list[str]:

@@ -1,4 +1,4 @@
-"""How leaders and replicas are distributed: on topics, brokers, racks and clusters.
+"""The distribution of leaders and replicas over topics, brokers, racks and clusters.
 
 In: topics with their `loads`, as reconciler.fleet.audit.topics describes them. Out: `balance`.
 Evenness is measured as in reconciler.placement, but in SQL; a law holds the two equal.
@@ -23,22 +23,23 @@ HELD = ("leaders", "replicas", "size_bytes")
 def weigh_brokers(topics: DataFrame, brokers: DataFrame) -> DataFrame:
     """Return every broker of the clusters that were read, with its load of all topics.
 
-    Grain: a broker; those that hold nothing are among them, and those that are only named by
-    partitions. Shuffles: a row for each broker and task.
+    Grain: a broker, also one without replicas, and one that only partitions name. Shuffles: a row
+    for each broker and task.
     """
     loads = topics.select("cluster", F.explode("loads").alias("load")).select("cluster", "load.*")
     held = loads.where(F.col("broker").isNotNull()).groupBy("cluster", "broker")
     sums = held.agg(*(F.sum(name).alias(name) for name in HELD))
     read = topics.select("cluster").distinct()
+    # A full join: brokers do not list one that left the cluster, but partitions still name it.
     known = brokers.join(read, "cluster", how="left_semi").withColumnRenamed("id", "broker")
     every = known.join(sums, ["cluster", "broker"], how="full")
     return every.fillna(0, ["leaders", "replicas"]).fillna(value=False, subset=["alive"])
 
 
 def weigh_clusters(brokers: DataFrame, clusters: DataFrame, topics: DataFrame) -> DataFrame:
-    """Return what `balance` says of clusters, and `mean_replicas` of brokers that may take more.
+    """Return the columns of `balance` for clusters, and `mean_replicas` of the eligible brokers.
 
-    In: `brokers` as weighed. Grain: a cluster.
+    In: `brokers` from `weigh_brokers`. Grain: a cluster.
     """
     load = F.struct("broker", *HELD)
     sums = [F.sum(name).alias(name) for name in HELD]
@@ -50,9 +51,10 @@ def weigh_clusters(brokers: DataFrame, clusters: DataFrame, topics: DataFrame) -
 
 
 def weigh_racks(brokers: DataFrame, clusters: DataFrame) -> DataFrame:
-    """Return what `balance` says of racks, and `part`: the leaders that are a rack's, by brokers.
+    """Return the columns of `balance` for racks, and `part`: the rack's fair share of leaders.
 
-    Only brokers that may take something new count. Grain: a rack; brokers without one are none.
+    The share follows the number of its brokers. Only eligible brokers count. Grain: a rack; brokers
+    without a rack form none.
     """
     asked = clusters.select("cluster", "able", "weighted")
     able = brokers.join(asked, "cluster", how="inner").where(
@@ -104,16 +106,17 @@ def measure_loads() -> dict[str, Column]:
 
 
 def mean_replicas() -> Column:
-    """Return what the brokers `able` hold of `loads` on average; null if there are none."""
+    """Return the mean replicas of `loads` per broker in `able`; null if there is no such broker."""
     return F.try_divide(_sum(_hold("replicas")), F.size("able"))
 
 
 def sum_misplaced(leaders: Column) -> Column:
     """Count the partitions whose leader must move to make leaders even.
 
-    Of D leaders on N brokers each keeps D div N, and D mod N of those that have more keep one more.
+    Of D leaders on N brokers, each broker keeps D div N, and D mod N brokers keep one more.
     `leaders` omits brokers that lead nothing.
     """
+    # The brokers with more than D div N keep the extra leaders, so that as few as possible move.
     total, brokers = _sum(leaders), F.size("able")
     even = F.floor(total / F.greatest(brokers, F.lit(1)))
     extra = total - even * brokers
@@ -123,12 +126,12 @@ def sum_misplaced(leaders: Column) -> Column:
 
 
 def violates_racks() -> Column:
-    """Return whether the row's `replicas` are less spread over the racks than these allow.
+    """Return whether the row's `replicas` are less spread over the racks than possible.
 
-    A rack holds two more than another if a broker is free. A broker with an unknown rack, because
-    it was removed, counts in favour. Replicas that are all in racks of their own are judged at
-    once; only the others cost something.
+    They are if a rack holds two more than another rack with a free broker. A broker with an unknown
+    rack, because it was removed, counts as if it were in the best rack.
     """
+    # Most rows have each replica in a rack of its own: they skip the expensive comparison.
     placed = F.transform("replicas", lambda broker: F.try_element_at("rack_of", broker))
     known = F.filter(placed, lambda rack: rack.isNotNull())
     crowded = (F.size("racks") > 1) & (F.size(F.array_distinct(known)) < F.size(known))
@@ -152,7 +155,7 @@ def _is_lopsided(placed: Column) -> Column:
 
 
 def _fill(levels: Column, units: Column) -> Column:
-    """Raise the lowest level by one, as many times as there are units."""
+    """Raise the lowest of sorted levels by one, `units` times: replicas whose rack is unknown."""
 
     def raise_lowest(sorted_levels: Column, _: Column) -> Column:
         others = F.slice(sorted_levels, 2, F.size(sorted_levels))
@@ -164,7 +167,7 @@ def _fill(levels: Column, units: Column) -> Column:
 
 
 def _hold(name: str) -> Column:
-    """Return what able brokers hold; those that hold nothing are left out."""
+    """Return what each broker in `able` holds; brokers that hold nothing are left out."""
     within = F.filter("loads", lambda load: F.array_contains("able", load["broker"]))
     return F.transform(within, lambda load: load[name])
 

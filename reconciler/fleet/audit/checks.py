@@ -21,8 +21,18 @@ if TYPE_CHECKING:
 
 
 def check_durability() -> Iterator[Check]:
-    """Check topics. Topics that the estate does not manage are not checked by its policy."""
-    yield from _check_asked()
+    """Check topics for their replicas, and for what acks=all needs of them.
+
+    Topics that the estate does not manage are not checked by its policy.
+    """
+    # The policy is the first measure. A topic that breaks it is not reported twice.
+    policy = F.col("least_replication")
+    spared = _or_false(F.regexp_like("topic", F.col("exempt")))
+    broken = F.col("minded") & ~spared & (F.col("least_replicas") < policy)
+    yield _compare("replication-below-policy", broken, policy, "the policy asks for")
+    inherited = F.coalesce("wished_replication", "default_replication")
+    below = F.col("minded") & (F.col("least_replicas") < inherited) & ~_or_false(broken)
+    yield _compare("replication-below-default", below, inherited, "its file or the defaults give")
     yield Check(
         "replication-single",
         F.col("minded") & (F.col("least_replicas") == 1) & (F.col("brokers") > 1),
@@ -37,18 +47,15 @@ def check_durability() -> Iterator[Check]:
         F.col("partitions"),
         {"least": F.col("least_replicas"), "most": F.col("most_replicas")},
     )
-    yield _check_min_in_sync()
-
-
-def _check_asked() -> Iterator[Check]:
-    """Compare the factor with the policy; without a policy, with file and defaults."""
-    spared = _or_false(F.regexp_like("topic", F.col("exempt")))
-    broken = F.col("minded") & ~spared & (F.col("least_replicas") < F.col("least_replication"))
-    policy = F.col("least_replication")
-    yield _compare("replication-below-policy", broken, policy, "the policy asks for")
-    inherited = F.coalesce("wished_replication", "default_replication")
-    below = F.col("minded") & (F.col("least_replicas") < inherited) & ~_or_false(broken)
-    yield _compare("replication-below-default", below, inherited, "its file or the defaults give")
+    # A factor of 1 breaks a rule of its own, and min.insync.replicas cannot be lower than 1.
+    needed, factor = F.col("min_in_sync"), F.col("least_replicas")
+    yield Check(
+        "min-in-sync-equals-replication",
+        F.col("minded") & (factor > 1) & (needed >= factor),
+        say("min.insync.replicas %s of %s replicas", "min_in_sync", "least_replicas"),
+        F.col("partitions"),
+        {"min.insync.replicas": needed, "replication_factor": factor},
+    )
 
 
 def _or_false(condition: Column) -> Column:
@@ -62,18 +69,6 @@ def _compare(rule: str, broken: Column, asked: Column, whoever: str) -> Check:
         say(f"replication factor %s, where {whoever} %s", "least_replicas", asked),
         F.col("partitions"),
         {"replication_factor": F.col("least_replicas"), "asked": asked},
-    )
-
-
-def _check_min_in_sync() -> Check:
-    """Exclude a factor of 1: another rule checks it, and min.insync.replicas cannot be lower."""
-    needed, factor = F.col("min_in_sync"), F.col("least_replicas")
-    return Check(
-        "min-in-sync-equals-replication",
-        F.col("minded") & (factor > 1) & (needed >= factor),
-        say("min.insync.replicas %s of %s replicas", "min_in_sync", "least_replicas"),
-        F.col("partitions"),
-        {"min.insync.replicas": needed, "replication_factor": factor},
     )
 
 
@@ -92,16 +87,23 @@ _COUNTED = {
 
 
 def check_health() -> Iterator[Check]:
-    """Check topics."""
+    """Check topics for partitions that are not led, not in sync, or not writable."""
     for rule, (name, sentence) in _COUNTED.items():
         count = F.col(name)
         evidence = {name: count, "partitions": F.col("partitions")}
         yield Check(rule, count > 0, say(sentence, name, "partitions"), count, evidence)
-    yield _check_unwritable()
+    sentence = "%s of %s partitions take no writes with acks=all: fewer than %s replicas in sync"
+    yield Check(
+        "partition-unwritable",
+        F.col("unwritable") > 0,
+        say(sentence, "unwritable", "partitions", "min_in_sync"),
+        F.col("unwritable"),
+        {name: F.col(name) for name in ("unwritable", "partitions", "min_in_sync")},
+    )
 
 
 def check_brokers() -> Iterator[Check]:
-    """Check brokers. In: what each `broker` holds, replicas of internal topics among them."""
+    """Check brokers. In: the load of each `broker`, with the replicas of internal topics."""
     yield Check(
         "broker-gone",
         ~F.col("alive") & (F.col("replicas") > 0),
@@ -113,7 +115,7 @@ def check_brokers() -> Iterator[Check]:
 
 
 def check_readings() -> Iterator[Check]:
-    """Check what a collection says of its clusters. In: `readings`."""
+    """Check that clusters could be read. In: `readings`."""
     yield Check(
         "cluster-unread",
         F.col("status") != READ,
@@ -123,22 +125,12 @@ def check_readings() -> Iterator[Check]:
     )
 
 
-def _check_unwritable() -> Check:
-    sentence = "%s of %s partitions take no writes with acks=all: fewer than %s replicas in sync"
-    return Check(
-        "partition-unwritable",
-        F.col("unwritable") > 0,
-        say(sentence, "unwritable", "partitions", "min_in_sync"),
-        F.col("unwritable"),
-        {name: F.col(name) for name in ("unwritable", "partitions", "min_in_sync")},
-    )
-
-
 SHOWN = 5
+"""The number of topics that a message about a collision names."""
 
 
 def check_ownership() -> Iterator[Check]:
-    """Check topics."""
+    """Check topics for their file, and for the owner in it."""
     yield Check(
         "topic-unmanaged",
         F.col("minded") & ~F.col("managed"),
@@ -156,7 +148,9 @@ def check_ownership() -> Iterator[Check]:
 
 
 def find_metric_collisions(topics: DataFrame) -> DataFrame:
-    """Return a finding for each topic whose metrics are also another's. Shuffles: the names."""
+    """Return a finding for each topic that shares its metrics with another. Shuffles: the names."""
+    # Kafka replaces '.' by '_' in the names of metrics. It refuses a new topic that collides with
+    # an existing one, but creates two that collide in one request.
     alike = F.regexp_replace("topic", r"\.", "_").alias("metric")
     rows = topics.where(F.col("minded")).select("cluster", "topic", "owner", "file", "line", alike)
     names = F.array_sort(F.collect_set("topic")).alias("names")
@@ -175,7 +169,7 @@ def find_metric_collisions(topics: DataFrame) -> DataFrame:
 
 
 def check_rack_names() -> Iterator[Check]:
-    """Check clusters of several brokers."""
+    """Check that all brokers of a cluster name their racks."""
     racks = F.map_values("rack_of")
     brokers, without = F.size(racks), F.size(F.filter(racks, lambda rack: rack == ""))
     evidence = {"brokers": brokers, "without_rack": without}
@@ -200,13 +194,13 @@ def check_rack_names() -> Iterator[Check]:
 FEWEST_CLUSTERS = 3
 FEWEST_TOPICS = 5
 MOST, NEARLY_ALL = 0.6, 0.8
-"""The minimum shares that agree: of the clusters with a topic, of an owner's topics."""
+"""The minimum shares that must agree: of the clusters with a topic, of the topics of an owner."""
 
 
 def find_outliers(topics: DataFrame, clusters: DataFrame) -> DataFrame:
-    """Return what differs by cluster, and what differs by owner. Out: `findings`.
+    """Find configs that differ from those of peers, by cluster and by owner. Out: `findings`.
 
-    A topic that is as its file has it is meant to differ from the same topic elsewhere.
+    A value that is also in the topic's file counts as intended, and does not differ by cluster.
     """
     rows = topics.where(F.col("minded"))
     given = F.broadcast(clusters.select("cluster", F.explode("defaults").alias("key", "default")))
@@ -224,8 +218,8 @@ def _find_unusual(
 ) -> DataFrame:
     """Return rows with a `key` whose `value` is not the `usual` one among peers.
 
-    In: the defaults `given` by clusters; `share`, which has to agree at the least. Adds `agreeing`
-    of `voting` peers, and `told`, whether its file has this very value.
+    In: the defaults `given` by clusters; the least `share` of peers that must agree. Adds
+    `agreeing` of `voting` peers, and `told`: whether the topic's file has this value.
     """
     keys = rows.select(*peers, F.explode(F.map_keys("config")).alias("key")).distinct()
     lived, wished = (

@@ -17,10 +17,10 @@ MISPLACED = 0.05
 """The largest allowed share of a cluster's partitions that lead on a broker with too many."""
 
 SKEW = 0.2
-"""The largest allowed difference between brokers, and between a rack and its part, per mean."""
+"""The largest allowed difference between brokers, and between a rack and its share, per mean."""
 
 FEW = 10
-"""Clusters with fewer leaders a broker are too small to be even."""
+"""Clusters with fewer leaders per broker are too small to be even."""
 
 
 def check_topic_evenness() -> Iterator[Check]:
@@ -61,7 +61,10 @@ def check_topic_evenness() -> Iterator[Check]:
 
 
 def check_clusters() -> Iterator[Check]:
-    """Check clusters, as `weigh_clusters` has them. Brokers of unequal weight are not checked."""
+    """Check clusters. In: the rows of `weigh_clusters`.
+
+    Clusters whose brokers have unequal capacity are meant to be uneven, and are not checked.
+    """
     enough = ~F.col("weighted") & (F.col("leaders") >= FEW * F.col("brokers"))
     yield Check(
         "leaders-uneven",
@@ -91,7 +94,7 @@ def check_clusters() -> Iterator[Check]:
 
 
 def check_racks() -> Iterator[Check]:
-    """Check racks. In: their rows of `balance`, with `part`: the leaders that are a rack's."""
+    """Check racks. In: the rows of `weigh_racks`, with `part`: the rack's fair share of leaders."""
     beyond = F.abs(F.col("leaders") - F.col("part"))
     yield Check(
         "racks-uneven",

@@ -25,7 +25,7 @@ _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """A rule: its id, what holds where it is kept, and the way out if it is broken."""
+    """A rule: its id, its severity, the sentence that should be true, and the way out."""
 
     id: str
     severity: Severity
@@ -202,10 +202,10 @@ ABOUT = ("cluster", "topic", "owner", "file", "line")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule over rows: where it is broken, how often, and what to say of that.
+    """A rule over rows: the rows that break it, how often, and the message.
 
-    `what` and `evidence` are columns of the rows; null counts as not broken. `subject` is the
-    column that names who breaks it.
+    `broken`, `what` and `evidence` are columns of the rows; null counts as not broken. `subject`
+    is the column that names what breaks the rule.
     """
 
     rule: str
@@ -217,12 +217,17 @@ class Check:
 
 
 def apply_checks(rows: DataFrame, checks: Iterable[Check]) -> DataFrame:
-    """Return a finding for each row and check that is broken by it.
+    """Return a finding for each row and each check that the row breaks.
 
     In: rows with the columns ABOUT, or some of them. Out: `findings`. Shuffles: none.
     """
+    # One explode for all checks, so that the rows are scanned once.
     found = F.explode(F.array_compact(F.array(*map(_find, checks)))).alias("finding")
-    about = [F.col(name) if name in rows.columns else _absent(name) for name in ABOUT]
+    kinds = {name: tables.FINDINGS.schema[name].dataType for name in ABOUT}
+    about = [
+        F.col(name) if name in rows.columns else F.lit(None).cast(kinds[name]).alias(name)
+        for name in ABOUT
+    ]
     return rows.select(*about, found).select(*ABOUT, "finding.*").select(*tables.FINDINGS.columns)
 
 
@@ -238,26 +243,17 @@ def format_share(part: Column, whole: Column) -> Column:
 
 def _find(check: Check) -> Column:
     rule = AUDIT_RULES[check.rule]
+    # Evidence is text, whatever its type: numbers, shares and config values share one column.
+    pairs = [(F.lit(k), F.coalesce(c.cast("string"), F.lit(""))) for k, c in check.evidence.items()]
+    evidence = F.create_map(*(part for pair in pairs for part in pair))
     affected = F.lit(1) if check.affected is None else check.affected
     finding = F.struct(
         F.col(check.subject).cast("string").alias("subject"),
         F.lit(rule.id).alias("rule"),
         F.lit(str(rule.severity)).alias("severity"),
         affected.cast("long").alias("affected"),
-        _write_evidence(check.evidence).alias("evidence"),
+        (evidence if pairs else evidence.cast(tables.CONFIG)).alias("evidence"),
         check.what.alias("what"),
         F.lit(rule.way_out).alias("way_out"),
     )
     return F.when(check.broken, finding)
-
-
-def _write_evidence(evidence: Mapping[str, Column]) -> Column:
-    """Format evidence as text: numbers, shares and config values."""
-    if not evidence:
-        return F.create_map().cast(tables.CONFIG)
-    pairs = [(F.lit(key), F.coalesce(c.cast("string"), F.lit(""))) for key, c in evidence.items()]
-    return F.create_map(*(part for pair in pairs for part in pair))
-
-
-def _absent(name: str) -> Column:
-    return F.lit(None).cast(tables.FINDINGS.schema[name].dataType).alias(name)

@@ -1,9 +1,9 @@
-"""A fleet that does not exist, to try a pipeline on: clusters, topics, partitions, specs, drift.
+"""A synthetic fleet to test a pipeline: clusters, topics, partitions, specs, drift.
 
-Belongs here: what is drawn of a seed and nothing else. Each cluster is drawn alone, by numpy, from
-(seed, number of the cluster), so that many can be drawn at once and none depends on another.
-Forbidden here: clocks, and anything else that differs between two runs. Every reading says
-`synthetic`.
+Belongs here: everything that is drawn from a seed. Each cluster is drawn alone, by numpy, from
+(seed, number of the cluster), so that clusters are drawn in parallel and do not depend on each
+other. Forbidden here: clocks, and anything else that differs between two runs. Every reading is
+marked as `synthetic`.
 """
 
 from typing import TYPE_CHECKING

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reconciler.fleet.tables import LakeTable
 
 MOST_TOPICS_IN_FILES = 5_000
-"""A larger fleet has its specs in the lake alone: hundreds of thousands of files are of no use."""
+"""A larger fleet has its specs only in the lake, not in hundreds of thousands of files."""
 
 MOST_TASKS = 64
 BATCH_ROWS = 50_000
@@ -78,26 +78,22 @@ def write_estate(size: FleetSize, directory: Path) -> int:
 
     Errors: UsageError if the directory holds something, or cannot be written to.
     """
+    files = 0
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise UsageError(f"{directory} is not empty; name a new directory")
         shapes = draw_shapes(size)
         write_file(directory / CLUSTERS_FILE, write_clusters_file(shapes))
-        if size.topics > MOST_TOPICS_IN_FILES:
-            return 0
-        return sum(_write_files(size, number, directory) for number in range(len(shapes)))
+        for number, shape in enumerate(shapes if size.topics <= MOST_TOPICS_IN_FILES else ()):
+            (directory / shape.name).mkdir()
+            topics = draw_cluster_topics(size, number)
+            for path, text in write_topic_files(str(directory), shape, topics).items():
+                write_file(Path(path), text)
+                files += 1
     except OSError as error:
         raise UsageError(f"{directory} cannot be written to: {error.strerror}") from error
-
-
-def _write_files(size: FleetSize, number: int, directory: Path) -> int:
-    shape, topics = draw_shapes(size)[number], draw_cluster_topics(size, number)
-    (directory / shape.name).mkdir()
-    files = write_topic_files(str(directory), shape, topics)
-    for path, text in files.items():
-        write_file(Path(path), text)
-    return len(files)
+    return files
 
 
 def _draw_rows(

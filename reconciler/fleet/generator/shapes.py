@@ -1,4 +1,4 @@
-"""How large each cluster of a synthetic fleet is: a few huge ones, many small ones."""
+"""The sizes of the clusters of a synthetic fleet: a few huge clusters, many small ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TYPICAL_BROKERS = 7
 
 @dataclass(frozen=True, slots=True)
 class FleetSize:
-    """What is asked of a fleet: live topics and live partitions are met exactly."""
+    """The size of a fleet. The numbers of live topics and live partitions are exact."""
 
     clusters: int
     topics: int
@@ -41,11 +41,11 @@ class FleetSize:
 
 @dataclass(frozen=True, slots=True)
 class ClusterShape:
-    """One cluster before anything of it is drawn.
+    """The size of one cluster, before its topics are drawn.
 
-    `first` counts the topics of the clusters before it. Of `dead`, `lagging` and `restarted`, each
-    is the index of a broker, None for none: one that is gone, one whose replicas do not keep up,
-    one that came back and leads nothing yet.
+    `first` counts the topics of the clusters before it. `dead`, `lagging` and `restarted` are
+    indices of brokers, or None: `dead` is gone, the replicas of `lagging` are behind, `restarted`
+    came back and leads few partitions yet.
     """
 
     number: int
@@ -70,19 +70,17 @@ class ClusterShape:
         """List the brokers: racks alternate, and the rack of a missing broker is unknown."""
         from reconciler.model import Broker
 
-        return [
-            Broker(broker, self._name_rack(index), alive=index != self.dead)
-            for index, broker in enumerate(self.ids.tolist())
-        ]
-
-    def _name_rack(self, index: int) -> str | None:
-        lacking = self.racks == 1 or index == self.dead
-        return None if lacking else f"zone-{'abc'[index % self.racks]}"
+        brokers = []
+        for index, broker in enumerate(self.ids.tolist()):
+            lacking = self.racks == 1 or index == self.dead
+            rack = None if lacking else f"zone-{'abc'[index % self.racks]}"
+            brokers.append(Broker(broker, rack, alive=index != self.dead))
+        return brokers
 
 
 @lru_cache(maxsize=4)
 def draw_shapes(size: FleetSize) -> tuple[ClusterShape, ...]:
-    """Draw the clusters of a fleet. Every worker draws them again: it takes a millisecond."""
+    """Draw the clusters of a fleet. Cost: a millisecond, so every worker draws them again."""
     rng = np.random.default_rng([size.seed, size.clusters])
     weights = rng.lognormal(0.0, 1.2, size.clusters)
     topics = 1 + divide(size.topics - size.clusters, weights)
@@ -122,7 +120,7 @@ def divide(total: int, weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def spell_id(sixteen: bytes) -> str:
-    """Spell an id as Kafka does: sixteen bytes, base64 for URLs, without padding."""
+    """Format an id like Kafka: sixteen bytes, base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(sixteen).decode().rstrip("=")
 
 

@@ -1,7 +1,7 @@
-"""The specs of a synthetic fleet, as rows and as the files that say the same.
+"""The specs of a synthetic fleet, as rows and as equal files.
 
-A place in a file is the position of the value after `write_topic_files` and `write_clusters_file`
-write it: a fleet that is too large for files has specs that look as if they came from some.
+A location is the place where `write_topic_files` and `write_clusters_file` write the value, so that
+specs have locations even if the fleet is too large for files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PROFILE_LINES = tuple(
 
 
 def write_clusters_file(shapes: Sequence[ClusterShape]) -> str:
-    """Spell the clusters, the profiles and what every topic inherits."""
+    """Return the text of clusters.yaml: clusters, profiles and defaults."""
     lines = [*_HEADER, *_PROFILE_LINES, "clusters:"]
     for shape in sorted(shapes, key=lambda shape: shape.name):
         lines += [
@@ -53,7 +53,7 @@ def write_clusters_file(shapes: Sequence[ClusterShape]) -> str:
 
 
 def write_topic_files(root: str, shape: ClusterShape, topics: Topics) -> Mapping[str, str]:
-    """Spell a cluster's specs, a file an owner. Returns: text by path."""
+    """Return the specs of a cluster as files, one per owner. Returns: text by path."""
     documents: dict[str, list[str]] = {}
     for spec in list_specs(root, shape, topics):
         documents.setdefault(spec.location.file, []).append(_spell(shape.name, spec))
@@ -61,7 +61,7 @@ def write_topic_files(root: str, shape: ClusterShape, topics: Topics) -> Mapping
 
 
 def list_specs(root: str, shape: ClusterShape, topics: Topics) -> Iterator[TopicSpec]:
-    """Yield the specs of a cluster by name, each placed where its file below `root` has it."""
+    """Yield the specs of a cluster by name, each with its location in a file below `root`."""
     inherited = _locate_inherited(f"{root}/{CLUSTERS_FILE}")
     next_line: Counter[str] = Counter()
     wished = topics.wished_partitions.tolist()
@@ -76,7 +76,7 @@ def list_specs(root: str, shape: ClusterShape, topics: Topics) -> Iterator[Topic
 
 
 def choose_config(profile: str, replication: int) -> dict[str, str]:
-    """Return what the specs want of a topic, by key."""
+    """Return the configs of a spec, by key."""
     config = {**PROFILES[profile], IN_SYNC: "2" if replication == USUAL_REPLICATION else "1"}
     return dict(sorted(config.items()))
 
@@ -117,7 +117,7 @@ def _spell(cluster: str, spec: TopicSpec) -> str:
 
 
 def _locate_inherited(file: str) -> Mapping[str, Mapping[str, Location]]:
-    """Return where clusters.yaml has what each profile brings, the defaults included."""
+    """Return the locations in clusters.yaml of the values of each profile, with the defaults."""
     defaults = _HEADER[2]
     common = {
         "replication_factor": Location(file, 3, defaults.index(f"{USUAL_REPLICATION},") + 1),

@@ -1,4 +1,4 @@
-"""What the state tables say of one synthetic cluster, its partitions among them.
+"""The rows of the state tables for one synthetic cluster.
 
 Shapes: a row of a matrix is a partition, a column a replica, preferred leader first; -1 if a
 partition has fewer replicas than others. Cost: 1 µs a partition.
@@ -76,7 +76,7 @@ def write_topics(shape: ClusterShape, topics: Topics) -> pa.Table:
 
 
 def write_configs(shape: ClusterShape, topics: Topics) -> pa.Table:
-    """Return the rows of `configs`: what specs say, but for what was changed by hand."""
+    """Return the rows of `configs`: those of the specs, except for drift."""
     found = [
         (topics.names[row], key, value)
         for row in range(topics.live)
@@ -101,16 +101,12 @@ def _list_overrides(topics: Topics, row: int) -> Iterator[tuple[str, str]]:
     config = choose_config(profile, int(topics.wished_replication[row]))
     if drift == Drift.CONFIG:
         key = "retention.ms" if "retention.ms" in config else "min.cleanable.dirty.ratio"
-        config[key] = _change_by_hand(config[key], row)
+        # Most values are halved, every fourth is doubled: lowering a retention loses records.
+        changed = float(config[key]) * (_LOWERED if row % 4 else _RAISED)
+        config[key] = str(int(changed)) if config[key].isdigit() else f"{changed:g}"
     if drift == Drift.OVERRIDE:
         config["max.message.bytes"] = "2097152"
     yield from sorted(config.items())
-
-
-def _change_by_hand(value: str, row: int) -> str:
-    """Return half of a value, or its double for every fourth topic: to lower that loses records."""
-    changed = float(value) * (_LOWERED if row % 4 else _RAISED)
-    return str(int(changed)) if value.isdigit() else f"{changed:g}"
 
 
 @cache
@@ -131,8 +127,8 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 LAGGING, STRAY, LED_ELSEWHERE, AFTER_RESTART, LOPSIDED = 0.2, 0.0002, 0.003, 0.6, 0.04
-"""Shares: of a lagging broker's replicas, of all followers, of all leaders, of the leaders of a
-broker that came back, and of topics whose leaders are on half of the brokers."""
+"""Shares: of the replicas of a lagging broker, of all followers, of all leaders, of the leaders of
+a restarted broker, and of topics whose leaders are on half of the brokers."""
 
 
 def write_partitions(seed: int, shape: ClusterShape, topics: Topics) -> pa.Table:
@@ -170,11 +166,10 @@ def _place(
     topic: NDArray[np.int64],
     partition: NDArray[np.int64],
 ) -> Matrix:
-    """Place replicas as Kafka would, round the brokers from a start of the topic's own.
+    """Place replicas like Kafka: round-robin over the brokers, from a random start per topic.
 
-    Brokers stand in turns of racks, and a follower's step is an integer number of turns and its own
-    column: so replicas are on different brokers always, and on different racks if there are
-    enough.
+    Brokers alternate over the racks. A follower's step is an integer number of rounds plus its
+    column, so replicas are always on different brokers, and on different racks if there are enough.
     """
     brokers = shape.brokers
     steps = (brokers - USUAL_REPLICATION) // shape.racks + 1
@@ -191,7 +186,7 @@ def _place(
 
 
 def _draw_in_sync(rng: np.random.Generator, shape: ClusterShape, replicas: Matrix) -> Mask:
-    """Draw who is in sync: the last one stays, even if its broker is gone."""
+    """Draw the in-sync replicas. One always stays, even on a dead broker."""
     followers = replicas >= 0
     followers[:, 0] = False
     in_sync = (replicas >= 0) & ~(followers & (rng.random(replicas.shape) < STRAY))
@@ -207,7 +202,7 @@ def _draw_in_sync(rng: np.random.Generator, shape: ClusterShape, replicas: Matri
 def _draw_leaders(
     rng: np.random.Generator, shape: ClusterShape, replicas: Matrix, in_sync: Mask
 ) -> NDArray[np.int32]:
-    """Draw who leads: the first that is in sync, now and then the second. Returns: indices."""
+    """Draw the leaders: the first in-sync replica, sometimes the second. Returns: indices."""
     chance = rng.random(len(replicas))
     aside = chance < LED_ELSEWHERE
     if shape.restarted is not None:

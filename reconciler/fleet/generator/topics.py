@@ -1,7 +1,7 @@
-"""The topics of one synthetic cluster: as it has them, as specs want them, and where they differ.
+"""The topics of one synthetic cluster: its live topics, its specs, and their differences.
 
-Rows are topics. Which of them drift is decided by steps of the golden ratio over all topics of the
-fleet: shares are met to a topic, and a fleet of a few thousand topics has each kind too.
+Rows are topics. Steps of the golden ratio over all topics of the fleet choose those that drift:
+unlike random numbers they are spread evenly, so even a small fleet has each kind of drift.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SHARES: Mapping[Drift, float] = MappingProxyType(
         Drift.MOVING: 0.001,
     }
 )
-"""Of every kind, how many topics in proportion to those that are live."""
+"""The number of topics with each kind of drift, per live topic."""
 
 PROFILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -79,17 +79,17 @@ USUAL_REPLICATION = 3
 _FEW = (1, 2, 3, 4, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24, 30, 32, 36, 48, 50, 60, 64, 72, 96)
 _MANY = (100, 120, 128, 144, 192, 200, 240, 256, 300, 384, 400, 480, 500, 512, 600, 768, 1000)
 _LADDER = np.array((*_FEW, *_MANY))
-"""Numbers of partitions that people choose."""
+"""The partition counts that people choose."""
 
 _GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """A cluster's topics, one each row: first those that are live, then those that are missing.
+    """The topics of a cluster, one per row: first the live ones, then the missing ones.
 
-    `partitions` and `replication` are 0 if a topic is missing; `wished_…` if it is in no
-    spec. `profile` and `owner` are indices.
+    `partitions` and `replication` are 0 for a missing topic, `wished_…` for an unmanaged one.
+    `profile` and `owner` are indices.
     """
 
     names: list[str]
@@ -105,7 +105,7 @@ class Topics:
 
     @property
     def live(self) -> int:
-        """How many are live."""
+        """The number of live topics."""
         return len(self.ids)
 
 
@@ -151,7 +151,7 @@ def _draw_topics(seed: int, shape: ClusterShape) -> Topics:
 
 
 def draw_partition_counts(rng: np.random.Generator, topics: int, total: int) -> Counts:
-    """Draw a popular number of partitions for each topic; the largest make up for the rest."""
+    """Draw a popular partition count for each topic; the largest topics adjust the total."""
     raw = 1 + divide(total - topics, rng.lognormal(0.0, 1.1, topics))
     at = np.searchsorted(_LADDER, raw, side="right") - 1
     counts = np.where(raw > _LADDER[-1], raw, _LADDER[at])
@@ -164,7 +164,7 @@ def draw_partition_counts(rng: np.random.Generator, topics: int, total: int) -> 
 
 
 def _choose_drift(shape: ClusterShape, partitions: Counts) -> NDArray[np.int64]:
-    """Choose who drifts and how; a topic of one partition cannot shrink or be mixed."""
+    """Choose the drift of each topic; a topic of one partition cannot shrink or be mixed."""
     place = (shape.first + np.arange(1, shape.topics + 1)) * _GOLDEN % 1.0
     edges = np.cumsum([*SHARES.values()])
     kinds = np.array([*SHARES, Drift.NONE])
@@ -176,7 +176,7 @@ def _choose_drift(shape: ClusterShape, partitions: Counts) -> NDArray[np.int64]:
 
 
 def _choose_internal(partitions: Counts, drift: NDArray[np.int64]) -> int | None:
-    """Choose the topic that holds consumers' offsets: of those without drift, one of about 50."""
+    """Choose the topic for consumer offsets: one without drift and with about 50 partitions."""
     free = np.flatnonzero(drift == Drift.NONE)
     if len(partitions) < 10 or not len(free):
         return None
@@ -197,7 +197,7 @@ def _wish_partitions(
 def _name_topics(
     numbers: Iterable[int], drift: NDArray[np.int64], owner: Counts, internal: int | None
 ) -> list[str]:
-    """Name the topics after their numbers, which no two of the fleet share but old and missing."""
+    """Name the topics after their numbers; a missing topic has the number of a live one."""
     names = []
     for number, kind, who in zip(numbers, drift.tolist(), owner.tolist(), strict=True):
         prefix = "scratch" if kind == Drift.UNMANAGED else OWNERS[who]

@@ -1,8 +1,8 @@
 """The history of a fleet: from collections to events, growth and drift.
 
-Belongs here: comparisons of a cluster with itself, each reading of it with the one before. A
-collection that could not read a cluster says nothing about it, so nothing is deleted by an outage.
-Forbidden here: judgements of what is found, which are an audit's, and Python in workers.
+Belongs here: comparisons of each reading of a cluster with the one before. A collection that could
+not read a cluster is ignored for it, so an outage looks like no deletion. Forbidden here: checks of
+the result, which belong to the audit, and Python in workers.
 """
 
 from reconciler.fleet.history.events import EVENT_KINDS, find_events

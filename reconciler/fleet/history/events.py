@@ -1,4 +1,4 @@
-"""What happened between two readings of a cluster: to its topics, its brokers and itself."""
+"""The events between two readings of a cluster: of its topics, its brokers and itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EVENT_KINDS: Mapping[str, str] = MappingProxyType(
 def find_events(topics: DataFrame, brokers: DataFrame, readings: DataFrame) -> DataFrame:
     """Return everything that changed. Out: `events`.
 
-    In: topics as `describe_topics` has them, `brokers` of numbered readings, and every reading of
+    In: the rows of `describe_read_topics`, `brokers` of numbered readings, and every reading of
     several collections.
     """
     found = [find_topic_events(topics), find_broker_events(brokers), find_cluster_events(readings)]
@@ -48,12 +48,13 @@ def find_events(topics: DataFrame, brokers: DataFrame, readings: DataFrame) -> D
 
 
 def find_topic_events(topics: DataFrame) -> DataFrame:
-    """Return what happened to topics. Shuffles: by cluster and topic."""
+    """Return the events of topics. Shuffles: by cluster and topic."""
     columns = ["topic_id", "partitions", "placed", "config"]
     rows = beside_previous(topics, ["cluster", "topic"], columns)
     same = F.col("topic_id").eqNullSafe(F.col("was_topic_id")) | (
         F.col("topic_id").isNull() | F.col("was_topic_id").isNull()
     )
+    # Partitions and configs of another topic of the same name are not compared with the old ones.
     stays, count, was = F.col("stays") & same, F.col("partitions"), F.col("was_partitions")
     moved, reordered = _count_pairs(_is_moved), _count_pairs(_is_reordered)
     events = [
@@ -75,7 +76,7 @@ def find_topic_events(topics: DataFrame) -> DataFrame:
 
 
 def find_broker_events(brokers: DataFrame) -> DataFrame:
-    """Return what happened to brokers. In: rows of numbered readings."""
+    """Return the events of brokers. In: rows of numbered readings."""
     rows = beside_previous(brokers, ["cluster", "id"], ["alive", "rack"])
     named = rows.withColumn("topic", F.lit(None).cast("string"))
     stays, alive, was_alive = F.col("stays"), F.col("alive"), F.col("was_alive")
@@ -97,7 +98,7 @@ def find_broker_events(brokers: DataFrame) -> DataFrame:
 
 
 def find_cluster_events(readings: DataFrame) -> DataFrame:
-    """Return unreadable clusters, with the time since. In: every reading, successful or not."""
+    """Return clusters that became unreadable or readable. In: every reading, also failed ones."""
     order = Window.partitionBy("cluster").orderBy("collection")
     well = F.col("status") == READ
     rows = readings.withColumns(
@@ -126,7 +127,8 @@ def _event(
     after: Column | None = None,
     affected: Column | None = None,
 ) -> Column:
-    """Return an event, null if it did not happen. What vanishes is first seen by the next."""
+    """Return an event, null if it did not happen."""
+    # A row that vanishes is in the reading before: the next reading is the first without it.
     gone = name in ("topic-deleted", "broker-removed")
     previous, seen = ("collection", "next") if gone else ("previous", "collection")
     values = {
@@ -138,12 +140,14 @@ def _event(
         "after": after,
         "affected": affected,
     }
-    return F.when(happened, F.struct(*(_declare(name, value) for name, value in values.items())))
-
-
-def _declare(name: str, value: Column | None) -> Column:
-    kind = tables.EVENTS.schema[name].dataType
-    return (F.lit(None) if value is None else value).cast(kind).alias(name)
+    # Spark puts events of one array type only: every field gets its declared type.
+    fields = [
+        (F.lit(None) if value is None else value)
+        .cast(tables.EVENTS.schema[field].dataType)
+        .alias(field)
+        for field, value in values.items()
+    ]
+    return F.when(happened, F.struct(*fields))
 
 
 def _explode(rows: DataFrame, events: Column) -> DataFrame:

@@ -1,8 +1,8 @@
-"""How topics and clusters grew, and how long a cluster differs from its files.
+"""The growth of topics and clusters, and the duration of drift.
 
-In: topics as `describe_topics` has them; plans and their changes. Plans of a cluster are numbered.
-A change in plans n, n + 1, … without a gap is one stretch of drift. A plan that could not be made
-ends none.
+In: the rows of `describe_read_topics`; plans and their changes. The plans of each cluster are
+numbered. A change in plans n, n + 1, … without a gap is one stretch of drift. A failed plan has no
+number, so it ends no stretch.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from reconciler.fleet import PLANNED, tables
 from reconciler.fleet.history.readings import number_readings, seconds_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 AMOUNTS = ("topics", "partitions", "size_bytes")
 DAY_S = 86_400
 
 
 def measure_trend(topics: DataFrame, brokers: DataFrame, numbered: DataFrame) -> DataFrame:
-    """Return what each reading of a cluster found, in sums. Out: `trend`."""
+    """Return the totals of each reading of a cluster. Out: `trend`."""
     key = ["cluster", "collection"]
     held = topics.groupBy(*key).agg(
         F.count("*").alias("topics"),
@@ -37,7 +37,7 @@ def measure_trend(topics: DataFrame, brokers: DataFrame, numbered: DataFrame) ->
 
 
 def measure_growth(topics: DataFrame, trend: DataFrame) -> DataFrame:
-    """Return the first and the last of every topic and of every cluster. Out: `growth`."""
+    """Return the first and the last size of every topic and of every cluster. Out: `growth`."""
     each = topics.withColumn("topics", F.lit(1)).withColumnRenamed("collection", "seen")
     whole = trend.withColumn("topic", F.lit(None).cast("string"))
     of_topics = _compare_ends(each, ["cluster", "topic"])
@@ -56,13 +56,10 @@ def _compare_ends(rows: DataFrame, key: list[str]) -> DataFrame:
         F.max(seen).alias("last_seen"),
         *(column.alias(name) for name, column in ends.items()),
     )
-    return _declare(compared.withColumn("bytes_per_day", _bytes_per_day()), tables.GROWTH)
-
-
-def _bytes_per_day() -> Column:
     grown = F.col("size_bytes_last") - F.col("size_bytes_first")
     days = (seconds_of("last_seen") - seconds_of("first_seen")) / DAY_S
-    return F.try_divide(grown, days)
+    # `try_divide` gives null for a single reading: it says nothing about growth.
+    return _declare(compared.withColumn("bytes_per_day", F.try_divide(grown, days)), tables.GROWTH)
 
 
 def _declare(rows: DataFrame, table: tables.LakeTable) -> DataFrame:
@@ -81,6 +78,8 @@ def find_drift(plans: DataFrame, changes: DataFrame) -> DataFrame:
     numbered = number_readings(plans, well=PLANNED)
     wanted = changes.where(F.col("action") != REMARK)
     asked = wanted.join(F.broadcast(numbered), ["cluster", "collection"], how="inner")
+    # The number of a plan, minus the number of the plans with this change so far, is constant as
+    # long as no plan in between lacks the change: so it names the stretch.
     gap = F.col("number") - F.row_number().over(Window.partitionBy(*KEY).orderBy("number"))
     stretches = asked.withColumn("stretch", gap).groupBy(*KEY, "stretch")
     found = stretches.agg(

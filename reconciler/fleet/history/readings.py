@@ -37,12 +37,13 @@ def number_readings(readings: DataFrame, well: str = READ) -> DataFrame:
 def beside_previous(rows: DataFrame, key: list[str], columns: list[str]) -> DataFrame:
     """Join rows of numbered readings with those of the previous reading. Shuffles: by `key`.
 
-    Adds `was_X` for each column X; `appears`, if the reading before does not have the key, and
-    `vanishes`, if the one after has it no more; `stays`, if the reading before has it too.
+    Adds `was_X` for each column X; `stays` if the reading before has the key too; `appears` if it
+    does not; `vanishes` if the reading after does not have the key.
     """
     order = Window.partitionBy(*key).orderBy("number")
     before, after = F.lag("number").over(order), F.lead("number").over(order)
     number = F.col("number")
+    # Without a reading before, a row is not new; without one after, it has not vanished.
     stays = F.coalesce(before == number - 1, F.lit(False))  # noqa: FBT003
     followed = F.coalesce(after == number + 1, F.lit(False))  # noqa: FBT003
     return rows.withColumns(
@@ -56,7 +57,7 @@ def beside_previous(rows: DataFrame, key: list[str], columns: list[str]) -> Data
 
 
 def seconds_of(collection: str) -> Column:
-    """Return when a collection was, in seconds since 1970."""
+    """Return the time of a collection. Units: seconds since 1970."""
     return F.unix_timestamp(F.to_timestamp(collection, WHEN))
 
 

@@ -1,4 +1,4 @@
-"""Attempts at collections: how they are named, and what their publication says."""
+"""Attempts at collections: their names, and their publications."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STATE, PLAN, AUDIT, HISTORY = "state", "plan", "audit", "history"
 VERSION = 2
-"""Of the layout. Lakes of version 1 share a directory among attempts, and count no rows."""
+"""The version of the layout. In version 1, attempts share a directory and rows are not counted."""
 
 SKEW = timedelta(minutes=5)
 """The largest allowed difference between the clocks of two machines."""
@@ -29,9 +29,9 @@ _DIRTY = "-dirty"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a collection. `collection` is when, as in 20261121T030000Z (UTC).
+    """One attempt at a collection. `collection` is its time, such as 20261121T030000Z (UTC).
 
-    `what` was collected or made of it: its states and specs, or their plans.
+    `what` is the kind of its tables: states and specs, plans, an audit, or a history.
     """
 
     collection: str
@@ -43,7 +43,7 @@ class Attempt:
 class Published(Attempt):
     """A published attempt: readers see only these.
 
-    `rows` counts the rows of each cluster in each table. `commit` is what the specs were read at.
+    `rows` counts the rows of each cluster in each table. `commit` is the commit of the specs.
     """
 
     finished_at: str
@@ -54,18 +54,18 @@ class Published(Attempt):
 
 
 def start_attempt(collection: str, what: str = STATE) -> Attempt:
-    """Begin a collection, or something made of one. Errors: LakeError for an invalid time."""
+    """Begin a collection, or a plan, audit or history of one. Errors: LakeError for a bad time."""
     read_time(collection)
     return Attempt(collection, what, f"{collection}-{what}-{uuid.uuid4().hex[:8]}")
 
 
 def read_time(collection: str) -> datetime:
-    """Return the time that a collection is named by. Errors: LakeError."""
+    """Return the time in the name of a collection. Errors: LakeError."""
     try:
         if _NAME.fullmatch(collection):
             return datetime.strptime(collection, "%Y%m%dT%H%M%S%z")
     except ValueError:
-        pass  # the 99th day of the 13th month
+        pass  # the form is right and the date is not, such as the 31st of June
     what = f"{collection!r} is not a valid time, so it names no collection"
     raise LakeError([Finding("lake-collection-name", what, "write one as 20261121T030000Z (UTC)")])
 
@@ -86,12 +86,12 @@ def find_ahead(collections: Iterable[str], now: datetime, root: str) -> tuple[Fi
 
 
 def encode_commit(commit: Commit | None) -> str | None:
-    """Spell a commit in one word, as `git describe --dirty` does."""
+    """Encode a commit as one word, like `git describe --dirty`."""
     return None if commit is None else commit.sha + (_DIRTY if commit.dirty else "")
 
 
 def decode_commit(text: str | None) -> Commit | None:
-    """Return the commit that a word names."""
+    """Decode a commit from one word."""
     return Commit(text.removesuffix(_DIRTY), text.endswith(_DIRTY)) if text else None
 
 
@@ -112,7 +112,7 @@ def list_fields(published: Published) -> dict[str, Any]:
 
 
 def read_publication(fields: Mapping[str, Any], place: str) -> Published:
-    """Return a publication. Errors: LakeError for a damaged one, and for another version."""
+    """Decode a publication. Errors: LakeError if it is damaged or of another version."""
     version = fields.get("version")
     if isinstance(version, int) and version != VERSION:
         raise LakeError([find_version(place, f"has layout version {version}")])
@@ -125,7 +125,8 @@ def read_publication(fields: Mapping[str, Any], place: str) -> Published:
         collection, what, attempt = named
         read_time(collection)
         if not _ID.fullmatch(attempt) or not attempt.startswith(f"{collection}-{what}-"):
-            raise ValueError  # noqa: TRY301  # it names directories, which a removal removes
+            # The id names directories, and a removal of the collection deletes them.
+            raise ValueError  # noqa: TRY301
         finished_at, clusters = _read_text(fields["finished_at"]), int(fields["clusters"])
         commit, version = fields.get("commit"), int(fields["version"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -140,7 +141,7 @@ def _read_text(value: object) -> str:
 
 
 def decode_publication(text: str, place: str) -> Published:
-    """Return the publication in a file. Errors: LakeError."""
+    """Decode a publication from the text of a file. Errors: LakeError."""
     try:
         fields = json.loads(text)
     except ValueError:
@@ -161,7 +162,7 @@ def find_version(place: str, what: str) -> Finding:
 
 
 def choose_newest(found: list[Published]) -> list[Published]:
-    """Return the publication that counts of each collection, the oldest collection first."""
+    """Return the newest publication of each collection, the oldest collection first."""
     newest: dict[str, Published] = {}
     for one in sorted(found, key=lambda one: (one.finished_at, one.id)):
         newest[one.collection] = one

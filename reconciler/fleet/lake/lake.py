@@ -1,4 +1,4 @@
-"""The lake: how attempts write tables, and how those that were published are read."""
+"""The lake: attempts write tables, and readers see the tables of published attempts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Lake:
 
     @contextmanager
     def begin(self, collection: str, what: str = STATE) -> Iterator[Draft]:
-        """Begin an attempt. What it has not published at the end of the block is discarded."""
+        """Begin an attempt. It is discarded unless it is published before the block ends."""
         attempt = start_attempt(collection, what)
         self.store.check_layout()
         draft = Draft(self, attempt)
@@ -76,7 +76,7 @@ class Lake:
                     self.store.discard(attempt)
 
     def list_attempts(self, what: str = STATE) -> tuple[Published, ...]:
-        """List the attempt that counts of every collection, the oldest first. Errors: LakeError."""
+        """List the newest attempt of every collection, the oldest first. Errors: LakeError."""
         self.store.check_layout()
         return tuple(choose_newest(self.store.list_published(what)))
 
@@ -97,7 +97,7 @@ class Lake:
         raise _fail("lake-collection-unknown", said, f"the latest are: {known}")
 
     def read(self, table: LakeTable, attempt: Published) -> DataFrame:
-        """Return a table as a collection has it, in exactly the declared columns.
+        """Return a table of a collection, with exactly the declared columns.
 
         Errors: LakeError if a row of it is missing.
         """
@@ -115,10 +115,10 @@ class Lake:
     def read_sound(
         self, wanted: Sequence[LakeTable], attempts: Sequence[Published]
     ) -> tuple[dict[str, DataFrame], list[Damage]]:
-        """Return tables of collections, without the clusters that lack some of their rows.
+        """Return tables of collections without damaged clusters, and the damages.
 
-        Those are the damages. Rows are counted, and then read from the files that were counted.
-        Errors: LakeError if an entire table is missing.
+        A damaged cluster lacks some of its rows. Rows are counted, and then read from the files
+        that were counted. Errors: LakeError if an entire table is missing.
         Cost: a job for all tables, which reads one column.
         """
         for attempt in attempts:
@@ -134,11 +134,18 @@ class Lake:
         for table in wanted:
             for attempt in attempts:
                 damages += _compare(table, attempt, counted[table.name])
+        # A cluster without some rows of one table is left out of all tables: its topics without
+        # their partitions, for example, would look like another state of the cluster.
+        hurt: dict[str, set[str]] = defaultdict(set)
+        for damage in damages:
+            hurt[damage.attempt].add(damage.cluster)
         collection = F.split_part("attempt", F.lit("-"), F.lit(1)).alias("collection")
         for table in wanted:
             rows = self.storage.load(table, attempts, counted[table.name])
-            sound = _leave_out(damages, rows).select(collection, *table.columns)
-            frames[table.name] = name_steps(sound)
+            for attempt_id, clusters in sorted(hurt.items()):
+                is_hurt = F.col("cluster").isin(sorted(clusters))
+                rows = rows.where(~((F.col("attempt") == attempt_id) & is_hurt))
+            frames[table.name] = name_steps(rows.select(collection, *table.columns))
         return frames, damages
 
     def remove(self, collection: str) -> tuple[Published, ...]:
@@ -169,31 +176,34 @@ class Draft:
         self._write(table, rows.repartition("cluster").sortWithinPartitions("cluster"))
 
     def store(self, table: LakeTable, rows: DataFrame) -> DataFrame:
-        """Add rows by the tasks that read them from their source, and return what is kept.
+        """Add rows by the tasks that read them from their source, and return the stored rows.
 
-        So a source that may answer differently the next time is read once: later steps use the
-        stored rows, even if Spark loses an executor and retries.
+        So a source whose answers vary is read once: later steps use the stored rows, even if Spark
+        loses an executor and retries.
         """
         self._write(table, rows)
         counted = self._count([table])[table.name]
         return self.lake.storage.load(table, [self.attempt], counted).select(*table.columns)
 
     def drop(self, table: LakeTable) -> None:
-        """Remove a table that was kept only to make others of it."""
+        """Remove a table that was only needed to make others."""
         del self._handed[table]
         self.lake.store.drop(table, self.attempt)
 
     def publish(self, clusters: int, commit: str | None = None) -> Published:
         """Publish the attempt, in place of earlier ones of the same collection.
 
-        Errors: LakeError if a table has not the rows that it was handed.
+        Errors: LakeError if a table lacks rows that were written to it.
         """
+        # Counted again before the publication: a file that Spark lost must not become a state in
+        # which topics are missing.
         counted = self._count([*self._handed])
         rows = {table.name: _sum_rows(counted[table.name], self.attempt) for table in self._handed}
         published = publish_now(self.attempt, clusters, rows, commit)
         self.lake.store.publish(published)
         self.published = published
-        with suppress(OSError, LakeError):  # it is published, whatever older ones are like
+        # The attempt is published: trouble with an older one must not fail this job.
+        with suppress(OSError, LakeError):
             self.lake.store.clean(datetime.now(UTC))
         return published
 
@@ -202,7 +212,7 @@ class Draft:
         self._handed[table] = self.lake.storage.write(table, rows, self.attempt)
 
     def _count(self, wanted: Sequence[LakeTable]) -> Mapping[str, Sequence[Row]]:
-        """Count what was written. Errors: LakeError if a row of it was lost."""
+        """Count the written rows. Errors: LakeError if one was lost."""
         with suppress(MissingError):
             counted = self.lake.storage.count(wanted, [self.attempt])
             lost = [t for t in wanted if sum(r["rows"] for r in counted[t.name]) != self._handed[t]]
@@ -233,19 +243,8 @@ def remove_collection(store: Store, collection: str, root: str) -> tuple[Publish
     return chosen
 
 
-def _leave_out(damages: Sequence[Damage], rows: DataFrame) -> DataFrame:
-    """Return the rows of the clusters that are not damaged, whichever table of theirs is."""
-    hurt: dict[str, set[str]] = defaultdict(set)
-    for damage in damages:
-        hurt[damage.attempt].add(damage.cluster)
-    for attempt, clusters in sorted(hurt.items()):
-        is_hurt = (F.col("attempt") == attempt) & F.col("cluster").isin(sorted(clusters))
-        rows = rows.where(~is_hurt)
-    return rows
-
-
 def _compare(table: LakeTable, attempt: Published, counted: Iterable[Row]) -> Iterator[Damage]:
-    """Yield the clusters whose rows are not as many as were published."""
+    """Yield the clusters whose number of rows differs from the published number."""
     expected, found = attempt.rows[table.name], _sum_rows(counted, attempt)
     for cluster in sorted({*expected, *found}):
         wanted, got = expected.get(cluster, 0), found.get(cluster, 0)

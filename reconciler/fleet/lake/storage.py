@@ -1,4 +1,4 @@
-"""How Spark keeps the rows of attempts: in files of their own, or in tables of Delta and Iceberg.
+"""The rows of attempts in Spark: in files of their own, or in tables of Delta and Iceberg.
 
 Parquet: a directory for each table and attempt, a few files in it, sorted by cluster. Other
 formats: a table with a column `attempt`, to which the format adds rows as its own protocol says.
@@ -33,7 +33,7 @@ _MISSING = ("NOT_FOUND", "NOT_EXIST", "MISSING_DELTA_TABLE")
 
 
 class MissingError(Exception):
-    """A directory or a table is not there; says which."""
+    """A directory or a table is missing; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Storage:
     form: str = PARQUET
 
     def place_of(self, table: LakeTable, attempt: Attempt | None = None) -> str:
-        """Return where a table is, or what an attempt has of it."""
+        """Return the place of a table, or of its rows of one attempt."""
         if self.form in OF_A_CATALOGUE:
             return f"{self.root}.{table.name}"
         within = f"/attempt={attempt.id}" if attempt and self.form == PARQUET else ""
         return f"{self.root}/{table.name}{within}"
 
     def write(self, table: LakeTable, rows: DataFrame, attempt: Attempt) -> int:
-        """Add the rows of an attempt. Returns: how many the writing tasks were handed."""
+        """Add the rows of an attempt. Returns: the number of rows that the writing tasks got."""
         handed = Observation()
         seen = rows.select(*table.columns).observe(handed, F.count(F.lit(1)).alias("rows"))
         place = self.place_of(table, attempt)
@@ -63,7 +63,7 @@ class Storage:
         return int(handed.get.get("rows", 0))
 
     def append(self, table: LakeTable, rows: DataFrame, *partitioned_by: str) -> None:
-        """Add rows to a table of another format than Parquet; it is made if there is none."""
+        """Add rows to a table of another format than Parquet; create a missing table."""
         adding = rows.write.format(self.form).mode("append").partitionBy(*partitioned_by)
         if self.form in OF_A_CATALOGUE:
             # Iceberg would hand all rows of a partition, that is of the attempt, to one task.
@@ -147,7 +147,7 @@ class Storage:
 
 @contextmanager
 def naming_missing() -> Iterator[None]:
-    """Let Spark say what is not there. Errors: MissingError; any other of Spark as it is."""
+    """Translate Spark's errors about missing tables and paths to MissingError."""
     try:
         yield
     except AnalysisException as error:
@@ -159,5 +159,5 @@ def naming_missing() -> Iterator[None]:
 
 
 def _escape(path: str) -> str:
-    """Spell a path that Spark would take for a pattern."""
+    """Escape the characters of a path that Spark would read as a pattern."""
     return "".join(f"\\{c}" if c in "[]{}*?\\" else c for c in path)

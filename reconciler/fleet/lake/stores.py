@@ -1,4 +1,4 @@
-"""Where a lake is: publications, locks and directories, on this machine's disks or elsewhere.
+"""The stores of a lake: publications, locks and directories, on local disks or elsewhere.
 
 | store | an attempt is published by | dead attempts |
 |---|---|---|
@@ -49,7 +49,7 @@ from reconciler.fleet.lake.storage import PARQUET, MissingError, Storage, naming
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from reconciler.fleet.lake.attempts import Attempt, Published
     from reconciler.fleet.tables import LakeTable
@@ -69,7 +69,7 @@ class Store(Protocol):
         """Refuse a lake of another layout. Errors: LakeError."""
 
     def list_published(self, what: str = "*") -> list[Published]:
-        """List the publications of a kind, of every kind unless one is named. Errors: LakeError."""
+        """List the publications of one kind, or of every kind. Errors: LakeError."""
 
     def publish(self, published: Published) -> None:
         """Publish an attempt atomically."""
@@ -78,25 +78,25 @@ class Store(Protocol):
         """Withdraw an attempt, and remove its rows."""
 
     def hold(self, attempt: Attempt) -> AbstractContextManager[None]:
-        """Show that an attempt is being written, for as long as the block lasts."""
+        """Mark an attempt as being written, until the block ends."""
 
     def touch(self, attempt: Attempt) -> None:
-        """Show that an attempt goes on."""
+        """Mark an attempt as alive now."""
 
     def drop(self, table: LakeTable, attempt: Attempt) -> None:
         """Remove the rows of a table that an attempt wrote."""
 
     def discard(self, attempt: Attempt) -> None:
-        """Remove what an attempt wrote that failed."""
+        """Remove the rows of a failed attempt."""
 
     def clean(self, now: datetime) -> None:
-        """Remove dead attempts, and those superseded a day ago: no job reads them any more."""
+        """Remove dead attempts, and attempts that were superseded a day ago or earlier."""
 
 
 def choose_store(session: SparkSession | None, root: str, form: str) -> Store:
-    """Return the store of a lake. A Connect server has disks of its own, so Spark is asked there.
+    """Return the store of a lake. A Connect server has its own disks, so Spark reads them there.
 
-    A session is needed everywhere but on the disks of this machine.
+    Only the disks of this machine need no session.
     """
     is_connect = session is not None and "connect" in type(session).__module__
     if form == PARQUET and not is_connect and is_path(root):
@@ -161,7 +161,7 @@ class LocalStore:
         shutil.rmtree(self.path / table.name / f"attempt={attempt.id}", ignore_errors=True)
 
     def discard(self, attempt: Attempt) -> None:
-        if self._is_published(attempt.id):  # and interrupted in the next moment
+        if self._is_published(attempt.id):  # an interrupt came right after the publication
             return
         for directory in self._directories(attempt.id):
             shutil.rmtree(directory, ignore_errors=True)
@@ -170,7 +170,7 @@ class LocalStore:
         published = self.list_published()
         for one in _list_superseded(published, now):
             self.withdraw(one)
-        # One that is about to get its name may not be locked yet: its first letter is a dot.
+        # A file without its final name begins with a dot, and may not be locked yet.
         for lock in sorted((self.path / RUNNING).glob("[0-9]*")):
             with try_lock(lock, now) as is_dead:
                 if not is_dead:
@@ -199,8 +199,8 @@ class LocalStore:
 class SparkStore:
     """A store that only Spark reaches: an object store, a table format, a Connect server's disk.
 
-    It is impossible to prove here that an attempt is dead, so none is removed. docs/fleet.md says
-    how to remove one.
+    Nothing here proves that an attempt is dead, so none is removed. docs/fleet.md shows how to
+    remove one.
     """
 
     storage: Storage
@@ -222,7 +222,11 @@ class SparkStore:
     def list_published(self, what: str = "*") -> list[Published]:
         place, rows = f"{self.root}/{PUBLISHED}", []
         with suppress(MissingError), naming_missing():
-            rows = self._open(what).collect()
+            if self.storage.form == PARQUET:
+                reader = self.storage.session.read.schema(tables.COLLECTIONS.schema)
+                rows = reader.json(self._file(f"*-{what}-*")).collect()
+            else:
+                rows = self.storage.open(tables.COLLECTIONS).collect()
         found = [read_publication(row.asDict(), place) for row in rows]
         return [one for one in found if what in ("*", one.what)]
 
@@ -259,18 +263,12 @@ class SparkStore:
     def clean(self, now: datetime) -> None:
         pass
 
-    def _open(self, what: str) -> DataFrame:
-        if self.storage.form != PARQUET:
-            return self.storage.open(tables.COLLECTIONS)
-        reader = self.storage.session.read.schema(tables.COLLECTIONS.schema)
-        return reader.json(self._file(f"*-{what}-*"))
-
     def _file(self, name: str) -> str:
         return f"{self.root}/{PUBLISHED}/{name}.json"
 
 
 def _list_superseded(published: list[Published], now: datetime) -> Iterator[Published]:
-    """Yield what a newer attempt has replaced for so long that no job reads it any more."""
+    """Yield attempts that a newer one superseded so long ago that no job reads them any more."""
     before = (now - SILENT).isoformat(timespec="microseconds")
     for what in {one.what for one in published}:
         of_it = [one for one in published if one.what == what]
@@ -299,12 +297,12 @@ def hold_attempt_lock(path: Path) -> Iterator[None]:
             holder = {"host": socket.gethostname(), "pid": os.getpid(), "started_at": at}
             os.write(handle, f"{json.dumps(holder)}\n".encode())
         yield
-        path.unlink(missing_ok=True)  # after an error it stays: who cleans up looks for it
+        path.unlink(missing_ok=True)  # after an error it stays, so that `clean` finds the attempt
 
 
 @contextmanager
 def try_lock(path: Path, now: datetime) -> Iterator[bool]:
-    """Yield whether the attempt of a lock is dead; it stays locked for as long as the block."""
+    """Yield whether the attempt of a lock is dead. The lock is held until the block ends."""
     with ExitStack() as held:
         try:
             handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)

@@ -30,7 +30,7 @@ MOST_LETTERS = 400
 
 
 class Standing(StrEnum):
-    """How a cluster is doing, worst first."""
+    """The state of a cluster, worst first."""
 
     UNREADABLE = "unreadable"
     UNPLANNED = "not planned"
@@ -48,7 +48,7 @@ class Kept(Generic[T_co]):
 
     @property
     def left_out(self) -> int:
-        """How many rows are not there."""
+        """The number of omitted rows."""
         return max(self.total - len(self.rows), 0)
 
 
@@ -67,13 +67,13 @@ class PlanTotals:
 
     @property
     def drift(self) -> int:
-        """Topics that are not as specified."""
+        """The number of topics that differ from their specs."""
         return self.changed + self.refused
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """What a broker holds: partitions that it should lead, and replicas."""
+    """The load of a broker: preferred leaders, and replicas."""
 
     id: int
     rack: str | None
@@ -85,11 +85,10 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLine:
-    """One cluster: what was read, what its plan says, how it drifted.
+    """One cluster: its state, its plan, and its drift over time.
 
-    `trouble` says why it was not read, or not planned, by rule and in words. `brokers` is empty
-    if they are left out. `drifts` is a number for each collection of the page, None if
-    the cluster was not planned in it.
+    `trouble` is the rule and the reason if it was not read or not planned. `brokers` is empty if
+    they are left out. `drifts` has a number per collection of the page, None without a plan.
     """
 
     name: str
@@ -107,7 +106,7 @@ class ClusterLine:
 
     @property
     def standing(self) -> Standing:
-        """How it is doing."""
+        """The standing that matters most."""
         if not self.read:
             return Standing.UNREADABLE
         if self.plan is None:
@@ -119,7 +118,7 @@ class ClusterLine:
 
 @dataclass(frozen=True, slots=True)
 class DriftPoint:
-    """What the plans of one collection came to, over all clusters."""
+    """The totals of the plans of one collection, over all clusters."""
 
     collection: str
     planned: int
@@ -131,9 +130,9 @@ class DriftPoint:
 
 @dataclass(frozen=True, slots=True)
 class TopicSkew:
-    """How unevenly a topic is distributed: max − min over the brokers that are alive.
+    """The skew of a topic: max − min over the brokers that are alive.
 
-    `action` is what the plan does about the topic, if it does anything.
+    `action` is the action of the plan on the topic, if there is one.
     """
 
     cluster: str
@@ -173,7 +172,7 @@ class FindingLine:
 
 @dataclass(frozen=True, slots=True)
 class RuleCount:
-    """How often a rule was found broken."""
+    """The number of findings of a rule, and of clusters with one."""
 
     rule: str
     severity: str
@@ -183,7 +182,7 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True)
 class AuditSummary:
-    """What an audit found: every rule counted, and the gravest findings."""
+    """The summary of an audit: counts by rule, and the most severe findings."""
 
     rules: tuple[RuleCount, ...] = ()
     findings: Kept[FindingLine] = Kept()
@@ -191,7 +190,7 @@ class AuditSummary:
 
 @dataclass(frozen=True, slots=True)
 class FleetTotals:
-    """The fleet in numbers. Plans count as None if there are none."""
+    """The fleet in numbers. `plan` is None if no cluster is planned."""
 
     clusters: int
     read: int
@@ -205,7 +204,7 @@ class FleetTotals:
 
 @dataclass(frozen=True, slots=True)
 class FleetPage:
-    """All that a page shows. `made_at` is ISO 8601, UTC; `audit` is None if there was none."""
+    """The entire content of a page. `made_at` is in UTC; `audit` is None if there was none."""
 
     collection: str
     made_at: str
@@ -243,7 +242,7 @@ def say_share(part: int, whole: int) -> str:
 
 
 def describe_change_row(row: Mapping[str, Any]) -> str:
-    """Return what a row of `changes` changes, or would change, in the words of a plan."""
+    """Describe the change, or the refused change, of a row of `changes` in the words of a plan."""
     said = map(_say_refused, row["refused_change"] or ())
     return ", ".join(said) or ", ".join(_list_differences(row)) or ", ".join(row["steps"] or ())
 

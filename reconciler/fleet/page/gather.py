@@ -1,10 +1,10 @@
-"""From the lake to what the page shows: whatever grows with the fleet is aggregated on Spark."""
+"""From the lake to the contents of the page: Spark aggregates what grows with the fleet."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
@@ -70,7 +70,9 @@ def gather_page(
     announce("following the drift")
     drift, drifts = _follow_drift(lake, attempt)
     announce("measuring the topics")
-    changes = _read_changes(lake, planned)
+    changes = None
+    if planned is not None:  # remarks are no changes
+        changes = lake.read(tables.CHANGES, planned).where(F.col("action").isin(*ACTIONS))
     topics = _find_worst(state, changes)
     announce("listing changes and findings")
     ordered = sorted(clusters, key=lambda c: (_ORDER.index(c.standing), -c.partitions, c.name))
@@ -89,7 +91,7 @@ def gather_page(
 
 
 def _find(lake: Lake, attempt: Published, what: str) -> Published | None:
-    """Return what was made of a collection, if it was."""
+    """Return the plan or audit of a collection, if there is one."""
     made = (a for a in lake.list_attempts(what) if a.collection == attempt.collection)
     return next(made, None)
 
@@ -97,9 +99,11 @@ def _find(lake: Lake, attempt: Published, what: str) -> Published | None:
 def _gather_clusters(
     state: Mapping[str, DataFrame], planned: DataFrame | None
 ) -> list[ClusterLine]:
-    """Return every cluster that was to be read or planned."""
+    """Return every cluster of the readings or the plans, also those that failed."""
     readings = _by_cluster(state["readings"].select(*_READING).collect())
-    counts = _by_cluster(_count_topics(state["topics"]).collect())
+    sums = (F.count("topic").alias("topics"), F.sum("partitions").alias("partitions"))
+    users = state["topics"].where(~F.col("internal"))
+    counts = _by_cluster(users.groupBy("cluster").agg(*sums).collect())
     plans: Mapping[str, Row] = {}
     if planned is not None:
         plans = _by_cluster(planned.select(*_PLAN).collect())
@@ -112,11 +116,6 @@ def _gather_clusters(
 
 def _by_cluster(rows: Iterable[Row]) -> Mapping[str, Row]:
     return {row["cluster"]: row for row in rows}
-
-
-def _count_topics(topics: DataFrame) -> DataFrame:
-    sums = (F.count("topic").alias("topics"), F.sum("partitions").alias("partitions"))
-    return topics.where(~F.col("internal")).groupBy("cluster").agg(*sums)
 
 
 def _pick_partitions(state: Mapping[str, DataFrame]) -> DataFrame:
@@ -135,11 +134,10 @@ def _gather_brokers(state: Mapping[str, DataFrame]) -> Mapping[str, Sequence[Bro
         brokers[row["cluster"]].append(
             BrokerLoad(row["id"], row["rack"], leaders, replicas, **flags)
         )
-    return {name: sorted(found, key=_by_rack) for name, found in brokers.items()}
-
-
-def _by_rack(broker: BrokerLoad) -> tuple[bool, str, int]:
-    return broker.rack is None, broker.rack or "", broker.id
+    return {
+        name: sorted(found, key=lambda load: (load.rack is None, load.rack or "", load.id))
+        for name, found in brokers.items()
+    }
 
 
 def _describe_cluster(
@@ -150,7 +148,10 @@ def _describe_cluster(
     brokers: Mapping[str, Sequence[BrokerLoad]],
 ) -> ClusterLine:
     read = reading is not None and reading["status"] == READ
-    trouble = _name_trouble(reading if reading and not read else plan)
+    failed = reading if reading and not read else plan
+    trouble = None
+    if failed is not None and failed["status"] != PLANNED:
+        trouble = cut(failed["status"]), cut(failed["error"] or "")
     held = tuple(brokers.get(name, ()))
     return ClusterLine(
         name=name,
@@ -165,13 +166,6 @@ def _describe_cluster(
         brokers=held,
         plan=_describe_plan(plan) if plan and plan["status"] == PLANNED else None,
     )
-
-
-def _name_trouble(row: Row | None) -> tuple[str, str] | None:
-    """Return why a cluster was not read, or was not planned: the rule and the words."""
-    if row is None or row["status"] == PLANNED:
-        return None
-    return cut(row["status"]), cut(row["error"] or "")
 
 
 def _describe_plan(row: Row) -> PlanTotals:
@@ -204,7 +198,7 @@ def _sum(clusters: Sequence[ClusterLine]) -> FleetTotals:
 
 
 def _bound_brokers(clusters: Iterable[ClusterLine]) -> tuple[ClusterLine, ...]:
-    """Keep the brokers of as many clusters as may be drawn."""
+    """Keep the brokers of the first clusters, up to the limit of the page."""
     room = MOST_BROKERS
     bounded = []
     for cluster in clusters:
@@ -217,20 +211,20 @@ def _bound_brokers(clusters: Iterable[ClusterLine]) -> tuple[ClusterLine, ...]:
 def _follow_drift(
     lake: Lake, attempt: Published
 ) -> tuple[tuple[DriftPoint, ...], Mapping[str, tuple[int | None, ...]]]:
-    """Return what the plans of each collection came to, and the drift of each cluster in them."""
+    """Return the totals of each collection's plans, and the drift of each cluster in them."""
     past = [a for a in lake.list_attempts(PLAN) if a.collection <= attempt.collection]
     past = past[-MOST_COLLECTIONS:]
     if not past:
         return (), {}
     rows = lake.read_all(tables.PLANS, past).select("collection", *_PLAN).collect()
     points = tuple(_sum_drift(a.collection, rows) for a in past)
-    found = {(row["cluster"], row["collection"]): _drift_of(row) for row in rows}
+    found = {
+        (row["cluster"], row["collection"]): _describe_plan(row).drift
+        for row in rows
+        if row["status"] == PLANNED
+    }
     names = {row["cluster"] for row in rows}
     return points, {name: tuple(found.get((name, a.collection)) for a in past) for name in names}
-
-
-def _drift_of(row: Row) -> int | None:
-    return _describe_plan(row).drift if row["status"] == PLANNED else None
 
 
 def _sum_drift(collection: str, rows: Sequence[Row]) -> DriftPoint:
@@ -246,33 +240,22 @@ def _sum_drift(collection: str, rows: Sequence[Row]) -> DriftPoint:
     )
 
 
-def _read_changes(lake: Lake, planned: Published | None) -> DataFrame | None:
-    """Return the topics that plans change or refuse. Remarks are no changes."""
-    if planned is None:
-        return None
-    return lake.read(tables.CHANGES, planned).where(F.col("action").isin(*ACTIONS))
-
-
 def _find_worst(state: Mapping[str, DataFrame], changes: DataFrame | None) -> Kept[TopicSkew]:
-    """Return the least even topics, of those with max − min above one."""
+    """Return the least even topics. A difference of one between brokers can be unavoidable."""
     measured = measure_topics(_pick_partitions(state), state["brokers"])
     uneven = measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)).persist()
     order = (F.desc("leader_skew"), F.desc("replica_skew"), "cluster", "topic")
     worst = uneven.orderBy(*order).limit(MOST_ROWS).collect()
     total = uneven.count()
     uneven.unpersist()
-    actions = _find_actions(changes, worst)
+    actions: dict[tuple[str, str], str] = {}
+    if changes is not None and worst:
+        # A filter by names, not a join: `worst` is a few hundred rows at most.
+        names = sorted({row["topic"] for row in worst})
+        found = changes.where(F.col("topic").isin(names)).select("cluster", "topic", "action")
+        actions = {_key(row): row["action"] for row in found.collect()}
     rows = (TopicSkew(**row.asDict(), action=actions.get(_key(row))) for row in worst)
     return Kept(tuple(rows), total)
-
-
-def _find_actions(changes: DataFrame | None, worst: Sequence[Row]) -> Mapping[Any, str]:
-    """Return what the plans do about some topics."""
-    if changes is None or not worst:
-        return {}
-    names = sorted({row["topic"] for row in worst})
-    found = changes.where(F.col("topic").isin(names)).select("cluster", "topic", "action")
-    return {_key(row): row["action"] for row in found.collect()}
 
 
 def _key(row: Row) -> tuple[str, str]:
@@ -280,7 +263,7 @@ def _key(row: Row) -> tuple[str, str]:
 
 
 def _list_changes(changes: DataFrame | None) -> Kept[ChangeLine]:
-    """Return the changes: what is refused first, then what is at risk."""
+    """Return the changes: first the refused ones, then by the number of their risks."""
     if changes is None:
         return Kept()
     rank = F.array_position(F.array(*map(F.lit, ACTIONS)), F.col("action"))

@@ -39,6 +39,13 @@ def render_page(page: FleetPage) -> str:
     """Render the page as HTML. Same fleet, same bytes."""
     style, script = _read("page.css"), _read("page.js")
     places = number_clusters(page.clusters.rows)
+    # Names in the page come from clusters. If one got past the escaping, a browser would still run
+    # no script but ours, and send no request.
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}';"
+        " img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    standings = Counter(cluster.standing for cluster in page.clusters.rows)
     return (
         _open_templates()
         .get_template("page.html.jinja")
@@ -46,9 +53,9 @@ def render_page(page: FleetPage) -> str:
             page=page,
             style=_trust(style),
             script=_trust(script),
-            policy=_state_policy(style, script),
+            policy=policy,
             figures=list(_list_figures(page)),
-            standings=_count_standings(page),
+            standings=[(one, standings[one]) for one in Standing if standings[one]],
             lists=Listings(page, places),
             places=places,
             most=max((cluster.partitions for cluster in page.clusters.rows), default=0),
@@ -83,18 +90,10 @@ def _read(name: str) -> str:
 
 
 def _trust(markup: str) -> Markup:
-    """Take text as the markup that it is: our own files, and pictures, which escape names."""
+    """Mark text as safe: our own files, and pictures, which escape names themselves."""
     from markupsafe import Markup
 
     return Markup(markup)  # noqa: S704  # nothing comes here that has not been escaped
-
-
-def _state_policy(style: str, script: str) -> str:
-    """Return what the page allows a browser: its own style and script, and no request."""
-    return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}';"
-        " img-src data:; base-uri 'none'; form-action 'none'"
-    )
 
 
 def _hash(text: str) -> str:
@@ -102,7 +101,7 @@ def _hash(text: str) -> str:
 
 
 def _list_figures(page: FleetPage) -> Iterator[tuple[str, str, str]]:
-    """Yield the headline: how many, of what, and what to know about it."""
+    """Yield the headline figures: the number, its noun, and a remark."""
     totals, plan = page.totals, page.totals.plan
     unreadable = totals.clusters - totals.read
     yield f"{totals.read:,}", "clusters read", f"{unreadable:,} unreadable"
@@ -116,12 +115,6 @@ def _list_figures(page: FleetPage) -> Iterator[tuple[str, str, str]]:
     whole = plan.drift + plan.unchanged
     yield say_share(plan.drift, whole), "drift", f"{plan.drift:,} of {count(whole, 'topic')}"
     yield f"{plan.unmanaged:,}", "unmanaged", "live, and in no spec"
-
-
-def _count_standings(page: FleetPage) -> list[tuple[Standing, int]]:
-    """Return how many clusters there are of each standing, worst first."""
-    counted = Counter(cluster.standing for cluster in page.clusters.rows)
-    return [(standing, counted[standing]) for standing in Standing if counted[standing]]
 
 
 def list_racks(cluster: ClusterLine) -> list[tuple[str, list[BrokerLoad]]]:

@@ -17,7 +17,7 @@ from reconciler.fleet.page.pictures import (
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from reconciler.fleet.page.contents import ClusterLine, FleetPage, Kept
 
@@ -37,9 +37,9 @@ def _say_left_out(kept: Kept[object], noun: str, first: str) -> str:
 
 
 def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
-    """Return where on the page each cluster's brokers are, for those that have any there.
+    """Return the anchor of each cluster whose brokers are on the page.
 
-    A name may hold anything, so clusters are numbered.
+    A name can contain any character, so an anchor has a number instead.
     """
     shown = (cluster for cluster in clusters if cluster.brokers)
     return {cluster.name: f"cluster-{number}" for number, cluster in enumerate(shown, 1)}
@@ -47,7 +47,7 @@ def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Listings:
-    """Lists what the page shows, table by table."""
+    """The tables of the page, one method per table."""
 
     page: FleetPage
     places: Mapping[str, str]
@@ -185,7 +185,12 @@ class Listings:
                 Cell(row.action),
                 Cell(row.what),
                 Cell(", ".join(risk for risk in row.risks if risk != "none")),
-                Cell("; ".join(_join_rules(row.reasons, row.rules))),
+                Cell(
+                    "; ".join(
+                        f"{what} [{rule}]"
+                        for what, rule in zip(row.reasons, row.rules, strict=True)
+                    )
+                ),
                 Cell(row.place),
             )
             for row in kept.rows
@@ -194,7 +199,7 @@ class Listings:
         return Listing("changes", "Changes and refusals", columns, rows, note, "No change.")
 
     def rules(self) -> Listing:
-        """List how often each rule of the audit was found broken."""
+        """List the rules of the audit with their numbers of findings."""
         columns = (
             ListingColumn("severity", "Severity"),
             ListingColumn("rule", "Rule", style="brief"),
@@ -209,7 +214,7 @@ class Listings:
         return Listing("rules", "Findings by rule", columns, rows, empty="No finding.")
 
     def findings(self) -> Listing:
-        """List the gravest findings of the audit."""
+        """List the most severe findings of the audit."""
         columns = (
             ListingColumn("severity", "Severity"),
             ListingColumn("cluster", "Cluster", style="brief"),
@@ -231,7 +236,7 @@ class Listings:
         return Listing("findings", "Findings", columns, rows, note, "No finding.")
 
     def drift(self) -> Listing:
-        """List what the plans of each collection came to."""
+        """List the totals of the plans of each collection."""
         columns = (
             ListingColumn("collection", "Collection"),
             _number("pending", "To change"),
@@ -270,13 +275,9 @@ def _compare(before: int | None, after: int | None, scale: Axis) -> tuple[Cell, 
     return picture, _amount(before), _amount(after)
 
 
-def _join_rules(reasons: Sequence[str], rules: Sequence[str]) -> Iterable[str]:
-    return (f"{what} [{rule}]" for what, rule in zip(reasons, rules, strict=True))
-
-
 @dataclass(frozen=True, slots=True)
 class ListingColumn:
-    """What a column is called in addresses and on the page. `above` is a picture in its head."""
+    """A column: its key in addresses, its title and looks. `above` is a picture in its head."""
 
     key: str
     title: str
@@ -287,7 +288,7 @@ class ListingColumn:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, whatever is in it; a picture, which is markup; where it leads; what it sorts by."""
+    """A text, which is escaped; a picture, which is markup; a link; and a number to sort by."""
 
     text: str = ""
     picture: str = ""
@@ -297,7 +298,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table. `note` says what was left out; `empty` what it means that there is no row."""
+    """A table. `note` says what is left out; `empty` replaces the rows if there are none."""
 
     name: str
     title: str

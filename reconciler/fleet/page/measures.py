@@ -1,7 +1,7 @@
-"""What the page shows of partitions and findings, aggregated as DataFrames.
+"""Aggregates of partitions and findings for the page, as DataFrames.
 
-Leaders are preferred leaders: those that a partition has when all is well, and that plans move.
-As in plans, internal topics do not count.
+Leaders are preferred leaders, because placement decides these; elections change the others. As in
+plans, internal topics do not count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def select_user_partitions(partitions: DataFrame, topics: DataFrame) -> DataFram
 
 
 def count_loads(partitions: DataFrame) -> DataFrame:
-    """Count what each broker holds.
+    """Count the leaders and replicas of each broker.
 
     Grain: a broker that holds something. Out: cluster, broker, leaders, replicas.
     Shuffles: once, of as many rows as there are brokers.
@@ -82,7 +82,7 @@ def _count_held(partitions: DataFrame, *grain: str) -> DataFrame:
 
 
 def _skew(name: str) -> Column:
-    """Max − min; a broker that holds nothing is in no row, and makes the least nought."""
+    """Return max − min. A broker that holds nothing has no row: then the least is 0."""
     least = F.when(F.col("used") < F.col("room"), F.lit(0)).otherwise(F.col(f"{name}_min"))
     return F.col(f"{name}_max") - least
 
@@ -91,9 +91,9 @@ MOST_RULES = 100
 
 
 def gather_findings(findings: DataFrame) -> AuditSummary:
-    """Count every rule, and keep the gravest findings.
+    """Count every rule, and keep the most severe findings.
 
-    In: `findings`, whose `subject` names what is no topic.
+    In: `findings`; `subject` names the broker, rack or cluster of a finding without a topic.
     """
     counted = findings.groupBy("rule", "severity").agg(
         F.count("rule").alias("findings"), F.countDistinct("cluster").alias("clusters")
@@ -119,7 +119,7 @@ def _describe(row: Mapping[str, Any]) -> FindingLine:
 
 
 def _spell(value: object) -> str:
-    """Spell evidence, which may be a text, numbers by name, or nothing."""
+    """Format evidence: a text, numbers by name, or nothing."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {held}" for name, held in sorted(value.items()))
     return "" if value is None else str(value)

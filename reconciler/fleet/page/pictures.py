@@ -1,7 +1,8 @@
 """The pictures of the page as SVG, each a pure function: same values, same bytes.
 
-Their looks are the page's. Lengths are pixels, or shares of the width as in "37.5%": so a figure is
-as wide as its place, and its letters stay as large as the page's. Each has a text too.
+The page's style sheet gives their looks. Lengths are pixels, or shares of the width such as
+"37.5%": so a figure is as wide as its place, and its letters have the size of the page's text. Each
+figure has a text for screen readers.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ STYLES = {standing: standing.name.lower() for standing in Standing}
 
 LEAST_TILE = 26.0
 LARGEST_TILES = ((24, 112.0), (72, 76.0))
-"""The size of the largest tile, by the number of tiles; smaller still among more,"""
+"""The size of the largest tile, by the number of tiles. Units: pixels."""
 
 CROWDED_TILE = 52.0
-"""so that a fleet fits on a screen."""
+"""The size of the largest tile among more, so that a fleet fits on a screen. Units: pixels."""
 
 ROW = 22.0
 CHART = 210.0
@@ -49,8 +50,9 @@ COLUMN, BARS = 34.0, 64.0
 
 
 def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
-    """Draw one of N clusters: a square that grows with the root of its partitions."""
+    """Draw one of N clusters as a square, whose area grows with the number of its partitions."""
     largest = next((size for most, size in LARGEST_TILES if clusters <= most), CROWDED_TILE)
+    # By the root, so that the area and not the side of a tile shows the size.
     share = sqrt(cluster.partitions / most_partitions) if most_partitions else 0
     side = LEAST_TILE + (largest - LEAST_TILE) * share
     figure = Figure(side, side)
@@ -62,7 +64,7 @@ def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
 
 
 def draw_mark(standing: Standing) -> str:
-    """Draw the sign of a standing, as small as a word."""
+    """Draw the sign of a standing, as small as text."""
     figure = Figure(18, 18)
     figure.box(1, 1, 16, 16, f"tile {STYLES[standing]}", round_px=4)
     figure.write(9, 13.5, MARKS[standing], "mark small")
@@ -129,7 +131,7 @@ def _split_runs(
 
 
 def draw_drift(points: Sequence[DriftPoint]) -> str:
-    """Draw what was pending and what was refused in each collection, as bars upon each other."""
+    """Draw the pending and the refused changes of each collection, as stacked bars."""
     figure = Figure("100%", CHART)
     most = max((point.changed + point.refused for point in points), default=0) or 1
     step = round_step(most, 4)
@@ -140,21 +142,18 @@ def draw_drift(points: Sequence[DriftPoint]) -> str:
         figure.line("0%", y, "100%", y, "grid" if tick else "floor")
         figure.write(-8, y + 4, f"{tick:,}", "end small")
     room = 1 / len(points)
-    dated, dates = _choose_dated(len(points)), _name_dates(points)
+    # A few dates have room, evenly spaced: 11-21, or 11-21 03:00 if two points share a day.
+    few = min(len(points), MOST_DATES)
+    dated = {(2 * number + 1) * len(points) // (2 * few) for number in range(few)}
+    days = {say_when(point.collection)[5:10] for point in points}
+    letters = slice(5, 10 if len(days) == len(points) else 16)
     for place, point in enumerate(points):
         middle = room * (place + 0.5)
         _draw_point(figure, point, middle, min(0.76 * room, WIDEST_BAR), floor, unit)
         if place in dated:
-            figure.write(spell_width(middle), CHART - 7, dates[place], "middle small")
+            date = say_when(point.collection)[letters]
+            figure.write(spell_width(middle), CHART - 7, date, "middle small")
     return figure.finish(describe_drift(points))
-
-
-def _name_dates(points: Sequence[DriftPoint]) -> list[str]:
-    """Format the date of each collection, as 11-21; as 11-21 03:00 if two share a day."""
-    days = [say_when(point.collection)[5:10] for point in points]
-    if len(set(days)) == len(days):
-        return days
-    return [say_when(point.collection)[5:16] for point in points]
 
 
 def describe_drift(points: Sequence[DriftPoint]) -> str:
@@ -169,12 +168,6 @@ def describe_drift(points: Sequence[DriftPoint]) -> str:
         f"{says}; {first.changed + first.refused:,} at the first,"
         f" {worst.changed + worst.refused:,} at most ({say_when(worst.collection)})"
     )
-
-
-def _choose_dated(points: int) -> set[int]:
-    """Choose the few bars below which a date has room, evenly."""
-    dates = min(points, MOST_DATES)
-    return {(2 * number + 1) * points // (2 * dates) for number in range(dates)}
 
 
 def _draw_point(
@@ -207,25 +200,25 @@ def draw_broker(broker: BrokerLoad, most: int, even: float) -> str:
 
 
 def spell_width(share: float) -> str:
-    """Spell a share of the width."""
+    """Format a share of the width, such as 37.5%."""
     return f"{100 * share:.5g}%"
 
 
 class Figure(Drawing):
-    """A picture inside the page, whose looks are the page's."""
+    """A picture inside the page, with the style of the page."""
 
     def __init__(self, width: Length, height: float) -> None:
         super().__init__()
         self._size = f'width="{spell(width)}" height="{spell(height)}"'
 
     def finish(self, says: str = "") -> str:
-        """Return the figure. `says` is read out instead; without it the text next to it is."""
+        """Return the figure. `says` is its text for screen readers; without it, it is hidden."""
         role = f'role="img" aria-label={quoteattr(says)}' if says else 'aria-hidden="true"'
         return f"<svg {self._size} {role}>{''.join(self.shapes)}</svg>"
 
 
 FAR_APART = 60
-"""From this ratio on, a linear axis would put all small numbers at its edge."""
+"""Above this ratio, a linear axis would put all small numbers at its edge."""
 
 _EDGE = 0.03
 """The share of the width that stays free at both ends, so that no dot is cut."""
@@ -233,23 +226,23 @@ _EDGE = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis from nought to `most`."""
+    """An axis from 0 to `most`."""
 
     most: int
 
     @property
     def by_powers(self) -> bool:
-        """Whether it grows by powers instead of in proportion."""
+        """Whether the axis is logarithmic."""
         return self.most > FAR_APART
 
     def place(self, number: int) -> float:
-        """Return where a number is, as a share of the width."""
+        """Return the place of a number, as a share of the width."""
         most = max(self.most, 1)
         share = log1p(number) / log1p(most) if self.by_powers else number / most
         return _EDGE + (1 - 2 * _EDGE) * share
 
     def ticks(self) -> tuple[int, ...]:
-        """Return the numbers to write at the axis: nought, and a few round ones."""
+        """Return the numbers to write at the axis: 0, and a few round numbers."""
         if self.by_powers:
             powers = (10**n for n in range(1, len(str(self.most))))
             return (0, *powers)

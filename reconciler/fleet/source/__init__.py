@@ -1,7 +1,7 @@
-"""Sources of Spark: live clusters, and spec trees at a commit, as tables.
+"""Data sources for Spark: live clusters, and spec trees at a commit, as tables.
 
-They run on executors, so their options carry all input; secrets are references, which are resolved
-when the cluster is read. They only read.
+They run on executors, so their options carry all input. Secrets are references, which are resolved
+when a cluster is read. Sources only read.
 """
 
 from typing import TYPE_CHECKING

@@ -1,12 +1,12 @@
-"""`kafka_metadata`: the state of live clusters, one input partition a cluster and topic range.
+"""`kafka_metadata`: the state of live clusters, one input partition per cluster and topic range.
 
     session.dataSource.register(KafkaMetadata)
     rows = session.read.format("kafka_metadata").options(**choose_clusters(entries)).load()
 
-Rows of every state table come in one, told apart by `table`, so that a cluster is read once.
-A range that cannot be read is a row of `readings` that says why, and so is one that takes longer
-than its limit: `settle_readings` says which row of several counts. A filter on `cluster` is pushed
-down: the others are not contacted. A schema of fewer columns asks the brokers for less.
+Rows of every state table are in one table, whose column `table` tells them apart, so that a cluster
+is read once. A range that cannot be read, or not within its limit, is a row of `readings` with the
+reason; `settle_readings` chooses the row that counts. A filter on `cluster` is pushed down: other
+clusters are not contacted. A schema of fewer columns asks the brokers for less.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from reconciler.kafka import KafkaReader
     from reconciler.model import ClusterState
 
 T = TypeVar("T")
@@ -53,7 +52,7 @@ def choose_clusters(
 ) -> dict[str, str]:
     """Return the options that name clusters to read; `ranges` splits the topics of each.
 
-    Secrets are not among them: their references are, and executors resolve those.
+    They hold references to secrets, which the executors resolve, and no secret.
     """
     named = {
         entry.name: {
@@ -70,7 +69,7 @@ def choose_clusters(
 
 @dataclass
 class TopicRange(InputPartition):
-    """The topics of one cluster whose names fall into one of several ranges."""
+    """The topics of one cluster whose names have the same hash, modulo the number of ranges."""
 
     cluster: str
     number: int
@@ -78,6 +77,7 @@ class TopicRange(InputPartition):
 
     def holds(self, topic: str) -> bool:
         """Return whether a topic is in this range."""
+        # Python's own hash of a text differs between processes, and ranges must not overlap.
         return zlib.crc32(topic.encode()) % self.of == self.number
 
 
@@ -108,7 +108,7 @@ class KafkaMetadataReader(DataSourceReader):
         self._columns = list(columns)
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
-        """Leave clusters out that a filter rules out; every other filter is left to Spark."""
+        """Apply filters on `cluster`: other clusters are not contacted. Yield the other filters."""
         for one in filters:
             match one:
                 case EqualTo(("cluster",), wanted):
@@ -119,7 +119,7 @@ class KafkaMetadataReader(DataSourceReader):
                     yield one
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Divide the work: a task each."""
+        """Return the topic ranges of every cluster. Spark reads each in a task of its own."""
         return [
             TopicRange(cluster, number, self._ranges)
             for cluster in sorted(self._clusters)
@@ -127,7 +127,7 @@ class KafkaMetadataReader(DataSourceReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read one range of one cluster. Errors: none; they are rows."""
+        """Read one range of one cluster. Errors: none; an error is a row of `readings`."""
         assert isinstance(partition, TopicRange)  # noqa: S101  # as `partitions` made them
         reading = _Reading(partition, self._clusters[partition.cluster], self._limit_s)
         for name, rows in reading.take(self._columns).items():
@@ -138,8 +138,10 @@ class KafkaMetadataReader(DataSourceReader):
 
 
 def settle_readings(rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the row that counts for each cluster: an unread range overrides the others. The entire
-    cluster then counts as unread: it is not planned without some of its topics.
+    """Return the row that counts for each cluster: an unread range overrides the others.
+
+    The entire cluster then counts as unread, because a plan without some of its live topics would
+    create them again.
     """
     settled: dict[str, Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: (row["cluster"], row["status"] == READ)):
@@ -160,16 +162,23 @@ class _Reading:
         started, at = time.monotonic(), datetime.now(UTC)
         try:
             state = _call_within(self.limit_s, lambda: self._read(columns), self.range.cluster)
-            read = {"status": READ, **_describe(state)}
+            read: dict[str, Any] = {
+                "status": READ,
+                "cluster_id": state.cluster_id,
+                "kafka_version": state.kafka_version,
+                "defaults": list(state.config_defaults.items()),
+                "notes": encode_notes(state.notes),
+            }
             rows = dict(write_state(self.range.cluster, state))
         except FindingsError as error:
             read, rows = {"status": error.findings[0].rule, "error": str(error)}, {}
         except ReconcilerError as error:
             read, rows = {"status": UNREADABLE, "error": str(error)}, {}
         except Exception as error:  # noqa: BLE001  # one cluster must not end the fleet's job
-            # What it says may quote an answer, or a property: its kind has to do.
+            # Its text may quote an answer, or a property with a secret: only its type is shown.
             said = f"its answers are not understood ({type(error).__name__})"
             read, rows = {"status": UNREADABLE, "error": said}, {}
+        # Only the first range gives the brokers and a good reading: otherwise there would be N.
         if self.range.number:
             rows.pop(tables.BROKERS.name, None)
             if read["status"] == READ:
@@ -189,32 +198,27 @@ class _Reading:
         with connect(entry, bootstrap_servers=told["bootstrap_servers"]) as connection:
             reader = KafkaReader(connection)
             reader.check_rights([], for_apply=False)
-            state = reader.read_cluster(None if self._wants_all(columns) else ())
+            # Configs are most of the cost: a range reads the names, then the configs of its topics.
+            is_all = self.range.of == 1 and "value" in columns
+            state = reader.read_cluster(None if is_all else ())
             if self.range.of > 1:
-                state = self._narrow(state, reader, columns)
+                held = [name for name in state.topics if self.range.holds(name)]
+                if "value" in columns and held:
+                    state = reader.read_cluster(held)
+                kept = {name: state.topics[name] for name in held if name in state.topics}
+                state = replace(state, topics=kept)
             if "topic_id" in columns:
                 ids = reader.read_topic_ids(state.topics.keys())
                 topics = {n: replace(t, topic_id=ids.get(n)) for n, t in state.topics.items()}
                 state = replace(state, topics=topics)
         return replace(state, kafka_version=told["kafka_version"])
 
-    def _wants_all(self, columns: Sequence[str]) -> bool:
-        return self.range.of == 1 and "value" in columns
-
-    def _narrow(
-        self, state: ClusterState, reader: KafkaReader, columns: Sequence[str]
-    ) -> ClusterState:
-        """Return the state of this range alone, with the configs of its topics."""
-        held = [name for name in state.topics if self.range.holds(name)]
-        if "value" in columns and held:
-            state = reader.read_cluster(held)
-        return replace(state, topics={n: state.topics[n] for n in held if n in state.topics})
-
 
 def _call_within(limit_s: float, call: Callable[[], T], cluster: str) -> T:
-    """Return what a call returns. Errors: its own; ClusterError when the time is up.
+    """Return the result of a call. Errors: its own; ClusterError when the time is up.
 
-    The call then continues in its thread: a client that waits cannot be stopped.
+    The call then continues in its thread: a client that waits cannot be stopped. Spark has no
+    timeout for a task, and one dead cluster must not hold the job.
     """
     answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
 
@@ -234,15 +238,6 @@ def _call_within(limit_s: float, call: Callable[[], T], cluster: str) -> T:
     if error is not None:
         raise error
     return found  # type: ignore[return-value]  # there is no error, so there is a value
-
-
-def _describe(state: ClusterState) -> dict[str, Any]:
-    return {
-        "cluster_id": state.cluster_id,
-        "kafka_version": state.kafka_version,
-        "defaults": list(state.config_defaults.items()),
-        "notes": encode_notes(state.notes),
-    }
 
 
 def _widen(name: str, rows: pa.Table, columns: Sequence[str]) -> pa.Table:

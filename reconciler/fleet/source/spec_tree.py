@@ -1,12 +1,11 @@
-"""`spec_tree`: the topics of an estate at a git commit, a row for each cluster they belong on.
+"""`spec_tree`: the topics of an estate at a git commit, a row for each topic and cluster.
 
     session.dataSource.register(SpecTree)
     session.read.format("spec_tree").options(estate="topics", commit="main").load()
 
-The files of a commit are taken out of git once and travel with the job as texts, so that executors
-need neither the repository nor git. Without a commit they are read as they are, on whichever
-machine reads them. Every mistake of the estate ends the reading: a fleet is not planned on half
-of its specs.
+The files of a commit are read from git once and travel with the job as texts, so that executors
+need neither the repository nor git. Without a commit, the machine that runs the task reads its own
+files. Any error in the estate ends the reading, because a plan on a part of the specs is wrong.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Tree:
     packed: bytes | None = None
 
     def load(self) -> Estate:
-        """Read the estate; places in it are spelled as from where `path` leads.
+        """Read the estate; locations in it are relative to the start of `path`.
 
         Errors: SpecError with every mistake; UsageError if there is nothing at the path.
         """
@@ -63,7 +62,7 @@ class Tree:
 
 
 def find_tree(path: str, commit: str | None = None, repository: str = ".") -> Tree:
-    """Return an estate's files as they were at a commit, or as they are now without one.
+    """Return the files of an estate at a commit, or the current files without a commit.
 
     Errors: FleetError if git does not have the commit, or the estate in it.
     """
@@ -72,7 +71,7 @@ def find_tree(path: str, commit: str | None = None, repository: str = ".") -> Tr
     if Path(path).is_absolute():
         repository, path = str(Path(path).parent), Path(path).name
     shown = str(Path(path))
-    return Tree(shown, _pack(_read_archive(_archive(repository, commit, path), shown)))
+    return Tree(shown, _pack(_read_archive(repository, commit, path, shown)))
 
 
 class SpecTree(DataSource):
@@ -89,29 +88,28 @@ class SpecTree(DataSource):
 
     def reader(self, schema: StructType) -> SpecTreeReader:
         """Return the reader of the wanted columns. Errors: FleetError for an unknown commit."""
-        return SpecTreeReader(_choose_tree(dict(self.options)), schema.names)
-
-
-def _choose_tree(options: Mapping[str, str]) -> Tree:
-    path = options.get("estate", "topics")
-    if packed := options.get("packed"):
-        return Tree(path, b64decode(packed))
-    return find_tree(path, options.get("commit"), options.get("repository", "."))
+        options = dict(self.options)
+        path = options.get("estate", "topics")
+        if packed := options.get("packed"):
+            tree = Tree(path, b64decode(packed))
+        else:
+            tree = find_tree(path, options.get("commit"), options.get("repository", "."))
+        return SpecTreeReader(tree, schema.names)
 
 
 class SpecTreeReader(DataSourceReader):
-    """Reads an estate in one task: its rules reach across files."""
+    """Reads an estate in one task, because its rules apply across files."""
 
     def __init__(self, tree: Tree, columns: Sequence[str]) -> None:
         self._tree = tree
         self._columns = list(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the one task."""
+        """Return the only task."""
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Yield the specs, a cluster at a time. Errors: SpecError, UsageError."""
+        """Yield the specs, one cluster after the other. Errors: SpecError, UsageError."""
         estate = self._tree.load()
         empty = arrow_schema(tables.SPECS.name).empty_table()
         yield from empty.select(self._columns).to_batches()
@@ -120,28 +118,41 @@ class SpecTreeReader(DataSourceReader):
             yield from rows.select(self._columns).to_batches()
 
 
-def _read_archive(archived: bytes, path: str) -> dict[str, bytes | Finding]:
-    """Read the estate at `path` in a tar file, which is unpacked for as long as that takes."""
+def _read_archive(
+    repository: str, commit: str, path: str, shown: str
+) -> dict[str, bytes | Finding]:
+    """Read the estate at `path` of a commit, by the same rules as files on a disk."""
     from reconciler.api import read_estate_files
 
+    command = ["git", "-C", repository, "archive", "--format=tar", "--end-of-options", commit, path]
+    try:
+        done = subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    except FileNotFoundError as error:
+        raise FleetError("git is not installed; leave the commit out, or install it") from error
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines()
+        reason = escape_unprintable(" ".join(said[:1]).removeprefix("fatal: "))
+        raise FleetError(f"{path} cannot be read at {commit}: {reason}") from error
+    # Unpacked, so that links and unreadable files are judged as in any other estate.
     with tempfile.TemporaryDirectory(prefix="reconciler-") as place:
-        with tarfile.open(fileobj=BytesIO(archived)) as archive:
+        with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
             try:
                 archive.extractall(place, filter="data")
             except tarfile.FilterError as error:
-                raise FleetError(f"{path}: {error}") from error
-        return read_estate_files(Path(place) / path, path)
+                raise FleetError(f"{shown}: {error}") from error
+        return read_estate_files(Path(place) / shown, shown)
 
 
 def _pack(files: Mapping[str, bytes | Finding]) -> bytes:
-    """Pack files as text: equal files, equal bytes. Findings say why a file could not be read."""
+    """Pack files as text: equal files, equal bytes. A finding replaces an unreadable file."""
     described = {
         path: found.decode("utf-8", "surrogateescape")
         if isinstance(found, bytes)
         else [found.rule, found.what, found.way_out, found.where and found.where.file]
         for path, found in files.items()
     }
-    return gzip.compress(json.dumps(described, sort_keys=True).encode(), mtime=0)
+    text = json.dumps(described, sort_keys=True)
+    return gzip.compress(text.encode(), mtime=0)  # otherwise gzip writes the current time
 
 
 def _unpack(packed: bytes) -> dict[str, bytes | Finding]:
@@ -153,17 +164,3 @@ def _unpack(packed: bytes) -> dict[str, bytes | Finding]:
             rule, what, way_out, file = found
             files[path] = Finding(rule, what, way_out, Location(file, 1))
     return files
-
-
-def _archive(repository: str, commit: str, path: str) -> bytes:
-    """Return the tree below `path` at a commit as a tar file."""
-    command = ["git", "-C", repository, "archive", "--format=tar", "--end-of-options", commit, path]
-    try:
-        done = subprocess.run(command, check=True, capture_output=True)  # noqa: S603
-    except FileNotFoundError as error:
-        raise FleetError("git is not installed; leave the commit out, or install it") from error
-    except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip().splitlines()
-        reason = escape_unprintable(" ".join(said[:1]).removeprefix("fatal: "))
-        raise FleetError(f"{path} cannot be read at {commit}: {reason}") from error
-    return done.stdout

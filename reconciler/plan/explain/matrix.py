@@ -39,7 +39,7 @@ Idle = Literal["", "dead", "cordoned", "excluded", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Preferred leaders, and replicas with them included."""
+    """Preferred leaders, and replicas including these."""
 
     leaders: int = 0
     replicas: int = 0
@@ -110,7 +110,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A topic as the plan leaves it. Rows from `first_new` on are new, and only those.
+    """A topic after the plan. The rows from `first_new` on are new.
 
     `odds` is None if nothing new is placed. `levels` are those of the entire plan.
     """
@@ -131,7 +131,7 @@ class Matrix:
         return tuple(column for rack in self.racks for column in rack.columns)
 
     def blocks(self, most: int) -> tuple[Block, ...]:
-        """Return a block for each partition, or fold runs of them if those are too many."""
+        """Return a block for each partition, or for runs of partitions if they are too many."""
         if len(self.rows) <= most:
             return tuple(Block(p, p, p >= self.first_new) for p in range(len(self.rows)))
         old = _fold(0, self.first_new, most // 2, new=False)
@@ -144,7 +144,7 @@ class Matrix:
 
 
 def _fold(start: int, end: int, most: int, *, new: bool) -> Iterator[Block]:
-    """Split partitions into about `blocks` blocks at most, at round numbers."""
+    """Split partitions into about `most` blocks, at round numbers."""
     size = next(s for s in round_sizes() if (end - start) <= s * most)
     while start < end:
         last = min(start - start % size + size, end) - 1
@@ -173,7 +173,8 @@ def build_matrix(
     all replicas of the cluster, and some hundred random placements of this one topic by Kafka's
     algorithm.
     """
-    found, planned = state.topics.get(name), _find(plan, name)
+    found = state.topics.get(name)
+    planned = next((topic for topic in plan.topics if topic.name == name), None)
     before = found.assignment if found else ()
     rows = planned.after.assignment if planned and planned.after else before
     eligible = eligible_brokers(plan.brokers, plan.excluded)
@@ -196,8 +197,9 @@ def build_matrix(
 
 
 def build_layout(topic: PlannedTopic, plan: Plan) -> Matrix:
-    """Lay out one planned topic from the plan alone: its placement, without an explanation. The
-    load of other topics is not in a plan, and counts as zero.
+    """Lay out one planned topic from the plan alone: its placement, without an explanation.
+
+    The load of other topics is not in a plan, and counts as zero.
     """
     before = topic.before.assignment if topic.before else ()
     rows = topic.after.assignment if topic.after else before
@@ -216,10 +218,6 @@ def build_layout(topic: PlannedTopic, plan: Plan) -> Matrix:
     )
 
 
-def _find(plan: Plan, name: str) -> PlannedTopic | None:
-    return next((topic for topic in plan.topics if topic.name == name), None)
-
-
 def _say_why(
     growth: Growth, racks: Iterable[Rack], planned: PlannedTopic | None, spec: TopicSpec | None
 ) -> Iterator[str]:
@@ -228,19 +226,16 @@ def _say_why(
     elif planned and is_deletion(planned):
         yield "Will be deleted. This is its placement until then."
     elif spec is not None and spec.assignment is not None:
-        yield f"Placed by hand, at {_place(spec)}: the rows are checked and taken as they are."
+        where = spec.where("assignment")
+        place = f"{where.file}:{where.line}"
+        yield f"Placed by hand, at {place}: the rows are checked and taken as they are."
     else:
         yield from give_reasons(growth)
     yield from _idle_brokers(racks)
 
 
-def _place(spec: TopicSpec) -> str:
-    where = spec.where("assignment")
-    return f"{where.file}:{where.line}"
-
-
 def _idle_brokers(racks: Iterable[Rack]) -> Iterator[str]:
-    """Return the brokers that get no new replicas, and their existing load of the topic."""
+    """Yield the brokers that get no new replicas, and their existing load of the topic."""
     idle = [column for rack in racks for column in rack.columns if column.idle]
     for kind in sorted({column.idle for column in idle}):
         those = [column for column in idle if column.idle == kind]
@@ -249,7 +244,12 @@ def _idle_brokers(racks: Iterable[Rack]) -> Iterator[str]:
         who = f"Broker {ids} is {kind} and takes"
         if len(those) > 1:
             who = f"Brokers {ids} are {kind} and take"
-        yield f"{who} nothing new; {_kept(held)}."
+        kept = "nothing of this topic is there"
+        if held.replicas:
+            stay = "stays" if held.replicas == 1 else "stay"
+            leading = f", {held.leaders} as preferred leader" if held.leaders else ""
+            kept = f"{count(held.replicas, 'replica')} of this topic {stay} there{leading}"
+        yield f"{who} nothing new; {kept}."
     if idle:
         yield "Evenness is that of the other brokers."
 
@@ -265,14 +265,6 @@ def _say_losses(loads: _Loads) -> Iterator[str]:
                 f"Worst loss of a {what}: {name}. Broker {heir} takes over "
                 f"{worst.worst_heir:,} of its {moved}."
             )
-
-
-def _kept(held: Load) -> str:
-    if not held.replicas:
-        return "nothing of this topic is there"
-    stay = "stays" if held.replicas == 1 else "stay"
-    leading = f", {held.leaders} as preferred leader" if held.leaders else ""
-    return f"{count(held.replicas, 'replica')} of this topic {stay} there{leading}"
 
 
 class _Loads:
@@ -304,7 +296,7 @@ class _Loads:
 
 
 def _racks(loads: _Loads, brokers: Iterable[Broker], excluded: Collection[int]) -> tuple[Rack, ...]:
-    """Group all brokers by rack, those that left the cluster under `gone` at the end."""
+    """Group all brokers by rack; brokers that left the cluster are last, in the rack `gone`."""
     columns: dict[str | None, list[Column]] = {}
     known = sorted(brokers, key=lambda broker: (broker.rack or "", broker.id))
     for broker in known:

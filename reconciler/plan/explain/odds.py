@@ -16,7 +16,8 @@ THROWS = 200
 REPLICAS_IN_ALL = 200_000
 """The limit of sampled replicas: a wide topic gets fewer samples, but at least 20."""
 
-_FAR_APART = 0x9E3779B97F4A7C15  # the first draws of neighbouring seeds are alike
+_FAR_APART = 0x9E3779B97F4A7C15
+"""The factor between seeds: 2**64 divided by the golden ratio, since close seeds draw alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Risked:
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """How uneven Kafka's own placement of the same new partitions would have been."""
+    """The unevenness of Kafka's own placement of the same new partitions, over all samples."""
 
     throws: int
     leaders: Risked
@@ -46,7 +47,7 @@ def weigh_odds(growth: Growth) -> Odds | None:
     ids = [broker.id for broker in growth.brokers]
     size = (len(growth.existing) + len(new)) * wish.replication
     throws = min(THROWS, max(20, REPLICAS_IN_ALL // size))
-    if wish.replication > len(ids):
+    if wish.replication > len(ids):  # manual rows on other brokers: Kafka could not place them
         return None
     balances = [
         measure_balance([growth.existing, place_like_kafka(problem, throw * _FAR_APART)[""]], ids)

@@ -1,8 +1,8 @@
 """A matrix as a picture: a standalone SVG, in light and dark, for a pull request.
 
-Racks are panels, brokers columns, partitions rows; leaders are filled and followers outlined; what
-is new has a colour and a band behind it. Below, every broker's totals as bars. No scripts, no fonts
-from elsewhere: GitHub shows it as it is.
+Racks are panels, brokers are columns, partitions are rows. Leaders are filled, followers are
+outlined; new replicas have a colour and a band behind them. Below are the totals of every broker as
+bars. There are no scripts and no external fonts, so GitHub shows the picture unchanged.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from reconciler.plan.explain.words import Measure
 
 BLOCKS = 400
-"""Of more partitions than this, runs are folded,"""
+"""The largest number of partitions that each have a row of their own."""
 
 FOLDED = 100
-"""into about so many blocks."""
+"""The approximate number of blocks of more partitions than that."""
 
 EDGE = 24.0
 LABELS = 64.0
@@ -47,7 +47,7 @@ BARS = BAR + PAD + 42
 
 LINE = 16.0
 UPRIGHT = 22.0
-"""In narrower columns than this, broker ids read upwards and numbers below bars are left out."""
+"""In narrower columns, broker ids read upwards and the numbers below bars are left out."""
 
 NARROWEST = 480.0
 NARROWEST_CELL, WIDEST_CELL = 10, 44
@@ -69,23 +69,19 @@ def describe(matrix: Matrix) -> str:
         f"Partitions by brokers in {count(len(matrix.racks), 'rack')}, "
         f"{describe_balance(matrix.after)} per broker."
     ]
-    if matrix.odds:
-        says.append(_say_odds(matrix, matrix.odds))
+    if odds := matrix.odds:
+        parts = [
+            f"{noun} {skew}, by Kafka itself {risked.expected:.1f} on average "
+            f"and {risked.worst} at worst"
+            for noun, skew, risked in compare(matrix, odds)
+        ]
+        says.append(f"Max minus min: {'; '.join(parts)}, over {odds.throws} random placements.")
     return " ".join([*says, *matrix.reasons])
-
-
-def _say_odds(matrix: Matrix, odds: Odds) -> str:
-    parts = [
-        f"{noun} {skew}, by Kafka itself {risked.expected:.1f} on average "
-        f"and {risked.worst} at worst"
-        for noun, skew, risked in compare(matrix, odds)
-    ]
-    return f"Max minus min: {'; '.join(parts)}, over {odds.throws} random placements."
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Where the columns and the panels behind them are, and how large a cell is."""
+    """The places of columns and panels, and the size of a cell. Units: pixels."""
 
     cell: float
     row: float

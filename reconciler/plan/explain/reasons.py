@@ -1,9 +1,9 @@
 """Why a topic could not be spread more evenly, in sentences with the numbers.
 
-A spread is as even as it can be when no new replica can go from one broker to another that holds at
-least two fewer (its sum of squares is then the least there is: the feasible counts are an M-convex
-set). So a sentence names the fullest and the emptiest broker and the constraint between them.
-Shares no code with what placed the replicas.
+A spread is optimal if no new replica can move to a broker that holds at least two fewer: then the
+sum of squares is minimal, because the feasible counts are an M-convex set. So a sentence names the
+fullest and the emptiest broker, and the constraint between them. This module shares no code with
+placement, so that it can find a mistake there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Growth:
 
     @cached_property
     def rack_of(self) -> Mapping[int, str]:
-        """The rack of each broker; one rack for all if none matters."""
+        """The rack of each broker; one rack for all brokers if the topic ignores racks."""
         return {b.id: (b.rack or "") if self.rack_aware else "" for b in self.brokers}
 
     @cached_property
@@ -78,8 +78,7 @@ class Growth:
 
 
 def give_reasons(growth: Growth) -> Iterator[str]:
-    """State for leaders and for replicas that they are optimal, or the constraint that prevents
-    it."""
+    """State that leaders and replicas are optimal, or which constraint prevents it."""
     if not growth.ids or not (growth.existing or growth.new):
         return
     leaders, replicas = ({b: total[b] for b in growth.ids} for total in growth.totals)
@@ -132,7 +131,7 @@ def _why_replicas(growth: Growth, totals: Mapping[int, int]) -> str:
 
 
 def _improvements(growth: Growth, totals: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Find a pair of brokers for which moving a new follower improves the spread."""
+    """Yield pairs of brokers: moving a new follower from the first to the second is better."""
     leaders, replicas = growth.added
     givers = [b for b in growth.ids if replicas[b] > leaders[b]]
     takers = [b for b in growth.ids if replicas[b] < len(growth.new)]
@@ -145,7 +144,7 @@ def _improvements(growth: Growth, totals: Mapping[int, int]) -> Iterator[tuple[i
 
 
 def _racks_let(growth: Growth, giver: int, taker: int) -> bool:
-    """Return whether the rack rule still holds when a replica goes from one broker to the other."""
+    """Return whether the rack rule still holds after a replica moves from `giver` to `taker`."""
     given, taken = growth.rack_of[giver], growth.rack_of[taker]
     if given == taken:
         return True
@@ -155,7 +154,7 @@ def _racks_let(growth: Growth, giver: int, taker: int) -> bool:
 
 
 def _why_racks(growth: Growth, fullest: int, emptiest: int) -> str:
-    """Return which of the two brokers' racks the rule limits, and the number of brokers in each."""
+    """Name the rack that the rule limits, of the two brokers' racks, and the size of both."""
     full, empty = growth.rack_of[fullest], growth.rack_of[emptiest]
     must, may = growth.share[full][0], growth.share[empty][1]
     bound, says, other = empty, f"may hold at most {count(may, 'replica')}", full
@@ -177,7 +176,7 @@ def _rack(name: str) -> str:
 
 
 def _existing_stay(totals: Mapping[int, int], new: Mapping[int, int], verb: str) -> str:
-    """Name the brokers that were above the level of the others, and so got no new replicas."""
+    """Name the brokers that held more than the others before, and so got no new replicas."""
     least = min(totals.values())
     above = {b: total for b, total in totals.items() if not new.get(b) and total > least + 1}
     named = ", ".join(str(broker) for broker in list(above)[:NAMED])

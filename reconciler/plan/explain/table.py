@@ -47,18 +47,23 @@ class Table:
     def split(self, width: int) -> tuple[Table, ...]:
         """Split into tables below each other, each of complete groups and within the width.
 
-        A single group that is still too wide has its cells broken at blanks.
+        The cells of a group that is still too wide are broken at spaces.
         """
         room = max(width - self._label_width() - len(MARGIN), NARROWEST)
         narrow = replace(self, lines=tuple(_break_cells(self.lines, room)))
         sizes = [_group_width(widths) + len(BETWEEN_GROUPS) for widths in narrow._widths()]
         return tuple(
-            replace(self, lines=tuple(_take(line, part) for line in narrow.lines))
+            replace(
+                self,
+                lines=tuple(
+                    replace(line, cells=line.cells[part.start : part.stop]) for line in narrow.lines
+                ),
+            )
             for part in _pack(sizes, room + len(BETWEEN_GROUPS))
         )
 
     def render(self, paint: Paint) -> Iterator[str]:
-        """Set the table, one line after the other."""
+        """Yield the lines of the table."""
         widths = self._widths()
         label_width = self._label_width()
         bar = paint("dim", BETWEEN_GROUPS)
@@ -75,14 +80,18 @@ class Table:
     ) -> str:
         if line.across:
             return pad(cells[0], _group_width(widths), "<" if self.left else "^")
-        tinted = (_tint(cell, paint) for cell in cells)
+        # Colours repeat what the text shows: new replicas have a `+`.
+        tinted = (
+            paint("green", cell) if "+" in cell else paint("dim", cell) if cell == "·" else cell
+            for cell in cells
+        )
         return set_row(tinted, widths, "<" if self.left else ">", BETWEEN_COLUMNS)
 
     def _label_width(self) -> int:
         return max(len(line.label) for line in self.lines)
 
     def _widths(self) -> list[list[int]]:
-        """Return the width of every column, by group; a wide cell across widens them all."""
+        """Return the width of every column, by group; a cell across its group can widen it."""
         apart = [line.cells for line in self.lines if not line.across]
         across = [line.cells for line in self.lines if line.across]
         groups = [measure_columns(group) for group in zip(*apart, strict=True)]
@@ -97,13 +106,6 @@ def _group_width(widths: Sequence[int]) -> int:
     return sum(widths) + len(BETWEEN_COLUMNS) * (len(widths) - 1)
 
 
-def _tint(cell: str, paint: Paint) -> str:
-    """Colour new replicas and dim zeros; the text is complete without colours."""
-    if "+" in cell:
-        return paint("green", cell)
-    return paint("dim", cell) if cell == "·" else cell
-
-
 def _break_cells(lines: Sequence[Line], width: int) -> Iterator[Line]:
     for line in lines:
         broken = [[wrap(cell, width) for cell in cells] for cells in line.cells]
@@ -113,10 +115,6 @@ def _break_cells(lines: Sequence[Line], width: int) -> Iterator[Line]:
             first = row == 0
             rule_above = line.rule_above and first
             yield Line(line.label if first else "", cells, rule_above, line.across)
-
-
-def _take(line: Line, part: range) -> Line:
-    return replace(line, cells=line.cells[part.start : part.stop])
 
 
 def _pack(sizes: Sequence[int], room: int) -> Iterator[range]:

@@ -1,6 +1,6 @@
 """A matrix as text: a column for each broker, or for each rack if brokers are too many.
 
-What is too wide or too long is folded, with its totals; nothing is cut.
+A matrix that is too wide or too long is folded, with totals; nothing is cut.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 ROWS = 40
-"""Of more partitions than this, runs are folded into blocks."""
+"""The largest number of partitions that each have a line of their own."""
 
 NOTHING = "·"
 
@@ -43,9 +43,9 @@ OWN_TOTALS = (("this topic", TOPIC),)
 
 
 def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -> str:
-    """Render a matrix for people. Returns lines ending in a newline.
+    """Render a matrix for people. Returns: lines that end in a newline.
 
-    Units: width in characters. New replicas carry a `+`, with or without colours.
+    Units: width in characters. New replicas have a `+`, with or without colours.
     """
     paint = Paint(colour)
     table = Table(tuple(_broker_lines(matrix)))
@@ -115,7 +115,7 @@ def _if_lost(matrix: Matrix) -> Iterator[Line]:
 
 
 def _totals(measure: Measure, matrix: Matrix) -> Iterator[Line]:
-    """Yield a number by broker and by rack; before only if it was another, and something."""
+    """Yield a number by broker and by rack, and the number before if it differs and is not 0."""
     racks = matrix.racks
     before = _each(racks, lambda column: f"{measure.before(column)}")
     after = _each(racks, lambda column: f"{measure.after(column)}")
@@ -169,7 +169,7 @@ def _rack_tables(matrix: Matrix, width: int, totals: Totals = ALL_TOTALS) -> Ite
 
 
 def _rack_mark(matrix: Matrix, block: Block, rack: Rack) -> str:
-    """Name the brokers of a partition in a rack; of a block, count what the rack holds."""
+    """Name the brokers of a partition in a rack; for a block, count the load of the rack."""
     ids = {column.broker for column in rack.columns}
     if len(block) > 1:
         held = [load for broker, load in matrix.tally(block).items() if broker in ids]

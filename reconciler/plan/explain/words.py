@@ -25,11 +25,11 @@ class Measure(NamedTuple):
     pick: Callable[[Load], int]
 
     def before(self, carrier: Carrier) -> int:
-        """Return the number as it was found."""
+        """Return the number before the plan."""
         return self.pick(self.of(carrier).before)
 
     def after(self, carrier: Carrier) -> int:
-        """Return the number as the plan leaves it."""
+        """Return the number after the plan."""
         return self.pick(self.of(carrier).after)
 
     def shift(self, carrier: Carrier, *, new: bool = False) -> str:
@@ -73,7 +73,7 @@ def headline(matrix: Matrix) -> tuple[str, str]:
 
 
 def rack_name(rack: Rack) -> str:
-    """Name a rack, or say that there is none."""
+    """Name a rack, or return `no rack`."""
     return "no rack" if rack.name is None else escape_unprintable(rack.name)
 
 
@@ -83,7 +83,7 @@ def has_racks(matrix: Matrix) -> bool:
 
 
 def broker_name(column: Column) -> str:
-    """Name a broker, in brackets if it takes nothing new."""
+    """Name a broker, in brackets if it gets no new replicas."""
     return f"({column.broker})" if column.idle else str(column.broker)
 
 

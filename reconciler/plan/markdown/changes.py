@@ -30,7 +30,7 @@ OWNERS_SHOWN = 10
 
 
 def write_changes(plan: PlanView) -> Section:
-    """Return the changes: rows, or names by verb, or counts by file."""
+    """Return the changes: a row per topic, or names by verb, or counts by file."""
     changed = plan.changed
     if not changed:
         return Section(Passage(""))
@@ -49,18 +49,16 @@ def write_changes(plan: PlanView) -> Section:
 
 def _table(changed: Sequence[TopicView]) -> str:
     lines = ["| | Topic | Change | Risk | Spec |", "|:--|:--|:--|:--|:--|"]
-    lines += [_row(topic) for topic in changed]
+    for topic in changed:
+        verbs = "<br>".join(map(name_step, topic.steps))
+        says = "<br>".join(map(_describe_step, topic.steps))
+        risks = "<br>".join(
+            f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
+            for note in topic.risks
+        )
+        cells = (verbs, code(topic.name), says, risks, code(topic.place))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _row(topic: TopicView) -> str:
-    verbs = "<br>".join(map(name_step, topic.steps))
-    says = "<br>".join(map(_describe_step, topic.steps))
-    risks = "<br>".join(
-        f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
-        for note in topic.risks
-    )
-    return f"| {verbs} | {code(topic.name)} | {says} | {risks} | {code(topic.place)} |"
 
 
 def write_outcome(plan: PlanView) -> Section:
@@ -76,7 +74,7 @@ def write_outcome(plan: PlanView) -> Section:
 
 
 def write_owners(plan: PlanView) -> Section:
-    """Return what each owner gets, if the plan changes topics of several."""
+    """Return the changes of each owner, if the plan changes topics of several owners."""
     owners = [owner for owner in plan.by_owner if owner is not None]
     if len(owners) < 2:
         return Section(Passage(""))
@@ -115,7 +113,7 @@ def _describe_step(step: StepView) -> str:
 
 
 def _short(field: FieldView, value: str | None, nothing: str) -> str:
-    """Format a value for a cell: 7d; its length, if it is long; the details have all of it."""
+    """Format a value for a cell: 7d; or its length if it is long, since the details show it."""
     if value is None:
         return nothing
     said = field.show(value).removesuffix(f" ({value})")

@@ -1,4 +1,4 @@
-"""What a reviewer must not miss: refusals first, then risks, for any number of them."""
+"""The dangers of a plan for its reviewer: deletions, refusals, then risks, in any number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reconciler.plan.view import PlanView, TopicView
 
     Refused = Mapping[str, Sequence[tuple[TopicView, Finding]]]
-    Risky = Mapping[tuple[Risk, bool], Sequence[tuple[TopicView, RiskNote]]]
 
 EXAMPLES = 10
 """The number of names in a line; the others are folded below it."""
@@ -40,9 +39,14 @@ def write_deletions(plan: PlanView) -> Section:
     going = [topic for topic in plan.changed if topic.is_deletion]
     if not going:
         return Section(Passage(""))
-    names = [topic.name for topic in going]
-    alarm, topics = _alarm_deletions(going), count(len(going), "topic")
-    few, table = f"{alarm} {list_names(names, EXAMPLES)}", _list_deletions(going)
+    names, topics = [topic.name for topic in going], count(len(going), "topic")
+    are, they = ("is", "it holds") if len(going) == 1 else ("are", "they hold")
+    alarm = f"> [!CAUTION]\n> **{topics} {are} deleted for good**, with every record {they}."
+    lines = ["| Deleted | Size | Records | Spec |", "|:--|:--|:--|:--|"]
+    for topic in going:
+        cells = (code(topic.name), topic.size, prose(topic.records), code(topic.place))
+        lines.append(f"| {' | '.join(cells)} |")
+    few, table = f"{alarm} {list_names(names, EXAMPLES)}", "\n".join(lines)
     short = len(names) <= EXAMPLES
     return Section(
         Passage(few, "" if short else f"most names of {topics} to delete"),
@@ -51,20 +55,6 @@ def write_deletions(plan: PlanView) -> Section:
             lambda: Passage(f"{alarm} {list_names(names)}", f"the sizes of {topics} to delete"),
         ),
     )
-
-
-def _alarm_deletions(going: Sequence[TopicView]) -> str:
-    are, they = ("is", "it holds") if len(going) == 1 else ("are", "they hold")
-    topics = count(len(going), "topic")
-    return f"> [!CAUTION]\n> **{topics} {are} deleted for good**, with every record {they}."
-
-
-def _list_deletions(going: Sequence[TopicView]) -> str:
-    lines = ["| Deleted | Size | Records | Spec |", "|:--|:--|:--|:--|"]
-    for topic in going:
-        cells = (code(topic.name), topic.size, prose(topic.records), code(topic.place))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 def write_refusals(plan: PlanView) -> Section:
@@ -78,21 +68,28 @@ def write_refusals(plan: PlanView) -> Section:
     alarm = _alarm(plan)
     topics = count(len(plan.refused), "refused topic")
     few = sum(map(len, by_rule.values())) <= ROWS
-    lines = alarm if few else f"{alarm}\n\n{_by_rule(by_rule)}"
     above = f"{alarm}\n\n{_by_rule(by_rule)}"
+    concerned = {rule: {topic.name for topic, _ in by_rule[rule]} for rule in sorted(by_rule)}
+    all_names = "\n".join(f"- {code(r)}: {group_names(names)}" for r, names in concerned.items())
+    counts = "\n".join(
+        f"- **{count(len(names), 'topic')}** {code(rule)}" for rule, names in concerned.items()
+    )
     fields = any(topic.refused_change for topic in plan.refused)
     beyond, changes = (" and change", f"the changes of {topics}") if fields else ("", "")
     named = (
         Passage(f"{above}\n\n{folded(topics, _by_reason(by_rule))}", changes),
-        Passage(
-            f"{above}\n\n{folded(topics, _name_all(by_rule))}", f"each reason{beyond} of {topics}"
-        ),
+        Passage(f"{above}\n\n{folded(topics, all_names)}", f"each reason{beyond} of {topics}"),
     )
-    counted = Passage(f"{alarm}\n\n{_count_rules(by_rule)}", f"the names of {topics}")
+    counted = Passage(f"{alarm}\n\n{counts}", f"the names of {topics}")
+
+    def tabulate() -> Passage:
+        table = _table(plan)
+        return Passage(f"{alarm}\n\n{table}" if few else f"{above}\n\n{folded(topics, table)}")
+
     return Section(
         _pick_floor(named, counted),
         (
-            lambda: Passage(f"{lines}\n\n{_fold_many(_table(plan), topics, few=few)}"),
+            tabulate,
             lambda: Passage(f"{above}\n\n{folded(topics, _by_change(plan))}"),
             lambda: named[0],
             lambda: named[1],
@@ -102,7 +99,7 @@ def write_refusals(plan: PlanView) -> Section:
 
 
 def _pick_floor(named: Iterable[Passage], counted: Passage) -> Passage:
-    """Return the most detailed stage that names all, if it is short enough to show always."""
+    """Return the most detailed stage that names all topics and is short enough to reserve."""
     return next((passage for passage in named if passage.size <= FLOOR), counted)
 
 
@@ -114,10 +111,6 @@ def write_refused_plan(plan: PlanView) -> Section:
         for refusal in plan.refusals
     ]
     return Section(Passage("> [!CAUTION]\n" + "\n>\n".join(lines) if lines else ""))
-
-
-def _fold_many(table: str, summary: str, *, few: bool) -> str:
-    return table if few else folded(summary, table)
 
 
 def _alarm(plan: PlanView) -> str:
@@ -160,30 +153,28 @@ def _by_change(plan: PlanView) -> str:
     names: dict[str, list[str]] = defaultdict(list)
     for topic in plan.topics:
         if topic.refusals:
-            reasons = " ".join(map(_reason, topic.refusals))
+            reasons = " ".join(
+                f"{code(refusal.rule)}: {prose(refusal.what)}."
+                + (f" {prose(capital(refusal.way_out))}." if refusal.way_out else "")
+                for refusal in topic.refusals
+            )
             change = _change(topic, ", ")
             names[f"{change}. {reasons}" if change else reasons].append(topic.name)
     return "\n".join(f"- {says} {group_names(some)}" for says, some in names.items())
 
 
-def _reason(refusal: Finding) -> str:
-    out = f" {prose(capital(refusal.way_out))}." if refusal.way_out else ""
-    return f"{code(refusal.rule)}: {prose(refusal.what)}.{out}"
-
-
-def _by_rule(by_rule: Refused, most: int | None = EXAMPLES) -> str:
-    """Show each rule once, with one example reason, and some names, or all."""
-    return "\n".join(_refused(rule, found, most) for rule, found in sorted(by_rule.items()))
-
-
-def _refused(rule: str, found: Sequence[tuple[TopicView, Finding]], most: int | None) -> str:
-    names = list(dict.fromkeys(topic.name for topic, _ in found))
-    reasons = {refusal.what for _, refusal in found}
-    first = found[0][1]
-    one_of = "" if len(reasons) == 1 else ", for example"
-    way_out = f" {prose(capital(first.way_out))}." if first.way_out else ""
-    head = f"- **{count(len(names), 'topic')}** {code(rule)}{one_of}: {prose(first.what)}.{way_out}"
-    return f"{head} {list_names(names, most)}"
+def _by_rule(by_rule: Refused) -> str:
+    """Show each rule once, with one example reason and some names."""
+    lines = []
+    for rule, found in sorted(by_rule.items()):
+        names = list(dict.fromkeys(topic.name for topic, _ in found))
+        reasons = {refusal.what for _, refusal in found}
+        first = found[0][1]
+        one_of = "" if len(reasons) == 1 else ", for example"
+        way_out = f" {prose(capital(first.way_out))}." if first.way_out else ""
+        head = f"- **{count(len(names), 'topic')}** {code(rule)}{one_of}: {prose(first.what)}."
+        lines.append(f"{head}{way_out} {list_names(names, EXAMPLES)}")
+    return "\n".join(lines)
 
 
 def _by_reason(by_rule: Refused) -> str:
@@ -199,21 +190,6 @@ def _by_reason(by_rule: Refused) -> str:
     return "\n".join(lines)
 
 
-def _name_all(by_rule: Refused) -> str:
-    """Show each rule once, with the names of all its topics."""
-    return "\n".join(
-        f"- {code(rule)}: {group_names({topic.name for topic, _ in found})}"
-        for rule, found in sorted(by_rule.items())
-    )
-
-
-def _count_rules(by_rule: Refused) -> str:
-    return "\n".join(
-        f"- **{count(len({topic.name for topic, _ in found}), 'topic')}** {code(rule)}"
-        for rule, found in sorted(by_rule.items())
-    )
-
-
 def write_risks(plan: PlanView) -> Section:
     """Return the risks of the changes, and whether the specs accept them; deletions are above."""
     risky: dict[tuple[Risk, bool], list[tuple[TopicView, RiskNote]]] = defaultdict(list)
@@ -222,7 +198,9 @@ def write_risks(plan: PlanView) -> Section:
             risky[note.risk, note.acknowledged].append((topic, note))
     if not risky:
         return Section(Passage(""))
-    kinds = list(_sorted(risky))
+    # The worst risk first, and of each the topics that do not acknowledge it first.
+    ordered = sorted(risky, key=lambda kind: (_ORDER.index(kind[0]), kind[1]))
+    kinds = [_Kind(risk, accepted, risky[risk, accepted]) for risk, accepted in ordered]
     topics = count(len({t.name for kind in kinds for t, _ in kind.found}), "topic")
     alert = _alert(kinds)
 
@@ -235,8 +213,9 @@ def write_risks(plan: PlanView) -> Section:
         Passage("\n\n".join([alert, *_consequences(kinds, group_names)])),
         beyond(len(kinds)),
     )
+    counted = _warn(f"{kind.title} in {count(len(kind.names), 'topic')}" for kind in kinds)
     return Section(
-        _pick_floor(named, Passage(_count_risks(kinds), f"the names of {topics} at risk")),
+        _pick_floor(named, Passage(counted, f"the names of {topics} at risk")),
         (
             lambda: Passage("\n\n".join([alert, *_consequences(kinds, list_names)])),
             lambda: named[0],
@@ -289,14 +268,8 @@ class _Kind:
         return names
 
 
-def _sorted(risky: Risky) -> Iterator[_Kind]:
-    """Yield the worst first, and the unaccepted before the rest."""
-    for risk, acknowledged in sorted(risky, key=lambda kind: (_ORDER.index(kind[0]), kind[1])):
-        yield _Kind(risk, acknowledged, risky[risk, acknowledged])
-
-
 def _alert(kinds: Sequence[_Kind]) -> str:
-    """Show every consequence in a line; or one example per kind, if there are many."""
+    """Show one line per consequence, or one example per kind of risk if there are many."""
     if _is_many(kinds):
         return _warn(map(_exemplify, kinds))
     most = _count_examples(kinds)
@@ -337,10 +310,6 @@ def _consequences(
         if many or any(len(names) > most for names in named.values()):
             lines = (f"- {prose(says)}. {list_names_by(names)}" for says, names in named.items())
             yield folded(kind.summary, "\n".join(lines))
-
-
-def _count_risks(kinds: Sequence[_Kind]) -> str:
-    return _warn(f"{kind.title} in {count(len(kind.names), 'topic')}" for kind in kinds)
 
 
 def _warn(lines: Iterable[str]) -> str:

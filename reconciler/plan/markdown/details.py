@@ -26,8 +26,9 @@ FEW = 10
 
 
 def write_details(view: PlanView, plan: Plan, room: int) -> Passage:
-    """Show the details of the topics that change: those at risk first, then by name. Matrices come
-    once every topic has its other details. Units: `room` in bytes, without `WITHOUT`.
+    """Show the details of the topics that change: those at risk first, then by name.
+
+    Units: `room` in bytes, without `WITHOUT`.
     """
     changed = view.changed
     if not changed:
@@ -39,6 +40,7 @@ def write_details(view: PlanView, plan: Plan, room: int) -> Passage:
 
     room -= size_of(_together(["", *[""] * FEW]))
     told, room = _fill(changed, room, {}, _block)
+    # Matrices are large: they take the room that is left when every topic has its other details.
     placed = [topic for topic in changed if topic.name in told and topic.places]
     drawn, room = _fill(placed, room, told, lambda topic: _block(topic, draw(topic)))
     blocks = {**told, **drawn}
@@ -52,7 +54,7 @@ def _fill(
     instead_of: Mapping[str, str],
     tell: Callable[[TopicView], str],
 ) -> tuple[dict[str, str], int]:
-    """Show topics until one does not fit: always the first topics of the list."""
+    """Show topics until one does not fit; later ones that would fit are not shown, either."""
     told: dict[str, str] = {}
     for topic in sorted(topics, key=lambda topic: not topic.risks):
         text = tell(topic)
@@ -87,22 +89,18 @@ def _block(topic: TopicView, matrix: str = "") -> str:
     if topic.refused_change:  # with the entire plan, so that each field has its place
         fields = (f"{field.name} {field.words} ({field.place})" for field in topic.refused_change)
         parts.append(fence("\n".join(fields), "text"))
-    elif configs := "\n".join(_diff(topic)):
-        parts.append(fence(configs, "diff"))
+    elif any(step.configs for step in topic.steps):
+        configs = set_columns(
+            (f"{sign} {field.name}", field.show(value))
+            for step in topic.steps
+            for field in step.configs
+            for sign, value in (("-", field.before), ("+", field.after))
+            if value is not None
+        )
+        parts.append(fence("\n".join(configs), "diff"))
     if topic.places and topic.placement:
         parts.append(f"{capital(prose(topic.placement))}.")
     if matrix:
         parts.append(fence(matrix, "text"))
     body = "\n\n".join(parts) or "Brokers' defaults for every config."
     return folded(f"{code_in_html(topic.name)} {verbs}", body)
-
-
-def _diff(topic: TopicView) -> list[str]:
-    """Format configs as lines of a diff, with full values."""
-    return set_columns(
-        (f"{sign} {field.name}", field.show(value))
-        for step in topic.steps
-        for field in step.configs
-        for sign, value in (("-", field.before), ("+", field.after))
-        if value is not None
-    )

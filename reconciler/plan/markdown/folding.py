@@ -1,7 +1,7 @@
-"""How a page is made to fit: each section in turn is as detailed as the room allows.
+"""Folding of a page to a size: each section in turn is as detailed as the room allows.
 
-A section has a floor, a few words that always fit, and fuller stages before it. Nothing is ever
-cut: what a stage leaves out it names, and the page ends with those names.
+A section has a floor, a few words that always fit, and stages with more detail. Nothing is ever
+cut: a stage describes what it leaves out, and the page ends with these descriptions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Passage(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One part of a page: its floor, and its stages, the fullest first, made when tried."""
+    """One part of a page: its floor, and its stages, most detailed first, rendered on demand."""
 
     floor: Passage
     stages: Sequence[Callable[[], Passage]] = ()
@@ -44,6 +44,7 @@ def fold(sections: Iterable[Section], room: int) -> tuple[list[Passage], int]:
     Returns the passages, and the room that is left. Units: bytes.
     """
     known = list(sections)
+    # The floors of all sections are reserved first, so that a long one cannot hide a later one.
     left = room - sum(section.floor.size for section in known)
     told = []
     for section in known:

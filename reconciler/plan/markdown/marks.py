@@ -1,4 +1,4 @@
-"""Markup as GitHub reads it: nothing quoted is interpreted, and names take few characters."""
+"""Markup for GitHub: names and values are never interpreted, and lists of names are short."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def code(text: str) -> str:
 
 
 def code_in_html(text: str) -> str:
-    """Set a name as code if GitHub reads HTML only, as in the summary of what is folded."""
+    """Set a name as code where GitHub reads only HTML, as in the summary of a folded part."""
     return f"<code>{escape(escape_unprintable(text))}</code>"
 
 
@@ -59,9 +59,9 @@ def folded(summary: str, body: str) -> str:
 
 
 def group_names(names: Iterable[str]) -> str:
-    """List every name, those of one stem together, as shells spell it: shop.{orders,refunds}.
+    """List every name, those with one stem together, as in shells: shop.{orders,refunds}.
 
-    It can be taken apart again: no name of a topic holds a brace or a comma.
+    This is unambiguous, because no name of a topic contains a brace or a comma.
     """
     ordered = sorted(names, key=lambda name: (_find_stem(name), name))
     groups = groupby(ordered, _find_stem)
@@ -69,7 +69,7 @@ def group_names(names: Iterable[str]) -> str:
 
 
 def _spell(stem: str, names: Sequence[str]) -> Sequence[str]:
-    """Spell names of one stem as one word; those without a stem have nothing to share."""
+    """Spell the names of one stem as one word; names without a stem stay apart."""
     if not stem or len(names) == 1:
         return names
     return [f"{stem}{{{','.join(name.removeprefix(stem) for name in names)}}}"]

@@ -38,8 +38,8 @@ COMMENT_LIMIT = 65_536
 def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMENT_LIMIT) -> str:
     """Render a plan as markdown of limited size in bytes of UTF-8.
 
-    `saved` is where the plan is kept, so that people are sent there. Returns text that ends in a
-    newline, and begins with a marker by which the comment of a cluster is found again.
+    `saved` is the path of the plan file, for the commands in the text. Returns: text that ends in a
+    newline. It begins with a marker, by which a later run finds the comment of the cluster.
     """
     view = view_plan(plan)
     head, foot = _head(view), _foot(view, saved)
@@ -74,13 +74,13 @@ def _head(plan: PlanView) -> str:
 
 
 def _left_out(without: Iterable[str], saved: str | None, plan: PlanView) -> str:
-    """Name what did not fit, and where it is shown."""
+    """Name what did not fit, and the command that shows it."""
     where = f"reconciler show {shlex.quote(saved)}" if saved else f"reconciler plan {_named(plan)}"
     return f"**Left out to fit:** {'; '.join(without)}. {code(where)} shows all of it."
 
 
 def _named(plan: PlanView) -> str:
-    """Name the cluster, and what the plan was limited to, as the command line takes it."""
+    """Return the options of the command line for the same cluster and the same topics."""
     options = {
         "--cluster": plan.cluster,
         "--topic": plan.scope.topics if plan.scope.topics != "*" else None,
@@ -90,7 +90,7 @@ def _named(plan: PlanView) -> str:
 
 
 def _foot(plan: PlanView, saved: str | None) -> str:
-    """Name the plan, and say how to apply exactly it."""
+    """Identify the plan, and give the command that applies exactly this plan."""
     lines = [f"Fingerprint {code(plan.fingerprint)}"]
     if plan.commit:
         lines.append(capital(plan.commit))
