@@ -229,7 +229,14 @@ def _levels(levels: Iterable[LevelResult], width: int) -> Iterator[str]:
         )
         for one in levels
     ]
-    yield from set_columns([heads, *rows], "<>", between="  ")
+    table = set_columns([heads, *rows], "<>", between="  ")
+    if max(map(len, table)) <= width:
+        yield from table
+        return
+    for one in levels:
+        most = f", {one.skew:,} at most (bound {one.skew_bound:,})" if one.skew_bound else ""
+        says = f"{one.level}: {one.reached:,} (bound {one.bound:,}){most}"
+        yield from wrap(says, width, initial_indent="  ", subsequent_indent="    ")
 
 
 def _odds(matrix: Matrix, odds: Odds, width: int) -> Iterator[str]:
