@@ -30,9 +30,9 @@ def bind_plan(
 ) -> Plan:
     """Bind a plan to the throwaway cluster: its id, and those of the topics there.
 
-    All else stays: brokers, replicas and overrides are the same on both; but topics are empty
-    there, also those that are to be deleted. Topics that are left out do not exist, so the plan
-    cannot change them; its refusals are still reported.
+    Brokers, replicas and overrides stay: they are the same on both. Topics are empty there, also
+    those to delete. Topics that are left out do not exist, so the plan cannot change them; its
+    refusals are still reported.
     """
     topics = []
     for topic in plan.topics:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.rehearse.rehearsal import Rehearsal
 
 MOST_ROWS = 100
-"""Rows of a table and lines of a list: what is longer is counted, so that a comment takes it."""
+"""The most rows of a table and lines of a list; the rest is counted, so that it fits a comment."""
 
 
 def render_rehearsal_comment(rehearsal: Rehearsal) -> str:

@@ -21,7 +21,7 @@ FORMAT_VERSION = "2.0"
 class Rehearsal:
     """The result of a plan on a throwaway cluster.
 
-    `differences` say what is found otherwise than planned, by topic; `pending` names the topics
+    `differences` holds what differs from the plan, by topic; `pending` names the topics
     that a second plan would change, if it was `planned_again`, or the same plan applied again.
     Balances are measured on what the brokers show. `seconds` are those of each stage, in order.
     """
@@ -51,7 +51,7 @@ class Rehearsal:
 
     @property
     def continued(self) -> tuple[str, ...]:
-        """The pending topics that the plan said to be: it leaves steps of retention."""
+        """The pending topics that the plan announced: it lowers their retention in steps."""
         announced = {
             topic.name
             for topic in self.plan.topics

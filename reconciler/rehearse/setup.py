@@ -1,4 +1,4 @@
-"""The setup of a rehearsal: brokers and topics as they are where the plan is to be applied."""
+"""The setup of a rehearsal: brokers and topics as on the cluster that the plan is for."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Setup:
 
 
 def prepare_setup(plan: Plan, state: ClusterState | None, kafka_version: str) -> Setup:
-    """Make the setup of a plan: from a state, or from what the plan itself rests on.
+    """Make the setup of a plan: from a state, or from the plan itself.
 
-    With a state every live topic is part of it, so that the balance is the real one, up to
-    `MOST_REPLICAS`; beyond, and without a state, those of the plan are.
+    With a state of up to `MOST_REPLICAS`, every live topic is part of it, so that the balance is
+    the real one. Otherwise only the topics of the plan are.
     """
     planned = {topic.name: topic.before for topic in plan.topics if topic.before}
     live = _list_images(state) if state else planned

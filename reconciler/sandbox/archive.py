@@ -1,8 +1,8 @@
 """The class-data-sharing archive: classes that a JVM has parsed and verified once, mapped as is.
 
 It halves the time and the work of a start. It fits one runtime and one class path, so both are in
-its name. A start without an archive makes one; concurrent starts, or ones that cannot, start
-without.
+its name. A start that finds no archive makes one. It goes on without if that fails, or if another
+start is making it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _name_archive(launch: Launch) -> str:
 def _make_archive_once(
     archive: Path, launch: Launch, request: ClusterRequest, directory: Path, progress: StartObserver
 ) -> bool:
-    """Make the archive unless someone else is at it, or could not make it lately."""
+    """Make the archive, unless another process is making it or a recent attempt failed."""
     lock = archive.with_suffix(".lock")
     with lock.open("a") as held:
         try:

@@ -1,7 +1,7 @@
-"""The container engine: the official image, a container a broker, on a network of their own.
+"""The container engine: the official image, one container per broker, on their own network.
 
-Brokers speak to each other by name on that network, and to clients on fixed ports of loopback, so
-that a restarted one is where it was.
+Brokers reach each other by name on that network. Clients reach them on fixed ports of loopback, so
+a restarted broker keeps its address.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class ContainerCluster(StartedCluster):
         return log
 
     def _remove(self, node: Node) -> None:
-        """Remove a node's container, if it came to be, and keep its log."""
+        """Remove a node's container, if it was created, and keep its log."""
         from testcontainers.core.exceptions import ContainerStartException
 
         with suppress(ContainerStartException):

@@ -52,9 +52,9 @@ def bring_up_sandbox(
     image: str | None,
     progress: StartObserver,
 ) -> SandboxRecord:
-    """Start the sandbox and leave it running. Interrupted, it leaves nothing.
+    """Start the sandbox and leave it running. An interrupted start leaves nothing behind.
 
-    Errors: SandboxError, also when one runs already.
+    Errors: SandboxError, also if a sandbox runs already.
     """
     refuse_second_sandbox()
     request = {
@@ -203,7 +203,7 @@ class _Supervisor:
         raise SandboxError(f"the sandbox ended while starting: {reason}; its log: {self._log}")
 
     def end(self) -> None:
-        """End it and its child processes: it ends itself once no one listens any more."""
+        """End it and its child processes: it exits when its pipes are closed."""
         self._close_pipes()
         try:
             self._process.wait(END_TIMEOUT_S)
@@ -212,7 +212,7 @@ class _Supervisor:
             self._process.wait()
 
     def let_go(self) -> None:
-        """Leave it running, on its own."""
+        """Leave it running without this process."""
         self._close_pipes()
         self._process.returncode = 0  # else Python warns of a process that it should not know
 

@@ -1,8 +1,8 @@
 """The Docker engine: found or reported as missing, its errors, and containers that are left over.
 
 Containers do not die with the process that started them. A watcher removes them: a small process
-that waits for end-of-file on a pipe. What escapes even that is found by its label, and removed at
-the next start.
+that waits for end-of-file on a pipe. Containers that are still left are found by their label, and
+removed at the next start.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def remove_run(client: Any, directory: str) -> None:
 
 @contextmanager
 def watch_over(directory: Path) -> Iterator[None]:
-    """Have a run's containers removed should this process die within the block."""
+    """Remove a run's containers if this process dies within the block."""
     watcher = subprocess.Popen(  # noqa: S603 - this very Python, our own program
         [sys.executable, "-P", "-m", "reconciler.sandbox.docker_engine", str(directory)],
         stdin=subprocess.PIPE,
@@ -144,7 +144,7 @@ def _remove(thing: Any) -> None:
 
 
 def main(directory: str) -> None:
-    """Wait until whoever started this is gone, then remove what it leaves behind."""
+    """Wait until the process that started this has ended, then remove its containers."""
     sys.stdin.buffer.read()
     remove_run(find_docker(), directory)
 

@@ -1,7 +1,8 @@
-"""The embedded engine: real brokers in a JVM that a child process of ours holds.
+"""The embedded engine: real brokers in a JVM, in a child process.
 
-All of them share one process, which is quick and small; `isolate` gives each its own, so that a
-single one can be killed or frozen. Controllers are nodes of their own: any broker may stop.
+All nodes share one process, which starts fast and needs little memory. With `isolate` each node has
+its own, so a single one can be killed or frozen. Controllers are separate nodes, so any broker can
+be stopped.
 """
 
 from __future__ import annotations

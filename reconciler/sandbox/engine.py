@@ -251,7 +251,7 @@ def await_metadata(
 ) -> None:
     """Wait until each broker's metadata shows exactly these brokers.
 
-    In: `timeout_s`, how long none of them may see anything new.
+    In: `timeout_s`, the longest time in which no broker sees a change.
     Errors: SandboxError naming the brokers that still see others, or what `refuse_death` raises.
     """
     deadline = time.monotonic() + timeout_s

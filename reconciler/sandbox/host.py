@@ -98,7 +98,7 @@ def obey(brokers: HostedBrokers, command: dict[str, Any], tell: Callable[[], Non
 
 
 def read_commands(control: socket.socket, commands: queue.SimpleQueue[dict[str, Any]]) -> None:
-    """Queue what is asked; at end-of-file, whoever asked has died and there is nothing to save."""
+    """Queue commands. At end-of-file the parent process has died, and nothing has to be saved."""
     with control.makefile("r") as lines:
         for line in lines:
             commands.put(json.loads(line))

@@ -84,7 +84,7 @@ def locked_jars(release: str) -> tuple[Jar, ...]:
 def fetch_jars(release: str, progress: StartObserver) -> tuple[Path, ...]:
     """Return the paths of a release's jars, each checked, downloading what the cache lacks.
 
-    Errors: SandboxError when a jar cannot be had or is not the one that was pinned.
+    Errors: SandboxError if a jar cannot be downloaded, or is not the pinned one.
     Cost: the hash of each jar, once; 0.2 s for a release.
     """
     jars = locked_jars(release)
@@ -212,7 +212,7 @@ def _repositories() -> tuple[str, ...]:
 
 
 class _Transfer:
-    """What the connections share: where from, where to, how much has arrived, and when to stop."""
+    """The state that the connections share: sources, target, received bytes, and the stop."""
 
     def __init__(self, repositories: Sequence[str], directory: Path) -> None:
         self.repositories = repositories

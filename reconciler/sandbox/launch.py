@@ -31,14 +31,14 @@ QUIET = "-Dlog4j2.statusLoggerLevel=OFF"  # log4j 2 is on the class path, and no
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A JVM's beginning. The class path's order counts, for an archive fits only that order."""
+    """How to start a JVM. An archive fits only one order of the class path."""
 
     java: Java
     class_path: tuple[Path, ...]
     options: tuple[str, ...]
 
     def adding(self, *options: str) -> Launch:
-        """Return the same with further options."""
+        """Return this launch with further options."""
         return replace(self, options=(*self.options, *options))
 
     def as_command(self) -> dict[str, object]:
@@ -51,9 +51,9 @@ class Launch:
 
 
 def prepare_launch(request: ClusterRequest, progress: StartObserver) -> Launch:
-    """Find a Java, fetch the jars, and measure the heap; the request's own options come later.
+    """Find a Java runtime, fetch the jars, and size the heap, without the request's own options.
 
-    Errors: SandboxError if something is missing and cannot be had.
+    Errors: SandboxError if a part is missing.
     """
     if importlib.util.find_spec("jpype") is None:
         raise SandboxError(
@@ -126,7 +126,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _inspect_java(home: Path) -> Java | None:
-    """Read what a Java home says of itself; None if it is none, as with launcher scripts."""
+    """Read the version of a Java home; None if it is not one, as with a launcher script."""
     try:
         release = (home / "release").read_text()
     except OSError:

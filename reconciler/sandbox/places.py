@@ -1,4 +1,4 @@
-"""This machine: where the sandbox keeps things, the directories of its runs, and what is left.
+"""This machine: directories of the sandbox and of its runs, free memory, the limit of files.
 
 Follows the XDG base directories: XDG_CACHE_HOME, XDG_STATE_HOME, else ~/.cache, ~/.local/state.
 Logs and property files of a run are kept for a while, its data is not. A run holds a lock on its
@@ -29,7 +29,7 @@ def cache_directory(name: str) -> Path:
 
 
 def state_directory(name: str) -> Path:
-    """Return a directory for what should outlive a run: logs and the record of what runs."""
+    """Return a directory for what outlives a run: logs, and the record of the sandbox."""
     return _directory("XDG_STATE_HOME", ".local/state", name)
 
 

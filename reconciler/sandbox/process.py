@@ -25,9 +25,9 @@ TAIL_BYTES = 1 << 16
 
 
 class HostProcess:
-    """A running host.py. `name` is for messages, `log` takes all that it and its brokers say.
+    """A running host.py. `name` is for messages; `log` gets its output and that of its brokers.
 
-    `steps` counts what its nodes have got done, whoever asked for it.
+    `steps` counts the finished steps of its nodes.
     """
 
     def __init__(self, name: str, launch: Mapping[str, Any], log: Path) -> None:
@@ -95,12 +95,12 @@ class HostProcess:
         return None
 
     def freeze(self) -> None:
-        """Stop the process in its tracks (SIGSTOP)."""
+        """Freeze the process (SIGSTOP)."""
         os.kill(self.pid, signal.SIGSTOP)
         self.frozen = True
 
     def thaw(self) -> None:
-        """Let a frozen process go on (SIGCONT)."""
+        """Resume a frozen process (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
         self.frozen = False
 
@@ -164,7 +164,7 @@ def _is_cause(line: str, *, is_error: bool) -> bool:
 def wait_for_answers(hosts: Sequence[HostProcess], timeout_s: float) -> None:
     """Wait until every host has answered; the first bad answer, or death, ends the wait.
 
-    In: `timeout_s`, how long none of them may get on with anything.
+    In: `timeout_s`, the longest time without progress on any host.
     Errors: SandboxError with the reason, in the broker's own words if it gave one.
     """
     deadline = time.monotonic() + timeout_s

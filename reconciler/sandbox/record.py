@@ -1,7 +1,7 @@
 """The record of the sandbox that runs on this machine, which the cluster name `sandbox` means.
 
-Its supervisor holds a lock for as long as it lives, so a record without a lock is stale, however
-its supervisor came to die, and whoever may have its process id by now.
+Its supervisor holds a lock until it ends. So a record without a lock is stale, even if another
+process has the supervisor's id by now.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ def running_sandbox() -> SandboxRecord | None:
 
 
 def find_lost_sandbox() -> SandboxRecord | None:
-    """Return the last sandbox if it ended without taking its record along, or None."""
+    """Return the last sandbox if it ended without removing its record, or None."""
     with _lock_file().open("a") as lock:
         return None if _is_held(lock) else _read_record()
 
 
 def forget_lost_sandbox() -> None:
-    """Remove what a supervisor that was killed has left."""
+    """Remove the record and the socket that a killed supervisor left."""
     with own_sandbox():
         pass
 
 
 def is_sandbox_starting() -> bool:
-    """Return whether a supervisor lives that has nothing to show yet."""
+    """Return whether a supervisor runs that has no record yet."""
     with _lock_file().open("a") as lock:
         return _is_held(lock) and not _record_file().exists()
 
 
 @contextmanager
 def own_sandbox() -> Iterator[None]:
-    """Be the one supervisor of this user's sandbox. Errors: SandboxError when there is another."""
+    """Be the only supervisor of this user's sandbox. Errors: SandboxError if there is another."""
     with _lock_file().open("a") as lock:
         for _ in range(PROBES):  # someone may be probing at this very moment
             try:
@@ -91,7 +91,7 @@ def own_sandbox() -> Iterator[None]:
 
 
 def write_record(record: SandboxRecord) -> None:
-    """Let others find the sandbox. Only for who owns it."""
+    """Write the record by which others find the sandbox. Only its supervisor does this."""
     content = asdict(record)
     content["brokers"] = [{"id": broker.id, "rack": broker.rack} for broker in record.brokers]
     write_file(_record_file(), json.dumps(content, indent=1) + "\n")

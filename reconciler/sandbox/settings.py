@@ -59,7 +59,7 @@ class ListenerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A process of Kafka's: a broker with its listeners, or a controller with none."""
+    """A node of Kafka: a broker with its listeners, or a controller with none."""
 
     id: int
     listeners: tuple[ListenerSettings, ...] = ()

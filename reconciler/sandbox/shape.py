@@ -65,7 +65,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class EngineName(StrEnum):
-    """What the brokers run in."""
+    """The engine that runs the brokers."""
 
     EMBEDDED = "embedded"
     CONTAINER = "container"
@@ -73,7 +73,7 @@ class EngineName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClusterRequest:
-    """A cluster that someone wants.
+    """The options of a cluster to start.
 
     `controllers`: how many nodes keep the metadata. `listeners`: further listeners of every broker,
     name to security protocol. `properties`: for every node, over the sandbox's own;
@@ -118,7 +118,7 @@ class BrokerStatus:
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """A controller; without an active one nothing of the cluster can be changed."""
+    """A controller and its state. Without an active one, the cluster accepts no changes."""
 
     id: int
     address: str
@@ -136,19 +136,19 @@ class SandboxHealth:
 
 
 class StartObserver(Protocol):
-    """Hears about a start, from one thread at a time."""
+    """Receives the progress of a start, from one thread at a time."""
 
     def enter(self, stage: str) -> None:
-        """Hear what begins now, such as "starting 3 brokers"."""
+        """Receive the stage that begins, such as "starting 3 brokers"."""
         ...
 
     def count(self, done: int, total: int) -> None:
-        """Hear how far the current stage is. Units: bytes; only downloads count."""
+        """Receive the progress of the current stage. Units: bytes; only downloads report it."""
         ...
 
 
 class Silence:
-    """StartObserver that no one listens to."""
+    """A StartObserver that ignores everything."""
 
     def enter(self, stage: str) -> None:
         """Ignore it."""

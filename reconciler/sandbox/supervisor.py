@@ -1,8 +1,8 @@
 """The process behind `reconciler sandbox up`: it holds a cluster until it is told to stop.
 
-Run as `python -m reconciler.sandbox.supervisor`. It reads the request from standard input, reports
-progress on standard output, and detaches once the asker has heard that all is ready; an asker who
-goes away before that takes everything along. Afterwards it serves a socket.
+Run as `python -m reconciler.sandbox.supervisor`. It reads the request from standard input and
+reports progress on standard output. When the client confirms that it has read the result, it
+detaches and serves a socket. If the client exits before that, everything ends.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class Reporter:
-    """Progress as JSON lines to whoever asked for the cluster."""
+    """Reports progress to the client, as JSON lines."""
 
     def enter(self, stage: str) -> None:
-        """Pass on what begins now."""
+        """Report the stage that begins."""
         self.send({"stage": stage})
 
     def count(self, done: int, total: int) -> None:
-        """Pass on how far it is."""
+        """Report the progress of the stage."""
         self.send({"done": done, "total": total})
 
     def send(self, report: Mapping[str, Any]) -> None:
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def end_in_order(_signal: int, _frame: FrameType | None) -> None:
-    """Leave every block that is open, so that brokers, data and record go."""
+    """Exit through every open block, so that brokers, data and record are removed."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(0)
 
@@ -86,7 +86,7 @@ def await_agreement(asker: Any, agreed: threading.Event) -> None:
 def start_requested(
     request: Mapping[str, Any], reporter: Reporter
 ) -> contextlib.AbstractContextManager[Cluster]:
-    """Start the cluster that the asker described."""
+    """Start the requested cluster."""
     return start_cluster(
         shape=[Broker(broker["id"], broker["rack"]) for broker in request["brokers"]],
         engine=request["engine"],
@@ -99,7 +99,7 @@ def start_requested(
 
 
 def describe_sandbox(cluster: Cluster, engine: str, control: str) -> SandboxRecord:
-    """Return the record of a cluster that this process holds."""
+    """Return the record of the cluster of this process."""
     return SandboxRecord(
         bootstrap_servers=cluster.bootstrap_servers,
         cluster_id=cluster.cluster_id,
@@ -114,7 +114,7 @@ def describe_sandbox(cluster: Cluster, engine: str, control: str) -> SandboxReco
 
 
 def detach() -> None:
-    """Let go of the asker's pipes."""
+    """Close the pipes to the client."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
@@ -148,7 +148,7 @@ class ControlHandler(socketserver.StreamRequestHandler):
 
 
 def obey(cluster: Cluster, command: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out a command and return how all is afterwards."""
+    """Execute a command and return the state of every node."""
     match command["do"]:
         case "stop-broker":
             cluster.stop_broker(command["broker"])
