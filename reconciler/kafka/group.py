@@ -172,10 +172,11 @@ class GroupClient:
 
     async def _send(self, request: Any, timeout_ms: int, waits: bool) -> Any:  # noqa: FBT001
         try:
-            if self._coordinator is None:
-                self._coordinator = await self._find_coordinator()
-            node = self._coordinator[waits]
-            sent = self._manager.send(request, node_id=node, request_timeout_ms=timeout_ms)
+            # The thread of a caller may forget the coordinator meanwhile: read it once.
+            nodes = self._coordinator
+            if nodes is None:
+                nodes = self._coordinator = await self._find_coordinator()
+            sent = self._manager.send(request, node_id=nodes[waits], request_timeout_ms=timeout_ms)
             return await self._manager.wait_for(sent, timeout_ms)
         except KafkaError:
             self._coordinator = None

@@ -102,8 +102,7 @@ def probe_all(servers: Iterable[str], trust: Trust) -> Mapping[str, Listener]:
 
 def probe(server: str, trust: Trust) -> Listener:
     """Find out what listens at host:port. Errors: none, they are part of the result."""
-    host, _, port = server.rpartition("://")[2].rpartition(":")
-    address = (host.strip("[]"), int(port) if port.isdecimal() else 9092)
+    address = split_address(server)
     try:
         # TLS first: its outcome is clear. A broker without TLS takes the handshake for a request of
         # an impossible size, and closes the connection at once.
@@ -119,6 +118,13 @@ def probe(server: str, trust: Trust) -> Listener:
         return Listener(Reach.UNREACHABLE)
     except struct.error:
         return Listener(Reach.FOREIGN)
+
+
+def split_address(server: str) -> tuple[str, int]:
+    """Split host:port as librdkafka does: a port that is missing is 9092."""
+    name = server.rpartition("://")[2]
+    host, _, port = ("", "", "") if name.endswith("]") else name.rpartition(":")
+    return (host or name).strip("[]"), int(port) if host and port.isdecimal() else 9092
 
 
 def _connect(address: tuple[str, int]) -> socket.socket:
@@ -205,7 +211,7 @@ def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
         names, at = [], 6
         for _ in range(count):
             (length,) = struct.unpack_from(">h", handshake, at)
-            names.append(handshake[at + 2 : at + 2 + length].decode())
+            names.append(handshake[at + 2 : at + 2 + length].decode(errors="replace"))
             at += 2 + length
         return Listener(Reach.BROKER, tls=tls, mechanisms=tuple(sorted(names)))
 
