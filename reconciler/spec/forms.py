@@ -122,7 +122,8 @@ class PolicyForm(Form):
         default=None, description="The fewest and the most replicas of a partition."
     )
     config: ConfigPolicyForm = Field(
-        default_factory=ConfigPolicyForm, description="Which configs topics may set, and to what."
+        default_factory=ConfigPolicyForm.model_construct,
+        description="Which configs topics may set, and to what.",
     )
     exempt: Exemptions = Field(
         default={}, description="Names and patterns of topics that a rule exempts, by its id."
@@ -260,7 +261,9 @@ class ClusterForm(Form):
         default={},
         description="Properties of the client, by librdkafka's names; secrets by reference.",
     )
-    defaults: Layer = Field(default_factory=Layer, description="What its topics inherit.")
+    defaults: Layer = Field(
+        default_factory=Layer.model_construct, description="What its topics inherit."
+    )
     ignore: Patterns = Field(default=(), description="Names and patterns of topics to leave alone.")
     owns: Owned = Field(
         default=(),
@@ -270,10 +273,11 @@ class ClusterForm(Form):
         default=(), description="Ids of brokers that take nothing new."
     )
     guards: GuardsForm = Field(
-        default_factory=GuardsForm, description="What a single plan may do at most."
+        default_factory=GuardsForm.model_construct, description="What a single plan may do at most."
     )
     policy: PolicyForm = Field(
-        default_factory=PolicyForm, description="What its topics may be, over the estate's policy."
+        default_factory=PolicyForm.model_construct,
+        description="What its topics may be, over the estate's policy.",
     )
     known_configs: WordList | None = Field(
         default=None,
@@ -296,12 +300,15 @@ class ClustersDocument(Form):
     """clusters.yaml: the clusters of the estate, and what their topics inherit."""
 
     version: FormatVersion = Field(description="The version of this file's format: 1.")
-    defaults: Layer = Field(default_factory=Layer, description="What every topic inherits.")
+    defaults: Layer = Field(
+        default_factory=Layer.model_construct, description="What every topic inherits."
+    )
     profiles: dict[Key, Profile] = Field(default={}, description="Presets that topics start from.")
     owns: Owned = Field(
         default=(), description="What is this estate's on clusters that say nothing of their own."
     )
     policy: PolicyForm = Field(
-        default_factory=PolicyForm, description="What topics may be, on every cluster."
+        default_factory=PolicyForm.model_construct,
+        description="What topics may be, on every cluster.",
     )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="The clusters, by name.")
