@@ -57,9 +57,7 @@ def assemble_plan(
     placed, so that they take no room from the others.
     """
     risks = {diff.spec.name: _risks(diff, state) for diff in diffs}
-    judged = [
-        replace(diff, refusals=_refusals(diff, risks[diff.spec.name], state)) for diff in diffs
-    ]
+    judged = [_refuse_risks(diff, risks[diff.spec.name], state) for diff in diffs]
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()
@@ -101,14 +99,14 @@ def _list_after(
 
 
 def _risks(diff: TopicDiff, state: ClusterState) -> tuple[RiskNote, ...]:
-    overrides = managed_overrides(diff.state) if diff.state else {}
+    overrides = managed_overrides(diff.state) if diff.state and diff.changes else {}
     return assess_risks(diff, overrides, state.config_defaults)
 
 
-def _refusals(
-    diff: TopicDiff, risks: Iterable[RiskNote], state: ClusterState
-) -> tuple[Finding, ...]:
-    return (*diff.refusals, *refuse_unaccepted(diff, risks, state.config_defaults))
+def _refuse_risks(diff: TopicDiff, risks: Iterable[RiskNote], state: ClusterState) -> TopicDiff:
+    refused = tuple(refuse_unaccepted(diff, risks, state.config_defaults))
+    # Most topics are refused nothing, and a copy of each would cost more than the check.
+    return replace(diff, refusals=(*diff.refusals, *refused)) if refused else diff
 
 
 def _problem(
