@@ -307,6 +307,7 @@ def _adapt(kind: type[Any]) -> TypeAdapter[Any]:
     from reconciler import model
 
     adapter = TypeAdapter(kind)
-    names = {**vars(model), "Location": Location, "Mapping": Mapping}
+    nouns = {name: getattr(model, name) for name in model.__all__}
+    names = {**nouns, "Location": Location, "Mapping": Mapping}
     adapter.rebuild(force=True, _types_namespace=names)
     return adapter
