@@ -7,13 +7,11 @@ them and exits with the error's code. docs/exit-codes.md lists the codes.
 from __future__ import annotations
 
 import re
-import shlex
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from reconciler.rulebook import RULES
 
@@ -130,6 +128,8 @@ def keep_secret(value: str, *, is_word: bool = False) -> None:
     `is_word`: a name, such as that of a user, is hidden only as a separate word, because it may be
     part of other words. Very short values are not hidden: this would make messages unreadable.
     """
+    from urllib.parse import quote
+
     if len(value) < SHORTEST_HIDDEN:
         return
     lines = [line for line in value.splitlines() if len(line) >= SHORTEST_LINE]
@@ -154,6 +154,7 @@ def say_install(extra: str) -> str:
 
     It lists the distributions, because this one is installed from a clone and is in no index.
     """
+    import shlex
     from importlib.metadata import requires
 
     stated = (line.partition(";") for line in requires("kafka-reconciler") or ())

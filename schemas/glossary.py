@@ -26,11 +26,8 @@ the keys of files, by schema ([schemas/](../schemas/)), and the columns of table
 
 def render_glossary() -> str:
     """Return the page: every noun, then the words of each enum."""
-    nouns = [
-        noun
-        for _, noun in sorted(inspect.getmembers(reconciler.model, inspect.isclass))
-        if noun.__module__.startswith(reconciler.model.__name__)
-    ]
+    named = [getattr(reconciler.model, name) for name in sorted(reconciler.model.__all__)]
+    nouns = [noun for noun in named if inspect.isclass(noun)]
     places = find_places()
     lines = [HEAD, "", "| word | means | appears as |", "|---|---|---|"]
     lines += [

@@ -11,21 +11,26 @@ for such a file. Errors are ReconcilerErrors with a text for people; nothing pri
 only the stages that they need, so that a start is fast.
 """
 
-from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
-from reconciler.api.applying import apply_plan
-from reconciler.api.connections import find_cluster, open_connection
-from reconciler.api.estate_files import list_estate_files, read_estate_files
-from reconciler.api.planning import build_plan, load_estate, read_cluster
-from reconciler.api.records import ApplyRecord, begin_record
-from reconciler.api.rehearsing import rehearse_plan
-from reconciler.api.rendering import (
-    PlanFormat,
-    draw_explanation,
-    explain_topic,
-    render_explanation,
-    render_plan,
-)
-from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapshot
+from typing import TYPE_CHECKING
+
+from reconciler.exports import export_lazily
+
+if TYPE_CHECKING:
+    from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
+    from reconciler.api.applying import apply_plan
+    from reconciler.api.connections import find_cluster, open_connection
+    from reconciler.api.estate_files import list_estate_files, read_estate_files
+    from reconciler.api.planning import build_plan, load_estate, read_cluster
+    from reconciler.api.records import ApplyRecord, begin_record
+    from reconciler.api.rehearsing import rehearse_plan
+    from reconciler.api.rendering import (
+        PlanFormat,
+        draw_explanation,
+        explain_topic,
+        render_explanation,
+        render_plan,
+    )
+    from reconciler.api.snapshots import read_snapshot, take_snapshot, write_snapshot
 
 __all__ = [
     "ApplyRecord",
@@ -51,3 +56,19 @@ __all__ = [
     "write_adoption",
     "write_snapshot",
 ]
+
+__getattr__ = export_lazily(
+    __name__,
+    {
+        "adoption": "adopt_cluster convert_files write_adoption",
+        "applying": "apply_plan",
+        "connections": "find_cluster open_connection",
+        "estate_files": "list_estate_files read_estate_files",
+        "planning": "build_plan load_estate read_cluster",
+        "records": "ApplyRecord begin_record",
+        "rehearsing": "rehearse_plan",
+        "rendering": "PlanFormat draw_explanation explain_topic render_explanation render_plan",
+        "snapshots": "read_snapshot take_snapshot write_snapshot",
+    },
+)
+"""A call imports what it needs: `validate` waits for no client and no plan."""

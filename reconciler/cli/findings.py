@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote as quote_uri
-from xml.etree import ElementTree
 
 from reconciler.errors import Severity, escape_unprintable
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from xml.etree.ElementTree import Element
 
     from reconciler.errors import Finding, Location
     from reconciler.styling import Paint
@@ -100,6 +99,8 @@ def _result(finding: Finding) -> dict[str, Any]:
         "message": {"text": message},
     }
     if finding.where:
+        from urllib.parse import quote as quote_uri
+
         region = {"startLine": finding.where.line, "startColumn": finding.where.column}
         artifact = {"uri": quote_uri(finding.where.file)}
         location = {"artifactLocation": artifact, "region": region}
@@ -112,6 +113,8 @@ def render_junit(findings: Sequence[Finding], topics: Sequence[str]) -> str:
 
     Warnings and notes are in the output of the suite, because they fail no case.
     """
+    from xml.etree import ElementTree
+
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     told = [str(finding) for finding in findings if finding.severity is not Severity.ERROR]
     counts = {"tests": str(len(topics) + len(errors)), "failures": str(len(errors)), "errors": "0"}
@@ -129,7 +132,9 @@ def render_junit(findings: Sequence[Finding], topics: Sequence[str]) -> str:
     return ElementTree.tostring(suites, encoding="unicode")
 
 
-def _case(suite: ElementTree.Element, name: str, place: Location | None) -> ElementTree.Element:
+def _case(suite: Element, name: str, place: Location | None) -> Element:
+    from xml.etree import ElementTree
+
     properties = {"name": name, "classname": "topics"}
     if place:
         file = escape_unprintable(place.file)

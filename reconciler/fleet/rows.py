@@ -271,7 +271,8 @@ def _spec() -> TypeAdapter[TopicSpec]:
 
     # The module of TopicSpec imports the names of its fields for type checkers only.
     adapter = TypeAdapter(TopicSpec)
-    names = {**vars(model), "Location": Location, "Mapping": Mapping}
+    nouns = {name: getattr(model, name) for name in model.__all__}
+    names = {**nouns, "Location": Location, "Mapping": Mapping}
     adapter.rebuild(force=True, _types_namespace=names)
     return adapter
 

@@ -4,48 +4,53 @@ Belongs here: frozen values, and functions of a single value. A stage takes some
 returns others. Forbidden here: all I/O.
 """
 
-from reconciler.model.cluster import (
-    EMPTY,
-    INTERNAL_TOPICS,
-    SHORT,
-    Assignment,
-    Broker,
-    ClusterState,
-    Guards,
-    Replicas,
-    TopicSpec,
-    TopicState,
-    TopicUsage,
-)
-from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
-from reconciler.model.plan import (
-    Balance,
-    Commit,
-    Deletion,
-    FieldValue,
-    Level,
-    LevelResult,
-    Plan,
-    PlannedTopic,
-    RefusedField,
-    Risk,
-    RiskNote,
-    Scope,
-    Spread,
-    TopicImage,
-)
-from reconciler.model.steps import (
-    STEPS,
-    ConfigureTopic,
-    CreateTopic,
-    DeleteTopic,
-    ExpandTopic,
-    Step,
-    Verb,
-    brokers_of,
-    is_deletion,
-    steps_of,
-)
+from typing import TYPE_CHECKING
+
+from reconciler.exports import export_lazily
+
+if TYPE_CHECKING:
+    from reconciler.model.cluster import (
+        EMPTY,
+        INTERNAL_TOPICS,
+        SHORT,
+        Assignment,
+        Broker,
+        ClusterState,
+        Guards,
+        Replicas,
+        Risk,
+        TopicSpec,
+        TopicState,
+        TopicUsage,
+    )
+    from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
+    from reconciler.model.plan import (
+        Balance,
+        Commit,
+        Deletion,
+        FieldValue,
+        Level,
+        LevelResult,
+        Plan,
+        PlannedTopic,
+        RefusedField,
+        RiskNote,
+        Scope,
+        Spread,
+        TopicImage,
+    )
+    from reconciler.model.steps import (
+        STEPS,
+        ConfigureTopic,
+        CreateTopic,
+        DeleteTopic,
+        ExpandTopic,
+        Step,
+        Verb,
+        brokers_of,
+        is_deletion,
+        steps_of,
+    )
 
 __all__ = [
     "EMPTY",
@@ -88,3 +93,23 @@ __all__ = [
     "is_deletion",
     "steps_of",
 ]
+
+__getattr__ = export_lazily(
+    __name__,
+    {
+        "cluster": (
+            "EMPTY INTERNAL_TOPICS SHORT Assignment Broker ClusterState Guards Replicas "
+            "Risk TopicSpec TopicState TopicUsage"
+        ),
+        "outcomes": "Answer AnswerKind Outcome OutcomeKind",
+        "plan": (
+            "Balance Commit Deletion FieldValue Level LevelResult Plan PlannedTopic "
+            "RefusedField RiskNote Scope Spread TopicImage"
+        ),
+        "steps": (
+            "STEPS ConfigureTopic CreateTopic DeleteTopic ExpandTopic Step Verb brokers_of "
+            "is_deletion steps_of"
+        ),
+    },
+)
+"""Reading specs needs a few of these: the others are imported when they are asked for."""

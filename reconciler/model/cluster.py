@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,16 @@ INTERNAL_TOPICS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Kafka's internal topics, with the purpose of each. Metadata flags only some of them."""
+
+
+class Risk(StrEnum):
+    """A possible cost of a change. A spec acknowledges it by this name."""
+
+    NONE = "none"
+    ORDERING = "ordering"
+    TRAFFIC = "traffic"
+    DURABILITY = "durability"
+    DATA_LOSS = "data-loss"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -7,23 +7,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Location  # noqa: TC001  # pydantic resolves RefusedField here
-from reconciler.model.cluster import Replicas
+from reconciler.model.cluster import Replicas, Risk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding
     from reconciler.model.cluster import Assignment, Broker
-
-
-class Risk(StrEnum):
-    """A possible cost of a change. A spec acknowledges it by this name."""
-
-    NONE = "none"
-    ORDERING = "ordering"
-    TRAFFIC = "traffic"
-    DURABILITY = "durability"
-    DATA_LOSS = "data-loss"
 
 
 @dataclass(frozen=True, slots=True)

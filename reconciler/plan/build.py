@@ -57,11 +57,13 @@ def assemble_plan(
     """
     risks, judged = {}, []
     for diff in diffs:
-        overrides = managed_overrides(diff.state) if diff.state else {}
+        overrides = managed_overrides(diff.state) if diff.state and diff.changes else {}
         notes_of_risks = assess_risks(diff, overrides, state.config_defaults)
-        unaccepted = refuse_unaccepted(diff, notes_of_risks, state.config_defaults)
+        unaccepted = tuple(refuse_unaccepted(diff, notes_of_risks, state.config_defaults))
         risks[diff.spec.name] = notes_of_risks
-        judged.append(replace(diff, refusals=(*diff.refusals, *unaccepted)))
+        # Most topics are refused nothing, and a copy of each would cost more than the check.
+        refused = replace(diff, refusals=(*diff.refusals, *unaccepted)) if unaccepted else diff
+        judged.append(refused)
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()

@@ -59,6 +59,8 @@ def refuse_unaccepted(
         for note in risks
         if not note.acknowledged and _needs_acknowledging(diff, note.risk, defaults)
     ]
+    if not missing:
+        return
     listed = ", ".join(sorted(diff.spec.acknowledge | {str(note.risk) for note in missing}))
     for note in missing:
         yield Finding(

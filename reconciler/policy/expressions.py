@@ -8,12 +8,10 @@ iterations. It is imported only if a rule exists.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import say_install
-from reconciler.model import Verb
 from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, FactType
 from reconciler.policy.policy import Subject
 
@@ -51,6 +49,8 @@ class Expression:
         # `change.actions` never contains these names. CEL would compile such a rule, and it would
         # have no effect.
         if "change.actions" in text and (found := _OTHER_VERB.search(text)):
+            from reconciler.model import Verb
+
             what = f"change.actions never holds '{found[2]}'"
             raise ExpressionError(what, f"the verbs are {', '.join(Verb)}")
         try:
@@ -114,6 +114,8 @@ def _refuse_text(message: str, subject: Subject) -> ExpressionError:
         return ExpressionError(what)
     if subject is Subject.SPEC and unknown[1] in FACTS_OF_CHANGES:
         return ExpressionError(what, "write on: change next to it")
+    from difflib import get_close_matches
+
     near = get_close_matches(unknown[1], FACTS_OF_CHANGES, n=1)
     return ExpressionError(what, f"did you mean {near[0]}?" if near else "fix the expression")
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
-from reconciler.policy.expressions import Expression, ExpressionError, bind_facts
 from reconciler.policy.facts import state_change_facts, state_spec_facts
 from reconciler.policy.policy import Subject
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reconciler.model import TopicSpec
+    from reconciler.policy.expressions import Expression
     from reconciler.policy.facts import ChangeFacts, Facts, PolicyCluster, ReadConfig
     from reconciler.policy.policy import PolicyRule
 
@@ -64,6 +64,8 @@ class Judge:
 
     def _compile(self, rule: PolicyRule, key: str, text: str, where: Location) -> Expression | None:
         """Compile one expression of a rule; report its error and return None if it has one."""
+        from reconciler.policy.expressions import Expression, ExpressionError
+
         try:
             return Expression(text, rule.subject)
         except ExpressionError as error:
@@ -76,6 +78,8 @@ def _ask(
     rules: Iterable[_Compiled], subject: Subject, facts: Facts, spec: TopicSpec
 ) -> Iterator[Finding]:
     """Evaluate rules for one subject. A rule without an answer is a finding, never a pass."""
+    from reconciler.policy.expressions import ExpressionError, bind_facts
+
     bound = bind_facts(facts, subject)
     for compiled in rules:
         rule = compiled.rule

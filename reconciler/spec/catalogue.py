@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +87,8 @@ def choose_line(wanted: Line) -> Line:
 @cache
 def load_release(line: Line) -> Release:
     """Read the catalogue of a release line. Errors: FileNotFoundError for a line without one."""
-    text = (files("reconciler.spec") / "catalogues" / f"{spell_line(line)}.json").read_text("utf-8")
-    return decode_release(json.loads(text))
+    content = get_data("reconciler.spec", f"catalogues/{spell_line(line)}.json")
+    return decode_release(json.loads(content or b""))
 
 
 def lines_that_know(name: str) -> tuple[Line, ...]:

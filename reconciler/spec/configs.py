@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -270,6 +269,8 @@ class Catalogue:
                 f"{key} is known up to Kafka {spell_line(known_to[-1])}, and not to {self.version}"
             )
             return what, "remove it from the spec"
+        from difflib import get_close_matches
+
         what = f"Kafka {self.version} has no topic config {quote(key)}"
         # A broker config, such as log.retention.ms, has a topic config of another name.
         meant = [name for name in self.settable if key in self.keys[name].synonyms]
@@ -279,9 +280,11 @@ class Catalogue:
 
 
 def _is_internal(key: str) -> bool:
-    """Return whether a config is internal on a line that knows it."""
-    known_to = lines_that_know(key)
-    return bool(known_to) and load_release(known_to[-1]).keys[key].internal
+    """Return whether a config is internal on the newest line that knows it."""
+    for line in reversed(LINES):  # mostly the newest: the others are not even read
+        if key in load_release(line).keys:
+            return load_release(line).keys[key].internal
+    return False
 
 
 @cache

@@ -129,7 +129,7 @@ class PolicyForm(Form):
         default=None, description="Minimum and maximum number of replicas of a partition."
     )
     config: ConfigPolicyForm = Field(
-        default_factory=ConfigPolicyForm,
+        default_factory=ConfigPolicyForm.model_construct,
         description="Which configs topics may set, and their allowed values.",
     )
     exempt: Exemptions = Field(
@@ -275,7 +275,8 @@ class ClusterForm(Form):
         description="Client properties of librdkafka; secrets as ${env:NAME} or ${file:/path}.",
     )
     defaults: Layer = Field(
-        default_factory=Layer, description="Default values for the topics of this cluster."
+        default_factory=Layer.model_construct,
+        description="Default values for the topics of this cluster.",
     )
     ignore: Patterns = Field(
         default=(), description="Names and patterns of topics that are not managed."
@@ -287,9 +288,11 @@ class ClusterForm(Form):
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that get no new replicas."
     )
-    guards: GuardsForm = Field(default_factory=GuardsForm, description="Limits for a single plan.")
+    guards: GuardsForm = Field(
+        default_factory=GuardsForm.model_construct, description="Limits for a single plan."
+    )
     policy: PolicyForm = Field(
-        default_factory=PolicyForm,
+        default_factory=PolicyForm.model_construct,
         description="Limits for the topics of this cluster; they refine the estate's policy.",
     )
     known_configs: WordList | None = Field(
@@ -313,7 +316,9 @@ class ClustersDocument(Form):
     """clusters.yaml: the clusters of the estate, and the values that their topics inherit."""
 
     version: FormatVersion = Field(description="Version of the file format: 1.")
-    defaults: Layer = Field(default_factory=Layer, description="Default values for every topic.")
+    defaults: Layer = Field(
+        default_factory=Layer.model_construct, description="Default values for every topic."
+    )
     profiles: dict[Key, Profile] = Field(
         default={}, description="Presets that topics can inherit from, by name."
     )
@@ -323,6 +328,7 @@ class ClustersDocument(Form):
         "on clusters without their own list.",
     )
     policy: PolicyForm = Field(
-        default_factory=PolicyForm, description="Limits for topics on every cluster."
+        default_factory=PolicyForm.model_construct,
+        description="Limits for topics on every cluster.",
     )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="Clusters, by name.")

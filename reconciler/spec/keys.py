@@ -6,13 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
-
 from reconciler.model import INTERNAL_TOPICS, Assignment, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
-from reconciler.spec.fields import FieldError, WrittenConfig, field_error, read_settings, suggest
+from reconciler.spec.fields import (
+    FieldError,
+    Read,
+    ReadNamed,
+    WrittenConfig,
+    field_error,
+    read_settings,
+    suggest,
+)
 from reconciler.spec.names import NAME_PATTERN, check_length, check_name
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 from reconciler.units import UnitError, parse_duration
@@ -28,19 +34,15 @@ _PERCENT = re.compile(r"([0-9]{1,3})%")
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 
 
-def _name(info: ValidationInfo) -> str:
-    return info.field_name or "the value"
+def _read_partitions(value: YamlValue, name: str) -> int | None:
+    return None if _is_null(value) else fields.read_count(value, name, 1, MOST_PARTITIONS)
 
 
-def _read_partitions(value: YamlValue, info: ValidationInfo) -> int | None:
-    return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_PARTITIONS)
-
-
-def _read_replication(value: YamlValue, info: ValidationInfo) -> int | None:
+def _read_replication(value: YamlValue, name: str) -> int | None:
     if isinstance(value, YamlText) and value == "-1" and not value.quoted:
-        what = f"{_name(info)} -1 leaves the number to the broker"
+        what = f"{name} -1 leaves the number to the broker"
         raise field_error("value-range", value.where, what, "write it, or leave the key out")
-    return None if _is_null(value) else fields.read_count(value, _name(info), 1, MOST_REPLICAS)
+    return None if _is_null(value) else fields.read_count(value, name, 1, MOST_REPLICAS)
 
 
 def _read_assignment(value: YamlValue) -> Assignment | None:
@@ -52,10 +54,6 @@ def _is_null(value: YamlValue) -> bool:
     return isinstance(value, YamlText) and value.is_null
 
 
-def _read_text(value: YamlValue, info: ValidationInfo) -> YamlText:
-    return fields.read_text(value, _name(info))
-
-
 def _read_topic(value: YamlValue) -> YamlText:
     name = fields.read_text(value, "topic", empty=True)
     if findings := check_length(name, name.where):
@@ -63,23 +61,11 @@ def _read_topic(value: YamlValue) -> YamlText:
     return name
 
 
-def _read_flag(value: YamlValue, info: ValidationInfo) -> bool:
-    return fields.read_flag(value, _name(info))
-
-
-def _read_factor(value: YamlValue, info: ValidationInfo) -> int:
+def _read_factor(value: YamlValue, name: str) -> int:
     """Read the largest divisor of one step: true is 2, false is 0 and means no steps."""
     if isinstance(value, YamlText) and value.tag in {"int", "float"}:
-        return fields.read_count(value, _name(info), 2, MOST_FACTOR)
-    return 2 if fields.read_flag(value, _name(info)) else 0
-
-
-def _read_texts(value: YamlValue, info: ValidationInfo) -> tuple[YamlText, ...]:
-    return fields.read_texts(value, _name(info))
-
-
-def _read_patterns(value: YamlValue, info: ValidationInfo) -> tuple[YamlText, ...]:
-    return fields.read_patterns(value, _name(info))
+        return fields.read_count(value, name, 2, MOST_FACTOR)
+    return 2 if fields.read_flag(value, name) else 0
 
 
 def _read_owned(value: YamlValue) -> tuple[YamlText, ...]:
@@ -115,8 +101,8 @@ def _read_state(value: YamlValue) -> str:
     return fields.read_choice(value, "state", ("present", "absent"))
 
 
-def _read_brokers(value: YamlValue, info: ValidationInfo) -> tuple[int, ...]:
-    return fields.read_counts(value, _name(info), 0, MOST_BROKER_ID)
+def _read_brokers(value: YamlValue, name: str) -> tuple[int, ...]:
+    return fields.read_counts(value, name, 0, MOST_BROKER_ID)
 
 
 def _read_strategy(value: YamlValue) -> str:
@@ -137,9 +123,8 @@ def _read_capacity(value: YamlValue) -> Mapping[int, int]:
     }
 
 
-def _read_share(value: YamlValue, info: ValidationInfo) -> int:
+def _read_share(value: YamlValue, name: str) -> int:
     """Read a share, written as `30%`. Returns percent."""
-    name = _name(info)
     fields.require_value(value, name)
     found = _PERCENT.fullmatch(value) if isinstance(value, YamlText) else None
     if found is None or int(found[1]) > 100:
@@ -148,13 +133,12 @@ def _read_share(value: YamlValue, info: ValidationInfo) -> int:
     return int(found[1])
 
 
-def _read_deletes(value: YamlValue, info: ValidationInfo) -> int:
-    return fields.read_count(value, _name(info), 0, MOST_DELETES)
+def _read_deletes(value: YamlValue, name: str) -> int:
+    return fields.read_count(value, name, 0, MOST_DELETES)
 
 
-def _read_duration(value: YamlValue, info: ValidationInfo) -> int:
+def _read_duration(value: YamlValue, name: str) -> int:
     """Read a duration, written as `7d`. Returns milliseconds."""
-    name = _name(info)
     if isinstance(value, YamlText) and value.tag == "int":
         what = f"{name} {quote(value)} has no unit"
         raise field_error("config-unit", value.where, what, f"write one, as in {value}d")
@@ -246,105 +230,88 @@ _CLIENT: dict[str, Any] = {DEFINED_ELSEWHERE: "Client"}
 
 Partitions = Annotated[
     int | None,
-    PlainValidator(_read_partitions),
-    WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_PARTITIONS}),
+    ReadNamed(
+        _read_partitions, {"type": ["integer", "null"], "minimum": 1, "maximum": MOST_PARTITIONS}
+    ),
 ]
 Replication = Annotated[
     int | None,
-    PlainValidator(_read_replication),
-    WithJsonSchema({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_REPLICAS}),
-]
-Rows = Annotated[Assignment | None, PlainValidator(_read_assignment), WithJsonSchema(_ROWS)]
-TopicName = Annotated[
-    YamlText,
-    PlainValidator(_read_topic),
-    WithJsonSchema(_NAME),
-]
-Words = Annotated[YamlText, PlainValidator(_read_text), WithJsonSchema(_WORDS)]
-Flag = Annotated[bool, PlainValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
-Factor = Annotated[
-    int,
-    PlainValidator(_read_factor),
-    WithJsonSchema(
-        {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 2, "maximum": MOST_FACTOR}]}
+    ReadNamed(
+        _read_replication, {"type": ["integer", "null"], "minimum": 1, "maximum": MOST_REPLICAS}
     ),
 ]
-WordList = Annotated[tuple[YamlText, ...], PlainValidator(_read_texts), WithJsonSchema(_TEXTS)]
-Patterns = Annotated[
-    tuple[YamlText, ...], PlainValidator(_read_patterns), WithJsonSchema(_PATTERNS)
+Rows = Annotated[Assignment | None, Read(_read_assignment, _ROWS)]
+TopicName = Annotated[
+    YamlText,
+    Read(_read_topic, _NAME),
 ]
-Owned = Annotated[
-    tuple[YamlText, ...], PlainValidator(_read_owned), WithJsonSchema({**_PATTERNS, "minItems": 1})
+Words = Annotated[YamlText, ReadNamed(fields.read_text, _WORDS)]
+Flag = Annotated[bool, ReadNamed(fields.read_flag, {"type": "boolean"})]
+Factor = Annotated[
+    int,
+    ReadNamed(
+        _read_factor,
+        {"anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 2, "maximum": MOST_FACTOR}]},
+    ),
 ]
-ClusterNames = Annotated[
-    tuple[YamlText, ...], PlainValidator(_read_clusters), WithJsonSchema({**_TEXTS, "minItems": 1})
-]
+WordList = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_texts, _TEXTS)]
+Patterns = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_patterns, _PATTERNS)]
+Owned = Annotated[tuple[YamlText, ...], Read(_read_owned, {**_PATTERNS, "minItems": 1})]
+ClusterNames = Annotated[tuple[YamlText, ...], Read(_read_clusters, {**_TEXTS, "minItems": 1})]
 Risks = Annotated[
     tuple[YamlText, ...],
-    PlainValidator(_read_risks),
-    WithJsonSchema(
-        {"type": "array", "items": {"type": "string", "enum": list(RISKS)}, "uniqueItems": True}
+    Read(
+        _read_risks,
+        {"type": "array", "items": {"type": "string", "enum": list(RISKS)}, "uniqueItems": True},
     ),
 ]
 State = Annotated[
     str,
-    PlainValidator(_read_state),
-    WithJsonSchema({"type": "string", "enum": ["present", "absent"]}),
+    Read(_read_state, {"type": "string", "enum": ["present", "absent"]}),
 ]
 BrokerIds = Annotated[
     tuple[int, ...],
-    PlainValidator(_read_brokers),
-    WithJsonSchema({"type": "array", "items": _BROKER, "uniqueItems": True}),
+    ReadNamed(_read_brokers, {"type": "array", "items": _BROKER, "uniqueItems": True}),
 ]
 Strategy = Annotated[
     str,
-    PlainValidator(_read_strategy),
-    WithJsonSchema({"type": "string", "enum": list(PLACEMENTS)}),
+    Read(_read_strategy, {"type": "string", "enum": list(PLACEMENTS)}),
 ]
 Capacity = Annotated[
     Mapping[int, int],
-    PlainValidator(_read_capacity),
-    WithJsonSchema(
+    Read(
+        _read_capacity,
         {
             "type": "object",
             "patternProperties": {
                 _BROKER_KEY: {"type": "integer", "minimum": 1, "maximum": MOST_CAPACITY}
             },
             "additionalProperties": False,
-        }
+        },
     ),
 ]
-ConfigMap = Annotated[WrittenConfig, PlainValidator(read_settings), WithJsonSchema(_CONFIG)]
-ClientMap = Annotated[Mapping[str, str], PlainValidator(read_client), WithJsonSchema(_CLIENT)]
-Key = Annotated[
-    str, PlainValidator(_read_key), WithJsonSchema({"type": "string", "pattern": KEY_PATTERN})
-]
+ConfigMap = Annotated[WrittenConfig, Read(read_settings, _CONFIG)]
+ClientMap = Annotated[Mapping[str, str], Read(read_client, _CLIENT)]
+Key = Annotated[str, Read(_read_key, {"type": "string", "pattern": KEY_PATTERN})]
 Share = Annotated[
     int,
-    PlainValidator(_read_share),
-    WithJsonSchema({"type": "string", "pattern": "^(0?[0-9]{1,2}|100)%$"}),
+    ReadNamed(_read_share, {"type": "string", "pattern": "^(0?[0-9]{1,2}|100)%$"}),
 ]
 Deletes = Annotated[
     int,
-    PlainValidator(_read_deletes),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MOST_DELETES}),
+    ReadNamed(_read_deletes, {"type": "integer", "minimum": 0, "maximum": MOST_DELETES}),
 ]
 Duration = Annotated[
     int,
-    PlainValidator(_read_duration),
-    WithJsonSchema({"type": "string", "pattern": "^[0-9]+ ?(ms|s|m|min|h|d|w)$"}),
+    ReadNamed(_read_duration, {"type": "string", "pattern": "^[0-9]+ ?(ms|s|m|min|h|d|w)$"}),
 ]
-FormatVersion = Annotated[
-    int, PlainValidator(_read_format), WithJsonSchema({"type": "integer", "enum": [1]})
-]
+FormatVersion = Annotated[int, Read(_read_format, {"type": "integer", "enum": [1]})]
 ClusterId = Annotated[
     YamlText,
-    PlainValidator(_read_cluster_id),
-    WithJsonSchema({"type": "string", "pattern": r"^\S+$"}),
+    Read(_read_cluster_id, {"type": "string", "pattern": r"^\S+$"}),
 ]
-AuditTopic = Annotated[YamlText, PlainValidator(_read_audit_topic), WithJsonSchema(_NAME)]
+AuditTopic = Annotated[YamlText, Read(_read_audit_topic, _NAME)]
 KafkaVersion = Annotated[
     YamlText,
-    PlainValidator(_read_version),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$"}),
+    Read(_read_version, {"type": "string", "pattern": r"^[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$"}),
 ]

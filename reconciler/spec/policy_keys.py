@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, TypeVar
 
-from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
-
 from reconciler.errors import Severity
 from reconciler.policy import (
     Bounds,
@@ -21,7 +19,7 @@ from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell_line
 from reconciler.spec.configs import Catalogue, choose_catalogue
-from reconciler.spec.fields import FieldError, field_error, suggest
+from reconciler.spec.fields import FieldError, Read, ReadNamed, field_error, suggest
 from reconciler.spec.values import (
     YamlList,
     YamlMap,
@@ -49,12 +47,8 @@ V = TypeVar("V")
 _NUMBERS = (ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE)
 
 
-def _name(info: ValidationInfo) -> str:
-    return info.field_name or "the value"
-
-
-def _read_requirement(value: YamlValue, info: ValidationInfo) -> bool:
-    return fields.read_choice(value, _name(info), ("required", "optional")) == "required"
+def _read_requirement(value: YamlValue, name: str) -> bool:
+    return fields.read_choice(value, name, ("required", "optional")) == "required"
 
 
 def _read_severity(value: YamlValue) -> Severity:
@@ -63,10 +57,6 @@ def _read_severity(value: YamlValue) -> Severity:
 
 def _read_subject(value: YamlValue) -> Subject:
     return Subject(fields.read_choice(value, "on", tuple(map(str, Subject))))
-
-
-def _read_expression(value: YamlValue, info: ValidationInfo) -> YamlText:
-    return fields.read_short_text(value, _name(info))
 
 
 def _read_pattern(value: YamlValue) -> YamlText:
@@ -86,8 +76,8 @@ def _read_pattern(value: YamlValue) -> YamlText:
     return text
 
 
-def _read_count_bounds(value: YamlValue, info: ValidationInfo) -> Bounds:
-    return _read_bounds(value, _name(info), _read_count_limit)
+def _read_count_bounds(value: YamlValue, name: str) -> Bounds:
+    return _read_bounds(value, name, _read_count_limit)
 
 
 def _read_count_limit(value: YamlValue, name: str) -> Limit:
@@ -177,8 +167,8 @@ def _read_by_key(
     return dict(items)
 
 
-def _read_config_patterns(value: YamlValue, info: ValidationInfo) -> tuple[str, ...]:
-    patterns = fields.read_patterns(value, _name(info))
+def _read_config_patterns(value: YamlValue, name: str) -> tuple[str, ...]:
+    patterns = fields.read_patterns(value, name)
     return tuple(fields.read_each(patterns, _check_config_pattern))
 
 
@@ -222,53 +212,45 @@ def _map_schema(value: dict[str, Any]) -> dict[str, Any]:
 
 Requirement = Annotated[
     bool,
-    PlainValidator(_read_requirement),
-    WithJsonSchema({"type": "string", "enum": ["required", "optional"]}),
+    ReadNamed(_read_requirement, {"type": "string", "enum": ["required", "optional"]}),
 ]
 Pattern = Annotated[
     YamlText,
-    PlainValidator(_read_pattern),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
+    Read(_read_pattern, {"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
 ]
-CountBounds = Annotated[
-    Bounds, PlainValidator(_read_count_bounds), WithJsonSchema(_range_schema(_COUNT))
-]
+CountBounds = Annotated[Bounds, ReadNamed(_read_count_bounds, _range_schema(_COUNT))]
 Ranges = Annotated[
     Mapping[str, Bounds],
-    PlainValidator(_read_ranges),
-    WithJsonSchema(_map_schema(_range_schema(_QUANTITY))),
+    Read(_read_ranges, _map_schema(_range_schema(_QUANTITY))),
 ]
 ValueLists = Annotated[
     Mapping[str, tuple[str, ...]],
-    PlainValidator(_read_values),
-    WithJsonSchema(_map_schema({"type": "array", "items": {"type": ["string", "number"]}})),
+    Read(_read_values, _map_schema({"type": "array", "items": {"type": ["string", "number"]}})),
 ]
-ConfigPatterns = Annotated[
-    tuple[str, ...], PlainValidator(_read_config_patterns), WithJsonSchema(_WORDS)
-]
+ConfigPatterns = Annotated[tuple[str, ...], ReadNamed(_read_config_patterns, _WORDS)]
 Exemptions = Annotated[
     Mapping[str, tuple[str, ...]],
-    PlainValidator(_read_exemptions),
-    WithJsonSchema(
+    Read(
+        _read_exemptions,
         {
             "type": "object",
             "properties": dict.fromkeys(SPARED, _WORDS),
             "additionalProperties": False,
-        }
+        },
     ),
 ]
 ExpressionText = Annotated[
     YamlText,
-    PlainValidator(_read_expression),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
+    ReadNamed(
+        fields.read_short_text,
+        {"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS},
+    ),
 ]
 RuleSeverity = Annotated[
     Severity,
-    PlainValidator(_read_severity),
-    WithJsonSchema({"type": "string", "enum": list(map(str, Severity))}),
+    Read(_read_severity, {"type": "string", "enum": list(map(str, Severity))}),
 ]
 RuleSubject = Annotated[
     Subject,
-    PlainValidator(_read_subject),
-    WithJsonSchema({"type": "string", "enum": list(map(str, Subject))}),
+    Read(_read_subject, {"type": "string", "enum": list(map(str, Subject))}),
 ]

@@ -65,7 +65,7 @@ class Resolver:
 
     def resolve(self, cluster: str) -> Resolved:
         """Resolve the topics of a cluster, and check them by its Kafka version."""
-        form = self._clusters.clusters.get(cluster, ClusterForm())
+        form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
         inherited = self._list_inherited(cluster, form)
         configs = self._choose_reader(form)
         engine = PolicyEngine(self._entries[cluster], configs.catalogue)
@@ -102,7 +102,7 @@ class Resolver:
 
     def list_layers(self, cluster: str, profile: str | None) -> list[Written]:
         """List the layers below a topic: defaults, its cluster's defaults, its profile."""
-        form = self._clusters.clusters.get(cluster, ClusterForm())
+        form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
         own = [self._profiles[profile]] if profile in self._profiles else []
         return [*self._list_inherited(cluster, form), *own]
 
