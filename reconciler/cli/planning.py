@@ -48,7 +48,7 @@ class Wanted:
     def check(self) -> None:
         """Refuse contradictory options, before anything is read. Errors: UsageError."""
         if self.all_clusters and self.clusters:
-            raise UsageError("--all-clusters are all of them; leave --cluster out")
+            raise UsageError("--all-clusters and --cluster exclude each other")
         if not self.all_clusters and not self.clusters:
             raise UsageError("name the cluster: --cluster NAME, or --all-clusters")
         if self.against is not None and self.bootstrap_servers is not None:

@@ -111,7 +111,7 @@ def resolve_settings(
         properties["bootstrap.servers"] = bootstrap_servers
     settings = ClientSettings(properties, overridden=bootstrap_servers is not None)
     if not settings.servers and not findings:  # a reference that fails may be the address
-        what = f"nothing says where the brokers of {entry.name} are"
+        what = f"{entry.name} has no bootstrap servers"
         way_out = "write client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers"
         findings.append(Finding("connect-address", what, way_out, entry.location))
     if findings:

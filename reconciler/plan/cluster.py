@@ -148,6 +148,8 @@ def _note_scope(changes: Changes, chosen: int, topics: int, plan: Plan) -> Itera
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:
     """Warn if topics are deleted and only an address identifies the cluster."""
     if entry.cluster_id is None and any(map(is_deletion, plan.topics)):
-        what = f"topics are to be deleted, and nothing says that this cluster is {entry.name}"
+        what = (
+            f"topics are to be deleted, but no cluster_id identifies this cluster as {entry.name}"
+        )
         way_out = f"write cluster_id: {plan.cluster_id} in clusters.yaml, if it is"
         yield Finding("cluster-id", what, way_out, entry.location, Severity.WARNING)

@@ -123,7 +123,7 @@ def _failing_writes(
     if least is not None and was is not None and was < least == replication:
         # Kafka requires at most all replicas (KAFKA-21110), so only equality is at risk here; more
         # replicas than there are is refused.
-        yield RiskNote(Risk.TRAFFIC, "no write with acks=all lands while one broker is away")
+        yield RiskNote(Risk.TRAFFIC, "writes with acks=all fail while one broker is down")
     key = "max.message.bytes"
     if key in before and key in after and int(after[key]) < int(before[key]):
         limit = describe_value(key, after[key])

@@ -146,7 +146,9 @@ def compare_counts(
     Errors: UsageError if it cannot be placed, or has more partitions already.
     """
     if wanted.rows is not None:
-        raise UsageError(f"{wanted.topic} is assigned by hand, so its count is what it is")
+        raise UsageError(
+            f"{wanted.topic} has its replicas assigned by hand, so its partitions are fixed"
+        )
     for count in counts:
         step = Place((replace(wanted, partitions=count),))
         placed = simulated.take(step, choose_placer(strategy))

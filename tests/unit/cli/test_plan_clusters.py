@@ -34,7 +34,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("plan", "name the cluster: --cluster NAME, or --all-clusters"),
         ("apply", "name the cluster: --cluster NAME, or --all-clusters"),
-        ("plan --all-clusters --cluster a", "--all-clusters are all of them; leave --cluster out"),
+        ("plan --all-clusters --cluster a", "--all-clusters and --cluster exclude each other"),
         ("plan --cluster a --cluster c", "no cluster is called 'c'; the estate knows: a, b, san"),
         ("plan --all-clusters --against s.json", "--against is about one cluster; name only that"),
         ("plan --cluster a --cluster b --bootstrap-servers x:1", "--bootstrap-servers is about on"),

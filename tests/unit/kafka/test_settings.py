@@ -93,7 +93,7 @@ class TestServers:
         with pytest.raises(ClusterError) as refused:
             resolve(servers=None)
         assert str(refused.value) == (
-            "topics/clusters.yaml:7:3: nothing says where the brokers of prod-eu are; write "
+            "topics/clusters.yaml:7:3: prod-eu has no bootstrap servers; write "
             "client.bootstrap.servers in clusters.yaml, or give --bootstrap-servers "
             "[connect-address]"
         )

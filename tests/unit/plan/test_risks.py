@@ -269,7 +269,7 @@ MIN_INSYNC, BYTES = "min.insync.replicas", "max.message.bytes"
          "a write counts as safe once 1 replica has it, where it took 2"),
         (MIN_INSYNC, 3, 2, Risk.DURABILITY,
          "a write counts as safe once 2 replicas have it, where it took 3"),
-        (MIN_INSYNC, 2, 3, Risk.TRAFFIC, "no write with acks=all lands while one broker is away"),
+        (MIN_INSYNC, 2, 3, Risk.TRAFFIC, "writes with acks=all fail while one broker is down"),
         (BYTES, 2048, 1024, Risk.TRAFFIC,
          "producers of larger batches than 1KiB (1024) fail from now on"),
     ],
