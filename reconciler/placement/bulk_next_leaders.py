@@ -109,7 +109,8 @@ class _Order:
         for start in range(0, len(self._line), size):
             part = self._line[start : start + size]
             n, m = self._heights(part)
-            self._set(part, (n * _UNIT + m).argmin(axis=1))
+            self.slot[part] = slots = (n * _UNIT + m).argmin(axis=1)
+            self.rack_slot[part] = self._look_beyond(part, slots)
             self._count(part, 1)
 
     def improve(self) -> None:
@@ -154,25 +155,18 @@ class _Order:
         m = np.where(outside, self._beyond[self._second[lines]], _NEVER)
         return np.where(outside[np.arange(len(lines)), slots], slots, m.argmin(axis=1))
 
-    def _set(self, lines: Ints, slots: Ints) -> None:
-        self.slot[lines], self.rack_slot[lines] = slots, self._look_beyond(lines, slots)
-
     def _count(self, lines: Ints, times: int) -> None:
         np.add.at(self._after, self._first[lines, self.slot[lines]], times)
         np.add.at(self._beyond, self._second[lines, self.rack_slot[lines]], times)
 
-    def _change(self, lines: Ints, slots: Ints) -> int:
+    def _change(self, lines: Ints, slots: Ints, rack_slots: Ints) -> int:
         self._count(lines, -1)
-        self._set(lines, slots)
+        self.slot[lines], self.rack_slot[lines] = slots, rack_slots
         self._count(lines, 1)
         return len(lines)
 
     def _gain_first(self) -> int:
-        """Change next leaders where level 5 gains; return in how many rows.
-
-        Nobody gives below the mean of the leader's cells, nobody takes beyond it, and one of each
-        may always: so the squares fall, however many rows change at once.
-        """
+        """Change next leaders where level 5 gains; return in how many rows."""
         self._work -= len(self._line)
         n = self._after[self._first]
         best = n.argmin(axis=1)
@@ -181,11 +175,9 @@ class _Order:
         better = better[np.argsort(-gap[better], kind="stable")]
         cells = np.maximum(1, self._used.sum(axis=1))
         mean = (self._after.reshape(self._n, -1).sum(axis=1) / cells).repeat(self._n)
-        giver = self._first[better, self.slot[better]]
-        kept = first_in_line(giver, _at_least_one(self._after - mean))
-        taker = self._first[better[kept], best[better[kept]]]
-        kept = kept[first_in_line(taker, _at_least_one(mean - self._after))]
-        return self._change(better[kept], best[better[kept]])
+        giver, taker = self._first[better, self.slot[better]], self._first[better, best[better]]
+        kept = better[_fit_together(giver, taker, self._after - mean)]
+        return self._change(kept, best[kept], self._look_beyond(kept, best[kept]))
 
     def _gain_second(self) -> int:
         """Change next leaders where level 6 gains and level 5 does not change; in how many rows."""
@@ -204,16 +196,12 @@ class _Order:
         better = better[np.argsort(-gap[better], kind="stable")]
         mean = self._beyond.reshape(-1, self._n).mean(axis=1).repeat(self._n)
         once = np.ones(len(self._after), dtype=np.int64)
-        kept, beyond = np.arange(len(better)), self._look_beyond(self._line, best)
-        for cells, slot, quota in (
-            (self._first, self.slot, once),
-            (self._first, best, once),
-            (self._second, self.rack_slot, _at_least_one(self._beyond - mean)),
-            (self._second, beyond, _at_least_one(mean - self._beyond)),
-        ):
-            lines = better[kept]
-            kept = kept[first_in_line(cells[lines, slot[lines]], quota)]
-        return self._change(better[kept], best[better[kept]])
+        for slot in (self.slot, best):
+            better = better[first_in_line(self._first[better, slot[better]], once)]
+        beyond = self._look_beyond(better, best[better])
+        giver, taker = self._second[better, self.rack_slot[better]], self._second[better, beyond]
+        kept = _fit_together(giver, taker, self._beyond - mean)
+        return self._change(better[kept], best[better[kept]], beyond[kept])
 
     def _hand_on(self) -> None:
         """Gain on level 5 along paths: a full cell of a leader hands a row on to a nearer one.
@@ -246,12 +234,27 @@ class _Order:
             full, slot = full[nearer.any(axis=1)], nearer[nearer.any(axis=1)].argmax(axis=1)
             kept = first_in_line(now[full], once)
             kept = kept[first_in_line(first[full[kept], slot[kept]], once)]
-            changed = lines[full[kept]]
-            self._change(changed, slot[kept])
+            changed, slot = lines[full[kept]], slot[kept]
+            self._change(changed, slot, self._look_beyond(changed, slot))
             moved = np.zeros(self._n, dtype=np.bool_)
             moved[leader[changed]] = True
             top = np.where(moved, np.minimum(table.max(axis=1), top), top - 1)
 
 
-def _at_least_one(quota: NDArray[np.float64]) -> Ints:
-    return np.maximum(1, quota).astype(np.int64)
+def _fit_together(givers: Ints, takers: Ints, above: NDArray[np.float64]) -> Ints:
+    """Return which of some changes, each a gain alone, lower the squares if they are made at once.
+
+    `above` is by how much each cell exceeds its mean. Down to the mean a cell gives, up to it a
+    cell takes, as often as it can. Of cells that have no part in this, each gives one and takes
+    one: these changes form chains, and each link of a chain leads down by two or more.
+    """
+    kept = np.flatnonzero((above[givers] >= 1) & (above[takers] <= -1))
+    kept = kept[first_in_line(givers[kept], above.astype(np.int64))]
+    kept = kept[first_in_line(takers[kept], (-above).astype(np.int64))]
+    busy = np.zeros(len(above), dtype=np.bool_)
+    busy[givers[kept]] = busy[takers[kept]] = True
+    once = np.ones(len(above), dtype=np.int64)
+    rest = np.flatnonzero(~(busy[givers] | busy[takers]))
+    rest = rest[first_in_line(givers[rest], once)]
+    rest = rest[first_in_line(takers[rest], once)]
+    return np.concatenate((kept, rest))
