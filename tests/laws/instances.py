@@ -24,7 +24,7 @@ def draw_problem(rng: Random, topics: int, brokers: int = 5, partitions: int = 3
     wishes = tuple(_wish(rng, t, favour, size, partitions) for t in range(topics))
     others = _rows(rng, favour, rng.randint(1, 3), rng.choice([0, 0, rng.randrange(12)]))
     leaders, replicas = count_load([others, *(wish.existing for wish in wishes)])
-    return Problem(eligible, leaders, replicas, wishes)
+    return Problem(eligible, leaders, replicas, wishes, others=(others,))
 
 
 def _rack(rng: Random, racks: int | None) -> str | None:
