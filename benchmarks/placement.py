@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import astuple, dataclass, replace
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from placement_bounds import bound_cluster, bound_topics
+from placement_bounds import bound_cluster, bound_takeovers, bound_topics, count_takeovers
 from placement_java import JavaPlacer
 
 from reconciler.model import Broker
@@ -28,6 +28,7 @@ from reconciler.placement import (
 )
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from reconciler.model import Assignment
@@ -37,26 +38,29 @@ if TYPE_CHECKING:
 LEGEND = """\
 Columns. topic: leader/replica max − min of the worst topic (in c: of the worst step on the way);
   cluster: the same of all topics together; bound: the least that is possible, each on its own.
-  heir: the largest share of one broker's leaders that falls to a single other one when it dies, in
-  multiples of an even division among the brokers of other racks; its bound supposes even leaders.
+  broker lost: the most leaders that one broker takes over if another one is lost; rack lost: the
+  same if all brokers of one rack are lost. Of all rows of the cluster, whichever is lost where it
+  hurts most. Their bounds suppose that the leaders of the cluster are even.
   sets: different sets of brokers that hold a partition. Of the topics that the case places.
 CPU. optimal and striped: of this process, from the problem to the rows; with certificates where
   there are any, without the checker, which has to accept every answer. kafka: of the JVM's
   process, garbage collection included, from specs in Java to assignments in Java; in brackets the
   placing thread alone. One call into Java for all topics; its view of the cluster is a list and a
   constant, less than the controller's own costs. Means of the repeats.
-Dice. kafka draws at random, and looks neither at existing replicas nor at other topics. Where one
-  topic is placed, it is so {draws} times: means over these, then the worst of each column."""
+Dice. kafka draws at random, and looks neither at existing replicas nor at other topics. Small
+  cases are drawn {draws} times: means over these, then the worst of each column."""
 
 HEADING = (
-    f"{'':24} {'topic':>9} {'cluster':>11} {'heir':>7} {'sets':>7} {'CPU s':>9} {'÷ kafka':>9}"
+    f"{'':24} {'topic':>9} {'cluster':>11} {'broker lost':>11} {'rack lost':>9} {'sets':>7}"
+    f" {'CPU s':>9} {'÷ kafka':>9}"
 )
 DRAWS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A problem, or one grown a partition at a time up to `grown_to`.
+    """A problem, or one grown a partition at a time up to `grown_to`. If `one_by_one`, each wish is
+    a plan of its own, on the cluster that those before it leave.
 
     `repeats` are interleaved; within each, ours runs `loops` times to be long enough to time.
     `draws` is how many random numbers Kafka's class draws for it.
@@ -65,6 +69,7 @@ class Case:
     name: str
     problem: Problem
     grown_to: int = 0
+    one_by_one: bool = False
     repeats: int = 3
     loops: int = 1
     draws: int = 1
@@ -78,14 +83,16 @@ class Figures:
     topic_replicas: float
     cluster_leaders: float
     cluster_replicas: float
-    heir: float
+    broker_lost: float
+    rack_lost: float
     sets: float
 
     def __str__(self) -> str:
         topic = f"{_short(self.topic_leaders)}/{_short(self.topic_replicas)}"
         cluster = f"{_short(self.cluster_leaders)}/{_short(self.cluster_replicas)}"
         sets = f"{self.sets:,.0f}" if self.sets else ""
-        return f"{topic:>9} {cluster:>11} {self.heir:6.2f}x {sets:>7}"
+        lost = f"{_short(self.broker_lost):>11} {_short(self.rack_lost):>9}"
+        return f"{topic:>9} {cluster:>11} {lost} {sets:>7}"
 
 
 def main(letters: Iterable[str] = ()) -> None:
@@ -128,8 +135,24 @@ def place(case: Case, strategy: str) -> tuple[Rows, float]:
     """Return the new rows, and the CPU seconds they took."""
     start = time.process_time()
     for _ in range(case.loops):
-        rows = _grow(case, strategy) if case.grown_to else STRATEGIES[strategy](case.problem).rows
+        if case.grown_to:
+            rows = _grow(case, strategy)
+        elif case.one_by_one:
+            rows = _place_one_by_one(case, strategy)
+        else:
+            rows = STRATEGIES[strategy](case.problem).rows
     return rows, (time.process_time() - start) / case.loops
+
+
+def _place_one_by_one(case: Case, strategy: str) -> Rows:
+    """Make a plan for each wish, and apply it before the next."""
+    live: dict[str, Assignment] = {}
+    for wish in case.problem.wishes:
+        others = tuple(live.values())
+        leaders, replicas = count_load(others)
+        problem = Problem(case.problem.brokers, leaders, replicas, (wish,), others=others)
+        live |= STRATEGIES[strategy](problem).rows
+    return live
 
 
 def _grow(case: Case, strategy: str) -> Rows:
@@ -191,46 +214,35 @@ def measure(case: Case, rows: Rows) -> Figures:
         looked_at = list(whole.values())
     each = [measure_balance([assignment], ids) for assignment in looked_at]
     leaders, replicas = count_load(rows.values())
+    after, beyond = count_takeovers(case.problem.brokers, (*case.problem.others, *whole.values()))
     return Figures(
         max(balance.leaders.skew for balance in each),
         max(balance.replicas.skew for balance in each),
         _skew(case.problem.leaders.get(b, 0) + leaders[b] for b in ids),
         _skew(case.problem.replicas.get(b, 0) + replicas[b] for b in ids),
-        worst_heir(case.problem, whole.values()),
+        _most(after.values()),
+        _most(beyond.values()),
         len({frozenset(row) for assignment in whole.values() for row in assignment}),
     )
-
-
-def worst_heir(problem: Problem, assignments: Iterable[Assignment]) -> float:
-    """Return the worst heir's share of a leader's rows, in multiples of an even division."""
-    heirs: dict[int, Counter[int]] = defaultdict(Counter)
-    for assignment in assignments:
-        for leader, heir, *_ in assignment:
-            heirs[leader][heir] += 1
-    able = _able_to_inherit(problem)
-    return max(max(c.values()) * able[leader] / c.total() for leader, c in heirs.items())
-
-
-def _able_to_inherit(problem: Problem) -> dict[int, int]:
-    """Count the brokers in other racks, where all heirs are: no case has fewer racks than RF."""
-    return {b.id: sum(b.rack != other.rack for other in problem.brokers) for b in problem.brokers}
 
 
 def bound(case: Case) -> Figures:
     """Return what no placement can better; nothing is known of sets."""
     problem = case.problem
-    (first, *_), count = problem.wishes, sum(w.count + len(w.existing) for w in problem.wishes)
     if case.grown_to:
-        count = case.grown_to
-        steps = [replace(problem, wishes=(replace(first, count=n),)) for n in range(1, count + 1)]
+        (wish,) = problem.wishes
+        counts = range(1, case.grown_to + 1)
+        steps = [replace(problem, wishes=(replace(wish, count=n),)) for n in counts]
         each = [bound_topics(step) for step in steps]
         topic = max(leaders for leaders, _ in each), max(replicas for _, replicas in each)
-        cluster = bound_cluster(steps[-1])
+        problem = steps[-1]
     else:
-        topic, cluster = bound_topics(problem), bound_cluster(problem)
-    led = max(1, count // len(problem.brokers))
-    heir = max(-(-led // able) * able / led for able in _able_to_inherit(problem).values())
-    return Figures(*topic, *cluster, heir, 0)
+        topic = bound_topics(problem)
+    return Figures(*topic, *bound_cluster(problem), *bound_takeovers(problem), 0)
+
+
+def _most(takeovers: Iterable[Counter[int]]) -> int:
+    return max((max(each.values()) for each in takeovers if each), default=0)
 
 
 def _fold(fold: Callable[[Iterable[float]], float], figures: Iterable[Figures]) -> Figures:
@@ -295,12 +307,35 @@ def expansions() -> Case:
     rows = STRATEGIES["optimal"](before).rows
     leaders, replicas = count_load(rows.values())
     wishes = tuple(Wish(w.topic, rows[w.topic], 4, 3) for w in before.wishes[::10])
-    problem = replace(before, leaders=leaders, replicas=replicas, wishes=wishes)
+    grown = {wish.topic for wish in wishes}
+    others = tuple(assignment for topic, assignment in rows.items() if topic not in grown)
+    problem = replace(before, leaders=leaders, replicas=replicas, wishes=wishes, others=others)
     return Case("f  1,000 of (e)'s topics grown from 20 to 24, where (e) left them", problem)
 
 
 def million_partitions() -> Case:
     return new_topics("g  50,000 topics of 20 partitions, 100 brokers in 5 racks", 50_000, 20, 2)
+
+
+def plans_one_by_one() -> Case:
+    wishes = tuple(Wish(f"topic-{t:02}", (), 1 + t % 12, 3) for t in range(60))
+    name = "h  60 topics of 1 to 12 partitions, one plan each, 6 brokers in 3 racks"
+    return Case(name, Problem(nodes(6, 3), {}, {}, wishes), one_by_one=True, draws=DRAWS)
+
+
+def mixed_sizes() -> Case:
+    wishes = tuple(Wish(f"topic-{t:04}", (), 1 + t % 40, 3) for t in range(1000))
+    name = "i  1,000 topics of 1 to 40 partitions, 100 brokers in 5 racks"
+    return Case(name, Problem(nodes(100, 5), {}, {}, wishes))
+
+
+def very_unequal_racks() -> Case:
+    sizes = {"a": 10, "b": 8, "c": 6, "d": 4, "e": 2}
+    racks = [rack for rack, size in sizes.items() for _ in range(size)]
+    brokers = tuple(Broker(b, rack) for b, rack in enumerate(racks))
+    problem = Problem(brokers, {}, {}, (Wish("orders", (), 60, 5),))
+    name = "j  60 partitions of 5 replicas, racks of 10, 8, 6, 4, 2 brokers"
+    return Case(name, problem, loops=20, draws=DRAWS)
 
 
 CASES: Mapping[str, Callable[[], Case]] = {
@@ -311,6 +346,9 @@ CASES: Mapping[str, Callable[[], Case]] = {
     "e": many_topics,
     "f": expansions,
     "g": million_partitions,
+    "h": plans_one_by_one,
+    "i": mixed_sizes,
+    "j": very_unequal_racks,
 }
 
 if __name__ == "__main__":

@@ -179,9 +179,11 @@ def test_who_is_next_is_chosen_as_if_all_orders_were_tried() -> None:
 
 
 def shuffle(rng: Random, problem: Problem) -> Problem:
-    wishes, brokers, others = map(list, (problem.wishes, problem.brokers, problem.others))
-    for each in (wishes, brokers, others):
-        rng.shuffle(each)  # type: ignore[arg-type]  # lists of different things
+    wishes, brokers = list(problem.wishes), list(problem.brokers)
+    others = list(problem.others)
+    rng.shuffle(wishes)
+    rng.shuffle(brokers)
+    rng.shuffle(others)
     return replace(problem, wishes=tuple(wishes), brokers=tuple(brokers), others=tuple(others))
 
 
