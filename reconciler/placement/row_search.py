@@ -5,7 +5,8 @@ The order of a row's followers is free. Besides, row p may take follower c inste
 - if that is a tie of the topic's and the cluster's replicas;
 - if another row takes u instead of c: of the same topic, or of one for which both are ties as well.
 
-No count of a leader changes, and no count of replicas by more than a tie. The first exchange that
+And a follower may lead instead of the leader if that is a tie of the topic's and the cluster's
+leaders. No count of leaders or replicas changes by more than a tie. The first exchange that
 gains is made. The search ends when no row gains any more, when both levels meet their bounds, or
 when its work is done.
 
@@ -14,6 +15,7 @@ The moves, and how near the bounds they lead: docs/placement.md, "Next leaders".
 
 from __future__ import annotations
 
+from operator import add
 from typing import TYPE_CHECKING
 
 from reconciler.placement.next_leaders import LEVEL_5, arrange
@@ -59,10 +61,10 @@ class RowSearch:
         most_work: int = _MOST_WORK,
     ) -> None:
         self._demands = [demand for demand, _, _ in placed]
-        self._held = [
-            [a + b for a, b in zip(demand.replicas, counts.replicas, strict=True)]
-            for demand, counts, _ in placed
-        ]
+        self._led, self._held = [], []
+        for demand, counts, _ in placed:
+            self._led.append(list(map(add, demand.leaders, counts.leaders)))
+            self._held.append(list(map(add, demand.replicas, counts.replicas)))
         self._load, self._table = load, table
         self._topic = [t for t, (_, _, rows) in enumerate(placed) for _ in rows]
         self._rows = [row for _, _, rows in placed for row in rows]
@@ -83,7 +85,7 @@ class RowSearch:
                 while (
                     len(row) > 1
                     and min(self._work, above) > 0
-                    and self._table.after[row[0]][self._rows[p][1]] >= least
+                    and self._table.after[self._rows[p][0]][self._rows[p][1]] >= least
                     and (gain := self._improve(p))
                 ):
                     above -= gain
@@ -107,15 +109,21 @@ class RowSearch:
         if price < refund:
             self._settle(p, row[1:], new)
             return refund - price
+        if gain := self._change_leader(p, refund):
+            return gain
         for out, into in self._changes(p):
             followers = [into if b == out else b for b in row[1:]]
             price, new = self._table.choose(row[0], followers, demand.ranks)
             self._work -= 1
             if price >= refund:
                 continue
-            if self._is_tie(self._topic[p], out, into) and self._is_cluster_tie(p, out, into):
+            held, replicas = self._held[self._topic[p]], self._load.replicas
+            if _is_tie(held, out, into) and self._is_cluster_tie(
+                replicas, demand.weight, out, into
+            ):
                 self._settle(p, followers, new)
-                self._move_replica(self._topic[p], out, into)
+                _move(held, 1, out, into)
+                _move(replicas, demand.weight, out, into)
                 return refund - price
             self._table.add(new)
             if gain := self._find_partner(p, out, into, refund - price):
@@ -124,6 +132,25 @@ class RowSearch:
                 return gain
             self._table.add(new, -1)
         self._table.add(old)
+        return 0
+
+    def _change_leader(self, p: int, refund: int) -> int:
+        """Let a follower of row p lead if that is a tie and gains, and return by how much."""
+        t, (leader, *followers) = self._topic[p], self._rows[p]
+        load, weight = self._load, self._demands[t].weight
+        for into in followers:
+            if not _is_tie(self._led[t], leader, into):
+                continue
+            if not self._is_cluster_tie(load.leaders, weight, leader, into):
+                continue
+            others = [leader if b == into else b for b in followers]
+            price, new = self._table.choose(into, others, self._demands[t].ranks)
+            self._work -= 1
+            if price < refund:
+                self._settle(p, others, new)
+                _move(self._led[t], 1, leader, into)
+                _move(load.leaders, weight, leader, into)
+                return refund - price
         return 0
 
     def _changes(self, p: int) -> Iterator[tuple[int, int]]:
@@ -145,7 +172,7 @@ class RowSearch:
     def _find_partner(self, p: int, out: int, into: int, gain: int) -> int:
         """Let another row take `out` instead of `into`, and return what both gain together."""
         t, holders = self._topic[p], list(self._followed[into])
-        free = self._is_tie(t, out, into)
+        free = _is_tie(self._held[t], out, into)
         start, tried = p % max(1, len(holders)), 0
         for q in (*holders[start:], *holders[:start]):
             s, row = self._topic[q], self._rows[q]
@@ -165,16 +192,16 @@ class RowSearch:
             if price - refund < gain:
                 self._settle(q, followers, new)
                 if s != t:
-                    for topic, one, other in ((t, out, into), (s, into, out)):
-                        self._held[topic][one] -= 1
-                        self._held[topic][other] += 1
+                    _move(self._held[t], 1, out, into)
+                    _move(self._held[s], 1, into, out)
                 return gain - (price - refund)
             self._table.add(old)
         return 0
 
     def _may_trade(self, s: int, t: int, out: int, into: int) -> bool:
         """Return whether topic s may give a replica for one of topic t of the same weight."""
-        return self._demands[s].weight == self._demands[t].weight and self._is_tie(s, out, into)
+        same_weight = self._demands[s].weight == self._demands[t].weight
+        return same_weight and _is_tie(self._held[s], out, into)
 
     def _fits(self, p: int, out: int, into: int) -> bool:
         """Return whether the racks of row p allow `into` instead of `out`."""
@@ -185,23 +212,13 @@ class RowSearch:
         held = [rule.rack_of[b] for b in self._rows[p]]
         return held.count(j) > rule.fewest[j] and held.count(k) < rule.most[k]
 
-    def _is_tie(self, t: int, out: int, into: int) -> bool:
-        """Return whether a replica may move at no cost to its topic."""
-        return self._held[t][out] == self._held[t][into] + 1
+    def _is_cluster_tie(self, loads: Sequence[int], weight: int, out: int, into: int) -> bool:
+        """Return whether a leader or a replica may move at no cost to the cluster.
 
-    def _is_cluster_tie(self, p: int, out: int, into: int) -> bool:
-        """Return whether a replica may move at no cost to the cluster."""
-        weight = self._demands[self._topic[p]].weight
-        held, scales = self._load.replicas, self._load.scales
-        gives = scales[out] * (2 * held[out] - weight)
-        return gives == scales[into] * (2 * held[into] + weight)
-
-    def _move_replica(self, t: int, out: int, into: int) -> None:
-        weight = self._demands[t].weight
-        self._held[t][out] -= 1
-        self._held[t][into] += 1
-        self._load.replicas[out] -= weight
-        self._load.replicas[into] += weight
+        Between brokers of the same capacity both loads change places, so max − min stays too.
+        """
+        scales = self._load.scales
+        return scales[out] == scales[into] and loads[out] == loads[into] + weight
 
     def _settle(self, p: int, followers: Sequence[int], new: Succession) -> None:
         """Give row p its followers, and count it. It was taken from the table before."""
@@ -212,3 +229,13 @@ class RowSearch:
             self._followed[b][p] = None
         self._counted[p] = new
         self._table.add(new)
+
+
+def _is_tie(counts: Sequence[int], out: int, into: int) -> bool:
+    """Return whether a leader or a replica may move at no cost to its topic."""
+    return counts[out] == counts[into] + 1
+
+
+def _move(counts: list[int], weight: int, out: int, into: int) -> None:
+    counts[out] -= weight
+    counts[into] += weight

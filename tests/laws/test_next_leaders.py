@@ -109,9 +109,9 @@ def agree(seed: int, instances: int, topics: tuple[int, ...], **size: int) -> Ag
 @pytest.mark.parametrize(
     ("topics", "size", "share"),
     [
-        ((1,), {"brokers": 5, "partitions": 4}, 0.80),
-        ((1,), {"brokers": 6, "partitions": 2}, 0.82),
-        ((2, 2, 3), {"brokers": 4, "partitions": 2}, 0.82),
+        ((1,), {"brokers": 5, "partitions": 4}, 0.95),
+        ((1,), {"brokers": 6, "partitions": 2}, 0.95),
+        ((2, 2, 3), {"brokers": 4, "partitions": 2}, 0.92),
     ],
     ids=["one topic", "one small topic", "several topics"],
 )
@@ -125,7 +125,7 @@ def test_the_answer_is_the_best_placement_as_often_as_measured(
 
 def test_the_bulk_way_is_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimal, "_pays_in_bulk", lambda _: True)
-    assert agree(SEED, choose(80, 1000), (1, 2), brokers=4, partitions=3).best >= 0.78
+    assert agree(SEED, choose(80, 1000), (1, 2), brokers=4, partitions=3).best >= 0.90
 
 
 def test_the_comparison_notices_an_answer_that_is_not_the_best() -> None:
@@ -154,6 +154,24 @@ def test_levels_five_and_six_are_those_of_all_rows() -> None:
             assert level.bound <= level.reached
             assert level.skew_bound is not None
             assert level.skew_bound <= level.skew
+
+
+def test_ties_between_rows_leave_the_levels_above_as_they_are_shown() -> None:
+    """Also between brokers whose capacities differ: there a tie of squares may change max − min."""
+    rng = Random(SEED)
+    for _ in range(choose(150, 1500)):
+        problem = draw_problem(rng, rng.choice((1, 2)), partitions=6)
+        capacity = {broker.id: rng.choice((1, 2, 3, 6)) for broker in problem.brokers}
+        placed = place_replicas(replace(problem, capacity=capacity))
+        shown = [level.skew for level in placed.levels[2:4]]
+        for old, new, skew in zip(
+            (problem.leaders, problem.replicas),
+            count_load(placed.rows.values()),
+            shown,
+            strict=True,
+        ):
+            loads = [old.get(broker.id, 0) + new[broker.id] for broker in problem.brokers]
+            assert max(loads) - min(loads) == skew, problem
 
 
 def test_who_is_next_is_chosen_as_if_all_orders_were_tried() -> None:
