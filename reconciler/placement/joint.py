@@ -3,13 +3,14 @@
 Topics are placed one after the other by flows, then levelled over all topics by exchange paths.
 Level 4 is optimal for one topic and wherever it meets its bound. In general it is NP-hard
 (not-all-equal satisfiability reduces to it), so a local search keeps the best found: each topic is
-placed again against the others, then exchanges of leaders that cost nothing leave local optima.
+placed again against the others, then a walk over exchanges of leaders that cost nothing.
 
 Both proofs: docs/placement.md, "Several topics".
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from reconciler.placement.bounds import cluster_bounds
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from reconciler.placement.counts import ClusterLoad, Demand, Sample
 
     Price = tuple[int, int]
+    Handover = tuple[int, int, int]
 
 _PASSES = 8
 """How often all topics are placed anew against the others, at most."""
@@ -30,11 +32,17 @@ _PASSES = 8
 _PASSED = 2_000
 """How many topics are placed anew in all passes together: about a millisecond each."""
 
-_KICKS = 64
+_SEARCHED = 512
+"""Up to how many topics local optima are left at all."""
+
+_STEPS = 400
 """How many neutral exchanges of leaders are tried if the replicas' bound is not met."""
 
-_KICKED = 512
-"""How many topics are polished in all kicks together: many topics, few kicks."""
+_STEPPED = 3_200
+"""How many topics are looked at in all these steps together: many topics, few steps."""
+
+_DRAWS = 32
+"""How many hand-overs are drawn for one step at most."""
 
 
 class JointTopics:
@@ -81,13 +89,13 @@ def improve(estate: JointTopics) -> JointTopics:
     if len(estate.demands) == 1:
         return _place_in_order(estate.demands, range(1), estate.before, estate.bounds)
     _polish(estate)
-    if estate.load.price()[1] == estate.bounds[1] or len(estate.demands) > _KICKED:
+    if estate.load.price()[1] == estate.bounds[1] or len(estate.demands) > _SEARCHED:
         return estate
     # The order of placement decides which local optimum is reached, so try the opposite one too.
     order = range(len(estate.demands))[::-1]
     backwards = _place_in_order(estate.demands, order, estate.before, estate.bounds)
     _polish(backwards)
-    return _kick(min(estate, backwards, key=lambda e: e.load.price()))
+    return _walk(min(estate, backwards, key=lambda e: e.load.price()))
 
 
 def has_one_weight(demands: Sequence[Demand]) -> bool:
@@ -134,24 +142,32 @@ def _polish(estate: JointTopics) -> None:
             return
 
 
-def _kick(best: JointTopics) -> JointTopics:
-    """Leave a local optimum by exchanges of leaders that cost nothing, and keep what gains."""
-    left = min(_KICKS, _KICKED // len(best.demands))
-    improved = True
-    while improved and best.load.price()[1] > best.bounds[1]:
-        improved = False
-        for moves in _neutral_moves(best):
-            if not left:
-                return best
-            left -= 1
-            other = best.copy()
-            for t, giver, taker in moves:
-                _move_leader(other, t, giver, taker)
-            _polish(other)
-            if other.load.price() < best.load.price():
-                best, improved = other, True
-                break
+def _walk(best: JointTopics) -> JointTopics:
+    """Leave a local optimum: walk over leaders that are as good, and keep the best replicas.
+
+    Replicas are exact for given leaders, so only the leaders have to be searched.
+    """
+    current, numbers = best.copy(), _draw_numbers()
+    for _ in range(min(_STEPS, _STEPPED // len(best.demands))):
+        if best.load.price()[1] == best.bounds[1]:
+            break
+        before = current.load.price()[0]
+        for t, giver, taker in _draw_move(current, numbers):
+            _move_leader(current, t, giver, taker)
+        if current.load.price()[0] != before:  # one of several topics could not move
+            level_leaders(current.demands, current.placed, current.load)
+        level_replicas(current.demands, current.placed, current.load)
+        if current.load.price() < best.load.price():
+            best = current.copy()
     return best
+
+
+def _draw_numbers() -> Iterator[int]:
+    """Yield the same numbers in every run (the congruential generator of Knuth's MMIX)."""
+    number = 1
+    while True:
+        number = (number * 6364136223846793005 + 1442695040888963407) % 2**64
+        yield number >> 33
 
 
 def _move_leader(estate: JointTopics, t: int, giver: int, taker: int) -> None:
@@ -165,11 +181,11 @@ def _move_leader(estate: JointTopics, t: int, giver: int, taker: int) -> None:
     estate.load.add(demand, estate.placed[t])
 
 
-def _neutral_moves(estate: JointTopics) -> Iterator[tuple[tuple[int, int, int], ...]]:
-    """Yield hand-overs of leaders that leave the cluster's leaders as even as they are.
+def _draw_move(estate: JointTopics, numbers: Iterator[int]) -> tuple[Handover, ...]:
+    """Draw hand-overs of leaders that leave the cluster's leaders as even as they are.
 
-    Either one from a broker to another that then stands as high as the first did, or two of
-    different topics that undo each other.
+    One from a broker to another that then stands as high as the first did; or two or three of
+    different topics that go round in a circle. None if none is found in some attempts.
     """
     singles = [
         (t, u, v)
@@ -178,12 +194,23 @@ def _neutral_moves(estate: JointTopics) -> Iterator[tuple[tuple[int, int, int], 
         for u in sorted(gate.givers)
         for v in gate.takers
     ]
+    onward = defaultdict[int, "list[Handover]"](list)
+    for one in singles:
+        onward[one[1]].append(one)
     led, scales = estate.load.leaders, estate.load.scales
-    for t, u, v in singles:
-        w = estate.demands[t].weight
-        if scales[v] * (2 * led[v] + w) == scales[u] * (2 * led[u] - w):
-            yield ((t, u, v),)
-    for i, (t, u, v) in enumerate(singles):
-        for s, x, y in singles[i + 1 :]:
-            if s != t and (x, y) == (v, u) and estate.demands[s].weight == estate.demands[t].weight:
-                yield (t, u, v), (s, x, y)
+    weight = [demand.weight for demand in estate.demands]
+    for _ in range(_DRAWS if singles else 0):
+        t, u, v = one = singles[next(numbers) % len(singles)]
+        if scales[v] * (2 * led[v] + weight[t]) == scales[u] * (2 * led[u] - weight[t]):
+            return (one,)
+        if not onward[v]:
+            continue
+        s, _, w = two = onward[v][next(numbers) % len(onward[v])]
+        if s == t or weight[s] != weight[t]:
+            continue
+        if w == u:
+            return (one, two)
+        back = [r for r in onward[w] if r[2] == u and r[0] not in (s, t)]
+        if back and weight[(three := back[next(numbers) % len(back)])[0]] == weight[t]:
+            return (one, two, three)
+    return ()
