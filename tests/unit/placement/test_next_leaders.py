@@ -243,6 +243,26 @@ def find_gain(followers: Sequence[Sequence[int]], taken: Counter[int]) -> list[i
     return []
 
 
+@pytest.mark.parametrize("seed", [6, 10])
+def test_no_other_order_of_a_row_gains_for_racks_in_bulk(seed: int) -> None:
+    """Among orders that are equal for level five. Rows change at once, and never in a circle."""
+    nodes, rng = cluster(6, 3, 3), Random(seed)
+    rack = {broker.id: broker.rack or "" for broker in nodes}
+    given = [rng.sample(range(12), 4) for _ in range(2000)]
+    given = [row for row in given if len({rack[b] for b in row}) > 1]
+    ordered = np.array([[row[0] ** 2 // 12, *row[1:]] for row in given])
+    ordered = ordered[[len(set(row)) == 4 for row in ordered.tolist()]]
+    order_followers([ordered], NextLeaders.count(Problem(nodes, {}, {}, ())))
+    found = count_takeovers(nodes, [ordered.tolist()])
+    for leader, *followers in ordered.tolist():
+        after, beyond = found.by_broker[leader], found.by_rack[rack[leader]]
+        outside = [b for b in followers if rack[b] != rack[leader]]
+        for b in followers:
+            same = b == followers[0] or after[b] + 1 == after[followers[0]]
+            for c in [b] if b in outside else outside:
+                assert not (same and beyond[c] + 1 < beyond[outside[0]])
+
+
 def test_a_path_that_gains_is_noticed() -> None:
     """2 hands on to 3, and 3 to 4: no row alone could gain."""
     followers = [[2, 3], [2, 3], [3, 4], [3, 4]]
