@@ -238,34 +238,41 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
     An interrupt shortens the wait to GRACE_S, a second one ends it. Errors: ClusterError if the
     replicas do not have the record by then or within 15 s, or if the topic refuses it.
     """
-    answers: SimpleQueue[KafkaError | None] = SimpleQueue()
+    answers: list[KafkaError | None] = []
+    over: SimpleQueue[None] = SimpleQueue()
 
     def write() -> None:
         try:
             producer = connection.settings.build_producer(
                 acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
             )
-            producer.produce(topic, record, key, on_delivery=lambda error, _: answers.put(error))
+            producer.produce(topic, record, key, on_delivery=lambda error, _: answers.append(error))
             producer.flush(PATIENCE_S + 1)  # longer than the record's own timeout, which answers
         except (KafkaException, BufferError) as error:
-            answers.put(error_of(error))
+            answers.append(error_of(error))
+        over.put(None)
 
     # Not in the main thread: confluent-kafka 2.16.1 loses an interrupt that comes while it calls
     # on_delivery, and flush ends in a SystemError without a cause.
     Thread(target=write, daemon=True).start()
-    answer = _await_answer(answers)
+    answer = _await_answer(answers, over)
     if answer is not None:
         reason = f"{name_error(answer)}: {answer.str()}"
         what = f"audit_topic {topic} does not take the record of this apply: {reason}"
         raise ClusterError([Finding("audit-lost", what, KEEP_PRINTED)])
 
 
-def _await_answer(answers: SimpleQueue[KafkaError | None]) -> KafkaError | None:
+def _await_answer(
+    answers: Sequence[KafkaError | None], over: SimpleQueue[None]
+) -> KafkaError | None:
     # The second wait follows an interrupt. Without one it only makes the first one longer: the
-    # producer has answered by then, by its message_timeout_ms.
+    # producer has answered by then, by its message_timeout_ms. An interrupt that comes with the
+    # answer can take an item out of the queue and lose it, so the answer itself is in the list.
     for patience_s in (PATIENCE_S + 1, GRACE_S):
         with suppress(KeyboardInterrupt, Empty):
-            return answers.get(timeout=patience_s)
+            over.get(timeout=patience_s)
+        if answers:
+            return answers[0]
     return KafkaError(KafkaError._TIMED_OUT)
 
 

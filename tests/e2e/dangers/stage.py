@@ -31,8 +31,8 @@ OUTCOME = re.compile(
 )
 COUNTS = re.compile(r"\d+ (to |refused)")
 UNTOLD = re.compile(
-    r"size: |cluster: |placement: |fingerprint | +placement |saved to |waiting up to |"
-    r"No changes\. 0 "
+    r"size: |cluster: |placement: |next leaders: |fingerprint | +placement |saved to |"
+    r"waiting up to |No changes\. 0 "
 )
 """What has no place on the page: how even it all lies, and what follows from the rest."""
 
