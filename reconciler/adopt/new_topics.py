@@ -47,7 +47,7 @@ def add_documents(
 ) -> dict[str, str]:
     """Add documents to files. In: `written`, the file of each topic that is already written."""
     near = {name: find_neighbours(name, written) for name in documents}
-    files = group_topics(name for name in documents if near[name] is None)
+    files = choose_files(name for name in documents if near[name] is None)
     added: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(documents):
         path = near[name] or files[name]
@@ -75,7 +75,7 @@ _RESERVED = {"clusters", "con", "prn", "aux", "nul"}
 """Names that no file of topics can have: clusters.yaml, and devices of Windows."""
 
 
-def group_topics(names: Iterable[str]) -> dict[str, str]:
+def choose_files(names: Iterable[str]) -> dict[str, str]:
     """Return the path of a file for each topic. Same names in any order, same files."""
     files: dict[str, str] = {}
     groups = _split(sorted(names), 0)

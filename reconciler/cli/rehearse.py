@@ -102,7 +102,7 @@ def command(
             kafka_version=kafka,
             progress=progress,
         )
-    click.echo(render_rehearsal(rehearsal, form), nl=False, color=True)
+    click.echo(render_in_form(rehearsal, form), nl=False, color=True)
     return INTERRUPTED if rehearsal.interrupted else 0 if rehearsal.succeeded else 1
 
 
@@ -115,7 +115,7 @@ class Occasion(NamedTuple):
     replan: Callable[[ClusterState], Plan] | None = None
 
 
-def render_rehearsal(rehearsal: Rehearsal, form: ReportFormat) -> str:
+def render_in_form(rehearsal: Rehearsal, form: ReportFormat) -> str:
     """Render a rehearsal in the requested form."""
     from reconciler import rehearse as stage
 

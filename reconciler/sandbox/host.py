@@ -75,7 +75,7 @@ def start_jvm(launch: dict[str, Any]) -> None:
     )
 
 
-def obey(brokers: HostedBrokers, command: dict[str, Any], tell: Callable[[], None]) -> None:
+def run_on_nodes(brokers: HostedBrokers, command: dict[str, Any], tell: Callable[[], None]) -> None:
     """Execute one command for all of its nodes at the same time, and report each step."""
 
     def act(node: str) -> None:
@@ -147,7 +147,9 @@ def main(descriptor: int) -> None:
     while (command := commands.get())["do"] != "finish":
         number = command["number"]
         try:
-            obey(brokers, command, partial(send, control, number=number, step=command["do"]))
+            run_on_nodes(
+                brokers, command, partial(send, control, number=number, step=command["do"])
+            )
         except Exception as error:  # noqa: BLE001 - a Java exception of any kind is the answer
             send(control, number=number, error=find_cause(error))
         else:

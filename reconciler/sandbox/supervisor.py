@@ -139,7 +139,7 @@ class ControlHandler(socketserver.StreamRequestHandler):
         """Execute the command, and send the result."""
         command = json.loads(self.rfile.readline())
         try:
-            answer = obey(self.server.cluster, command)
+            answer = run_on_cluster(self.server.cluster, command)
         except ReconcilerError as error:
             answer = {"error": str(error)}
         # The client may have timed out.
@@ -147,7 +147,7 @@ class ControlHandler(socketserver.StreamRequestHandler):
             self.wfile.write(json.dumps(answer).encode() + b"\n")
 
 
-def obey(cluster: Cluster, command: Mapping[str, Any]) -> dict[str, Any]:
+def run_on_cluster(cluster: Cluster, command: Mapping[str, Any]) -> dict[str, Any]:
     """Execute a command and return the state of every node."""
     match command["do"]:
         case "stop-broker":
