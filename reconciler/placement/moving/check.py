@@ -1,0 +1,99 @@
+"""The checker of moves: hard rules and the fewest moves. It shares no code with the solver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from reconciler.model import Assignment, Replicas
+    from reconciler.placement.moving.problem import MoveProblem, MoveWish
+
+
+def check_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[str, ...]:
+    """Return every violation as a sentence; nothing if the rows are sound."""
+    wishes = {wish.topic: wish for wish in problem.wishes}
+    found = [f"{topic}: moved without a wish" for topic in sorted(rows.keys() - wishes.keys())]
+    for topic, wish in sorted(wishes.items()):
+        moved = rows.get(topic, ())
+        if len(moved) != len(wish.rows):
+            found.append(f"{topic}: {len(moved)} rows for {len(wish.rows)} partitions")
+            continue
+        for number, (old, new) in enumerate(zip(wish.rows, moved, strict=True)):
+            found += [
+                f"{topic} partition {number}: {fault}"
+                for fault in _faults(
+                    problem, wish, wish.in_sync[number] if wish.in_sync else old, old, new
+                )
+            ]
+    return tuple(found)
+
+
+def count_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> int:
+    """Return how many replicas are copied to a broker that does not have them."""
+    return sum(
+        len(set(new) - set(old))
+        for wish in problem.wishes
+        for old, new in zip(wish.rows, rows[wish.topic], strict=True)
+    )
+
+
+def least_moves(problem: MoveProblem) -> int:
+    """Return the fewest replicas that any rows of these wishes copy."""
+    return sum(
+        wish.replication - _most_kept(problem, wish, row)
+        for wish in problem.wishes
+        for row in wish.rows
+        if len(row) < wish.replication
+    )
+
+
+def _most_kept(problem: MoveProblem, wish: MoveWish, row: Replicas) -> int:
+    """Return how many replicas of a row can stay: one by one, as the racks allow."""
+    sizes = Counter(_rack(problem, wish, b) for b in problem.eligible | set(row))
+    division = dict.fromkeys(sizes, 0)
+    for _ in range(wish.replication):  # the most even division gives to an emptiest rack with room
+        rack = min((r for r in sizes if division[r] < sizes[r]), key=lambda r: (division[r], r))
+        division[rack] += 1
+    most = max(division.values())
+    fewest = {r: min(size, most - 1) for r, size in sizes.items()}
+    extra = wish.replication - sum(fewest.values())  # racks that have one more than their fewest
+    present = Counter(_rack(problem, wish, b) for b in row)
+    kept = sum(min(present[r], fewest[r]) for r in sizes)
+    return kept + min(extra, sum(present[r] > fewest[r] for r in sizes))
+
+
+def _faults(
+    problem: MoveProblem, wish: MoveWish, in_sync: Replicas, old: Replicas, new: Replicas
+) -> Iterator[str]:
+    if len(old) == wish.replication:
+        if set(old) != set(new):
+            yield f"{list(old)} had {len(old)} replicas and became {list(new)}"
+        return
+    if len(new) != wish.replication:
+        yield f"{len(new)} replicas instead of {wish.replication}"
+    if len(set(new)) != len(new):
+        yield f"a broker twice in {list(new)}"
+    added = set(new) - set(old)
+    if strangers := sorted(added - problem.eligible):
+        yield f"brokers {strangers} may take nothing new"
+    if len(new) < len(old) and added:
+        yield f"{sorted(added)} are new in a row that shrinks"
+    if len(old) < len(new) and not _is_even(problem, wish, old, new):
+        yield f"{list(new)} is not spread over the racks as evenly as they allow"
+    if set(old) & set(in_sync) and not set(new) & set(in_sync):
+        yield f"none of the in-sync replicas {list(in_sync)} stays in {list(new)}"
+
+
+def _is_even(problem: MoveProblem, wish: MoveWish, old: Replicas, new: Replicas) -> bool:
+    size = Counter(_rack(problem, wish, b) for b in problem.eligible | set(old))
+    held = Counter(_rack(problem, wish, b) for b in new)
+    most = max(held.values())
+    return all(most - held[rack] <= 1 for rack in size if held[rack] < size[rack])
+
+
+def _rack(problem: MoveProblem, wish: MoveWish, broker: int) -> str:
+    racks = {b.id: b.rack or "" for b in problem.brokers}
+    return racks.get(broker, "") if wish.rack_aware else ""

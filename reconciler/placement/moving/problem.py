@@ -1,0 +1,45 @@
+"""The input of a move: the brokers, what they hold, and the topics whose rows must change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model import Assignment, Broker
+
+
+@dataclass(frozen=True, slots=True)
+class MoveWish:
+    """A topic that is to have `replication` replicas of every partition.
+
+    `rows` holds the replicas of each partition now, preferred leader first. `in_sync` holds those
+    that are in sync, per partition; empty if unknown, and then all count as in sync.
+    """
+
+    topic: str
+    rows: Assignment
+    replication: int
+    rack_aware: bool = True
+    in_sync: Assignment = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MoveProblem:
+    """All brokers of a cluster, those that may receive a replica, and the wishes.
+
+    `eligible` holds ids of living brokers that are neither excluded nor cordoned; `replication` of
+    no wish is larger than their number. `leaders` and `replicas` count the preferred leaders and
+    replicas on each broker over all topics, the wished ones included. `capacity` says how much a
+    broker can bear next to others (1 if it is not named).
+    """
+
+    brokers: tuple[Broker, ...]
+    eligible: frozenset[int]
+    leaders: Mapping[int, int]
+    replicas: Mapping[int, int]
+    wishes: tuple[MoveWish, ...]
+    capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))

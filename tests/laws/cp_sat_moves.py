@@ -1,0 +1,165 @@
+"""CP-SAT's opinion on the best moves: a variable for each replica, one solve for each level."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ortools.sat.python import cp_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.model import Assignment, Replicas
+    from reconciler.placement.moving import MoveProblem, MoveWish
+
+Chosen = dict[tuple[str, int, int], cp_model.IntVar]
+"""Whether a partition of a topic has a replica, or its preferred leader, on a broker."""
+
+
+def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
+    """Return the least of each level of replicas: moved, not in sync, of topics, of the cluster."""
+    model = cp_model.CpModel()
+    chosen: Chosen = {}
+    moved, lagging = [], []
+    for wish in problem.wishes:
+        for p, row in enumerate(wish.rows):
+            for b in _candidates(problem, wish, p):
+                chosen[wish.topic, p, b] = take = model.new_bool_var("")
+                if len(row) == wish.replication:
+                    model.add(take == 1)
+                    continue
+                moved += [take] if b not in row else []
+                lagging += [take] if b in row and b not in _in_sync(wish, p) else []
+            mine = {b: v for (t, n, b), v in chosen.items() if (t, n) == (wish.topic, p)}
+            model.add(sum(mine.values()) == wish.replication)
+            if wish.rack_aware and len(row) != wish.replication:
+                _spread(model, problem, mine)
+    levels = _squares(model, problem, chosen, problem.replicas, [*range(10)])
+    return tuple(_least(model, sum(level)) for level in (moved, lagging, *levels))
+
+
+def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[int, ...]:
+    """Return the least of each level of leaders, of these replicas: topics, cluster, changed."""
+    model = cp_model.CpModel()
+    chosen: Chosen = {}
+    changed = []
+    alive = {broker.id for broker in problem.brokers if broker.alive}
+    for wish in problem.wishes:
+        for p, (old, new) in enumerate(zip(wish.rows, rows[wish.topic], strict=True)):
+            able = [b for b in new if b in problem.eligible or b == old[0]] or [*new]
+            able = [b for b in able if b in alive] or able
+            for b in able:
+                chosen[wish.topic, p, b] = model.new_bool_var("")
+                changed += [chosen[wish.topic, p, b]] if b != old[0] else []
+            model.add(sum(chosen[wish.topic, p, b] for b in able) == 1)
+    levels = _squares(model, problem, chosen, problem.leaders, [0])
+    return tuple(_least(model, sum(level)) for level in (*levels, changed))
+
+
+def measure(
+    problem: MoveProblem, rows: Mapping[str, Assignment]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what rows reach: the levels of replicas, and those of leaders."""
+    moved = lagging = changed = 0
+    replicas, leaders = Counter(problem.replicas), Counter(problem.leaders)
+    topics = [0, 0]
+    for wish in problem.wishes:
+        for p, (old, new) in enumerate(zip(wish.rows, rows[wish.topic], strict=True)):
+            changed += old[0] != new[0]
+            replicas.subtract(old)
+            replicas.update(new)
+            leaders[old[0]] -= 1
+            leaders[new[0]] += 1
+            if len(old) != wish.replication:
+                moved += len(set(new) - set(old))
+                lagging += len((set(new) & set(old)) - set(_in_sync(wish, p)))
+        held = Counter(b for row in rows[wish.topic] for b in row)
+        topics[0] += sum(n * n for n in held.values())
+        topics[1] += sum(n * n for n in Counter(row[0] for row in rows[wish.topic]).values())
+    scale = scales(problem)
+    cluster = [sum(scale[b] * n * n for b, n in load.items()) for load in (replicas, leaders)]
+    return (moved, lagging, topics[0], cluster[0]), (topics[1], cluster[1], changed)
+
+
+def scales(problem: MoveProblem) -> dict[int, int]:
+    """Return what a squared load costs on each broker: the inverse of its capacity."""
+    ids = {broker.id for broker in problem.brokers}
+    capacity = {b: problem.capacity.get(b, 1) for b in ids}
+    if len(set(capacity.values())) == 1:
+        return dict.fromkeys(ids, 1)
+    return {b: round(2**20 * max(capacity.values()) / c) for b, c in capacity.items()}
+
+
+def _candidates(problem: MoveProblem, wish: MoveWish, p: int) -> list[int]:
+    row = wish.rows[p]
+    if len(row) == wish.replication:
+        return list(row)
+    if len(row) < wish.replication:
+        return sorted({*row, *problem.eligible})
+    living = [b for b in row if any(b == one.id and one.alive for one in problem.brokers)]
+    safe = len(living) >= wish.replication and set(living) & set(_in_sync(wish, p))
+    return living if safe else list(row)
+
+
+def _in_sync(wish: MoveWish, p: int) -> Replicas:
+    return wish.in_sync[p] if wish.in_sync else wish.rows[p]
+
+
+def _spread(
+    model: cp_model.CpModel, problem: MoveProblem, mine: dict[int, cp_model.IntVar]
+) -> None:
+    racks: dict[str, list[cp_model.IntVar]] = {}
+    rack_of = {broker.id: broker.rack or "" for broker in problem.brokers}
+    for b, take in mine.items():
+        racks.setdefault(rack_of[b], []).append(take)
+    for here in racks.values():
+        full = model.new_bool_var("")
+        model.add(sum(here) == len(here)).only_enforce_if(full)
+        for there in racks.values():
+            model.add(sum(there) <= sum(here) + 1).only_enforce_if(~full)
+
+
+def _squares(
+    model: cp_model.CpModel,
+    problem: MoveProblem,
+    chosen: Chosen,
+    loads: Mapping[int, int],
+    places: list[int],
+) -> tuple[list[cp_model.LinearExpr], list[cp_model.LinearExpr]]:
+    """Return the squares of topics and of the cluster; `places` are those of a row that count."""
+    topics, cluster = [], []
+    scale = scales(problem)
+    for b in scale:
+        for wish in problem.wishes:
+            mine = [v for (t, _, c), v in chosen.items() if (t, c) == (wish.topic, b)]
+            topics.append(_square(model, sum(mine)))
+        before = sum(
+            row[i] == b
+            for wish in problem.wishes
+            for row in wish.rows
+            for i in places
+            if i < len(row)
+        )
+        now = sum(v for (_, _, c), v in chosen.items() if c == b)
+        cluster.append(scale[b] * _square(model, now + loads.get(b, 0) - before))
+    return topics, cluster
+
+
+def _square(model: cp_model.CpModel, load: cp_model.LinearExprT) -> cp_model.LinearExpr:
+    root = model.new_int_var(0, 1000, "")
+    square = model.new_int_var(0, 1_000_000, "")
+    model.add(root == load)
+    model.add_multiplication_equality(square, [root, root])
+    return square
+
+
+def _least(model: cp_model.CpModel, level: cp_model.LinearExprT) -> int:
+    model.minimize(level)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    status = solver.solve(model)
+    assert status == cp_model.OPTIMAL, solver.status_name(status)
+    least = round(solver.objective_value)
+    model.add(level <= least)
+    return least
