@@ -90,7 +90,7 @@ def count_work(root: Path) -> int:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("number", [40, 500])
+@pytest.mark.parametrize("number", [40, pytest.param(500, marks=pytest.mark.slow)])
 def test_the_plan_after_an_import_is_empty(
     own_cluster: Cluster, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

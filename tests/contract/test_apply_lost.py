@@ -140,6 +140,7 @@ def test_a_cluster_that_is_lost_half_way_is_reported_on(
     assert not applied.succeeded
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_lost_before_every_broker_shows_the_result_is_no_success(
     bench: Workbench,
     network: FailingNetwork,

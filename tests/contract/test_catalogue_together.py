@@ -28,6 +28,7 @@ MAPS_AN_EXAMPLE = 10
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.slow
 def test_validation_and_broker_agree_on_whole_configs(judge: Judge) -> None:
     """Compare verdicts on generated maps, among them the rules across keys."""
     known = judge.known

@@ -99,6 +99,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_plan_on_a_snapshot_is_run_among_all_its_topics(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,6 +156,7 @@ def test_what_only_brokers_refuse_is_reported_and_what_cannot_be_set_up(place: P
     assert (rehearsal.differences, rehearsal.succeeded) == ({}, False)
 
 
+@pytest.mark.slow
 def test_a_cluster_with_a_tier_takes_tiered_topics(place: Place) -> None:
     tiered = {"name": "old", "partitions": [[7]], "config": {"remote.storage.enable": "true"}}
     place.save(topics=[*TOPICS, tiered])
@@ -162,6 +164,7 @@ def test_a_cluster_with_a_tier_takes_tiered_topics(place: Place) -> None:
     assert place.rehearse().succeeded
 
 
+@pytest.mark.slow
 def test_brokers_that_are_out_stay_out(place: Place) -> None:
     """A dead broker holds replicas, a cordoned one takes none, and one is known by rows alone."""
     nodes = [dict(node) for node in BROKERS]
@@ -175,6 +178,7 @@ def test_brokers_that_are_out_stay_out(place: Place) -> None:
     assert rehearsal.balance_after is not None
 
 
+@pytest.mark.slow
 def test_what_brokers_have_for_topics_by_default_is_theirs_here_too(place: Place) -> None:
     """A spec that says what the brokers do anyway is no change, there and here."""
     place.save(config_defaults={"retention.ms": str(DAY), "min.insync.replicas": "2"})
@@ -191,6 +195,7 @@ def test_what_brokers_have_for_topics_by_default_is_theirs_here_too(place: Place
     assert (rehearsal.pending, rehearsal.succeeded) == ((), True)
 
 
+@pytest.mark.slow
 def test_a_plan_that_no_longer_fits_is_stale_here_too(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_stopped_broker_is_missed_and_comes_back_at_its_address(cluster: Clust
     assert brokers_seen(cluster, by=7) == brokers_seen(cluster, by=11) == {7, 11, 30}
 
 
+@pytest.mark.slow
 def test_a_topic_outlives_the_restart_of_its_only_replica(
     cluster: Cluster, topic_prefix: str
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_wrong_property_is_reported_in_the_brokers_words(engine: Mapping[str, 
         pytest.fail("it started")
 
 
+@pytest.mark.slow
 def test_further_listeners_are_served(engine: Mapping[str, Any]) -> None:
     properties = {
         "listener.name.door.sasl.enabled.mechanisms": "PLAIN",
@@ -175,6 +177,7 @@ def test_further_listeners_are_served(engine: Mapping[str, Any]) -> None:
         refuse_wrong_password(cluster.addresses("DOOR")[1], "PLAIN")
 
 
+@pytest.mark.slow
 def test_scram_users_can_be_there_from_the_start() -> None:
     properties = {
         "listener.name.door.sasl.enabled.mechanisms": "SCRAM-SHA-512",
@@ -207,6 +210,7 @@ def refuse_wrong_password(address: str, mechanism: str) -> None:
         stranger.list_topics(timeout=3)
 
 
+@pytest.mark.slow
 def test_several_log_directories_are_used(engine: Mapping[str, Any], topic_prefix: str) -> None:
     with start_cluster(brokers=1, log_directories=2, **engine) as cluster:
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")

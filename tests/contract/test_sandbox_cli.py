@@ -178,6 +178,7 @@ def test_a_failed_start_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     assert not descendants_in(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_dead_broker_is_shown_with_its_reason() -> None:
     assert run("up", "--brokers", "2", "--isolate").returncode == 0
     record = running_sandbox()
@@ -201,6 +202,7 @@ def test_a_dead_broker_is_shown_with_its_reason() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_quorum_is_shown_with_its_active_controller(tmp_path: Path) -> None:
     up = run("up", "--brokers", "2", "--controllers", "3")
     assert up.returncode == 0, up.stderr

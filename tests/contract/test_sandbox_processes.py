@@ -86,8 +86,15 @@ def wait_until_gone(pids: list[int]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("isolate", [False, True])
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("ending", "isolate"),
+    [
+        (signal.SIGKILL, True),
+        pytest.param(signal.SIGKILL, False, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, True, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, False, marks=pytest.mark.slow),
+    ],
+)
 def test_brokers_end_with_the_process_that_started_them(
     hold, isolate: bool, ending: signal.Signals
 ) -> None:
@@ -99,6 +106,7 @@ def test_brokers_end_with_the_process_that_started_them(
     wait_until_gone(pids)
 
 
+@pytest.mark.slow
 def test_a_frozen_broker_ends_with_the_process_that_started_it(hold) -> None:
     holder = hold({"brokers": 2, "isolate": True}, "2")
     pids = json.loads(holder.stdout.readline())
@@ -174,6 +182,7 @@ def provoke_writing(bootstrap_servers: str) -> None:
         admin.create_topics([topic])[name].exception(2)
 
 
+@pytest.mark.slow
 def test_neither_java_nor_anything_else_on_path_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -193,6 +202,7 @@ def archive_files(
         file.unlink()
 
 
+@pytest.mark.slow
 def test_it_starts_without_the_class_archive(
     monkeypatch: pytest.MonkeyPatch, archive_files: Callable[[], set[str]]
 ) -> None:
@@ -205,6 +215,7 @@ def test_it_starts_without_the_class_archive(
     assert archive_files() == {".lock", ".failed"}
 
 
+@pytest.mark.slow
 def test_options_of_one_run_do_not_spoil_the_archive_of_all(
     archive_files: Callable[[], set[str]],
 ) -> None:

@@ -68,7 +68,14 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("state", LOSSES)
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(BrokerState.DEAD, marks=pytest.mark.slow),
+        BrokerState.FROZEN,
+        pytest.param(BrokerState.STOPPED, marks=pytest.mark.slow),
+    ],
+)
 def test_the_cluster_goes_on_without_its_active_controller(
     quorum: Cluster, topic_prefix: str, state: BrokerState
 ) -> None:
@@ -85,6 +92,7 @@ def test_the_cluster_goes_on_without_its_active_controller(
     create(quorum, f"{topic_prefix}again")
 
 
+@pytest.mark.slow
 def test_a_quorum_without_its_majority_has_no_active_controller(quorum: Cluster) -> None:
     first = await_active(quorum)
     quorum.kill_controller(first)

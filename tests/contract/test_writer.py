@@ -178,6 +178,7 @@ class TestLost:
 class TestHeldBack:
     """A controller over its controller_mutation_rate answers, and delays the next request."""
 
+    @pytest.mark.slow
     def test_the_next_request_waits_and_is_accepted(
         self, cluster3: Cluster, topic_prefix: str
     ) -> None:

@@ -94,7 +94,9 @@ def test_the_journal_holds_every_step_and_outcome(
     ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_an_interrupt_ends_in_a_true_report_and_the_rest_is_done_later(
     shell: Shell,
     wish: Callable[..., None],
@@ -137,6 +139,7 @@ def test_an_interrupt_does_not_wait_for_an_answer_that_never_comes(
     assert (process.returncode, told(out)) == (130, {"new": "done", "old": "done"})
 
 
+@pytest.mark.slow
 def test_brokers_that_are_gone_before_all_show_the_result_end_the_run_as_an_error(
     shell: Shell,
     wish: Callable[..., None],

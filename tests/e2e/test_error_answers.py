@@ -201,7 +201,9 @@ def each(*kinds: dict[int, tuple[int, ...]]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("code", [NOT_COORDINATOR, UNAVAILABLE])
+@pytest.mark.parametrize(
+    "code", [NOT_COORDINATOR, pytest.param(UNAVAILABLE, marks=pytest.mark.slow)]
+)
 def test_a_coordinator_that_stays_away_keeps_the_topic(stage: Stage, calm: Ran, code: int) -> None:
     """librdkafka's own request for committed offsets ends the process on either of them."""
     with stage.answering({OFFSET_FETCH: code}, FOR_EVER, done=True):
@@ -219,6 +221,7 @@ def test_a_plan_waits_for_what_passes(stage: Stage, calm: Ran) -> None:
         assert stage.run(*PLAN) == calm
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_snapshot_waits_for_what_passes(stage: Stage, calm: Ran) -> None:
     assert stage.run(*SNAPSHOT).code == 0

@@ -157,6 +157,7 @@ class TestAuditTopic:
             second["fingerprint"],
         ]
 
+    @pytest.mark.slow
     def test_a_refused_apply_leaves_one_as_well(
         self, shell: Shell, topic: str, wish: Callable[..., None]
     ) -> None:

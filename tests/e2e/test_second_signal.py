@@ -55,7 +55,10 @@ def last_end(shell: Shell) -> tuple[str, dict[str, int]]:
     return line["ended"], line["outcomes"]
 
 
-@pytest.mark.parametrize("moments", [*((moment,) for moment in MOMENTS), tuple(MOMENTS)])
+@pytest.mark.parametrize(
+    "moments",
+    [*(pytest.param((each,), marks=pytest.mark.slow) for each in MOMENTS), tuple(MOMENTS)],
+)
 def test_signals_once_the_work_is_over_change_no_word_of_what_was_done(
     moments: tuple[str, ...],
     shell: Shell,
