@@ -268,6 +268,7 @@ _PLAN: tuple[Rule, ...] = (
     Rule(
         "plan-scope", "A plan reports the topics that it leaves out, and those removed from files."
     ),
+    Rule("election-unable", "A preferred leader is elected once it is alive and in sync."),
     Rule("plan-unexpected", "A new plan is applied only if it is the approved plan."),
     Rule("audit-topic", "If applies must be recorded, the audit topic is writable."),
     Rule("audit-lost", "An audit record that could not be written is printed instead."),

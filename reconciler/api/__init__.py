@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from reconciler.api.applying import apply_plan
     from reconciler.api.connections import find_cluster, open_connection
     from reconciler.api.estate_files import list_estate_files, read_estate_files
-    from reconciler.api.planning import build_plan, load_estate, read_cluster
+    from reconciler.api.planning import (
+        build_plan,
+        load_estate,
+        plan_elections,
+        read_cluster,
+    )
     from reconciler.api.records import ApplyRecord, begin_record
     from reconciler.api.rehearsing import rehearse_plan
     from reconciler.api.rendering import (
@@ -46,6 +51,7 @@ __all__ = [
     "list_estate_files",
     "load_estate",
     "open_connection",
+    "plan_elections",
     "read_cluster",
     "read_estate_files",
     "read_snapshot",
@@ -64,7 +70,7 @@ __getattr__ = export_lazily(
         "applying": "apply_plan",
         "connections": "find_cluster open_connection",
         "estate_files": "list_estate_files read_estate_files",
-        "planning": "build_plan load_estate read_cluster",
+        "planning": "build_plan load_estate plan_elections read_cluster",
         "records": "ApplyRecord begin_record",
         "rehearsing": "rehearse_plan",
         "rendering": "PlanFormat draw_explanation explain_topic render_explanation render_plan",

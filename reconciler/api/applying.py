@@ -46,6 +46,7 @@ def apply_plan(
     from reconciler import apply as stage
     from reconciler.kafka import KafkaReader
     from reconciler.kafka.writer import KafkaWriter
+    from reconciler.model import Verb
     from reconciler.plan import is_deletion, steps_of
 
     record = record or begin_record(plan)
@@ -61,8 +62,10 @@ def apply_plan(
             with audit.keep_errors(), keep_interrupts():
                 # All rights are checked before the first write: half an apply is worse than none.
                 deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
-                names = {topic.name for topic in plan.topics if steps_of(topic)}
-                reader.check_rights(names.difference(deleted), for_apply=True, deleted=deleted)
+                steps = [step for topic in plan.topics for step in steps_of(topic)]
+                changed = {s.topic for s in steps if s.verb not in (Verb.ELECT, Verb.DELETE)}
+                elects = any(step.verb is Verb.ELECT for step in steps)
+                reader.check_rights(changed, for_apply=True, deleted=deleted, elects=elects)
                 try:
                     lock = _hold_lock(connection, record, lock_timeout_s, observe_wait)
                     with keep_interrupts(), lock as lease:

@@ -97,3 +97,27 @@ def build_plan(
         weigh=weigh,
         remarks=estate.findings,
     )
+
+
+def plan_elections(
+    estate: Estate, cluster: str, *, topics: str = "*", bootstrap_servers: str | None = None
+) -> Plan:
+    """Read a cluster, and plan the election of every preferred leader that does not lead and can.
+
+    `topics` is a glob of live topics, in the estate or not; `bootstrap_servers` overrides what
+    clusters.yaml says. Errors: UsageError for a cluster that the estate does not name; ClusterError
+    if it cannot be read, grants too little, or is not the expected one.
+    """
+    from reconciler.kafka import KafkaReader
+    from reconciler.plan import plan_elections as plan
+
+    entry, specs = find_cluster(estate, cluster), estate.topics_for(cluster)
+    with open_connection(estate, cluster, bootstrap_servers) as connection:
+        reader = KafkaReader(connection)
+        reader.check_rights([], for_apply=False)
+        state = reader.read_cluster(config_of=())
+        refuse_other_cluster(entry, state)
+        # Ids cost more than everything else together, so only those of the plan are read.
+        planned = plan(entry, specs, state, topics=topics)
+        ids = reader.read_topic_ids([topic.name for topic in planned.topics])
+    return plan(entry, specs, identify_topics(state, ids), topics=topics)

@@ -77,9 +77,9 @@ def compare_state(
     now = _pick_keys(topic, managed_overrides(live))
     stages = list(_list_stages(topic))
     # From the end, since a view without configs does not tell the last stages apart. Rows do not
-    # count if the plan adds none: a reassignment of another tool may move them meanwhile.
+    # count for configs alone: a reassignment of another tool may move them meanwhile.
     for stage in reversed(stages):
-        same_rows = stage.image.assignment == live.assignment or not _adds_partitions(topic)
+        same_rows = stage.image.assignment == live.assignment or not _rests_on_rows(topic)
         same_config = stage.image.config == now or not with_config
         shown = all(kind_of(step).is_shown(step, live) for step in stage.done)
         if same_rows and same_config and shown:
@@ -156,9 +156,9 @@ def _list_stages(topic: PlannedTopic) -> Iterator[_Stage]:
         yield _Stage(image, tuple(done), tuple(todo))
 
 
-def _adds_partitions(topic: PlannedTopic) -> bool:
-    """Return whether the plan adds partitions; if not, their placement is not checked."""
-    return any(step.placed for step in steps_of(topic))
+def _rests_on_rows(topic: PlannedTopic) -> bool:
+    """Return whether the plan is about rows as they are; if not, they are not checked."""
+    return any(kind_of(step).rests_on_rows for step in steps_of(topic))
 
 
 def _pick_keys(topic: PlannedTopic, config: Mapping[str, str]) -> Mapping[str, str]:
@@ -184,7 +184,7 @@ def _name_moved_rows(
     topic: PlannedTopic, after: TopicImage, live: TopicState, counts: set[int]
 ) -> Iterator[Finding]:
     """Name a number of partitions that apply never leaves, or partitions on other brokers."""
-    if not _adds_partitions(topic):
+    if not _rests_on_rows(topic):
         return
     planned, found = len(after.assignment), len(live.assignment)
     if found not in counts:

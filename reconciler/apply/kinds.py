@@ -15,11 +15,13 @@ from reconciler.model import (
     ConfigureTopic,
     CreateTopic,
     DeleteTopic,
+    ElectLeaders,
     ExpandTopic,
     Step,
     TopicImage,
     Verb,
 )
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +42,8 @@ class StepKind(Generic[S]):
     controller; `split`, what one request can take of it and what has to follow. `done_error` is
     the refusal that says that the step is done already, by a request whose answer was lost.
     `take_effect` turns what the topic was into what the step makes of it; `is_shown` looks for an
-    effect that no image holds. `name_missing` names what lacks while the step is not done.
+    effect that no image holds. `name_missing` names what lacks while the step is not done. The
+    rows of the topic must be as planned if the step `rests_on_rows`.
     """
 
     progress: str
@@ -50,6 +53,7 @@ class StepKind(Generic[S]):
     split: Callable[[S], tuple[S, Step | None]] = lambda step: (step, None)
     is_shown: Callable[[S, TopicState], bool] = lambda _step, _live: True
     done_error: str | None = None
+    rests_on_rows: bool = False
 
 
 def _split_creation(step: CreateTopic) -> tuple[CreateTopic, Step | None]:
@@ -63,9 +67,21 @@ def _split_expansion(step: ExpandTopic) -> tuple[ExpandTopic, Step | None]:
     return replace(step, added=step.added[:MAX_RECORDS]), rest if rest.added else None
 
 
+def _split_election(step: ElectLeaders) -> tuple[ElectLeaders, Step | None]:
+    leaders = list(step.leaders.items())
+    rest = ElectLeaders(step.topic, dict(leaders[MAX_RECORDS:]))
+    part = ElectLeaders(step.topic, dict(leaders[:MAX_RECORDS]))
+    return part, rest if rest.leaders else None
+
+
 def _name_partitions(step: ExpandTopic) -> str:
     last = step.first + len(step.added) - 1
     return f"partitions {step.first} to {last}" if last > step.first else f"partition {step.first}"
+
+
+def _leads(step: ElectLeaders, live: TopicState) -> bool:
+    leaders = dict(enumerate(live.leaders))
+    return all(leaders.get(p) == leader for p, leader in step.leaders.items())
 
 
 def _alter(step: ConfigureTopic, image: TopicImage) -> TopicImage:
@@ -80,6 +96,7 @@ CREATE: StepKind[CreateTopic] = StepKind(
     name_missing=lambda _: "the topic",
     split=_split_creation,
     done_error="TOPIC_ALREADY_EXISTS",
+    rests_on_rows=True,
 )
 EXPAND: StepKind[ExpandTopic] = StepKind(
     progress="adding partitions",
@@ -88,6 +105,7 @@ EXPAND: StepKind[ExpandTopic] = StepKind(
     name_missing=_name_partitions,
     split=_split_expansion,
     done_error="INVALID_PARTITIONS",  # of a smaller count as well: the views say which
+    rests_on_rows=True,
 )
 CONFIGURE: StepKind[ConfigureTopic] = StepKind(
     progress="altering configs",
@@ -95,6 +113,16 @@ CONFIGURE: StepKind[ConfigureTopic] = StepKind(
     take_effect=_alter,
     name_missing=lambda step: ", ".join(sorted({*step.set, *step.unset})),
     # No error says that it is done: the same configs may be set any number of times.
+)
+ELECT: StepKind[ElectLeaders] = StepKind(
+    progress="electing leaders",
+    count_records=lambda step: len(step.leaders),
+    take_effect=lambda _, image: image,  # whoever leads, the topic is the same
+    name_missing=lambda step: f"{count(len(step.leaders), 'preferred leader')}",
+    split=_split_election,
+    is_shown=_leads,
+    rests_on_rows=True,
+    # No error says that it is done: the writer counts a leader that leads already as elected.
 )
 DELETE: StepKind[DeleteTopic] = StepKind(
     progress="deleting topics",
@@ -105,7 +133,13 @@ DELETE: StepKind[DeleteTopic] = StepKind(
 )
 
 KINDS: Mapping[Verb, StepKind[Any]] = MappingProxyType(
-    {Verb.CREATE: CREATE, Verb.EXPAND: EXPAND, Verb.CONFIGURE: CONFIGURE, Verb.DELETE: DELETE}
+    {
+        Verb.CREATE: CREATE,
+        Verb.EXPAND: EXPAND,
+        Verb.CONFIGURE: CONFIGURE,
+        Verb.ELECT: ELECT,
+        Verb.DELETE: DELETE,
+    }
 )
 
 PHASES: Mapping[str, str] = MappingProxyType(

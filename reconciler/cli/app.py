@@ -25,6 +25,7 @@ VERBS = MappingProxyType(
         "plan": "Show exactly what would change on a cluster.",
         "show": "Show a saved plan.",
         "apply": "Make the changes of a plan, and nothing else.",
+        "elect": "Plan to have preferred leaders lead again.",
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",
         "import": "Write specs for a cluster, or for other tools' files.",
         "snapshot": "Save a cluster's state as a file to plan on.",

@@ -20,7 +20,7 @@ from reconciler.kafka.configs import (
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.rights import (
     check_apply_rights,
-    check_plan_rights,
+    check_cluster_rights,
     describe_topics,
     find_hidden,
     find_hidden_configs,
@@ -150,14 +150,19 @@ class KafkaReader:
         return read_usage(self._connection, names) if names else {}
 
     def check_rights(
-        self, names: Collection[str], *, for_apply: bool, deleted: Collection[str] = ()
+        self,
+        names: Collection[str],
+        *,
+        for_apply: bool,
+        deleted: Collection[str] = (),
+        elects: bool = False,
     ) -> None:
         """Refuse if rights of the account are missing, and name them.
 
         A plan's rights on topics are checked by the reading itself; apply's are asked for here,
         on the topics that it would create or change, and on those of `deleted`.
         """
-        check_plan_rights(self._connection)
+        check_cluster_rights(self._connection, elects=elects)
         if for_apply and (names or deleted):
             check_apply_rights(self._connection, names, deleted)
 

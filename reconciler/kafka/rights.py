@@ -93,8 +93,11 @@ def is_denial(error: KafkaError) -> bool:
     return error.code() in DENIED
 
 
-def check_plan_rights(connection: Connection) -> None:
-    """Refuse if reassignments are hidden; the reading itself refuses other missing rights."""
+def check_cluster_rights(connection: Connection, *, elects: bool = False) -> None:
+    """Refuse if reassignments are hidden, or if leaders are to be elected and cannot be.
+
+    The reading itself refuses other missing rights.
+    """
     what = f"asking for rights on {connection.entry.name}"
     # ListPartitionReassignments needs Describe on the cluster. It is sent only if rows look odd:
     # without this check, plans would fail on the first day when they do.
@@ -104,8 +107,13 @@ def check_plan_rights(connection: Connection) -> None:
         ).result(),
         what,
     )
-    if AclOperation.DESCRIBE not in (answer.authorized_operations or ()):
-        raise ClusterError([_missing(connection, "Describe", ())])
+    held = answer.authorized_operations or ()
+    needed = {AclOperation.DESCRIBE: "Describe"}
+    if elects:  # Alter brings Describe
+        needed = {AclOperation.ALTER: "Alter"}
+    findings = [_missing(connection, needed[right], ()) for right in needed if right not in held]
+    if findings:
+        raise ClusterError(findings)
 
 
 _DELETE: Mapping[AclOperation, str] = {

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         ConfigureTopic,
         CreateTopic,
         DeleteTopic,
+        ElectLeaders,
         ExpandTopic,
         Step,
         Verb,
@@ -68,6 +69,7 @@ __all__ = [
     "CreateTopic",
     "DeleteTopic",
     "Deletion",
+    "ElectLeaders",
     "ExpandTopic",
     "FieldValue",
     "Guards",
@@ -107,8 +109,8 @@ __getattr__ = export_lazily(
             "RefusedField RiskNote Scope Spread TopicImage"
         ),
         "steps": (
-            "STEPS ConfigureTopic CreateTopic DeleteTopic ExpandTopic Step Verb brokers_of "
-            "is_deletion steps_of"
+            "STEPS ConfigureTopic CreateTopic DeleteTopic ElectLeaders ExpandTopic Step Verb "
+            "brokers_of is_deletion steps_of"
         ),
     },
 )

@@ -27,11 +27,16 @@ class RiskNote:
 
 @dataclass(frozen=True, slots=True)
 class TopicImage:
-    """One topic before or after a plan: its identity, replicas and managed overrides."""
+    """One topic before or after a plan: its identity, replicas and managed overrides.
+
+    `leaders` holds the leader of each partition, -1 for none. It is empty in a plan that elects
+    none: who leads changes by itself.
+    """
 
     topic_id: str | None
     assignment: Assignment
     config: Mapping[str, str]
+    leaders: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class Verb(StrEnum):
     CREATE = "create"
     EXPAND = "expand"
     CONFIGURE = "configure"
+    ELECT = "elect"
     DELETE = "delete"
 
 
@@ -97,6 +98,30 @@ class ConfigureTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """Have partitions led by their preferred leaders again; `leaders` has those by partition."""
+
+    verb: ClassVar[Verb] = Verb.ELECT
+    topic: str
+    leaders: Mapping[int, int]
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic whose images have different leaders."""
+        if topic.before is None or topic.after is None:
+            return None
+        # Not strict: a file that was changed by hand can hold any number.
+        pairs = enumerate(zip(topic.before.leaders, topic.after.leaders, strict=False))
+        leaders = {p: wanted for p, (now, wanted) in pairs if now != wanted}
+        return cls(topic.name, leaders) if leaders else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds: none."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteTopic:
     """Delete the topic with this id. A later topic of the same name has another id."""
 
@@ -117,9 +142,15 @@ class DeleteTopic:
         return ()
 
 
-Step = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
+Step = CreateTopic | ExpandTopic | ConfigureTopic | ElectLeaders | DeleteTopic
 
-STEPS: tuple[type[Step], ...] = (CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
+STEPS: tuple[type[Step], ...] = (
+    CreateTopic,
+    ExpandTopic,
+    ConfigureTopic,
+    ElectLeaders,
+    DeleteTopic,
+)
 """Every kind, in the order in which the steps of one topic are done."""
 
 

@@ -20,6 +20,7 @@ from reconciler.plan.wording import view_configs, view_refused
 
 if TYPE_CHECKING:
     from reconciler.plan.document import PlanDocument
+    from reconciler.plan.elections import plan_elections
     from reconciler.plan.explain import Matrix, build_matrix, draw_matrix, render_matrix
     from reconciler.plan.github import (
         SUMMARY_LIMIT,
@@ -58,6 +59,7 @@ __all__ = [
     "mark_cluster",
     "paint_outcome",
     "plan_cluster",
+    "plan_elections",
     "prose",
     "render_github",
     "render_markdown",
@@ -73,6 +75,7 @@ __getattr__ = export_lazily(
     __name__,
     {
         "document": "PlanDocument",
+        "elections": "plan_elections",
         "explain": "Matrix build_matrix draw_matrix render_matrix",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",

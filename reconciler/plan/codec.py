@@ -248,6 +248,7 @@ def _image(image: TopicImage | None) -> ImageDocument | None:
         replication_factor=max(map(len, image.assignment), default=0),
         assignment=image.assignment,
         config=dict(image.config),
+        leaders=image.leaders,
     )
 
 
@@ -293,4 +294,4 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
 def _read_image(image: ImageDocument | None) -> TopicImage | None:
     if image is None:
         return None
-    return TopicImage(image.topic_id, image.assignment, image.config)
+    return TopicImage(image.topic_id, image.assignment, image.config, image.leaders)

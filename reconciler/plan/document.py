@@ -9,7 +9,13 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 from pydantic.config import JsonDict  # noqa: TC002  # pydantic resolves annotations
 
 from reconciler.errors import Finding, Location
@@ -24,12 +30,12 @@ from reconciler.model import (
     Verb,
 )
 
-FORMAT_VERSION = "2.1"
+FORMAT_VERSION = "2.2"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
-`owner`. 2.1 adds next leaders to the levels. The content of a fingerprint has not changed since
-1.0.
+`owner`. 2.1 adds next leaders to the levels, 2.2 elections. The content of a fingerprint has not
+changed since 1.0.
 """
 
 READABLE = ("1", "2")
@@ -54,13 +60,23 @@ class _Document(BaseModel):
 
 
 class ImageDocument(_Document):
-    """One topic before or after: `assignment[p]` lists partition p's brokers, leader first."""
+    """One topic before or after: `assignment[p]` lists partition p's brokers, leader first.
+
+    `leaders[p]` is the leader of partition p, in a plan that elects leaders only.
+    """
 
     topic_id: str | None
     partitions: int
     replication_factor: int
     assignment: tuple[tuple[int, ...], ...]
     config: dict[str, str]
+    leaders: tuple[int, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _leave_out_leaders(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        # Without elections the content of a fingerprint is what it was before there were any.
+        written: dict[str, object] = write(self)
+        return written if self.leaders else {k: v for k, v in written.items() if k != "leaders"}
 
 
 class ChangeDocument(_Document):

@@ -254,7 +254,10 @@ def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:
     racks = {broker.rack for broker in plan.brokers if broker.rack is not None}
     brokers = count(len(plan.brokers), "broker")
     where = f"{brokers} in {count(len(racks), 'rack')}" if racks else brokers
-    specs = f"{count(plan.unchanged + planned, 'topic')} from {count(plan.files, 'file')}"
+    topics = count(plan.unchanged + planned, "topic")
+    # Elections are planned of live topics, whatever files there are.
+    elects = planned and not plan.files
+    specs = topics if elects else f"{topics} from {count(plan.files, 'file')}"
     return tuple(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
 
 

@@ -132,6 +132,15 @@ def _list_changes(topic: PlannedTopic, configs: Iterable[FieldView]) -> Iterator
     yield from () if topic.refused_change else ((f.name, f.words) for f in configs)
 
 
+def _list_elections(topic: PlannedTopic) -> Iterator[tuple[str, str]]:
+    """List which brokers give up the lead to which, and how often."""
+    before, after = (image.leaders if image else () for image in (topic.before, topic.after))
+    changes = Counter(pair for pair in zip(before, after, strict=False) if pair[0] != pair[1])
+    for (old, new), number in sorted(changes.items()):
+        was = f"broker {old}" if old >= 0 else "no leader"
+        yield "leads", f"{was} → broker {new} ({count(number, 'partition')})"
+
+
 def _say_rows(rows: Assignment) -> str:
     return f"{count(len(rows), 'partition')} × {count(len(rows[0]), 'replica')}"
 
@@ -147,6 +156,12 @@ WORDINGS: Mapping[Verb, Wording] = MappingProxyType(
             lambda step, _: f"{step.first:,} → {step.first + len(step.placed):,} partitions",
         ),
         Verb.CONFIGURE: Wording("~", Tone.TUNE, lambda *_: "", _compare_images, _list_changes),
+        Verb.ELECT: Wording(
+            "~",
+            Tone.TUNE,
+            lambda step, _: f"preferred leader of {count(len(step.leaders), 'partition')}",
+            list_details=lambda topic, _: _list_elections(topic),
+        ),
         Verb.DELETE: Wording(
             "-",
             Tone.REMOVE,

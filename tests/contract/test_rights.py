@@ -25,7 +25,14 @@ from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.lock import GROUP, Holder, hold_lock
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
-from reconciler.model import AnswerKind, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from reconciler.model import (
+    AnswerKind,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    ExpandTopic,
+)
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -41,6 +48,7 @@ pytestmark = pytest.mark.cluster
 PLAN = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE"}}
 APPLY = {"topic": {"CREATE", "ALTER", "ALTER_CONFIGS"}, "cluster": {"DESCRIBE"}}
 LOCK = {"topic": set(), "cluster": set(), "group": {"READ"}}
+ELECTIONS = {"topic": {"DESCRIBE"}, "cluster": {"ALTER"}}
 AUDIT = {"topic": {"WRITE"}, "cluster": set()}
 ALL = {"topic": PLAN["topic"] | APPLY["topic"], "cluster": {"DESCRIBE"}}
 CLUSTER_NAME = "kafka-cluster"
@@ -387,6 +395,40 @@ def can_lock(grants: Grants) -> bool:
         return False
 
 
+class TestElections:
+    def test_the_right_to_elect_is_named(self, planner: Grants, topic: str) -> None:
+        planner.give(APPLY, topics=topic)
+        wait_for(lambda: can_read(planner, topic))
+        with pytest.raises(ClusterError) as refused:
+            KafkaReader(planner.connect()).check_rights([], for_apply=True, elects=True)
+        assert str(refused.value) == (
+            f"the account lacks Alter on the cluster lab; {GRANT} Alter --cluster [cluster-rights]"
+        )
+
+    def test_the_smallest_grants_suffice(self, planner: Grants, topic: str) -> None:
+        planner.give(ELECTIONS, topics=topic)
+        wait_for(lambda: can_elect(planner))
+        elect = ElectLeaders(topic, {0: 1})
+        answer = KafkaWriter(planner.connect()).send([elect])[topic]
+        assert answer.kind is AnswerKind.ACCEPTED, answer
+
+    def test_a_topic_that_is_gone_is_refused_alone(self, planner: Grants, topic: str) -> None:
+        planner.give(ELECTIONS, topics=topic)
+        wait_for(lambda: can_elect(planner))
+        steps = [ElectLeaders(topic, {0: 1}), ElectLeaders(topic + "-gone", {0: 1})]
+        answers = KafkaWriter(planner.connect()).send(steps)
+        assert answers[topic].kind is AnswerKind.ACCEPTED
+        assert answers[topic + "-gone"].error == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def can_elect(grants: Grants) -> bool:
+    try:
+        KafkaReader(grants.connect()).check_rights([], for_apply=True, elects=True)
+    except ClusterError:
+        return False
+    return True
+
+
 class TestAudit:
     def test_the_right_to_write_is_named(self, planner: Grants, topic: str) -> None:
         planner.give(PLAN)
@@ -420,6 +462,8 @@ def test_the_docs_list_these_grants() -> None:
     for section, rights in ((plan, PLAN), (apply, further)):
         for right in rights["topic"] | rights["cluster"]:
             assert f"--operation {right.title().replace('_', '')} " in section
+    elections = text.partition("## Elections")[2].partition("## ")[0]
+    assert "--operation Alter --cluster" in elections
     for kind, names in DELETION.items():
         for right in names:
             assert f"--operation {right.title()} --{kind.removesuffix('s')}" in deletion

@@ -1,4 +1,4 @@
-"""How many places know the kinds of steps: a fifth kind is added to a copy of the package.
+"""How many places know the kinds of steps: a sixth kind is added to a copy of the package.
 
 It is planned, shown in every form, kept, read again, and applied, by changes to four modules.
 """
@@ -22,19 +22,19 @@ PACKAGE = Path(reconciler.__file__).parent
 
 PLACES = {
     "model/steps.py": [  # its class, with its verb and how it follows from the images
-        ('    DELETE = "delete"\n', '    ELECT = "elect"\n    DELETE = "delete"\n'),
+        ('    DELETE = "delete"\n', '    REORDER = "reorder"\n    DELETE = "delete"\n'),
         (
             "Step = CreateTopic |",
             '''@dataclass(frozen=True, slots=True)
-class ElectLeaders:
-    """Have the preferred replicas of a topic lead."""
+class ReorderReplicas:
+    """Put the replicas of a topic into another order."""
 
-    verb: ClassVar[Verb] = Verb.ELECT
+    verb: ClassVar[Verb] = Verb.REORDER
     topic: str
 
     @classmethod
     def derive(cls, topic: PlannedTopic) -> Self | None:
-        """Return the step for a topic that is as specified but for its leaders."""
+        """Return the step for a topic that is as specified but for their order."""
         return cls(topic.name) if topic.before and topic.before == topic.after else None
 
     @property
@@ -43,40 +43,43 @@ class ElectLeaders:
         return ()
 
 
-Step = ElectLeaders | CreateTopic |''',
+Step = ReorderReplicas | CreateTopic |''',
         ),
-        ("ConfigureTopic, DeleteTopic)", "ConfigureTopic, ElectLeaders, DeleteTopic)"),
+        ("    DeleteTopic,\n)", "    ReorderReplicas,\n    DeleteTopic,\n)"),
     ],
     "kafka/writer.py": [  # its request
         (
             "REQUESTS: Mapping",
-            """def _elect(client: AdminClient, steps: Any, *, validate_only: bool) -> Answers:
-    return client.elect([step.topic for step in steps], validate_only)
+            """def _reorder(client: AdminClient, steps: Any, *, validate_only: bool) -> Answers:
+    return client.reorder([step.topic for step in steps], validate_only)
 
 
 REQUESTS: Mapping""",
         ),
-        ("        Verb.CREATE:", "        Verb.ELECT: _elect,\n        Verb.CREATE:"),
+        ("        Verb.CREATE:", "        Verb.REORDER: _reorder,\n        Verb.CREATE:"),
     ],
     "apply/kinds.py": [  # its cost, its effect, its words in reports, and how it is verified
         (
             "KINDS: Mapping",
-            """ELECT = StepKind(
-    progress="electing leaders",
+            """REORDER = StepKind(
+    progress="reordering replicas",
     count_records=lambda _: 1,
     take_effect=lambda _, image: image,
-    name_missing=lambda _: "its preferred leaders",
+    name_missing=lambda _: "its order",
     is_shown=lambda _, live: live.leaders == tuple(row[0] for row in live.assignment),
 )
 
 KINDS: Mapping""",
         ),
-        ("    {Verb.CREATE: CREATE,", "    {Verb.ELECT: ELECT, Verb.CREATE: CREATE,"),
+        (
+            "        Verb.CREATE: CREATE,",
+            "        Verb.REORDER: REORDER,\n        Verb.CREATE: CREATE,",
+        ),
     ],
     "plan/wording.py": [  # its sign, its colour and its words
         (
             "        Verb.CREATE: Wording(",
-            '        Verb.ELECT: Wording("~", Tone.TUNE, lambda *_: "preferred leaders"),\n'
+            '        Verb.REORDER: Wording("~", Tone.TUNE, lambda *_: "another order"),\n'
             "        Verb.CREATE: Wording(",
         ),
     ],
@@ -104,13 +107,13 @@ plan = Plan("prod", "c", brokers, (topic,))
 
 
 class Cluster:
-    """One broker that leads everything until it is asked to elect."""
+    """One broker that leads everything until it is asked to reorder."""
 
     def __init__(self):
         self.live = TopicState("led", "id", rows, leaders=(1, 1))
         self.asked = []
 
-    def elect(self, names, validate_only):
+    def reorder(self, names, validate_only):
         self.asked.append(validate_only)
         if not validate_only:
             self.live = replace(self.live, leaders=(1, 2))
@@ -173,8 +176,8 @@ print(
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """Return what the copy with a fifth kind says and does."""
-    copy = tmp_path_factory.mktemp("elects")
+    """Return what the copy with a sixth kind says and does."""
+    copy = tmp_path_factory.mktemp("reorders")
     shutil.copytree(PACKAGE, copy / "reconciler", ignore=shutil.ignore_patterns("__pycache__"))
     for place, changes in PLACES.items():
         file = copy / "reconciler" / place
@@ -201,32 +204,33 @@ def test_four_modules_are_changed() -> None:
 
 
 def test_it_is_shown_in_every_form(said: dict[str, object]) -> None:
-    assert "~ elect     led" in str(said["text"])
-    assert "preferred leaders" in str(said["text"])
-    assert "\n1 to elect\n" in str(said["text"])
-    assert "| &#126;&nbsp;elect | `led` | preferred leaders |" in str(said["markdown"])
-    assert "prod: 1 to elect" in str(said["github"])
+    assert "~ reorder   led" in str(said["text"])
+    assert "another order" in str(said["text"])
+    assert "\n1 to reorder\n" in str(said["text"])
+    assert "| &#126;&nbsp;reorder | `led` | another order |" in str(said["markdown"])
+    assert "prod: 1 to reorder" in str(said["github"])
 
 
 def test_it_is_kept_by_its_verb(said: dict[str, object]) -> None:
-    assert said["steps"] == said["row"] == ["elect"]
+    assert said["steps"] == said["row"] == ["reorder"]
     assert said["actions"] == ["update"]
     assert isinstance(said["summary"], dict)
-    assert said["summary"]["elect"] == 1
-    assert said["record"] == {"elect": 1}
+    assert said["summary"]["reorder"] == 1
+    assert said["record"] == {"reorder": 1}
     assert isinstance(said["schema"], list)
-    assert "elect" in said["schema"]
+    assert "reorder" in said["schema"]
 
 
 def test_it_is_validated_done_verified_and_not_repeated(said: dict[str, object]) -> None:
     assert said["asked"] == [True, False]
-    assert said["phases"] == ["validate", "elect", "verify"]
+    assert said["phases"] == ["validate", "reorder", "verify"]
     assert said["bars"] == [
         "validate",
         "create",
         "expand",
         "configure",
         "elect",
+        "reorder",
         "delete",
         "verify",
     ]

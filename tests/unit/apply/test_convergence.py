@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from reconciler.model import (
     CreateTopic,
     DeleteTopic,
     Deletion,
+    ElectLeaders,
     ExpandTopic,
     PlannedTopic,
     TopicImage,
@@ -311,3 +313,23 @@ def test_a_topic_is_gone_only_where_no_broker_shows_it() -> None:
     for views in ([None, topic("1 2")], [topic("1 2"), None, None]):
         assert merge_views(DELETE, views).steps == (DeleteTopic(NAME, f"id-{NAME}"),)
     assert merge_views(DELETE, [None, None]).is_done
+
+
+class TestElections:
+    LED = TopicImage(f"id-{NAME}", rows("1,2 2,1"), {}, (2, 1))
+    ELECT = planned(LED, replace(LED, leaders=(1, 2)))
+
+    def test_leaders_of_before_are_left_to_elect(self) -> None:
+        left = compare_state(self.ELECT, topic("1,2 2,1", NAME, leaders=(2, 1)))
+        assert left == Remaining((ElectLeaders(NAME, {0: 1, 1: 2}),))
+
+    def test_leaders_of_another_failover_are_elected_all_the_same(self) -> None:
+        left = compare_state(self.ELECT, topic("1,2 2,1", NAME, leaders=(-1, 2)))
+        assert left.steps
+
+    def test_preferred_leaders_that_lead_are_done(self) -> None:
+        assert compare_state(self.ELECT, topic("1,2 2,1", NAME, leaders=(1, 2))).is_done
+
+    def test_rows_with_other_preferred_leaders_are_another_plan(self) -> None:
+        found = moved(self.ELECT, topic("2,1 2,1", NAME, leaders=(2, 1)))
+        assert found == ["partition 0 is on brokers [2, 1], not [1, 2]"]

@@ -128,6 +128,7 @@ def test_the_summary_counts_topics() -> None:
         "create": 1,
         "expand": 1,
         "configure": 1,
+        "elect": 0,
         "delete": 0,
         "refused": 1,
         "unchanged": 1,
@@ -341,7 +342,7 @@ class TestOfAnEarlierRelease:
         made = decode_plan(text)
         again = encode_plan(made)
         assert decode_plan(again) == made
-        assert json.loads(again)["format_version"] == "2.1"
+        assert json.loads(again)["format_version"] == "2.2"
 
     def test_its_steps_are_verbs(self, text: str) -> None:
         named = {

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from shorthand import ONE, plan, spec, topic, unused_cluster
+from shorthand import HERE, ONE, cluster, plan, rows, spec, topic, unused_cluster
 
 from reconciler.model import Plan, Verb
 from reconciler.plan import view_plan
+from reconciler.plan.elections import plan_elections
 from reconciler.plan.view import PlanView, TopicView, Totals
+from reconciler.plan.wording import Tone
+from reconciler.spec import ClusterEntry
 
 LIVE = unused_cluster(
     *(topic("1,2 2,3", name) for name in ("gone", "grown", "shrunk", "same", "stranger"))
@@ -27,12 +30,19 @@ VIEW = view_plan(
 )
 
 
+ELECTED = view_plan(
+    plan_elections(
+        ClusterEntry("lab", HERE), [], cluster(topic("1,2", leaders=(2,), in_sync=rows("1,2")))
+    )
+)
+
+
 def show(name: str) -> TopicView:
     return next(topic for topic in VIEW.topics if topic.name == name)
 
 
 def test_steps_are_counted_by_verb() -> None:
-    assert VIEW.counts == {"create": 1, "expand": 1, "configure": 1, "delete": 1}
+    assert VIEW.counts == {"create": 1, "expand": 1, "configure": 1, "elect": 0, "delete": 1}
     assert VIEW.to_do == (
         "1 to delete",
         "1 to create",
@@ -82,9 +92,14 @@ def test_a_topic_in_a_line(name: str, action: str, words: str) -> None:
 
 
 def test_every_verb_has_a_sign_and_a_tone() -> None:
-    shown = {step.verb: (step.sign, step.tone) for topic in VIEW.changed for step in topic.steps}
-    assert shown.keys() == set(Verb)
-    assert len({tone for _, tone in shown.values()}) == len(Verb)
+    changed = (*VIEW.changed, *ELECTED.changed)
+    assert {step.verb: (step.sign, step.tone) for topic in changed for step in topic.steps} == {
+        Verb.CREATE: ("+", Tone.ADD),
+        Verb.EXPAND: ("~", Tone.CHANGE),
+        Verb.CONFIGURE: ("~", Tone.TUNE),
+        Verb.ELECT: ("~", Tone.TUNE),
+        Verb.DELETE: ("-", Tone.REMOVE),
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""`reconciler elect`: a plan that has preferred leaders lead again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler import api
+from reconciler.cli import options
+from reconciler.cli.plans import PlanFiles, Shown, print_plans
+from reconciler.cli.terminal import working
+
+if TYPE_CHECKING:
+    from reconciler.api import PlanFormat
+
+
+@click.command()
+@options.estate_argument
+@options.cluster_option
+@options.bootstrap_option
+@click.option(
+    "--topic", default="*", metavar="GLOB", help="Only live topics with such names; quote it."
+)
+@options.plan_format_option
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save the plan, for apply.",
+)
+def command(
+    estate: Path,
+    cluster: str,
+    *,
+    bootstrap_servers: str | None,
+    topic: str,
+    form: PlanFormat,
+    out: Path | None,
+) -> None:
+    """Plan to have preferred leaders lead again, after brokers were away.
+
+    Every live topic counts, in a file or not. `reconciler apply FILE` makes the elections; they
+    move no data. A preferred leader that is dead or not in sync is left out and named.
+
+    ESTATE has the connection settings. ESTATE defaults to topics.
+    """
+    from reconciler.plan import steps_of
+
+    files = None if out is None else PlanFiles(out, is_many=False)
+    if files is not None:
+        files.check()
+    loaded = api.load_estate(estate)
+    api.find_cluster(loaded, cluster)
+    with working(f"reading {cluster}"):
+        plan = api.plan_elections(
+            loaded, cluster, topics=topic, bootstrap_servers=bootstrap_servers
+        )
+    elects = any(map(steps_of, plan.topics))
+    if form == "text" and not elects:
+        for planned in plan.topics:
+            for note in planned.notes:
+                click.echo(f"{planned.name}: {note.what}; {note.way_out} [{note.rule}]")
+        click.echo("Nothing to elect.")
+    else:
+        print_plans([Shown(plan, str(out) if out else None)], form)
+    if files is not None and elects:
+        files.save(plan)
+    elif files is not None:
+        files.clear(cluster)

@@ -1,0 +1,101 @@
+"""A plan that only elects: preferred leaders lead again where a failover left another broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from reconciler.diff import eligible_brokers
+from reconciler.errors import Finding, Severity, UsageError
+from reconciler.model import EMPTY, Plan, PlannedTopic, Scope, TopicImage
+from reconciler.placement import measure_balance
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from reconciler.model import Assignment, ClusterState, TopicSpec, TopicState
+    from reconciler.spec import ClusterEntry
+
+
+def plan_elections(
+    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState, *, topics: str = "*"
+) -> Plan:
+    """Plan the election of every preferred leader that does not lead and can.
+
+    In: `topics`, a glob of names. All live topics count, also those in no file, but none that is
+    internal to Kafka: its leaders hold coordinators and the lock of apply itself. A preferred
+    leader that is dead or not in sync is not elected, since only an unclean election could; a note
+    names it. Errors: UsageError for a glob that no live topic matches.
+    """
+    if topics != "*" and not any(fnmatchcase(name, topics) for name in state.user_topics):
+        raise UsageError(f"no live topic of {entry.name} matches --topic {topics!r}")
+    written = {spec.name: spec for spec in specs}
+    alive = {broker.id for broker in state.brokers if broker.alive}
+    planned, after = [], []
+    unchanged = 0
+    for name, topic in sorted(state.user_topics.items()):
+        if not fnmatchcase(name, topics):
+            after.append(_lead(topic))
+            continue
+        wanted = tuple(
+            row[0] if row and row[0] in alive and row[0] in synced else leader
+            for row, synced, leader in zip(
+                topic.assignment, topic.in_sync, topic.leaders, strict=True
+            )
+        )
+        after.append(_lead(replace(topic, leaders=wanted)))
+        notes = tuple(_note_unable(topic, wanted, alive))
+        if wanted == topic.leaders:
+            unchanged += 1
+        if wanted == topic.leaders and not notes:
+            continue
+        spec = written.get(name)
+        before = TopicImage(topic.topic_id, topic.assignment, EMPTY, topic.leaders)
+        planned.append(
+            PlannedTopic(
+                name=name,
+                location=spec.location if spec else entry.location,
+                before=before,
+                after=replace(before, leaders=wanted),
+                notes=notes,
+                owner=spec.owner if spec else None,
+            )
+        )
+    ids = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
+    return Plan(
+        cluster=entry.name,
+        cluster_id=state.cluster_id,
+        brokers=tuple(sorted(state.brokers)),
+        topics=tuple(planned),
+        unchanged=unchanged,
+        live_topics=len(state.user_topics),
+        balance_before=measure_balance(map(_lead, state.user_topics.values()), ids),
+        balance_after=measure_balance(after, ids),
+        excluded=tuple(sorted(entry.exclude_brokers)),
+        scope=Scope(topics),
+    )
+
+
+def _note_unable(
+    topic: TopicState, wanted: tuple[int, ...], alive: Collection[int]
+) -> Iterator[Finding]:
+    """Name the preferred leaders that cannot lead now, and why."""
+    unable: dict[tuple[int, str], int] = {}
+    for row, leader in zip(topic.assignment, wanted, strict=True):
+        if row and leader != row[0]:
+            why = "not in sync" if row[0] in alive else "dead"
+            unable[row[0], why] = unable.get((row[0], why), 0) + 1
+    for (broker, why), number in sorted(unable.items()):
+        what = f"broker {broker} is {why}, so it cannot lead {count(number, 'partition')}"
+        way_out = "elect again once it is in sync"
+        yield Finding("election-unable", what, way_out, severity=Severity.NOTE)
+
+
+def _lead(topic: TopicState) -> Assignment:
+    """Return the rows with the present leaders first; -1 where there is none."""
+    return tuple(
+        (leader, *(b for b in row if b != leader))
+        for row, leader in zip(topic.assignment, topic.leaders, strict=True)
+    )
