@@ -269,6 +269,7 @@ _PLAN: tuple[Rule, ...] = (
         "plan-scope", "A plan reports the topics that it leaves out, and those removed from files."
     ),
     Rule("plan-unexpected", "A new plan is applied only if it is the approved plan."),
+    Rule("approved-rows", "The rows of an approved plan are used if they are as good as new ones."),
     Rule("audit-topic", "If applies must be recorded, the audit topic is writable."),
     Rule("audit-lost", "An audit record that could not be written is printed instead."),
     Rule("plan-stale", "What a plan is based on has not changed since it was made."),
