@@ -85,8 +85,7 @@ def _measure(
 
 def _describe_loss(given: LevelResult, best: LevelResult) -> str:
     # In percent, because the squares are scaled if brokers have capacities.
-    lower = 100 * (given.reached - best.reached) / given.reached
-    return (
-        f"new rows spread the {best.level} more evenly: max − min {best.skew} instead of "
-        f"{given.skew}, and a sum of squares that is {lower:.2g} % lower"
-    )
+    lower = f"sum of squares {100 * (given.reached - best.reached) / given.reached:.2g} % lower"
+    if given.skew != best.skew:
+        lower = f"max − min {best.skew} instead of {given.skew}, {lower}"
+    return f"new rows spread the {best.level} more evenly ({lower})"

@@ -105,15 +105,14 @@ def keep_approved(
     if fingerprint_plan(plan) == approval.fingerprint:
         return plan
     if not approval.rows:
-        what = "the approved plan is not the plan that would be made now, and its rows are unknown"
-        return _note(plan, what)
+        return _note(plan, "the new plan is not the approved one, whose rows are unknown")
     kept = assemble(approval.rows)
     if fingerprint_plan(kept) == approval.fingerprint:
         what = "the approved rows are used: leaders and replicas are as even as with new rows"
         return _note(kept, what)
     objections = [note for note in kept.notes if note.rule == "approved-rows"]
     if not objections:
-        return _note(plan, "the approved plan differs in more than rows, so it is not used")
+        return _note(plan, "the new plan is not the approved one, even with the approved rows")
     return replace(plan, notes=(*plan.notes, *objections))
 
 
