@@ -2,6 +2,8 @@
 
 They may if the checker accepts them, and if no level from 1 to 4 is worse. Levels 5 and 6 do not
 count: they depend on every row of the cluster, so any other change would make given rows worse.
+
+How often: docs/placement.md, "When another request is merged first".
 """
 
 from __future__ import annotations
