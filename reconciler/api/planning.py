@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from reconciler.api.connections import SpecSource
     from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.plan import Weigh
+    from reconciler.plan import Approval, Weigh
     from reconciler.spec import Changes, Estate
 
 
@@ -73,13 +73,15 @@ def build_plan(
     changes: Changes | None = None,
     commit: Commit | None = None,
     weigh: Weigh = "count",
+    approved: Approval | None = None,
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
     `topics` is a glob of topic names; other topics are neither planned nor reported. `changes`
     limits the plan to topics whose files changed; the others still count for placement. `commit`
     is kept in the plan. `weigh` balances the cluster by the number of replicas, or by their size
-    or rate, which only a snapshot has.
+    or rate, which only a snapshot has. `approved` proposes the rows of an approved plan: they are
+    used if this gives exactly that plan, and if they are as good as new ones on levels 1 to 4.
     Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
     of another cluster than the estate expects.
     """
@@ -96,6 +98,7 @@ def build_plan(
         commit=commit,
         weigh=weigh,
         remarks=estate.findings,
+        approved=approved,
     )
 
 

@@ -68,6 +68,7 @@ INTERRUPTED = 130
 @click.option("--auto-approve", is_flag=True, help="Do not ask for approval; for CI.")
 @click.option("--skip-refused", is_flag=True, help="Apply the other topics if some are refused.")
 @click.option("--expect", metavar="FINGERPRINT", help="Apply only the plan with this fingerprint.")
+@options.approved_option
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -94,6 +95,7 @@ def command(
     auto_approve: bool,
     skip_refused: bool,
     expect: str | None,
+    approved: Path | None,
     journal: Path | None,
     lock_timeout: float,
     no_lock: bool,
@@ -106,8 +108,16 @@ def command(
     SOURCE defaults to topics.
     """
     wanted = Wanted(
-        source, clusters, all_clusters, bootstrap_servers, topic, changed_since=changed_since
+        source,
+        clusters,
+        all_clusters,
+        bootstrap_servers,
+        topic,
+        changed_since=changed_since,
+        approved=approved,
     )
+    if approved is not None and expect is not None:
+        raise UsageError("--approved has the fingerprint to expect; leave out --expect")
     patience_s = None if no_lock else lock_timeout
     asked = ApplyOptions(auto_approve, skip_refused, expect, journal, bootstrap_servers, patience_s)
     with _ending_gently():
@@ -117,6 +127,8 @@ def command(
         if wanted.is_many and expect is not None:
             raise UsageError("--expect is the fingerprint of one plan; name one cluster")
         planner = load_planner(wanted)
+        if planner.approval is not None:
+            asked = replace(asked, expect=planner.approval.fingerprint)
         if wanted.is_many:
             return _apply_each(planner, asked)
         return _apply(planner.make_plan(planner.clusters[0]).plan, planner.estate, asked).exit_code
@@ -138,6 +150,8 @@ def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
     """Apply the plan of a file, if the specs are still those of the plan."""
     if wanted.topic != "*" or wanted.changed_since is not None:
         raise UsageError("a saved plan is applied entirely; leave out --topic and --changed-since")
+    if wanted.approved is not None:
+        raise UsageError("a saved plan has its own rows; pass --expect instead of --approved")
     plan = read_plan(wanted.estate)
     if wanted.all_clusters or not {plan.cluster}.issuperset(wanted.clusters):
         others = ", ".join(wanted.clusters) or "all clusters"

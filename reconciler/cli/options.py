@@ -62,6 +62,12 @@ against_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Plan on this snapshot instead of the cluster.",
 )
+approved_option = click.option(
+    "--approved",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What `report approved --out` saved: its rows are used if they are as good as new ones.",
+)
 unmanaged_option = click.option("--unmanaged", is_flag=True, help="List the unmanaged topics.")
 plan_format_option = click.option(
     "--format",

@@ -34,6 +34,7 @@ PENDING = 2
 @options.changed_since_option
 @options.client_from_option
 @options.against_option
+@options.approved_option
 @click.option(
     "--weigh",
     type=click.Choice(["count", "size", "rate"]),
@@ -71,6 +72,7 @@ def command(
     changed_since: str | None,
     client_from: str | None,
     against: Path | None,
+    approved: Path | None,
     weigh: Weigh,
     form: api.PlanFormat,
     unmanaged: bool,
@@ -95,6 +97,7 @@ def command(
         against,
         weigh,
         client_from,
+        approved,
     )
     wanted.check()
     _check_explain(explain, svg, form, wanted)

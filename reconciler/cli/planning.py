@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
 from reconciler.cli.git import GitError, find_changes, read_clusters, read_commit
+from reconciler.cli.plans import read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
 from reconciler.model import SHORT
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from reconciler.cli.git import ClustersThen
     from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.plan import Weigh
+    from reconciler.plan import Approval, Weigh
     from reconciler.spec import Changes, Estate
 
 AT_ONCE = 8
@@ -39,6 +40,7 @@ class Wanted:
     against: Path | None = None
     weigh: Weigh = "count"
     client_from: str | None = None
+    approved: Path | None = None
 
     @property
     def is_many(self) -> bool:
@@ -58,6 +60,7 @@ class Wanted:
         for option, given in (
             ("--against", self.against),
             ("--bootstrap-servers", self.bootstrap_servers),
+            ("--approved", self.approved),
         ):
             if self.is_many and given is not None:
                 raise UsageError(f"{option} is about one cluster; name only that with --cluster")
@@ -95,6 +98,7 @@ class Planner:
     changes: Changes | None
     commit: Commit | None
     then: ClustersThen | None = None
+    approval: Approval | None = None
 
     def make_plan(self, cluster: str) -> Planned:
         """Read one cluster and plan; show the progress if this is slow."""
@@ -186,6 +190,7 @@ class Planner:
             changes=self.changes,
             commit=self.commit,
             weigh=wanted.weigh,
+            approved=self.approval,
         )
         plan = replace(plan, notes=(*self._note_client(cluster), *plan.notes))
         return Planned(cluster, state, plan)
@@ -210,7 +215,7 @@ def load_planner(wanted: Wanted) -> Planner:
     """Load an estate, and choose the clusters, the topics and the commits of a request.
 
     Errors: SpecError; UsageError for an unknown cluster, a glob that no topic matches, or if git
-    fails.
+    fails; PlanFileError for a malformed approval.
     """
     estate = api.load_estate(wanted.estate)
     for name in wanted.clusters:
@@ -236,4 +241,5 @@ def load_planner(wanted: Wanted) -> Planner:
         # An estate without version control is fine; then the plan names no commit.
         if error.is_surprising:
             print_note(f"the plan names no commit of its specs: {error}")
-    return Planner(wanted, estate, clusters, changes, commit, then)
+    approval = read_approval(wanted.approved) if wanted.approved else None
+    return Planner(wanted, estate, clusters, changes, commit, then, approval)

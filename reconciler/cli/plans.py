@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reconciler.model import Commit, Plan
+    from reconciler.plan import Approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,13 @@ def read_plan(path: Path) -> Plan:
 
     # Bytes that are not UTF-8 are replaced: the seal then refuses the file, with a clear message.
     return decode_plan(path.read_text(encoding="utf-8", errors="replace"), str(path))
+
+
+def read_approval(path: Path) -> Approval:
+    """Read the file of an approval. Errors: PlanFileError."""
+    from reconciler.plan import decode_approval
+
+    return decode_approval(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
 def refuse_other_specs(plan: Plan, estate: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.options import cluster_option
-from reconciler.cli.plans import read_plan
+from reconciler.cli.plans import read_plan, write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 
@@ -74,11 +74,21 @@ def drift(cluster: str, path: Path, errors: Path | None) -> None:
 
 @command.command()
 @cluster_option
-def approved(cluster: str) -> None:
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save the approved plan's fingerprint and rows, for plan or apply --approved.",
+)
+def approved(cluster: str, out: Path | None) -> None:
     """Print the fingerprint of the plan that the merged pull request showed."""
     from reconciler.codehost import find_approved, find_run
+    from reconciler.plan import encode_approval
 
-    click.echo(find_approved(find_run(os.environ), cluster))
+    approval = find_approved(find_run(os.environ), cluster)
+    if out is not None:
+        write_whole(out, encode_approval(approval))
+    click.echo(approval.fingerprint)
 
 
 def _read(cluster: str, path: Path) -> Plan | None:

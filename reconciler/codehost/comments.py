@@ -1,7 +1,7 @@
 """The one comment or issue of a cluster: its markdown, how it is replaced, and what it approves.
 
-A comment ends in an invisible seal: the commit and the fingerprint of the plan above it. A merge
-approves the plan that the comment's seal names.
+A comment ends in an invisible seal: the commit and the fingerprint of the plan above it, and the
+rows that it adds. A merge approves the plan that the comment's seal names.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from reconciler.codehost.rest import UnansweredError
 from reconciler.errors import CodeHostError, Finding, UsageError
 from reconciler.plan import (
     COMMENT_LIMIT,
+    Approval,
     code,
     fence,
     fingerprint_plan,
+    list_new_rows,
     mark_cluster,
+    pack_rows,
     render_markdown,
+    unpack_rows,
     view_plan,
 )
 
@@ -31,23 +35,35 @@ if TYPE_CHECKING:
 REASON_LIMIT = 20_000
 """The limit of the reason for a missing plan; the run's log has all of it. Units: characters."""
 
-_SEAL = re.compile(r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64}) -->")
+ROWS_LIMIT = COMMENT_LIMIT // 4
+"""The limit of packed rows: the comment is for people first. Units: characters."""
+
+_SEAL = re.compile(
+    r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"
+    r"(?: rows=([A-Za-z0-9+/]+=*))? -->"
+)
 
 
 class Seal(NamedTuple):
-    """The content of the invisible last line of a comment: what identifies the plan above it."""
+    """The content of the invisible last line of a comment: what identifies the plan above it.
+
+    `rows` are the packed rows of the plan; empty if there are none, or too many.
+    """
 
     commit: str
     fingerprint: str
+    rows: str = ""
 
     def __str__(self) -> str:
-        return f"<!-- reconciler:planned commit={self.commit} fingerprint={self.fingerprint} -->"
+        rows = f" rows={self.rows}" if self.rows else ""
+        names = f"commit={self.commit} fingerprint={self.fingerprint}"
+        return f"<!-- reconciler:planned {names}{rows} -->"
 
 
 def read_seal(body: str) -> Seal | None:
     """Read the seal in the last line of a comment: there, no name of a plan can forge it."""
     found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
-    return Seal(found[1], found[2]) if found else None
+    return Seal(found[1], found[2], found[3] or "") if found else None
 
 
 def mark_drift(cluster: str) -> str:
@@ -58,8 +74,16 @@ def mark_drift(cluster: str) -> str:
 def write_plan(plan: Plan, saved: str | None, run: Run) -> str:
     """Write the comment that shows a plan, ending in its seal."""
     commit = run.request.head if run.request else run.commit
-    seal = Seal(commit, fingerprint_plan(plan))
-    tail = f"<br>\nPlanned for {commit[:12]} by {_link(run)}\n\n{seal}\n"
+    packed = pack_rows(list_new_rows(plan))
+    seal = Seal(commit, fingerprint_plan(plan), packed if len(packed) <= ROWS_LIMIT else "")
+    text = _write_sealed(plan, saved, run, seal)
+    # The least text of a very large plan may need the room of its rows.
+    fits = len(text.encode()) <= COMMENT_LIMIT
+    return text if fits else _write_sealed(plan, saved, run, seal._replace(rows=""))
+
+
+def _write_sealed(plan: Plan, saved: str | None, run: Run, seal: Seal) -> str:
+    tail = f"<br>\nPlanned for {seal.commit[:12]} by {_link(run)}\n\n{seal}\n"
     return render_markdown(plan, saved=saved, limit=_room(tail)).rstrip() + tail
 
 
@@ -205,8 +229,8 @@ def _settle(write: Callable[[], str]) -> str:
 _WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
 
 
-def find_approved(run: Run, cluster: str) -> str:
-    """Return the fingerprint of the plan that the merged request showed.
+def find_approved(run: Run, cluster: str) -> Approval:
+    """Return the approval of the plan that the merged request showed.
 
     The host knows which request became the commit of this run: merged, squashed or rebased.
     Errors: CodeHostError if there is no such request, or if it shows no plan of what was merged.
@@ -228,7 +252,7 @@ def find_approved(run: Run, cluster: str) -> str:
             f"request {request.number} shows a plan for {seal.commit[:12]}, "
             f"but was merged at {request.head[:12]}"
         )
-    return seal.fingerprint
+    return Approval(seal.fingerprint, unpack_rows(seal.rows))
 
 
 def _refuse_approval(what: str) -> CodeHostError:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.placement.check import check_placement
+from reconciler.placement.given_rows import Judged, prefer_rows
 from reconciler.placement.kafka_placement import place_like_kafka
 from reconciler.placement.loss import (
     Exposed,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "STRATEGIES",
     "Exposed",
+    "Judged",
     "Loss",
     "Placed",
     "Problem",
@@ -47,6 +49,7 @@ __all__ = [
     "measure_quality",
     "place_like_kafka",
     "place_replicas",
+    "prefer_rows",
 ]
 
 STRATEGIES: Mapping[str, Callable[[Problem], Placed]] = MappingProxyType(

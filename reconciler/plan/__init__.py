@@ -19,6 +19,14 @@ from reconciler.plan.weigh import ReplicaWeights, Weigh
 from reconciler.plan.wording import view_configs, view_refused
 
 if TYPE_CHECKING:
+    from reconciler.plan.approval import (
+        Approval,
+        decode_approval,
+        encode_approval,
+        list_new_rows,
+        pack_rows,
+        unpack_rows,
+    )
     from reconciler.plan.document import PlanDocument
     from reconciler.plan.elections import plan_elections
     from reconciler.plan.explain import Matrix, build_matrix, draw_matrix, render_matrix
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMMENT_LIMIT",
     "SUMMARY_LIMIT",
+    "Approval",
     "Matrix",
     "Placing",
     "PlanDocument",
@@ -46,17 +55,21 @@ __all__ = [
     "brokers_of",
     "build_matrix",
     "code",
+    "decode_approval",
     "decode_plan",
     "describe_shift",
     "draw_matrix",
+    "encode_approval",
     "encode_plan",
     "fence",
     "fingerprint_plan",
     "is_deletion",
     "judge_changes",
+    "list_new_rows",
     "list_outputs",
     "list_refusals",
     "mark_cluster",
+    "pack_rows",
     "paint_outcome",
     "plan_cluster",
     "plan_elections",
@@ -66,6 +79,7 @@ __all__ = [
     "render_matrix",
     "render_text",
     "steps_of",
+    "unpack_rows",
     "view_configs",
     "view_plan",
     "view_refused",
@@ -74,6 +88,9 @@ __all__ = [
 __getattr__ = export_lazily(
     __name__,
     {
+        "approval": (
+            "Approval decode_approval encode_approval list_new_rows pack_rows unpack_rows"
+        ),
         "document": "PlanDocument",
         "elections": "plan_elections",
         "explain": "Matrix build_matrix draw_matrix render_matrix",

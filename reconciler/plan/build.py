@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.diff import TopicDiff, eligible_brokers, managed_overrides
+from reconciler.errors import Finding, Severity
 from reconciler.model import Plan, PlannedTopic, TopicImage
 from reconciler.placement import (
     Placed,
@@ -14,6 +15,7 @@ from reconciler.placement import (
     Wish,
     measure_balance,
     place_replicas,
+    prefer_rows,
 )
 from reconciler.plan.guards import list_refused_fields
 from reconciler.plan.risks import assess_risks, refuse_unaccepted
@@ -22,9 +24,10 @@ from reconciler.plan.weigh import ReplicaWeights
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.errors import Finding
     from reconciler.model import Assignment, Broker, ClusterState, RiskNote
     from reconciler.plan.weigh import Weigh
+
+OBJECTIONS_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,12 @@ def assemble_plan(
     ignored: Collection[str] = (),
     files: int = 0,
     notes: Iterable[Finding] = (),
+    proposed: Mapping[str, Assignment] | None = None,
 ) -> Plan:
     """Place new replicas for the diffs and build the plan.
 
-    `ignored` names live topics that are neither planned nor reported.
+    `ignored` names live topics that are neither planned nor reported. `proposed` holds new rows by
+    topic: they are used if they are as good as those of the strategy, or else a note says why not.
     """
     risks, judged = {}, []
     for diff in diffs:
@@ -70,6 +75,12 @@ def assemble_plan(
     problem = _problem(judged, state, brokers, placing)
     placed = place_replicas(problem, placing.strategy) if problem.wishes else Placed({})
     manual = {diff.spec.name: diff.manual for diff in judged if diff.manual is not None}
+    if proposed is not None:
+        # Rows that a spec gives are never proposed.
+        given = {name: rows for name, rows in proposed.items() if name not in manual}
+        placed, objections = prefer_rows(problem, placed, given)
+        if objections:
+            notes = (*notes, _note_objections(objections))
     rows = {**placed.rows, **manual}
     planned = [
         _plan_topic(diff, rows.get(diff.spec.name, ()), risks[diff.spec.name], ids)
@@ -96,6 +107,13 @@ def assemble_plan(
         levels=placed.levels,
         excluded=tuple(sorted(excluded)),
     )
+
+
+def _note_objections(objections: Sequence[str]) -> Finding:
+    more = len(objections) - OBJECTIONS_NAMED
+    named = "; ".join(objections[:OBJECTIONS_NAMED]) + (f"; and {more:,} more" if more > 0 else "")
+    what = f"the approved rows are not used: {named}"
+    return Finding("approved-rows", what, severity=Severity.NOTE)
 
 
 def _problem(

@@ -16,10 +16,11 @@ from reconciler.plan.weigh import ReplicaWeights
 from reconciler.spec import PolicyEngine, choose_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from reconciler.diff import TopicDiff
-    from reconciler.model import ClusterState, Commit, Plan, TopicSpec
+    from reconciler.model import Assignment, ClusterState, Commit, Plan, TopicSpec
+    from reconciler.plan.approval import Approval
     from reconciler.plan.weigh import Weigh
     from reconciler.spec import Changes, ClusterEntry
 
@@ -36,11 +37,13 @@ def plan_cluster(
     commit: Commit | None = None,
     weigh: Weigh = "count",
     remarks: Iterable[Finding] = (),
+    approved: Approval | None = None,
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
     In: every spec of the cluster; `topics` and `changes` choose those to plan. `remarks` are
-    findings about the estate; the plan keeps those about its topics.
+    findings about the estate; the plan keeps those about its topics. The rows of `approved` are
+    used if this gives the approved plan, and if they are as good as new ones.
     Errors: UsageError if the state has no sizes or rates to weigh by.
     """
     if ReplicaWeights(state, weigh).is_blank:
@@ -49,30 +52,40 @@ def plan_cluster(
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if chosen:
         state = _assume_defaults(entry, state)
-    others = (n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n)))
+    others = [n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n))]
     files = {spec.location.file for spec in chosen}
     diffs = _diff(entry, chosen, state)
-    plan = assemble_plan(
-        entry.name,
-        diffs,
-        state,
-        excluded=entry.exclude_brokers,
-        placing=Placing(entry.strategy, entry.capacity, weigh),
-        ignored=[*others, *(spec.name for spec in every)],
-        files=len(files),
-    )
-    notes = [
-        *(_note_scope(changes, len(chosen), len(every), plan) if changes else ()),
-        *(note for note in remarks if _concerns(note, plan, files)),
-        *entry.notes,
-        *(note for note in state.notes if _concerns(note, plan, files)),
-        *_warn_of_strange_cluster(entry, plan),
-    ]
     # The guard takes its share of all managed topics: a plan with --topic gets no smaller limit.
     live = sum(map(entry.manages, state.user_topics))
-    scope = Scope(topics, changes.ref if changes else None)
-    plan = replace(plan, commit=commit, scope=scope, notes=tuple(notes))
-    return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
+
+    def assemble(proposed: Mapping[str, Assignment] | None) -> Plan:
+        plan = assemble_plan(
+            entry.name,
+            diffs,
+            state,
+            excluded=entry.exclude_brokers,
+            placing=Placing(entry.strategy, entry.capacity, weigh),
+            ignored=[*others, *(spec.name for spec in every)],
+            files=len(files),
+            proposed=proposed,
+        )
+        notes = [
+            *(_note_scope(changes, len(chosen), len(every), plan) if changes else ()),
+            *(note for note in remarks if _concerns(note, plan, files)),
+            *entry.notes,
+            *(note for note in state.notes if _concerns(note, plan, files)),
+            *_warn_of_strange_cluster(entry, plan),
+            *plan.notes,
+        ]
+        scope = Scope(topics, changes.ref if changes else None)
+        plan = replace(plan, commit=commit, scope=scope, notes=tuple(notes))
+        return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
+
+    if approved is None:
+        return assemble(None)
+    from reconciler.plan.approval import keep_approved
+
+    return keep_approved(approved, assemble)
 
 
 def _diff(

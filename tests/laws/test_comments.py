@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from sizes import THOROUGH, choose
 from worlds import World, worlds
 
+from reconciler.codehost import Run
+from reconciler.codehost.comments import read_seal, write_plan
 from reconciler.errors import Finding, Location
 from reconciler.model import (
     Broker,
@@ -93,6 +95,18 @@ def test_every_plan_fits_and_tells_its_dangers(plan: Plan) -> None:
     text = render_markdown(plan, saved="plan.json")
     assert_fits(plan, text, COMMENT_LIMIT)
     assert_tells_every_danger(plan, text)
+
+
+@settings(max_examples=choose(6, 25))
+@given(large_plans())
+def test_every_comment_fits_with_its_seal_and_rows(plan: Plan) -> None:
+    run = Run(None, "https://ci.shop.example/runs/7", "a" * 40, None)  # type: ignore[arg-type]
+    text = write_plan(plan, "plan.json", run)
+    assert_fits(plan, text, COMMENT_LIMIT)
+    assert_tells_every_danger(plan, text)
+    seal = read_seal(text)
+    assert seal is not None
+    assert seal.fingerprint == fingerprint_plan(plan)
 
 
 @given(worlds())

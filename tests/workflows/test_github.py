@@ -130,6 +130,28 @@ def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
     assert repository.partitions() == {"orders": 6}
 
 
+def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """Nine partitions on three brokers leave leaders and replicas even; next leaders change."""
+    approved = {}
+    for number, name in ((12, "orders"), (13, "clicks")):
+        repository.git("switch", "--quiet", "--create", name, "main")
+        repository.wish(name, 9)
+        github.open_request(number, repository.commit())
+        run = act.pull(number)
+        approved[name] = run.outputs()["fingerprint"]
+    for number, name in ((12, "orders"), (13, "clicks")):
+        repository.git("switch", "--quiet", "main")
+        repository.git("merge", "--quiet", "--no-ff", "--message", f"Merge {name}", name)
+        github.talks[number].merged_as = repository.git("rev-parse", "HEAD")
+        merged = act.push()
+        assert merged.code == 0, merged.text
+        assert merged.outputs()["fingerprint"] == approved[name]
+        assert "**lab**: Applied: 1 done" in merged.summary
+    assert repository.partitions() == {"orders": 9, "clicks": 9}
+
+
 def test_what_no_request_showed_is_not_applied(
     repository: Repository, github: GitHubHost, act: Act
 ) -> None:

@@ -88,6 +88,25 @@ def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
     assert repository.partitions() == {"orders": 6}
 
 
+def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    """Nine partitions on three brokers leave leaders and replicas even; next leaders change."""
+    for number, name in ((12, "orders"), (13, "clicks")):
+        repository.git("switch", "--quiet", "--create", name, "main")
+        repository.wish(name, 9)
+        gitlab.open_request(number, repository.commit())
+        assert pipeline.plan(number).code == 0
+    for number, name in ((12, "orders"), (13, "clicks")):
+        repository.git("switch", "--quiet", "main")
+        repository.git("merge", "--quiet", "--no-ff", "--message", f"Merge {name}", name)
+        gitlab.talks[number].merged_as = repository.git("rev-parse", "HEAD")
+        merged = pipeline.apply()
+        assert merged.code == 0, merged.text
+        assert "Applied: 1 done" in merged.text
+    assert repository.partitions() == {"orders": 9, "clicks": 9}
+
+
 def test_a_request_cannot_choose_where_its_plan_connects_or_what_it_overwrites(
     repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal, tmp_path: Path
 ) -> None:

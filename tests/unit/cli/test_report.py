@@ -11,7 +11,13 @@ from code_hosts import GitHubHost
 from shorthand import cluster, plan, spec
 
 from reconciler.cli.app import run
-from reconciler.plan import encode_plan, fingerprint_plan
+from reconciler.plan import (
+    Approval,
+    decode_approval,
+    encode_plan,
+    fingerprint_plan,
+    list_new_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +62,22 @@ def test_a_plan_is_told_and_later_known_as_approved(
     request.merged_as = MERGED
     assert run(["report", "approved", "--cluster", "prod"]) == 0
     assert capsys.readouterr() == (f"{fingerprint_plan(PLAN)}\n", "")
+
+
+def test_an_approval_is_saved_with_its_rows(
+    host: GitHubHost, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = host.open_request(12, HEAD)
+    run(["report", "plan", "--cluster", "prod", "--plan", saved])
+    out = tmp_path / "approved.json"
+    words = ["report", "approved", "--cluster", "prod", "--out", str(out)]
+    assert run(words) == 1
+    assert not out.exists()
+    request.merged_as = MERGED
+    capsys.readouterr()
+    assert run(words) == 0
+    assert capsys.readouterr() == (f"{fingerprint_plan(PLAN)}\n", "")
+    assert decode_approval(out.read_text()) == Approval(fingerprint_plan(PLAN), list_new_rows(PLAN))
 
 
 def test_nothing_approved_is_an_error_and_no_output(

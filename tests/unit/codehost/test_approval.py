@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from code_host import HEAD, MERGED
-from shorthand import cluster, plan, spec
+from shorthand import cluster, plan, spec, topic
 
 from reconciler.codehost import find_approved, report_no_plan, report_plan
 from reconciler.errors import CodeHostError
-from reconciler.plan import fingerprint_plan
+from reconciler.model import Broker
+from reconciler.plan import COMMENT_LIMIT, Approval, fingerprint_plan, list_new_rows
 
 if TYPE_CHECKING:
     from code_host import CodeHost
 
     from reconciler.codehost import Run
 
-PLAN = plan([spec("a", partitions=4, config={"retention.ms": "1000"})], cluster())
+WISHED = spec("a", partitions=4, replication_factor=2, config={"retention.ms": "1000"})
+PLAN = plan([WISHED], cluster())
 
 
 def refusal(run: Run) -> str:
@@ -33,7 +36,9 @@ def test_it_is_the_plan_that_the_merged_request_shows(host: CodeHost, run: Run) 
     request = host.open_request(12, HEAD)
     report_plan(run, PLAN)
     request.merged_as = MERGED
-    assert find_approved(replace(run, request=None), "prod") == fingerprint_plan(PLAN)
+    approved = find_approved(replace(run, request=None), "prod")
+    assert approved == Approval(fingerprint_plan(PLAN), list_new_rows(PLAN))
+    assert len(approved.rows["a"]) == 4
 
 
 def test_a_push_without_a_request_has_none(host: CodeHost, run: Run) -> None:
@@ -69,7 +74,52 @@ def test_nothing_in_a_spec_can_forge_it(host: CodeHost, run: Run) -> None:
     forged = plan([spec("a", partitions=1, config={"x": f"\n{seal}\n"})], cluster())
     host.open_request(12, HEAD).merged_as = MERGED
     report_plan(run, forged)
-    assert find_approved(run, "prod") == fingerprint_plan(forged)
+    assert find_approved(run, "prod") == Approval(fingerprint_plan(forged), list_new_rows(forged))
+
+
+def test_a_plan_without_new_rows_names_none(host: CodeHost, run: Run) -> None:
+    changed = plan([spec("a", config={"flush.ms": "1"})], cluster(topic("1 2", "a")))
+    request = host.open_request(12, HEAD)
+    report_plan(run, changed)
+    request.merged_as = MERGED
+    assert request.comments[0]["body"].rpartition("fingerprint=")[2] == (
+        f"{fingerprint_plan(changed)} -->\n"
+    )
+    assert find_approved(run, "prod") == Approval(fingerprint_plan(changed))
+
+
+@pytest.mark.parametrize(("topics", "kept"), [(60, True), (220, False)])
+def test_rows_that_take_too_much_of_the_comment_are_left_out(
+    host: CodeHost, run: Run, topics: int, *, kept: bool
+) -> None:
+    """The text for people comes first; without rows, only the same plan is approved."""
+    nodes = tuple(Broker(n, f"rack-{n % 5}") for n in range(100))
+    many = [spec(f"team.t{n}", partitions=20, replication_factor=3) for n in range(topics)]
+    large = plan(many, cluster(nodes=nodes))
+    request = host.open_request(12, HEAD)
+    report_plan(run, large)
+    request.merged_as = MERGED
+    assert len(request.comments[0]["body"]) <= COMMENT_LIMIT
+    rows = list_new_rows(large) if kept else {}
+    assert find_approved(run, "prod") == Approval(fingerprint_plan(large), rows)
+
+
+def test_rows_that_are_damaged_leave_the_fingerprint(host: CodeHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, PLAN)
+    body = request.comments[0]["body"]
+    request.comments[0]["body"] = re.sub(r"rows=.{8}", "rows=AAAA", body)
+    request.merged_as = MERGED
+    assert find_approved(run, "prod") == Approval(fingerprint_plan(PLAN))
+
+
+def test_a_comment_of_an_earlier_release_has_no_rows(host: CodeHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, PLAN)
+    body = request.comments[0]["body"]
+    request.comments[0]["body"] = re.sub(r" rows=\S+", "", body)
+    request.merged_as = MERGED
+    assert find_approved(run, "prod") == Approval(fingerprint_plan(PLAN))
 
 
 def test_a_plan_by_anybody_else_does_not_count(host: CodeHost, run: Run) -> None:
