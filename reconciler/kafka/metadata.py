@@ -21,7 +21,7 @@ from reconciler.kafka.errors import DENIED
 from reconciler.model import EMPTY, INTERNAL_TOPICS, TopicState
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from confluent_kafka import Node
     from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
@@ -71,6 +71,11 @@ class BrokerClient(Protocol):
         ...
 
 
+# The client's only thread decodes 1,000 topics of four partitions in 40 ms. Meanwhile the other
+# requests wait, and their timeouts run.
+BATCH = 1_000
+
+
 class ClientForAll:
     """One client of kafka-python for all brokers; it ends with the last reference to it."""
 
@@ -96,6 +101,15 @@ class ClientForAll:
 
     def read_topics(self, node: Node, names: Collection[str]) -> dict[str, TopicState]:
         """Ask a broker; see BrokerClient."""
+        wanted = list(names)
+        shown: dict[str, TopicState] = {}
+        for start in range(0, max(1, len(wanted)), BATCH):
+            answer = self._request(node, wanted[start : start + BATCH])
+            shown |= _read_answer(answer)
+        return shown
+
+    def _request(self, node: Node, names: Sequence[str]) -> Any:
+        """Send one request, with a new connection if the kept one is lost."""
         from kafka.errors import KafkaError as ClientError
 
         broker = f"{node.id} {node.host}:{node.port}"
@@ -113,9 +127,9 @@ class ClientForAll:
                 what = f"broker {node.id} does not answer: {type(error).__name__}: {error}"
                 raise KafkaException(KafkaError(KafkaError._FAIL, what)) from error
             self._known.add(node_id)
-            return dict(_read_answer(answer))
+            return answer
 
-    async def _ask(self, node_id: str, node: Node, names: Collection[str]) -> Any:
+    async def _ask(self, node_id: str, node: Node, names: Sequence[str]) -> Any:
         from kafka.protocol.metadata import CoordinatorType, MetadataRequest
 
         # The way to give the client an address under an id of our own.

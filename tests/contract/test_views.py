@@ -127,6 +127,20 @@ class TestBrokerClients:
                 )
             }
 
+    def test_many_topics_are_asked_for_in_several_requests(
+        self,
+        cluster3: Cluster,
+        topic_prefix: str,
+        client: BrokerClient,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("reconciler.kafka.metadata.BATCH", 2)
+        names = [f"{topic_prefix}{number}" for number in range(5)]
+        connection = connect_to(cluster3)
+        create(connection, *(CreateTopic(name, ((1,),), {}) for name in names))
+        for node in Views(connection).list_brokers():
+            assert sorted(client.read_topics(node, names)) == names
+
     def test_no_other_broker_answers_for_one_that_does_not(
         self, cluster3: Cluster, client: BrokerClient, broken: int
     ) -> None:
