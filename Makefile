@@ -112,10 +112,10 @@ bench-balance: $(READY)  ## Compare the balance after growth: Kafka's placement 
 bench-estate: $(READY)  ## Measure how an estate of 50 to 400 clusters is loaded.
 	@$(BIN)/python benchmarks/estate.py
 
-bench-read: $(READY)  ## Compare an empty plan of 1,000 and 5,000 topics with a minimal script.
+bench-read: $(READY)  ## Compare plans of 10 to 10,000 topics with a minimal script.
 	@$(BIN)/python benchmarks/read.py
 
-bench-apply: $(READY)  ## Compare the creation of 1,000 and 5,000 topics with a minimal script.
+bench-apply: $(READY)  ## Compare the creation of 10 to 10,000 topics with a minimal script.
 	@$(BIN)/python benchmarks/apply.py
 
 bench-placement: $(READY)  ## Compare placement with striping and Kafka's own class: quality and CPU.

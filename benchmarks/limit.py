@@ -1,10 +1,12 @@
 """The smallest script that does the same with confluent-kafka alone: what nobody can be far below.
 
 limit.py read SERVERS             list, describe brokers, describe every topic's configs
-limit.py create SERVERS COUNT     create in batches of 500, placed round robin, until visible
+limit.py create SERVERS COUNT     create in batches of 500, placed round robin, until every broker
+                                  shows them all
 """
 
 import sys
+import time
 
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
@@ -22,7 +24,7 @@ def read(admin: AdminClient) -> None:
 
 
 def create(admin: AdminClient, count: int) -> None:
-    """Create topics of four partitions and wait until one client sees them all."""
+    """Create topics of four partitions and wait until every broker shows them all."""
     brokers = sorted(admin.list_topics(timeout=60).brokers)
     rows = [[brokers[p % len(brokers)]] for p in range(PARTITIONS)]
     names = [f"bench.topic-{number:05}" for number in range(count)]
@@ -33,11 +35,23 @@ def create(admin: AdminClient, count: int) -> None:
         ]
         for future in admin.create_topics(topics, request_timeout=120).values():
             future.result()
-    wanted = set(names)
+    for broker in admin.list_topics(timeout=60).brokers.values():
+        wait(AdminClient({"bootstrap.servers": f"{broker.host}:{broker.port}"}), broker.id, names)
+
+
+def wait(admin: AdminClient, broker: int, names: list[str]) -> None:
+    """Wait until one broker shows all topics, by a client that is connected to it alone."""
+    probe = [ConfigResource(ResourceType.TOPIC, "none")]
+    for future in admin.describe_configs(probe, request_timeout=60, broker=broker).values():
+        future.exception()
     while True:
-        seen = admin.list_topics(timeout=60).topics
-        if all(name in seen and len(seen[name].partitions) == PARTITIONS for name in wanted):
+        found = admin.list_topics(timeout=60)
+        if found.orig_broker_id != broker:
+            raise SystemExit("another broker answered")
+        seen = found.topics
+        if all(name in seen and len(seen[name].partitions) == PARTITIONS for name in names):
             return
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":

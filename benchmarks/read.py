@@ -1,16 +1,19 @@
 """An empty plan beside the smallest script, on real brokers. `make bench-read` runs it.
 
-Replication 1 and a process a broker, so that the limit of open files holds 5,000 topics.
+And the plan of a change to 1 % of the topics. Replication 1 and a process a broker, so that the
+limit of open files holds 10,000 topics. `python benchmarks/read.py [topics …]`
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient
-from timing import HEAP, LIMIT, RECONCILER, describe, ratio, time_process, write_estate
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from timing import HEAP, LIMIT, RECONCILER, SIZES, describe, ratio, time_process, write_estate
 
 from reconciler.sandbox import start_cluster
 
@@ -18,11 +21,13 @@ ROUNDS = 5
 
 
 def settle(servers: str, count: int) -> None:
-    """Wait until every broker shows every topic: after bulk work they lag for a while."""
-    for server in servers.split(","):
-        admin = AdminClient({"bootstrap.servers": server})
-        while len(admin.list_topics(timeout=60).topics) < count:
-            time.sleep(1)
+    """Wait until every leader answers: brokers show new topics before they have made their logs."""
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    names = [f"bench.topic-{number:05}" for number in range(count)]
+    partitions = [TopicPartition(name, number) for name in names for number in range(4)]
+    asked = dict.fromkeys(partitions, OffsetSpec.latest())
+    while any(told.exception() for told in admin.list_offsets(asked, request_timeout=60).values()):
+        time.sleep(1)
 
 
 def compare(count: int) -> None:
@@ -36,17 +41,19 @@ def compare(count: int) -> None:
         time_process([*LIMIT, "create", servers, str(count)])
         settle(servers, count)
         plan = [*RECONCILER, "plan", d, "--cluster", "sandbox", "--bootstrap-servers", servers]
-        plan.append("--detailed-exitcode")
         read = [*LIMIT, "read", servers]
-        time_process(plan), time_process(read)
-        pairs = [(time_process(plan), time_process(read)) for _ in range(ROUNDS)]
-    ours, limit = zip(*pairs, strict=True)
-    print(f"empty plan of {count:,} topics, 3 brokers")
-    print(describe("smallest script", limit))
-    print(describe("reconciler plan", ours))
-    print(f"  ratio {ratio(ours, limit):.2f}")
+        empty = [*plan, "--detailed-exitcode"]  # fails if there is anything to do
+        rounds = [[time_process(empty), time_process(read)] for _ in range(ROUNDS + 1)][1:]
+        write_estate(Path(d), count, changed=max(1, count // 100))
+        changes = [[time_process(plan), time_process(read)] for _ in range(ROUNDS + 1)][1:]
+    print(f"plan of {count:,} topics, 3 brokers")
+    for what, pairs in (("empty", rounds), ("1 % of the topics", changes)):
+        ours, limit = zip(*pairs, strict=True)
+        print(describe("smallest script", limit))
+        print(describe(f"reconciler plan, {what}", ours))
+        print(f"  ratio {ratio(ours, limit)}", flush=True)
 
 
 if __name__ == "__main__":
-    for topics in (10, 1_000, 5_000):
+    for topics in map(int, sys.argv[1:] or SIZES):
         compare(topics)

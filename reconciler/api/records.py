@@ -81,17 +81,17 @@ class ApplyRecord:
 
 def begin_record(plan: Plan) -> ApplyRecord:
     """Begin the record of an apply, now."""
-    from reconciler.plan import view_plan
+    from reconciler.plan import fingerprint_plan, steps_of
 
-    view = view_plan(plan)
+    steps = Counter(str(step.verb) for topic in plan.topics for step in steps_of(topic))
     return ApplyRecord(
         started=datetime.now(UTC),
         author=find_author(),
         version=version("kafka-reconciler"),
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
-        fingerprint=view.fingerprint,
+        fingerprint=fingerprint_plan(plan),
         commit=plan.commit.sha if plan.commit else None,
-        steps={str(verb): number for verb, number in sorted(view.counts.items()) if number},
-        refused=len(view.refused),
+        steps=dict(sorted(steps.items())),
+        refused=sum(bool(topic.refusals) for topic in plan.topics),
     )

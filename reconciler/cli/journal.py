@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from reconciler.api import ApplyRecord
     from reconciler.apply import Ending, StepAnswered
+    from reconciler.model import Outcome
 
 
 class Journal:
@@ -81,7 +82,7 @@ class Journal:
 
     def observe(self, answered: StepAnswered) -> None:
         """Write one step's answer, and move the bar of its phase."""
-        self._note("step", asdict(answered))
+        self._note("step", answered)
         if self._bars is None:
             return
         if answered.phase not in self._tasks:
@@ -98,11 +99,12 @@ class Journal:
         """Write every outcome, and the result of the run."""
         self._ended = True
         for outcome in ending.outcomes:
-            self._note("outcome", asdict(outcome))
+            self._note("outcome", outcome)
         self._write(self._record.end(ending))
 
-    def _note(self, kind: str, fields: dict[str, Any]) -> None:
-        self._write({"at": datetime.now(UTC).isoformat(), "type": kind, **fields})
+    def _note(self, kind: str, noted: StepAnswered | Outcome) -> None:
+        if self._file is not None:
+            self._write({"at": datetime.now(UTC).isoformat(), "type": kind, **asdict(noted)})
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._file is None:

@@ -154,6 +154,7 @@ def _build_context(settings: ClientSettings) -> ssl.SSLContext:
 
 
 TIMEOUT_S = 10.0
+REUSE_S = 10.0
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 
 # librdkafka's other ways to get a token, and the one value that is supported here as well.
@@ -188,16 +189,22 @@ def make_provider(settings: ClientSettings) -> Any:
 
     # In a function, because its base class is imported here only.
     class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-        """A provider that fetches a token each time a connection asks for one."""
+        """A provider whose token serves all connections that open within some seconds."""
 
         # The first token is fetched before kafka-python connects, so that its error is ours.
         def __init__(self) -> None:
-            self._first: str | None = fetch_token(settings)
+            self._fetch()
 
         def token(self) -> str:
             """Return a token."""
-            first, self._first = self._first, None
-            return first or fetch_token(settings)
+            # Fetching holds up the client's thread, and it may connect to a hundred brokers.
+            if time.monotonic() > self._fetched_at + REUSE_S:
+                self._fetch()
+            return self._token
+
+        def _fetch(self) -> None:
+            self._token = fetch_token(settings)
+            self._fetched_at = time.monotonic()
 
         def extensions(self) -> dict[str, str]:
             """Return the extensions that are sent with the token."""

@@ -21,13 +21,13 @@ from confluent_kafka.admin import AclOperation, OffsetSpec
 from reconciler.kafka import lock
 from reconciler.kafka.connection import PAUSES_S, REQUEST_S
 from reconciler.kafka.errors import UntranslatableError, error_of, may_pass, name_error
+from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.rights import is_denial
 from reconciler.kafka.second_client import (
     NoAnswerError,
     ask_second_client,
     describe_error,
 )
-from reconciler.kafka.views import read_metadata
 from reconciler.model import TopicUsage
 
 if TYPE_CHECKING:

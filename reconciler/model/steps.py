@@ -158,8 +158,7 @@ def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
     """Return the steps from `before` to `after`, in order of execution; none if refused."""
     if topic.refusals:
         return ()
-    derived = (kind.derive(topic) for kind in STEPS)
-    return tuple(step for step in derived if step is not None)
+    return tuple([step for kind in STEPS if (step := kind.derive(topic)) is not None])
 
 
 def is_deletion(topic: PlannedTopic) -> bool:

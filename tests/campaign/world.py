@@ -72,7 +72,7 @@ class World:
         expands = [w for live, w in known if w.partitions > len(live.rows) and not w.absent]
         configs = [w for live, w in known if w.config != live.config and not w.absent]
         deletes = any(w.absent for _, w in known)
-        topics = SCALED_TOPICS if self.scaled else 500
+        topics = SCALED_TOPICS if self.scaled else 2_000
         large = sum(w.partitions // SCALED_RECORDS for w in self.wishes) if self.scaled else 0
         batches = sum(-(-len(kind) // topics) for kind in (creates, expands, configs))
         return max(1, batches + large + deletes)

@@ -173,7 +173,7 @@ def test_a_broker_that_freezes_half_way_holds_nothing_up(
 
 @pytest.mark.parametrize("version", ["4.1.2", "4.4.0"])
 def test_more_than_one_request_can_take_lands_whole(version: str) -> None:
-    """12,000 partitions more, 7,000 of them in one topic, and a new topic of 5,500.
+    """15,000 partitions more, 10,000 of them in one topic, and a new topic of 9,500.
 
     One answer of the many is lost. Before Kafka 4.4 a CreatePartitions over the controller's limit
     was committed in part, and answered with an error.
@@ -186,8 +186,8 @@ def test_more_than_one_request_can_take_lands_whole(version: str) -> None:
             bench = Workbench(cluster, network.bootstrap_servers)
             plan = bench.plan(
                 *many("old", 5, partitions=1_001, replication_factor=1),
-                spec("large", partitions=7_001, replication_factor=1),
-                spec("new", partitions=5_500, replication_factor=1, config={"flush.ms": "7"}),
+                spec("large", partitions=10_001, replication_factor=1),
+                spec("new", partitions=9_500, replication_factor=1, config={"flush.ms": "7"}),
             )
             fault = network.lose(CREATE_PARTITIONS, Loss.CUT_AFTER, skip=4)
             steps: list[StepAnswered] = []

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -16,20 +16,24 @@ from kafka.net.sasl.oauth import SaslMechanismOAuth
 from lab import HERE
 
 from reconciler.errors import ClusterError
-from reconciler.kafka import KafkaReader, connect, probe
+from reconciler.kafka import KafkaReader, connect, probe, second_client
 from reconciler.kafka.connection import PATIENCE_S
 from reconciler.kafka.lock import Holder, hold_lock
-from reconciler.kafka.second_client import translate_settings
+from reconciler.kafka.metadata import ClientForAll, ClientPerBroker
+from reconciler.kafka.second_client import TokenError, translate_settings
 from reconciler.kafka.second_look import read_reassignments
 from reconciler.kafka.views import Views
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from confluent_kafka import Node
     from confluent_kafka.admin import AdminClient
     from security import Secured
+
+    from reconciler.kafka.settings import ClientSettings
 
 pytestmark = pytest.mark.cluster
 
@@ -135,7 +139,9 @@ class TestWaysIn:
 
     def test_single_brokers_are_asked(self, secured: Secured, way: str) -> None:
         entry = ClusterEntry("lab", HERE, client=WAYS[way](secured))
-        assert list(Views(connect(entry, environment=ENVIRONMENT)).read((), ())) == [1]
+        views = Views(connect(entry, environment=ENVIRONMENT))
+        assert list(views.read((), ())) == [1]
+        assert isinstance(views._client, ClientForAll)
 
     def test_the_second_client_gets_in_as_well(self, secured: Secured, way: str) -> None:
         entry = ClusterEntry("lab", HERE, client=WAYS[way](secured))
@@ -156,6 +162,42 @@ def by_assertion(secured: Secured) -> dict[str, str]:
         f"{assertion}claim.iss": "lab",
         f"{assertion}claim.sub": "lab",
     }
+
+
+class TestSingleBrokers:
+    """Where kafka-python cannot ask single brokers, librdkafka does, with a client for each."""
+
+    def test_settings_that_only_librdkafka_knows(self, secured: Secured) -> None:
+        entry = ClusterEntry("lab", HERE, client=by_assertion(secured))
+        views = Views(connect(entry, environment=ENVIRONMENT))
+        assert list(views.read((), ())) == [1]
+        assert isinstance(views._client, ClientPerBroker)
+
+    def test_a_token_that_only_librdkafka_has(
+        self, secured: Secured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = ClusterEntry("lab", HERE, client=unsigned(secured))
+        monkeypatch.setattr(second_client, "fetch_token", _fail_to_fetch)
+        views = Views(connect(entry, environment=ENVIRONMENT))
+        assert list(views.read((), ())) == [1]
+        assert isinstance(views._client, ClientPerBroker)
+
+    def test_a_client_that_reaches_no_broker_is_replaced(
+        self, secured: Secured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = ClusterEntry("lab", HERE, client=plain(secured))
+        views = Views(connect(entry, environment=ENVIRONMENT))
+
+        def lack(settings: ClientSettings, nodes: Sequence[Node]) -> dict[str, Any]:
+            return {**translate_settings(settings, nodes), "sasl_plain_password": "wrong"}
+
+        monkeypatch.setattr(second_client, "translate_settings", lack)
+        assert list(views.read((), ())) == [1]
+        assert isinstance(views._client, ClientPerBroker)
+
+
+def _fail_to_fetch(_: ClientSettings) -> str:
+    raise TokenError("no OAuth token")
 
 
 class TestSecondClient:

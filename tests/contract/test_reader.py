@@ -136,8 +136,9 @@ class TestLagging:
         found = _read(connection.client(), [name])
         del found.topics[name]
         found.late = {name: 3}
-        KafkaReader(connection)._add_late(found)
-        assert found.topics[name].partitions[0].replicas == [1, 2]
+        late = KafkaReader(connection)._read_late(found)
+        assert late[name].assignment == ((1, 2),)
+        assert late[name].config == {"retention.ms": "5000"}
 
     def test_every_broker_is_asked_before_a_topic_is_unknown(
         self, cluster3: Cluster, topic_prefix: str

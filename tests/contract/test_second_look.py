@@ -13,8 +13,9 @@ from workbench import outcomes
 
 from reconciler import apply_plan, build_plan, load_estate, read_cluster
 from reconciler.kafka import KafkaReader
+from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.second_look import settle_rows
-from reconciler.kafka.views import Views, read_metadata, read_topic
+from reconciler.kafka.views import Views
 from reconciler.model import CreateTopic
 from reconciler.plan import steps_of
 from reconciler.sandbox import start_cluster

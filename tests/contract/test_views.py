@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import KafkaException, Node
 from lab import connect_to, create, wait_for
 
 from reconciler.kafka import KafkaReader
+from reconciler.kafka.metadata import ClientForAll, ClientPerBroker, read_metadata
+from reconciler.kafka.second_client import translate_settings
 from reconciler.kafka.views import Views
-from reconciler.model import CreateTopic
+from reconciler.model import CreateTopic, TopicState
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reconciler.kafka.metadata import BrokerClient
     from reconciler.sandbox import Cluster
 
 
@@ -38,20 +47,125 @@ class TestViews:
         assert [view[one].config for view in views.values()] == [config] * 3
         assert [view[two].config for view in views.values()] == [{}] * 3
 
-    def test_each_answer_is_the_brokers_own(self, cluster6: Cluster) -> None:
-        """A client that starts at one address soon asks any broker; a pinned one does not."""
-        views = Views(connect_to(cluster6))
-        for _ in range(10):
-            for node in views.list_brokers():
-                assert views.read_metadata(node).orig_broker_id == node.id
+    def test_a_missing_topic_is_omitted_although_its_config_is_asked_for(
+        self, cluster3: Cluster, topic_prefix: str
+    ) -> None:
+        missing = topic_prefix + "missing"
+        views = KafkaReader(connect_to(cluster3)).read_views([missing], with_config=[missing])
+        assert views == {1: {}, 2: {}, 3: {}}
 
-    def test_clients_are_kept_between_polls(self, cluster3: Cluster) -> None:
+    def test_threads_do_not_grow_with_the_square_of_the_brokers(self, cluster6: Cluster) -> None:
+        """A client of librdkafka has nine threads here; one for each broker had 54."""
+        done = subprocess.run(
+            [sys.executable, "-c", COUNT_THREADS, cluster6.bootstrap_servers],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        before, after = map(int, done.stdout.split())
+        assert after - before <= 2
+
+    def test_the_client_ends_with_its_last_reference(self, cluster3: Cluster) -> None:
         views = Views(connect_to(cluster3))
         views.read((), ())
-        kept = dict(views._clients)
-        views.read((), ())
-        assert views._clients == kept
-        assert sorted(kept) == [1, 2, 3]
+        assert isinstance(views._client, ClientForAll)
+        manager = views._client._manager
+        del views
+        wait_for(lambda: manager.closed)
+
+    def test_asking_for_a_topic_does_not_create_it(self) -> None:
+        properties = {"auto.create.topics.enable": "true"}
+        with start_cluster(brokers=1, properties=properties) as cluster:
+            connection = connect_to(cluster)
+            for _ in range(2):
+                assert KafkaReader(connection).read_views(["missing"]) == {1: {}}
+            assert "missing" not in read_metadata(connection.client()).topics
+
+
+COUNT_THREADS = """
+import os, sys
+from reconciler.errors import Location
+from reconciler.kafka import KafkaReader, connect
+from reconciler.spec import ClusterEntry
+
+connection = connect(ClusterEntry("lab", Location("lab", 1)), bootstrap_servers=sys.argv[1])
+reader = KafkaReader(connection)
+reader.read_cluster(())
+before = len(os.listdir("/proc/self/task"))
+assert sorted(reader.read_views(["some"])) == [1, 2, 3, 4, 5, 6]
+print(before, len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.fixture(params=["one client for all", "a client per broker"])
+def client(request: pytest.FixtureRequest, cluster3: Cluster) -> BrokerClient:
+    settings = connect_to(cluster3).settings
+    if request.param == "a client per broker":
+        return ClientPerBroker(settings)
+    return ClientForAll(translate_settings(settings, ()))
+
+
+class TestBrokerClients:
+    """Both ways to ask one broker show the same."""
+
+    def test_a_topic_is_read_in_full(
+        self, cluster3: Cluster, topic_prefix: str, client: BrokerClient
+    ) -> None:
+        name, missing = topic_prefix + "one", topic_prefix + "missing"
+        connection = connect_to(cluster3)
+        create(connection, CreateTopic(name, ((1, 2), (3, 1)), {"retention.ms": "5000"}))
+        for node in Views(connection).list_brokers():
+            wait_for(lambda: client.read_topics(node, [name])[name].leaders == (1, 3))  # noqa: B023
+            assert client.read_topics(node, [missing, name]) == {
+                name: TopicState(
+                    name=name,
+                    topic_id=None,
+                    assignment=((1, 2), (3, 1)),
+                    config={},
+                    in_sync=((1, 2), (3, 1)),
+                    leaders=(1, 3),
+                )
+            }
+
+    def test_many_topics_are_asked_for_in_several_requests(
+        self,
+        cluster3: Cluster,
+        topic_prefix: str,
+        client: BrokerClient,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("reconciler.kafka.metadata.BATCH", 2)
+        names = [f"{topic_prefix}{number}" for number in range(5)]
+        connection = connect_to(cluster3)
+        create(connection, *(CreateTopic(name, ((1,),), {}) for name in names))
+        for node in Views(connection).list_brokers():
+            assert sorted(client.read_topics(node, names)) == names
+
+    def test_no_other_broker_answers_for_one_that_does_not(
+        self, cluster3: Cluster, client: BrokerClient, broken: int
+    ) -> None:
+        first, *others = Views(connect_to(cluster3)).list_brokers()
+        with pytest.raises(KafkaException):
+            client.read_topics(Node(first.id, first.host, broken), ())
+        for node in (first, *others):  # at once, the first one as well
+            assert client.read_topics(node, ()) == {}
+
+
+@pytest.fixture
+def broken() -> Iterator[int]:
+    """Return a port that ends every connection. (kafka-python leaks sockets that are refused.)"""
+
+    def hang_up() -> None:
+        with suppress(OSError):
+            while True:
+                server.accept()[0].close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=hang_up)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def test_no_steps_are_no_request() -> None:
 
 
 def test_small_steps_share_a_request() -> None:
-    steps = [create(4, f"t{number}") for number in range(MAX_TOPICS)]
+    steps = [create(3, f"t{number}") for number in range(MAX_TOPICS)]
     assert make_batches(steps) == [steps]
 
 
