@@ -41,7 +41,7 @@ def render_moves(
         lines += ["", *(f"{note.severity}: {note}" for note in report.reading.notes)]
     lines = [fold_lines(line, width) for line in lines]
     if report.leftovers:
-        lines += ["", paint("yellow", "Nothing in flight uses these throttles. To remove them:")]
+        lines += ["", paint("yellow", "Nothing in flight uses these throttles. To remove them (add --bootstrap-server):")]
         lines += [f"  {each.command}" for each in report.leftovers]
     return "\n".join(lines) + "\n"
 
