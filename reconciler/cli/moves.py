@@ -17,14 +17,15 @@ from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, workin
 from reconciler.errors import Severity, UsageError
 from reconciler.moves import list_moves, render_moves, summarise_moves
 from reconciler.styling import ERASE_BELOW, measure, move_up
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from reconciler.kafka import Connection
     from reconciler.moves import MovesReport
 
 DEFAULT_WATCH_S = 5
-MOST_LISTED = (None, 30, 20, 10, 5, 3, 1)
-"""How many partitions are listed on a screen: the first of these numbers that fits."""
+MOST_LISTED = (None, 20, 10, 5)
+"""How many partitions are listed on a screen: the first of these numbers that fits, or the last."""
 
 IN_FLIGHT = 2
 """The exit code if something is in flight or left over: as for changes that are pending."""
@@ -125,7 +126,10 @@ def _print_next(report: MovesReport, form: str, above: int) -> int:
         taken = list(accumulate(max(ceil(measure(line) / columns), 1) for line in lines))
         if taken[-1] < rows:
             break
-    shown = sum(end < rows for end in taken)
-    text = "".join(f"{line}\n" for line in lines[:shown])
+    if taken[-1] >= rows:
+        shown = sum(end < rows - 1 for end in taken)
+        lines = [*lines[:shown], f"… {count(len(lines) - shown, 'more line')}"]
+        taken = [*taken[:shown], taken[shown - 1] + 1]
+    text = "".join(f"{line}\n" for line in lines)
     click.echo(f"{move_up(above)}{ERASE_BELOW}{text}", nl=False, color=True)
-    return taken[shown - 1]
+    return taken[-1]

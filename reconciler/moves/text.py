@@ -29,7 +29,7 @@ def render_moves(
     partitions are listed; then those that are farthest behind are. Returns: lines that end in a
     newline.
     """
-    lines = [_head(report.reading), "", paint("bold", _sum_up(report))]
+    lines = [_head(report.reading), "", *(paint("bold", line) for line in _sum_up(report))]
     if report.moves:
         lines += ["", *_list_moves(report.moves, most)]
         if report.slowest is not None:
@@ -41,14 +41,20 @@ def render_moves(
         lines += ["", *(f"{note.severity}: {note}" for note in report.reading.notes)]
     lines = [fold_lines(line, width) for line in lines]
     if report.leftovers:
-        lines += ["", paint("yellow", "Nothing in flight uses these throttles. To remove them (add --bootstrap-server):")]
+        lines += [
+            "",
+            paint(
+                "yellow",
+                "Nothing in flight uses these throttles. To remove them (add --bootstrap-server):",
+            ),
+        ]
         lines += [f"  {each.command}" for each in report.leftovers]
     return "\n".join(lines) + "\n"
 
 
 def summarise_moves(report: MovesReport) -> str:
     """Return a report as one line that begins with its time, for a log."""
-    parts = [_say_time(report.reading), _sum_up(report)]
+    parts = [_say_time(report.reading), *_sum_up(report)]
     if report.slowest is not None and report.moves:
         reassignment, copy = report.slowest
         slowest = f"slowest: {reassignment.topic} partition {reassignment.partition}"
@@ -70,26 +76,27 @@ def _head(reading: MovesReading) -> str:
 def _say_time(reading: MovesReading) -> str:
     """Return the time of a reading, in UTC."""
     seen = datetime.fromtimestamp(reading.seen_at_ms // 1000, UTC)
-    return f"{seen:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{seen:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _sum_up(report: MovesReport) -> str:
-    """Say in one line what is in flight, how far it is, and when it ends."""
+def _sum_up(report: MovesReport) -> Iterator[str]:
+    """Yield what is in flight, then how far it is and when it ends."""
     if not report.moves:
-        return "No partition is being moved."
+        yield "No partition is being moved."
+        return
     topics = len({move.reassignment.topic for move in report.moves})
-    parts = [
-        f"{count(len(report.moves), 'partition')} of {count(topics, 'topic')} in flight",
-        f"{count(len(report.copies), 'replica')} to copy",
-    ]
-    if report.percent is not None:
-        size = f"{approximate_size(report.bytes_done)} of {approximate_size(report.bytes_to_do)}"
-        parts.append(f"{size} done ({int(report.percent)} %)")
+    in_flight = f"{count(len(report.moves), 'partition')} of {count(topics, 'topic')} in flight"
+    yield f"{in_flight} · {count(len(report.copies), 'replica')} to copy"
+    if report.percent is None:
+        return
+    size = f"{approximate_size(report.bytes_done)} of {approximate_size(report.bytes_to_do)}"
+    known = all(copy.bytes_done is not None for copy in report.copies)
+    parts = [f"{size} {'done' if known else 'known to be done'} ({int(report.percent)} %)"]
     if report.bytes_per_s is not None:
-        parts.append(f"{approximate_size(report.bytes_per_s)}/s")
         left = report.seconds_left
+        parts.append(f"{approximate_size(report.bytes_per_s)}/s")
         parts.append("time left unknown" if left is None else f"{approximate_duration(left)} left")
-    return " · ".join(parts)
+    yield " · ".join(parts)
 
 
 def _list_moves(moves: Iterable[Move], most: int | None) -> Iterator[str]:
@@ -107,7 +114,7 @@ def _list_moves(moves: Iterable[Move], most: int | None) -> Iterator[str]:
         yield topic
         yield from (line for _, line in group)
     if len(shown) < len(every):
-        yield f"and {count(len(every) - len(shown), 'partition')} that are farther"
+        yield f"… {count(len(every) - len(shown), 'more partition')}, farther ahead"
 
 
 def _urgency(move: Move) -> tuple[bool, float]:
