@@ -264,6 +264,7 @@ class _Causes:
     """Finds why copies do not end. `written`: bytes per second, by topic and partition."""
 
     def __init__(self, reading: MovesReading, written: Mapping[tuple[str, int], float]) -> None:
+        self._reading = reading
         self._brokers = {broker.id: broker for broker in reading.brokers}
         self._throttles = Throttles(reading.rates, reading.lists)
         # Everything that passes a throttle counts, also what a replica in sync fetches: so a leader
@@ -304,7 +305,8 @@ class _Causes:
                     f"the {side} rate of broker {limited} is {approximate_size(rate)}/s, and "
                     f"writes alone take {approximate_size(needed)}/s of it"
                 )
-        if known.cordoned:
+        # A cordon does not stop a copy that has begun (4.4.0).
+        if known.cordoned and not _size(self._reading, each, broker):
             return Cause.CORDONED, f"all log directories of broker {broker} are cordoned"
         return None, ""
 

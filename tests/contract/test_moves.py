@@ -123,6 +123,16 @@ class TestInFlight:
         assert report.slowest[1].cause is Cause.RATE_ZERO
         assert report.slowest[1].why == "the follower rate of broker 4 is 0"
 
+    def test_a_cordon_does_not_stop_a_copy_that_has_begun(self, moving: Moving, topic: str) -> None:
+        begun = moving.await_bytes(topic).bytes_done
+        moving.set(BROKER, "4", "cordoned.log.dirs", "*")
+        try:
+            wait_for(lambda: Broker(4, "rack1", cordoned=True) in moving.read().reading.brokers)
+            wait_for(lambda: moving.read().bytes_done > begun, 60)
+            assert [copy.cause for copy in moving.read().copies] == [None]
+        finally:
+            moving.set(BROKER, "4", "cordoned.log.dirs", None)
+
     def test_a_replica_that_is_added_and_removed_is_the_cause(
         self, moving: Moving, topic: str
     ) -> None:

@@ -234,6 +234,10 @@ class TestCauses:
             "all log directories of broker 4 are cordoned",
         )
 
+    def test_a_cordon_does_not_stop_a_copy_that_has_begun(self) -> None:
+        cordoned = (*BROKERS[:3], Broker(4, cordoned=True))
+        assert measure(reading(move(), sizes=copied(1), brokers=cordoned)).cause is None
+
     def test_a_copy_in_sync_needs_no_rate(self) -> None:
         throttles = {"rates": (rate(None, 0),), "lists": (listed("t", "*"),)}
         assert measure(reading(move(in_sync=(1, 2, 3, 4)), **throttles)).cause is None
