@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin import DescribeLogDirsRequest
 from lab import HERE, wait_for
 
 from reconciler.api import read_moves
@@ -460,6 +461,9 @@ class TestMoves:
         )
         try:
             assert client.describe_log_dirs(brokers=[1]) == [{"broker": 1, "log_dirs": []}]
+            request = DescribeLogDirsRequest(topics=None)
+            answer = client._manager.run(client._manager.send, request, 1)
+            assert (answer.error_code, answer.results) == (31, [])
             planner.give({"topic": set(), "cluster": {"DESCRIBE"}})
             wait_for(lambda: client.describe_log_dirs(brokers=[1])[0]["log_dirs"] != [])
         finally:
