@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from confluent_kafka import KafkaError
+
 from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import find_cordoned, read_configs
 from reconciler.kafka.connection import REQUEST_S
-from reconciler.kafka.errors import DENIED, UntranslatableError
+from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.rights import NO_TOPIC, check_plan_rights, find_hidden, name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
 from reconciler.kafka.views import read_metadata
@@ -60,20 +62,19 @@ class MovesReader:
         Errors: ClusterError if the account may not describe the cluster, or no broker answers.
         Cost: 0.3 s, two requests for each broker, and 0.2 ms for each topic of the cluster.
         """
+        from kafka.errors import KafkaError as ClientError
+
         name = self._connection.entry.name
         if not self._allowed:
-            # Without Describe on the cluster, kafka-python shows no log directories and no error.
+            # Asked for by name, so that the error says what to grant: brokers refuse the list, and
+            # show no log directories, which looks like brokers without data.
             check_plan_rights(self._connection)
             self._allowed = True
         try:
             found = ask_second_client(self._connection, _ask_brokers)
         except (UntranslatableError, NoAnswerError) as error:
             raise _refuse(name, str(error)) from error
-        except Exception as error:
-            from kafka.errors import KafkaError
-
-            if not isinstance(error, KafkaError):
-                raise
+        except ClientError as error:
             raise _refuse(name, describe_error(error)) from error
         shown = self._connection.ask(_read, f"reading {name}")
         alive = {node.id: node for node in shown.cluster.nodes}
@@ -115,8 +116,12 @@ class MovesReader:
     def _note(self, found: _Answers, shown: _Shown) -> Iterator[Finding]:
         """Yield what could not be seen: a warning, since a move or a throttle may be missing."""
         lacking: list[tuple[str, str, Collection[str]]] = []
-        if found.rates_denied:
+        if found.rates_refused in DENIED:
             lacking.append(("throttle rates are not visible", "DescribeConfigs", ()))
+        elif found.rates_refused:
+            what = f"throttle rates are not visible: {name_error(KafkaError(found.rates_refused))}"
+            way_out = "the brokers' logs say more"
+            yield Finding("cluster-answer", what, way_out, severity=Severity.WARNING)
         if shown.blind:
             what = "throttled replicas of some topics may not be visible"
             lacking.append((what, "Describe", ["*"]))
@@ -133,7 +138,10 @@ class MovesReader:
 
 @dataclass(slots=True)
 class _Answers:
-    """The brokers' answers to kafka-python. `silent` holds a reason by broker."""
+    """The brokers' answers to kafka-python. `silent` holds a reason by broker.
+
+    `rates_refused` is the error of an answer about rates, 0 for none.
+    """
 
     seen_at_ms: int
     clock_s: float
@@ -142,13 +150,13 @@ class _Answers:
     rates: dict[tuple[int | None, ThrottleSide], ThrottleRate] = field(default_factory=dict)
     cordoned: set[int] = field(default_factory=set)
     silent: dict[int, str] = field(default_factory=dict)
-    rates_denied: bool = False
+    rates_refused: int = 0
 
     def take_configs(self, broker: int, answers: list[Any]) -> None:
         """Take the rates of the cluster default and of a broker."""
         for answer in answers:
-            if answer.error_code in DENIED:
-                self.rates_denied = True
+            if answer.error_code:
+                self.rates_refused = answer.error_code
                 continue
             of = None if answer.resource_name == _EVERY_BROKER else broker
             values = {each.name: each.value for each in answer.configs}
@@ -163,7 +171,7 @@ class _Answers:
     def take_sizes(self, broker: int, answer: Any) -> None:
         """Take the sizes of a broker's replicas, without those that move between directories."""
         if answer.error_code:
-            self.silent[broker] = f"error {answer.error_code} of DescribeLogDirs"
+            self.silent[broker] = name_error(KafkaError(answer.error_code))
             return
         sizes = self.sizes[broker] = {}
         for directory in answer.results:
@@ -197,7 +205,7 @@ def _read(client: AdminClient) -> _Shown:
 
 def _ask_brokers(client: Any) -> _Answers:
     """List reassignments, then ask all brokers in parallel for sizes and throttle rates."""
-    from kafka.errors import KafkaError
+    from kafka.errors import KafkaError as ClientError
 
     # kafka-python's describe_log_dirs asks brokers one after the other, and if one is down, all
     # answers are lost. It also drops the error of the answer.
@@ -214,7 +222,7 @@ def _ask_brokers(client: Any) -> _Answers:
             sizes = None
             if asked:
                 sizes = client._manager.run(client._manager.send, _ask_for_sizes(asked), broker)
-        except (KafkaError, OSError) as error:
+        except (ClientError, OSError) as error:
             return broker, [], error
         return broker, configs.results, sizes
 
