@@ -237,7 +237,10 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("cluster-id", "The cluster has the id in clusters.yaml."),
     Rule("cluster-rights", "The account has the rights that a run needs."),
     Rule("cluster-answer", "A cluster answers requests without an error."),
-    Rule("reassignments-unseen", "A plan knows which replicas are being reassigned."),
+    Rule("reassignments-unseen", "It is known which replicas are being reassigned."),
+    Rule(
+        "broker-silent", "Every broker that is alive answers; the report names one that does not."
+    ),
     Rule("lock-held", "Only one apply at a time changes a cluster."),
     Rule("lock-lost", "An apply that lost the lock of its cluster sends no more requests."),
     Rule("lock-unavailable", "An apply can take the lock of its cluster, or runs with --no-lock."),

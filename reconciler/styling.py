@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 ERASE_LINE = "\r\x1b[K"
 SHOW_CURSOR = "\x1b[?25h"
+ERASE_BELOW = "\x1b[J"
 
 _CODES = {"green": 32, "yellow": 33, "red": 31, "cyan": 36, "bold": 1, "dim": 2}
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -26,6 +27,11 @@ class Paint:
     def __call__(self, colour: str, text: str) -> str:
         """Paint `text`, one of green, yellow, red, cyan, bold, dim."""
         return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self.wanted and text else text
+
+
+def move_up(lines: int) -> str:
+    """Return the code that moves the cursor to the start of the line so many lines above."""
+    return f"\x1b[{lines}F" if lines else "\r"
 
 
 def strip_colours(text: str) -> str:

@@ -111,6 +111,29 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def approximate_size(size_bytes: float) -> str:
+    """Format a number of bytes in its largest unit, to a tenth: 512 B, 4.1 MiB."""
+    for unit in SIZE.shown[:0:-1]:
+        if abs(size_bytes) < 1024:
+            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= 1024
+    return f"{size_bytes:,.1f} {SIZE.shown[0]}"
+
+
+def approximate_duration(seconds: float) -> str:
+    """Format a duration in its two largest units: 52 s, 9 min, 2 h 20 min, 3 d 4 h."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days:,} d {hours} h" if hours else f"{days:,} d"
+
+
 def parse_duration(text: str) -> int:
     """Parse a duration such as `7d`. Units: milliseconds. Errors: UnitError."""
     return _parse(text, DURATION)

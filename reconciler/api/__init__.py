@@ -7,8 +7,9 @@
     apply_plan(plan, estate)
 
 In addition, `read_snapshot` reads a state from a file, and `take_snapshot` reads an entire cluster
-for such a file. Errors are ReconcilerErrors with a text for people; nothing prints. Calls import
-only the stages that they need, so that a start is fast.
+for such a file. `read_moves` and `watch_moves` report moves in flight. Errors are ReconcilerErrors
+with a text for people; nothing prints. Calls import only the stages that they need, so that a start
+is fast.
 """
 
 from typing import TYPE_CHECKING
@@ -18,8 +19,9 @@ from reconciler.exports import export_lazily
 if TYPE_CHECKING:
     from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
     from reconciler.api.applying import apply_plan
-    from reconciler.api.connections import find_cluster, open_connection
+    from reconciler.api.connections import find_cluster, open_address, open_connection
     from reconciler.api.estate_files import list_estate_files, read_estate_files
+    from reconciler.api.moves import read_moves, watch_moves
     from reconciler.api.planning import (
         build_plan,
         load_estate,
@@ -50,15 +52,18 @@ __all__ = [
     "find_cluster",
     "list_estate_files",
     "load_estate",
+    "open_address",
     "open_connection",
     "plan_elections",
     "read_cluster",
     "read_estate_files",
+    "read_moves",
     "read_snapshot",
     "rehearse_plan",
     "render_explanation",
     "render_plan",
     "take_snapshot",
+    "watch_moves",
     "write_adoption",
     "write_snapshot",
 ]
@@ -68,8 +73,9 @@ __getattr__ = export_lazily(
     {
         "adoption": "adopt_cluster convert_files write_adoption",
         "applying": "apply_plan",
-        "connections": "find_cluster open_connection",
+        "connections": "find_cluster open_address open_connection",
         "estate_files": "list_estate_files read_estate_files",
+        "moves": "read_moves watch_moves",
         "planning": "build_plan load_estate plan_elections read_cluster",
         "records": "ApplyRecord begin_record",
         "rehearsing": "rehearse_plan",

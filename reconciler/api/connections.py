@@ -66,6 +66,17 @@ def open_connection(
     return connect(entry, bootstrap_servers=bootstrap_servers)
 
 
+def open_address(bootstrap_servers: str) -> Connection:
+    """Connect to a cluster of no estate, without TLS and without an account."""
+    from reconciler.errors import Location
+    from reconciler.kafka import connect
+    from reconciler.spec import ClusterEntry
+
+    name = bootstrap_servers.partition(",")[0]
+    entry = ClusterEntry(name, Location("--bootstrap-servers", 1))
+    return connect(entry, bootstrap_servers=bootstrap_servers)
+
+
 def refuse_other_cluster(entry: ClusterEntry, state: ClusterState) -> None:
     """Refuse a state of another cluster. A connection checks this itself, a snapshot cannot."""
     from reconciler.errors import ClusterError, Finding

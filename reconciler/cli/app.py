@@ -28,6 +28,7 @@ VERBS = MappingProxyType(
         "elect": "Plan to have preferred leaders lead again.",
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",
         "import": "Write specs for a cluster, or for other tools' files.",
+        "moves": "Show which replicas are being moved, and how far they are.",
         "snapshot": "Save a cluster's state as a file to plan on.",
         "simulate": "Show what placement would do, without a cluster.",
         "fleet": "Collect, plan and audit every cluster, on Spark.",
@@ -69,7 +70,7 @@ def group() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 error or refusal, 2 changes pending, 64 usage."""
+    """Run the command line and exit: 0 done, 1 error or refusal, 2 pending, 64 usage."""
     # A run is short and makes many small values: 0.1 s less at 2,000 topics.
     gc.set_threshold(100_000)
     # Without it, pydantic reads the metadata of all that is installed, to find plugins.

@@ -44,8 +44,18 @@ def _snapshot() -> dict[str, Any]:
     }
 
 
+def _moves() -> dict[str, Any]:
+    from reconciler.moves import MovesDocument
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **MovesDocument.model_json_schema(mode="serialization"),
+        "title": "Moves in flight on a Kafka cluster, as reconciler reports them",
+    }
+
+
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
-    {"topic": _topic, "clusters": _clusters, "plan": _plan, "snapshot": _snapshot}
+    {"topic": _topic, "clusters": _clusters, "plan": _plan, "snapshot": _snapshot, "moves": _moves}
 )
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""
 

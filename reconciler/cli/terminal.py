@@ -25,6 +25,11 @@ def wants_colour(stream: TextIO) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
+    return can_redraw(stream)
+
+
+def can_redraw(stream: TextIO) -> bool:
+    """Return whether lines of `stream` can be replaced: it is a terminal that moves its cursor."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -6,6 +6,7 @@ deciding what should change. `reconciler.kafka.writer` is imported only by code 
 
 from reconciler.kafka.connection import Connection, connect
 from reconciler.kafka.lock import Holder, Waiting, hold_lock
+from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
 
-__all__ = ["Connection", "Holder", "KafkaReader", "Waiting", "connect", "hold_lock"]
+__all__ = ["Connection", "Holder", "KafkaReader", "MovesReader", "Waiting", "connect", "hold_lock"]

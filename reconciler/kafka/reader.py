@@ -20,6 +20,7 @@ from reconciler.kafka.configs import (
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.rights import (
+    NO_TOPIC,
     check_apply_rights,
     check_cluster_rights,
     describe_topics,
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
     from reconciler.kafka.connection import Connection
     from reconciler.model import TopicState, TopicUsage
-
-_NO_TOPIC = "reconciler.visibility-check"  # hidden if and only if some topics may be
 
 
 class KafkaReader:
@@ -66,8 +65,8 @@ class KafkaReader:
         found = self._connection.ask(lambda client: _read(client, config_of), what)
         # Brokers leave out topics that the account may not describe, and a plan would create them.
         # Without the right to see all topics, an empty list may hide everything.
-        hidden = found.hidden - {_NO_TOPIC}
-        blind = _NO_TOPIC in found.hidden
+        hidden = found.hidden - {NO_TOPIC}
+        blind = NO_TOPIC in found.hidden
         if config_of is None and not found.topics and blind:
             hidden = {"*"}
         lacking = {"Describe": hidden, "DescribeConfigs": found.configs.denied}
@@ -226,7 +225,7 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
         text = f"brokers show {min(untold)} and do not know its configs"
         raise KafkaException(KafkaError(KafkaError._FAIL, text))
     missing = named - found.topics.keys()
-    found.hidden = find_hidden(client, {*missing, _NO_TOPIC})
+    found.hidden = find_hidden(client, {*missing, NO_TOPIC})
     found.configs.denied |= find_hidden_configs(client, found.hidden & missing)
     if unseen := missing - found.hidden:
         elsewhere = read_configs(client, unseen, alive)

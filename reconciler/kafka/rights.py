@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from reconciler.kafka.connection import Connection
 
+NO_TOPIC = "reconciler.visibility-check"  # hidden if and only if some topics may be
 NAMES_SHOWN = 3
 BATCH = 1_000
 
@@ -111,7 +112,9 @@ def check_cluster_rights(connection: Connection, *, elects: bool = False) -> Non
     needed = {AclOperation.DESCRIBE: "Describe"}
     if elects:  # Alter brings Describe
         needed = {AclOperation.ALTER: "Alter"}
-    findings = [_missing(connection, needed[right], ()) for right in needed if right not in held]
+    findings = [
+        name_missing(connection, needed[right], ()) for right in needed if right not in held
+    ]
     if findings:
         raise ClusterError(findings)
 
@@ -136,7 +139,9 @@ def check_apply_rights(
 
 def refuse_missing(connection: Connection, lacking: Mapping[str, Collection[str]]) -> None:
     """Raise a finding for each right that some topics lack; `lacking`: topics by right."""
-    findings = [_missing(connection, right, topics) for right, topics in lacking.items() if topics]
+    findings = [
+        name_missing(connection, right, topics) for right, topics in lacking.items() if topics
+    ]
     if findings:
         raise ClusterError(findings)
 
@@ -186,7 +191,7 @@ def _find_uncreatable(client: AdminClient, names: Collection[str]) -> list[str]:
 
 def missing_on_topic(connection: Connection, right: str, topic: str) -> Finding:
     """Return the finding for a missing right on one topic, with the way to grant it."""
-    return _missing(connection, right, [topic])
+    return name_missing(connection, right, [topic])
 
 
 def missing_on_group(connection: Connection, right: str, group: str, otherwise: str) -> Finding:
@@ -201,7 +206,11 @@ def _grant(connection: Connection, right: str) -> str:
     return f"kafka-acls --add --allow-principal User:{user} --operation {right}"
 
 
-def _missing(connection: Connection, right: str, topics: Collection[str]) -> Finding:
+def name_missing(connection: Connection, right: str, topics: Collection[str]) -> Finding:
+    """Return the finding for a missing right on topics, or without any, on the cluster.
+
+    The topic `*` stands for all of them.
+    """
     names = sorted(topics)
     grant = _grant(connection, right)
     if not names:

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
         TopicState,
         TopicUsage,
     )
+    from reconciler.model.moves import (
+        MovesReading,
+        RateSource,
+        Reassignment,
+        ThrottleList,
+        ThrottleRate,
+        ThrottleSide,
+    )
     from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
     from reconciler.model.plan import (
         Balance,
@@ -75,10 +83,13 @@ __all__ = [
     "Guards",
     "Level",
     "LevelResult",
+    "MovesReading",
     "Outcome",
     "OutcomeKind",
     "Plan",
     "PlannedTopic",
+    "RateSource",
+    "Reassignment",
     "RefusedField",
     "Replicas",
     "Risk",
@@ -86,6 +97,9 @@ __all__ = [
     "Scope",
     "Spread",
     "Step",
+    "ThrottleList",
+    "ThrottleRate",
+    "ThrottleSide",
     "TopicImage",
     "TopicSpec",
     "TopicState",
@@ -103,6 +117,7 @@ __getattr__ = export_lazily(
             "EMPTY INTERNAL_TOPICS SHORT Assignment Broker ClusterState Guards Replicas "
             "Risk TopicSpec TopicState TopicUsage"
         ),
+        "moves": ("MovesReading RateSource Reassignment ThrottleList ThrottleRate ThrottleSide"),
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (
             "Balance Commit Deletion FieldValue Level LevelResult Plan PlannedTopic "

@@ -19,8 +19,11 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin import DescribeLogDirsRequest
 from lab import HERE, wait_for
 
+from reconciler.api import read_moves
 from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.lock import GROUP, Holder, hold_lock
@@ -467,3 +470,69 @@ def test_the_docs_list_these_grants() -> None:
     for kind, names in DELETION.items():
         for right in names:
             assert f"--operation {right.title()} --{kind.removesuffix('s')}" in deletion
+
+
+MOVES = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE", "DESCRIBE_CONFIGS"}}
+
+
+class TestMoves:
+    """What `moves status` shows; MOVES is what docs/permissions.md lists."""
+
+    @pytest.mark.usefixtures("topic")
+    def test_the_smallest_grants_show_everything(self, planner: Grants) -> None:
+        planner.give(MOVES)
+        wait_for(lambda: not read_moves(planner.connect()).reading.notes)
+
+    def test_without_describe_on_the_cluster_the_list_is_refused(self, planner: Grants) -> None:
+        planner.give({"topic": MOVES["topic"], "cluster": set()})
+        with pytest.raises(ClusterError) as caught:
+            read_moves(planner.connect())
+        assert str(caught.value) == (
+            "the account lacks Describe on the cluster lab; grant it: kafka-acls --add "
+            "--allow-principal User:planner --operation Describe --cluster [cluster-rights]"
+        )
+
+    def test_without_describe_on_the_cluster_log_directories_are_an_empty_list(
+        self, secured: Secured, planner: Grants
+    ) -> None:
+        """Why the right is asked for by name: kafka-python shows no error."""
+        client = KafkaAdminClient(
+            bootstrap_servers=secured.address("SASLPLAIN"),
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="PLAIN",
+            sasl_plain_username="planner",
+            sasl_plain_password="planner-secret",
+        )
+        try:
+            assert client.describe_log_dirs(brokers=[1]) == [{"broker": 1, "log_dirs": []}]
+            request = DescribeLogDirsRequest(topics=None)
+            answer = client._manager.run(client._manager.send, request, 1)
+            assert (answer.error_code, answer.results) == (31, [])
+            planner.give({"topic": set(), "cluster": {"DESCRIBE"}})
+            wait_for(lambda: client.describe_log_dirs(brokers=[1])[0]["log_dirs"] != [])
+        finally:
+            client.close()
+
+    @pytest.mark.usefixtures("topic")
+    def test_rights_that_hide_throttles_are_named(self, planner: Grants) -> None:
+        planner.give({"topic": {"DESCRIBE"}, "cluster": {"DESCRIBE"}})
+        wait_for(lambda: bool(read_moves(planner.connect()).reading.notes))
+        rates, replicas = read_moves(planner.connect()).reading.notes
+        grant = "kafka-acls --add --allow-principal User:planner --operation DescribeConfigs"
+        assert rates.what == (
+            "throttle rates are not visible: the account lacks DescribeConfigs on the cluster lab"
+        )
+        assert rates.way_out == f"grant it: {grant} --cluster"
+        assert replicas.what.startswith(
+            "throttled replicas are not visible: the account lacks DescribeConfigs on "
+        )
+        assert {rates.severity, replicas.severity} == {Severity.WARNING}
+
+    def test_topics_that_may_be_hidden_are_named(self, planner: Grants) -> None:
+        planner.give({**MOVES, "topic": set()})
+        wait_for(lambda: bool(read_moves(planner.connect()).reading.notes))
+        (note,) = read_moves(planner.connect()).reading.notes
+        assert note.what == (
+            "throttled replicas of some topics may not be visible: the account lacks Describe on "
+            "all topics of lab"
+        )

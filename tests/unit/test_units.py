@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from reconciler.units import (
     UnitError,
+    approximate_duration,
+    approximate_size,
     describe_value,
     format_duration,
     format_size,
@@ -191,3 +193,37 @@ def test_a_text_of_any_length_is_refused() -> None:
 )
 def test_a_value_is_shown_with_a_unit_where_one_holds_it(key: str, value: str, shown: str) -> None:
     assert describe_value(key, value) == shown
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (300_000, "293.0 KiB"),
+        (5 << 30, "5.0 GiB"),
+        (3 << 50, "3,072.0 TiB"),
+        (-2048, "-2.0 KiB"),
+    ],
+)
+def test_sizes_are_shown_to_a_tenth(amount: int, shown: str) -> None:
+    assert approximate_size(amount) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.2, "0 s"),
+        (89.4, "89 s"),
+        (90, "2 min"),
+        (59 * 60, "59 min"),
+        (3599, "1 h"),
+        (8400, "2 h 20 min"),
+        (86_400, "1 d"),
+        (273_600, "3 d 4 h"),
+        (10_000_000 * 86_400, "10,000,000 d"),
+    ],
+)
+def test_spans_are_shown_in_two_units(seconds: float, shown: str) -> None:
+    assert approximate_duration(seconds) == shown

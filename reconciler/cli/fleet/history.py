@@ -17,7 +17,7 @@ from reconciler.cli.fleet.options import (
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError, escape_unprintable
 from reconciler.styling import set_columns
-from reconciler.units import count
+from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -168,8 +168,8 @@ def _describe_growth(row: Row) -> tuple[str, ...]:
     partitions = f"{row['partitions_first']:,} → {row['partitions_last']:,} partitions"
     first, last, daily = row["size_bytes_first"], row["size_bytes_last"], row["bytes_per_day"]
     known = first is not None and last is not None
-    size = f"{_show_bytes(first)} → {_show_bytes(last)}" if known else ""
-    rate = "" if daily is None else f"{_show_bytes(daily)} a day"
+    size = f"{approximate_size(first)} → {approximate_size(last)}" if known else ""
+    rate = "" if daily is None else f"{approximate_size(daily)} a day"
     return row["cluster"], row["topic"] or "(all topics)", partitions, size, rate
 
 
@@ -181,12 +181,3 @@ def _show_span(seconds: int) -> str:
     if days:
         return f"{days}d {hours}h"
     return f"{hours}h {minutes}min" if hours else f"{minutes}min"
-
-
-def _show_bytes(amount: float) -> str:
-    """Format a number of bytes in its largest unit, to a tenth."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(amount) < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:,.1f} TiB"

@@ -1,0 +1,46 @@
+"""Moves in flight on a cluster: one report, or one after the other until none is left."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.kafka import Connection
+    from reconciler.model import MovesReading
+    from reconciler.moves import MovesReport
+
+WINDOW_S = 30.0
+"""The time over which rates are measured: a broker may send nothing for ten seconds."""
+
+
+def read_moves(connection: Connection) -> MovesReport:
+    """Report what is in flight, whoever started it. Nothing is written to the cluster.
+
+    Errors: ClusterError if the cluster cannot be read, or the account lacks Describe on it.
+    """
+    return next(watch_moves(connection, 0))
+
+
+def watch_moves(connection: Connection, every_s: float) -> Iterator[MovesReport]:
+    """Report what is in flight every so many seconds, until nothing is.
+
+    From the second report on, rates are measured over WINDOW_S, or since the report before if that
+    is longer ago. Errors: as `read_moves`.
+    """
+    from reconciler.kafka import MovesReader
+    from reconciler.moves import measure_moves
+
+    reader = MovesReader(connection)
+    kept: list[MovesReading] = []
+    while True:
+        now = reader.read_moves()
+        while len(kept) > 1 and now.clock_s - kept[0].clock_s > WINDOW_S:
+            kept.pop(0)
+        yield measure_moves(now, kept[0] if kept else None)
+        if not now.reassignments:
+            return
+        kept.append(now)
+        time.sleep(every_s)

@@ -1,0 +1,95 @@
+"""Throttles: which replicas they limit, at what rate, and which of them nothing uses any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.model import RateSource, ThrottleList, ThrottleRate, ThrottleSide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.model import MovesReading
+
+
+class Throttles:
+    """The throttles of one reading, for questions about single replicas."""
+
+    def __init__(self, rates: Sequence[ThrottleRate], lists: Sequence[ThrottleList]) -> None:
+        self._rates = {(rate.side, rate.broker): rate.bytes_per_s for rate in rates}
+        self._listed = {(each.topic, each.side): frozenset(each.entries) for each in lists}
+
+    def limit(self, side: ThrottleSide, topic: str, partition: int, broker: int) -> int | None:
+        """Return the rate that limits one replica, None if it is not throttled.
+
+        On a broker that did not answer, it is the cluster default. Units: bytes per second.
+        """
+        if self._listed.get((topic, side), frozenset()).isdisjoint(("*", f"{partition}:{broker}")):
+            return None
+        return self._rates.get((side, broker), self._rates.get((side, None)))
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Throttles that nothing in flight uses: all of one topic, one broker, or the cluster default.
+
+    Without a topic and without a broker it is the cluster default.
+    """
+
+    topic: str | None
+    broker: int | None
+    throttles: tuple[ThrottleRate | ThrottleList, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The configs to remove."""
+        return tuple(
+            each.side.list_key if isinstance(each, ThrottleList) else each.side.rate_key
+            for each in self.throttles
+        )
+
+    @property
+    def command(self) -> str:
+        """The command of Kafka that removes them, without the address of the cluster."""
+        if self.topic is not None:
+            entity = f"--entity-type topics --entity-name {self.topic}"
+        elif self.broker is not None:
+            entity = f"--entity-type brokers --entity-name {self.broker}"
+        else:
+            entity = "--entity-type brokers --entity-default"
+        return f"kafka-configs --alter {entity} --delete-config {','.join(self.keys)}"
+
+
+def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
+    """Find the throttles that nothing in flight uses: rates first, then lists by topic.
+
+    | throttle | used by |
+    |---|---|
+    | list of a topic | a move of a partition in it |
+    | rate of a broker | a move that the broker takes part in, as tools set both rates on each |
+    | cluster default | any move |
+
+    A rate in server.properties is not a leftover: nothing removes it at run time.
+    """
+    moving = reading.reassignments
+    involved = {broker for each in moving for broker in each.replicas}
+    found: dict[tuple[str | None, int | None], list[ThrottleRate | ThrottleList]] = {}
+    for rate in reading.rates:
+        match rate.source:
+            case RateSource.BROKER if rate.broker not in involved:
+                found.setdefault((None, rate.broker), []).append(rate)
+            case RateSource.CLUSTER_DEFAULT if rate.broker is None and not moving:
+                found.setdefault((None, None), []).append(rate)
+    for each in reading.lists:
+        listed = {entry.partition(":")[0] for entry in each.entries}
+        if not any(
+            one.topic == each.topic and listed & {"*", str(one.partition)} for one in moving
+        ):
+            found.setdefault((each.topic, None), []).append(each)
+    return tuple(
+        Leftover(topic, broker, tuple(found[topic, broker]))
+        for topic, broker in sorted(
+            found, key=lambda key: (key[0] or "", -1 if key[1] is None else key[1])
+        )
+    )

@@ -1,0 +1,64 @@
+"""Throttles that nothing in flight uses, and the commands that remove them."""
+
+from __future__ import annotations
+
+import pytest
+from readings import FOLLOWER, LEADER, listed, move, rate, reading
+
+from reconciler.model import RateSource, ThrottleRate
+from reconciler.moves import find_leftovers
+
+
+def names(**throttles: object) -> list[tuple[str | None, int | None]]:
+    moves = throttles.pop("moves", ())
+    assert isinstance(moves, tuple)
+    return [(e.topic, e.broker) for e in find_leftovers(reading(*moves, **throttles))]
+
+
+def test_a_list_is_used_by_a_move_of_a_partition_in_it() -> None:
+    lists = (listed("t", "0:4,1:5"), listed("t", "0:1,0:2", LEADER))
+    assert names(moves=(move(),), lists=lists) == []
+
+
+@pytest.mark.parametrize("replicas", ["1:4", "10:4", "1:4,2:5"])
+def test_a_list_of_other_partitions_is_left_over(replicas: str) -> None:
+    assert names(moves=(move(),), lists=(listed("t", replicas),)) == [("t", None)]
+
+
+def test_a_list_of_another_topic_is_left_over() -> None:
+    lists = (listed("t", "*"), listed("u", "0:4"), listed("v", "*"))
+    assert names(moves=(move(),), lists=lists) == [("u", None), ("v", None)]
+
+
+def test_the_cluster_default_is_used_by_any_move() -> None:
+    assert names(moves=(move(),), rates=(rate(None, 9),)) == []
+    assert names(rates=(rate(None, 9),)) == [(None, None)]
+
+
+def test_a_brokers_rate_is_used_by_a_move_that_it_takes_part_in() -> None:
+    rates = tuple(rate(broker, 9) for broker in (1, 2, 4, 5))
+    assert names(moves=(move(),), rates=rates) == [(None, 5)]
+
+
+def test_what_brokers_have_from_elsewhere_is_not_theirs() -> None:
+    default = ThrottleRate(5, FOLLOWER, 9, RateSource.CLUSTER_DEFAULT)
+    static = ThrottleRate(6, FOLLOWER, 9, RateSource.STATIC)
+    assert names(rates=(default, static)) == []
+
+
+def test_all_of_one_entity_is_removed_by_one_command() -> None:
+    found = find_leftovers(
+        reading(
+            rates=(rate(None, 9, LEADER), rate(None, 9), rate(10, 9), rate(2, 9)),
+            lists=(listed("t", "*", LEADER), listed("t", "*")),
+        )
+    )
+    brokers = "kafka-configs --alter --entity-type brokers"
+    leader, follower = (f"{side}.replication.throttled" for side in ("leader", "follower"))
+    assert [each.command for each in found] == [
+        f"{brokers} --entity-default --delete-config {leader}.rate,{follower}.rate",
+        f"{brokers} --entity-name 2 --delete-config {follower}.rate",
+        f"{brokers} --entity-name 10 --delete-config {follower}.rate",
+        "kafka-configs --alter --entity-type topics --entity-name t "
+        f"--delete-config {leader}.replicas,{follower}.replicas",
+    ]
