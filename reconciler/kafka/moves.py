@@ -17,9 +17,9 @@ from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import find_cordoned, read_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
-from reconciler.kafka.rights import NO_TOPIC, check_plan_rights, find_hidden, name_missing
+from reconciler.kafka.metadata import read_metadata
+from reconciler.kafka.rights import NO_TOPIC, check_cluster_rights, find_hidden, name_missing
 from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
-from reconciler.kafka.views import read_metadata
 from reconciler.model import (
     Broker,
     MovesReading,
@@ -68,7 +68,7 @@ class MovesReader:
         if not self._allowed:
             # Asked for by name, so that the error says what to grant: brokers refuse the list, and
             # show no log directories, which looks like brokers without data.
-            check_plan_rights(self._connection)
+            check_cluster_rights(self._connection)
             self._allowed = True
         try:
             found = ask_second_client(self._connection, _ask_brokers)
