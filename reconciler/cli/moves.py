@@ -55,7 +55,7 @@ def command() -> None:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="For a terminal, or for programs: one line of JSON for each reading.",
+    help="For a terminal, or for programs; with --watch, one line of JSON for each reading.",
 )
 def status(
     estate: Path | None,
@@ -64,11 +64,11 @@ def status(
     every_s: int | None,
     form: str,
 ) -> int:
-    """Show moves in flight, the slowest one and why, and throttles, also those left over.
+    """Show moves in flight, the slowest one, and throttles.
 
-    It shows what runs on the cluster, whoever started it and from wherever. With --cluster, ESTATE
-    has the connection settings; without, --bootstrap-servers is the address. ESTATE defaults to
-    topics. Exits 2 while something is in flight or left over.
+    It shows what runs on the cluster, whoever started it, and throttles that nothing uses any more.
+    With --cluster, ESTATE has the connection settings; without, --bootstrap-servers is the address.
+    ESTATE defaults to topics. Exits 2 while something is in flight or left over.
     """
     with _connect(estate, cluster, bootstrap_servers) as connection:
         reports = api.watch_moves(connection, every_s or 0)

@@ -149,8 +149,11 @@ def _row(replicas: Replicas) -> str:
 
 
 def _add(sizes: list[int | None]) -> str:
+    """Add sizes; what is not known is shown as such."""
     known = [size for size in sizes if size is not None]
-    return approximate_size(sum(known)) if len(known) == len(sizes) else _UNKNOWN
+    if not known:
+        return _UNKNOWN
+    return approximate_size(sum(known)) + (f" + {_UNKNOWN}" if len(known) < len(sizes) else "")
 
 
 def _say_slowest(report: MovesReport, paint: Paint) -> Iterator[str]:

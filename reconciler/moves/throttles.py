@@ -72,8 +72,10 @@ def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
 
     A rate in server.properties is not a leftover: nothing removes it at run time.
     """
-    moving = reading.reassignments
-    involved = {broker for each in moving for broker in each.replicas}
+    involved = {broker for each in reading.reassignments for broker in each.replicas}
+    moving: dict[str, set[str]] = {}
+    for one in reading.reassignments:
+        moving.setdefault(one.topic, {"*"}).add(str(one.partition))
     found: dict[tuple[str | None, int | None], list[ThrottleRate | ThrottleList]] = {}
     for rate in reading.rates:
         match rate.source:
@@ -83,9 +85,7 @@ def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
                 found.setdefault((None, None), []).append(rate)
     for each in reading.lists:
         listed = {entry.partition(":")[0] for entry in each.entries}
-        if not any(
-            one.topic == each.topic and listed & {"*", str(one.partition)} for one in moving
-        ):
+        if listed.isdisjoint(moving.get(each.topic, ())):
             found.setdefault((each.topic, None), []).append(each)
     return tuple(
         Leftover(topic, broker, tuple(found[topic, broker]))

@@ -9,7 +9,7 @@ from lab import HERE, connect_to, wait_for
 from moving import BROKER, RATE, SIZE, Moving
 from proxy import Loss, failing_network
 
-from reconciler.api import read_moves
+from reconciler.api import read_moves, watch_moves
 from reconciler.errors import ClusterError, Severity
 from reconciler.kafka import connect
 from reconciler.model import Broker, RateSource, ThrottleSide
@@ -122,6 +122,17 @@ class TestInFlight:
         assert report.slowest is not None
         assert report.slowest[1].cause is Cause.RATE_ZERO
         assert report.slowest[1].why == "the follower rate of broker 4 is 0"
+
+    def test_more_writes_than_the_rate_are_the_cause(self, moving: Moving, topic: str) -> None:
+        moving.await_bytes(topic)
+        with connect_to(moving.cluster) as connection:
+            reports = watch_moves(connection, 0)
+            assert {copy.cause for copy in next(reports).copies} == {None}
+            moving.write(topic, SIZE)
+            (copy,) = next(reports).copies
+        assert copy.cause is Cause.RATE_BELOW_WRITES
+        assert " rate of broker " in copy.why
+        assert copy.bytes_per_s is not None
 
     def test_a_cordon_does_not_stop_a_copy_that_has_begun(self, moving: Moving, topic: str) -> None:
         begun = moving.await_bytes(topic).bytes_done

@@ -55,10 +55,10 @@ prod-eu · 5L6g3nShT-eMCtK--X86sw · 5 brokers, 1 not alive · 2025-11-23T00:00:
 
   partition  replicas       adds  removes  copied
 orders.events
-          0  2,3,1 → 4,2,3  4     1        50.0 MiB of 200.0 MiB  25 %
+          0  2,3,1 → 4,2,3  4     1        50.0 MiB of 200.0 MiB    25 %
          11  2,3,1 → 5,2,3  5     1        ? of 300.0 MiB
 payments.captured.by.the.provider.and.settled.v2
-          3  1,3,4 → 2,5    2,5   1,3,4    ? of 2.9 GiB
+          3  1,3,4 → 2,5    2,5   1,3,4    30.0 MiB + ? of 2.9 GiB
 
 slowest  payments.captured.by.the.provider.and.settled.v2 partition 3 to broker
          5, bytes unknown
@@ -88,10 +88,10 @@ prod-eu · 5L6g3nShT-eMCtK--X86sw · 5 brokers, 1 not alive · 2025-11-23T00:00:
 
   partition  replicas       adds  removes  copied
 orders.events
-          0  2,3,1 → 4,2,3  4     1        50.0 MiB of 200.0 MiB  25 %
+          0  2,3,1 → 4,2,3  4     1        50.0 MiB of 200.0 MiB    25 %
          11  2,3,1 → 5,2,3  5     1        ? of 300.0 MiB
 payments.captured.by.the.provider.and.settled.v2
-          3  1,3,4 → 2,5    2,5   1,3,4    ? of 2.9 GiB
+          3  1,3,4 → 2,5    2,5   1,3,4    30.0 MiB + ? of 2.9 GiB
 
 slowest  payments.captured.by.the.provider.and.settled.v2 partition 3 to broker 5, bytes unknown
          broker 5 is not alive
