@@ -20,6 +20,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.placement.counts import Counts
+from reconciler.placement.cycles import find_negative_cycle
 from reconciler.placement.water import Basin, Region, fill
 
 if TYPE_CHECKING:
@@ -126,26 +127,9 @@ class _Flow:
         self._crossings = [list(self._cross(j)) for j in range(len(demand.rule.racks))]
 
     def find_negative_cycle(self) -> list[_Crossing] | None:
-        """Find a cycle of negative price by Bellman-Ford from everywhere at once."""
+        """Find a cycle of negative price."""
         crossings = [crossing for rack in self._crossings for crossing in rack]
-        hubs = _RACKS + len(self._crossings)
-        distance = [0] * hubs
-        via: list[_Crossing | None] = [None] * hubs
-        # All distances start at 0, as if one more node had a free arc to every hub. Without a
-        # negative cycle, they are final within `hubs` rounds.
-        for _ in range(hubs + 1):
-            improved = False
-            for crossing in crossings:
-                reach = distance[crossing[0]] + crossing[2]
-                if reach < distance[crossing[1]]:
-                    distance[crossing[1]] = reach
-                    via[crossing[1]] = crossing
-                    improved = True
-            if not improved:
-                return None
-            if cycle := _cycle_of(via):
-                return cycle
-        raise AssertionError("prices fell without a cycle")
+        return find_negative_cycle(_RACKS + len(self._crossings), crossings)
 
     def push(self, cycle: Iterable[_Crossing]) -> None:
         """Send units round the cycle: the largest power of two whose last unit still pays.
@@ -224,20 +208,3 @@ def _last_unit(price: Price, b: int, start: int, step: int, units: int) -> int:
     if step > 0:
         return sum(price(b, n) for n in range(near, far))
     return -sum(price(b, n) for n in range(far, near))
-
-
-def _cycle_of(via: Sequence[_Crossing | None]) -> list[_Crossing] | None:
-    """Return a cycle of the search's parents, which is of negative price if there is one."""
-    walked = [-1] * len(via)  # the start of the walk that passed each hub
-    for start in range(len(via)):
-        hub = start
-        while walked[hub] < 0 and (crossing := via[hub]):
-            walked[hub] = start
-            hub = crossing.source
-        if walked[hub] == start:  # not an older walk, which found no cycle behind this hub
-            cycle: list[_Crossing] = []
-            while (crossing := via[hub]) and crossing not in cycle:
-                cycle.append(crossing)
-                hub = crossing.source
-            return cycle
-    return None

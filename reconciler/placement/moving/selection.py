@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
+from reconciler.placement.cycles import find_negative_cycle
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -167,24 +169,10 @@ class _Selection:
                 yield _Arc(base + self._place[b], base + self._place[c], price, number, b, c)
 
     def find_negative_cycle(self, topics: Sequence[int]) -> list[_Arc] | None:
-        """Find a cycle of negative price through some topics, by Bellman-Ford from everywhere."""
+        """Find a cycle of negative price through some topics."""
         arcs = list(self._list_arcs(topics))
         nodes = len(self._order) * (len(self.held.topics) + 1) + 1
-        distance = [0] * nodes
-        via: list[_Arc | None] = [None] * nodes
-        for _ in range(nodes + 1):
-            improved = False
-            for arc in arcs:
-                reach = distance[arc[0]] + arc[2]
-                if reach < distance[arc[1]]:
-                    distance[arc[1]] = reach
-                    via[arc[1]] = arc
-                    improved = True
-            if not improved:
-                return None
-            if cycle := _cycle_of(via):
-                return cycle
-        raise AssertionError("prices fell without a cycle")
+        return find_negative_cycle(nodes, arcs)
 
     def _list_arcs(self, topics: Sequence[int]) -> Iterator[_Arc]:
         n, held = len(self._order), self.held
@@ -265,20 +253,3 @@ def _within(row: Row, chosen: Iterable[int], racks: Iterable[int]) -> bool:
     """Return whether some racks of a row have as many brokers as they must and may have."""
     used = Counter(row.racks[b] for b in chosen)
     return all(row.bounds[rack][0] <= used[rack] <= row.bounds[rack][1] for rack in racks)
-
-
-def _cycle_of(via: Sequence[_Arc | None]) -> list[_Arc] | None:
-    """Return a cycle of the search's parents, which is of negative price if there is one."""
-    walked = [-1] * len(via)
-    for start in range(len(via)):
-        node = start
-        while walked[node] < 0 and (arc := via[node]):
-            walked[node] = start
-            node = arc.source
-        if walked[node] == start and (arc := via[node]):
-            cycle = [arc]
-            while arc.source != node and (before := via[arc.source]):
-                arc = before
-                cycle.append(arc)
-            return cycle[::-1] if arc.source == node else None
-    return None
