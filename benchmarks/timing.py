@@ -63,7 +63,7 @@ def write_estate(directory: Path, count: int, *, changed: int = 0) -> None:
     for start in range(0, count, 100):
         documents = [
             f"topic: bench.topic-{n:05}\npartitions: 4\nreplication_factor: 1\n"
-            + "config: {retention.ms: 1d}\n" * (n < changed)
+            + "config: {retention.ms: 8d}\n" * (n < changed)
             for n in range(start, min(start + 100, count))
         ]
         (directory / f"topics-{start:05}.yaml").write_text("---\n".join(documents))

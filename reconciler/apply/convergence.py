@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from reconciler.apply.kinds import kind_of, split_step
 from reconciler.diff import managed_overrides
 from reconciler.errors import ClusterError, Finding
-from reconciler.model import EMPTY, TopicImage
+from reconciler.model import EMPTY, TopicImage, Verb
 from reconciler.plan import is_deletion, steps_of
 from reconciler.units import count
 
@@ -66,26 +66,28 @@ def compare_state(
 
     `with_config` false leaves configs out, for a view that did not ask for them.
     """
-    if is_deletion(topic):
+    steps = steps_of(topic)  # once: a run compares thousands of topics with every broker's view
+    if steps and steps[0].verb is Verb.DELETE:
         return _compare_deletion(topic, live)
-    if not steps_of(topic) or topic.after is None:
+    if not steps or topic.after is None:
         return Remaining()
     if live is None:
         if topic.before is None:
-            return Remaining(steps_of(topic))
+            return Remaining(steps)
         return Remaining(moved=(_moved(topic, f"it was deleted {SINCE}"),))
     now = _pick_keys(topic, managed_overrides(live))
-    stages = list(_list_stages(topic))
+    stages = list(_list_stages(topic, steps))
+    rows_count = any(kind_of(step).rests_on_rows for step in steps)
     # From the end, since a view without configs does not tell the last stages apart. Rows do not
     # count for configs alone: a reassignment of another tool may move them meanwhile.
     for stage in reversed(stages):
-        same_rows = stage.image.assignment == live.assignment or not _rests_on_rows(topic)
+        same_rows = stage.image.assignment == live.assignment or not rows_count
         same_config = stage.image.config == now or not with_config
         shown = all(kind_of(step).is_shown(step, live) for step in stage.done)
         if same_rows and same_config and shown:
             return Remaining(stage.left)
     counts = {len(stage.image.assignment) for stage in stages}
-    moved = list(_name_moved_rows(topic, topic.after, live, counts))
+    moved = list(_name_moved_rows(topic, topic.after, live, counts)) if rows_count else []
     lags = topic.before is None and not moved and now.items() < topic.after.config.items()
     moved += _name_moved_keys(topic, now) if with_config else ()
     return Remaining(moved=tuple(moved), lags=lags)
@@ -138,14 +140,14 @@ def _compare_deletion(topic: PlannedTopic, live: TopicState | None) -> Remaining
     return Remaining(steps_of(topic))
 
 
-def _list_stages(topic: PlannedTopic) -> Iterator[_Stage]:
+def _list_stages(topic: PlannedTopic, steps: Sequence[Step]) -> Iterator[_Stage]:
     """List the states that apply passes through, from before its first request to the end."""
     before = topic.before
     image = TopicImage(None, (), EMPTY)
     if before:
         image = TopicImage(None, before.assignment, _pick_keys(topic, before.config))
     done: list[Step] = []
-    todo = list(steps_of(topic))
+    todo = list(steps)
     if before:
         yield _Stage(image, (), tuple(todo))
     while todo:
@@ -154,11 +156,6 @@ def _list_stages(topic: PlannedTopic) -> Iterator[_Stage]:
         done.append(part)
         image = kind_of(part).take_effect(part, image)
         yield _Stage(image, tuple(done), tuple(todo))
-
-
-def _rests_on_rows(topic: PlannedTopic) -> bool:
-    """Return whether the plan is about rows as they are; if not, they are not checked."""
-    return any(kind_of(step).rests_on_rows for step in steps_of(topic))
 
 
 def _pick_keys(topic: PlannedTopic, config: Mapping[str, str]) -> Mapping[str, str]:
@@ -184,8 +181,6 @@ def _name_moved_rows(
     topic: PlannedTopic, after: TopicImage, live: TopicState, counts: set[int]
 ) -> Iterator[Finding]:
     """Name a number of partitions that apply never leaves, or partitions on other brokers."""
-    if not _rests_on_rows(topic):
-        return
     planned, found = len(after.assignment), len(live.assignment)
     if found not in counts:
         then = len(topic.before.assignment) if topic.before else 0
@@ -260,6 +255,9 @@ def compare_slowest_views(
     views = _read_views(reader, topics, configured)
     found: dict[str, Remaining] = {}
     for name, topic in topics.items():
+        if topic.before is None and any(name not in view for view in views):
+            found[name] = Remaining(steps_of(topic))  # a new topic: most polls end here
+            continue
         with_config = name in configured
         each = [compare_state(topic, v.get(name), with_config=with_config) for v in views]
         if all(remaining.is_done for remaining in each):
@@ -281,7 +279,7 @@ def _find_replaced(
 
     An active producer causes this if brokers create topics automatically.
     """
-    shown = [n for n, t in topics.items() if is_deletion(t) and not found[n].is_done]
+    shown = [n for n, t in topics.items() if not found[n].is_done and is_deletion(t)]
     ids = reader.read_topic_ids(shown) if shown else {}
     planned = {name: before.topic_id for name in ids if (before := topics[name].before)}
     return {name: Remaining() for name, found_id in ids.items() if found_id != planned.get(name)}

@@ -168,7 +168,7 @@ class _Run:
         total = len(waiting)
         deadline = self.clock.monotonic() + patience_s
         pause = 0.05  # usually enough for one topic, and it grows for large plans
-        while waiting and self.clock.monotonic() < deadline:
+        while waiting and (started := self.clock.monotonic()) < deadline:
             for name, remaining in compare_slowest_views(self.reader, waiting).items():
                 if remaining.is_done or remaining.moved:
                     del waiting[name]
@@ -176,7 +176,8 @@ class _Run:
                     kind = AnswerKind.ACCEPTED if remaining.is_done else AnswerKind.REFUSED
                     self.observe(StepAnswered("verify", name, total, kind))
             if waiting:
-                self.clock.sleep(pause)
+                # As long as the question took: brokers that are behind have work to do.
+                self.clock.sleep(max(pause, self.clock.monotonic() - started))
                 pause = min(pause * 1.5, 2.0)
 
     def report(self) -> Applied:

@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 
     from reconciler.model import TopicState
 
-# As large as the limit allows, with room for the configs of a topic that fills a request: a broker
-# shows the topics of one request together, and then makes their logs before it reads what follows.
-MAX_RECORDS = 9_000
-MAX_TOPICS = 2_000
+# A broker shows the topics of one request together, and makes their logs before it reads what
+# follows. So everything goes into one request if it fits. If not, the first one is small: while
+# brokers make its logs, the controller takes the others, and brokers then read these together.
+# From the first request until brokers showed 5,000 topics, it took 83 s in requests of 1,800, and
+# 47 s in requests of 500.
+MAX_RECORDS = 9_000  # with room for the configs of a topic that fills a request
+MAX_TOPICS = 500
+MAX_ALONE = 2_000  # of the only request
 
 S = TypeVar("S", bound=Step)
 
@@ -177,11 +181,14 @@ def comes_before(step: Step, other: Step) -> bool:
 
 def make_batches(steps: Iterable[Step]) -> list[list[Step]]:
     """Cut steps of one kind into requests, in order."""
+    steps = list(steps)
+    is_alone = sum(kind_of(step).count_records(step) for step in steps) <= MAX_RECORDS
+    most = MAX_ALONE if is_alone and len(steps) <= MAX_ALONE else MAX_TOPICS
     batches: list[list[Step]] = []
     room = 0
     for step in steps:
         records = kind_of(step).count_records(step)
-        if not batches or records > room or len(batches[-1]) == MAX_TOPICS:
+        if not batches or records > room or len(batches[-1]) == most:
             batches.append([])
             room = MAX_RECORDS
         batches[-1].append(step)

@@ -19,7 +19,7 @@ def scale() -> None:
     from reconciler.apply import kinds
 
     kinds.MAX_RECORDS = SCALED_RECORDS
-    kinds.MAX_TOPICS = SCALED_TOPICS
+    kinds.MAX_TOPICS = kinds.MAX_ALONE = SCALED_TOPICS
     from reconciler.kafka import writer
 
     writer.REQUEST_S = SCALED_REQUEST_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -106,6 +107,22 @@ def test_nothing_is_asked_about_nothing() -> None:
 
 def test_a_broker_that_shows_another_topic_state_leaves_the_whole_to_do() -> None:
     assert seen_everywhere(AFTER, FOREIGN).steps == steps_of(GROW)
+
+
+@pytest.mark.parametrize("first", [topic("1 2", config={"flush.ms": "1"}), topic("3"), None])
+def test_a_new_topic_that_a_broker_lacks_is_left_to_do(first: TopicState | None) -> None:
+    new = replace(GROW, before=None)
+    for shown in ((first, None), (None, first)):
+        found = compare_slowest_views(cast("ClusterReader", Brokers(*shown)), {NAME: new})[NAME]
+        assert found.steps == steps_of(new)
+        assert not found.moved
+
+
+def test_a_new_topic_is_done_once_every_broker_shows_it() -> None:
+    new = replace(GROW, before=None)
+    for last, is_done in ((AFTER, True), (topic("1"), False)):
+        reader = cast("ClusterReader", Brokers(AFTER, last))
+        assert compare_slowest_views(reader, {NAME: new})[NAME].is_done == is_done
 
 
 # Deletions.

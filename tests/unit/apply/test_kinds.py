@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.apply.kinds import (
+    MAX_ALONE,
     MAX_RECORDS,
     MAX_TOPICS,
     kind_of,
@@ -43,14 +44,17 @@ def test_no_steps_are_no_request() -> None:
     assert make_batches([]) == []
 
 
-def test_small_steps_share_a_request() -> None:
-    steps = [create(3, f"t{number}") for number in range(MAX_TOPICS)]
+def test_steps_that_fit_share_the_only_request() -> None:
+    steps = [create(3, f"t{number}") for number in range(MAX_ALONE)]
     assert make_batches(steps) == [steps]
 
 
-def test_a_request_has_a_limited_number_of_topics() -> None:
-    steps = [create(1, f"t{number}") for number in range(MAX_TOPICS + 1)]
-    assert [len(batch) for batch in make_batches(steps)] == [MAX_TOPICS, 1]
+@pytest.mark.parametrize(
+    ("partitions", "topics"), [(1, MAX_ALONE + 1), (8, MAX_RECORDS // 9 + 1), (3, 5_000)]
+)
+def test_more_steps_are_sent_in_small_requests(partitions: int, topics: int) -> None:
+    steps = [create(partitions, f"t{number}") for number in range(topics)]
+    assert {len(batch) for batch in make_batches(steps)[:-1]} == {MAX_TOPICS}
 
 
 def test_a_request_has_a_limited_number_of_records() -> None:
