@@ -121,12 +121,14 @@ def _problem(
         )
     wished = {wish.topic for wish in wishes}
     live = [topic.assignment for name, topic in state.user_topics.items() if name not in wished]
+    eligible = {broker.id for broker in brokers}
     return Problem(
         brokers,
         *weights.weigh_load(manual),
         tuple(wishes),
         placing.capacity,
         others=(*live, *(rows for _, rows in manual)),
+        also_alive=tuple(b for b in state.brokers if b.alive and b.id not in eligible),
     )
 
 

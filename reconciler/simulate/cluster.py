@@ -73,13 +73,20 @@ class SimulatedCluster:
             added = one.partitions - len(existing)
             if one.rows is None and added:
                 wishes.append(Wish(one.topic, existing, added, replication, one.rack_aware))
+        eligible = {broker.id for broker in able}
         # Rows of a spec are not placed, but count as load for the topics next to them.
         rows = {one.topic: one.rows for one in step.topics if one.rows is not None}
         load = [topic.assignment for topic in self.topics.values()]
         wished = {wish.topic for wish in wishes}
         others = [t.assignment for name, t in self.topics.items() if name not in wished]
         loads = count_load([*load, *rows.values()])
-        problem = Problem(able, *loads, tuple(wishes), others=(*others, *rows.values()))
+        problem = Problem(
+            able,
+            *loads,
+            tuple(wishes),
+            others=(*others, *rows.values()),
+            also_alive=tuple(b for b in self.living if b.id not in eligible),
+        )
         # Kafka also places on registered brokers that are not alive, if the others run out.
         placed = place(problem, [b for b in self.brokers if not b.alive])
         topics = dict(self.topics)
