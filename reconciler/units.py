@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -129,6 +129,18 @@ def format_duration(milliseconds: int) -> str:
 def format_size(size_bytes: int) -> str:
     """Format a size in the largest unit that is exact: 1GiB, 1000B."""
     return _format(size_bytes, SIZE)
+
+
+def round_size(size_bytes: float) -> str:
+    """Format a size in the largest unit that it reaches, with at most one decimal: 1.2GiB."""
+    unit = next((name for name in SIZE.shown if size_bytes >= SIZE.units[name]), SIZE.shown[-1])
+    return f"{size_bytes / SIZE.units[unit]:.1f}".removesuffix(".0") + unit
+
+
+AMOUNTS: Mapping[str, Callable[[float], str]] = MappingProxyType(
+    {"size": round_size, "rate": lambda amount: f"{round_size(amount)}/s"}
+)
+"""How an amount is formatted, by what it is. Units: bytes, or bytes per second."""
 
 
 def describe_value(key: str, value: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from reconciler.api.connections import SpecSource
     from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.plan import Weigh
+    from reconciler.placement import Weigh
     from reconciler.spec import Changes, Estate
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from reconciler.cli.git import ClustersThen
     from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.plan import Weigh
+    from reconciler.placement import Weigh
     from reconciler.spec import Changes, Estate
 
 AT_ONCE = 8

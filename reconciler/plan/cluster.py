@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import Scope, brokers_of, is_deletion, steps_of
+from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.guards import guard_plan
 from reconciler.plan.policy import judge_changes
-from reconciler.plan.weigh import ReplicaWeights
 from reconciler.spec import PolicyEngine, choose_catalogue
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reconciler.diff import TopicDiff
     from reconciler.model import ClusterState, Commit, Plan, TopicSpec
-    from reconciler.plan.weigh import Weigh
+    from reconciler.placement import Weigh
     from reconciler.spec import Changes, ClusterEntry
 
 LEFT_SHOWN = 10
@@ -43,8 +43,9 @@ def plan_cluster(
     findings about the estate; the plan keeps those about its topics.
     Errors: UsageError if the state has no sizes or rates to weigh by.
     """
-    if ReplicaWeights(state, weigh).is_blank:
-        raise UsageError(f"no {weigh} is known of any partition; plan --against a snapshot with it")
+    weights = ReplicaWeights(state, weigh)
+    if weights.is_blank:
+        raise UsageError(weights.asks)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if chosen:

@@ -11,6 +11,7 @@ from reconciler.units import (
     format_size,
     parse_duration,
     parse_size,
+    round_size,
 )
 
 AMOUNTS = st.integers(min_value=0, max_value=2**63 - 1)
@@ -191,3 +192,18 @@ def test_a_text_of_any_length_is_refused() -> None:
 )
 def test_a_value_is_shown_with_a_unit_where_one_holds_it(key: str, value: str, shown: str) -> None:
     assert describe_value(key, value) == shown
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "said"),
+    [
+        (0, "0B"),
+        (1023, "1023B"),
+        (1024, "1KiB"),
+        (700 * 2**20, "700MiB"),
+        (90_000_000_000, "83.8GiB"),
+        (3 * 2**50, "3072TiB"),
+    ],
+)
+def test_a_size_is_rounded_in_the_largest_unit_that_it_reaches(size_bytes: int, said: str) -> None:
+    assert round_size(size_bytes) == said

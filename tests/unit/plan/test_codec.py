@@ -341,7 +341,7 @@ class TestOfAnEarlierRelease:
         made = decode_plan(text)
         again = encode_plan(made)
         assert decode_plan(again) == made
-        assert json.loads(again)["format_version"] == "2.1"
+        assert json.loads(again)["format_version"] == "2.2"
 
     def test_its_steps_are_verbs(self, text: str) -> None:
         named = {
