@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -152,6 +152,12 @@ def format_duration(milliseconds: int) -> str:
 def format_size(size_bytes: int) -> str:
     """Format a size in the largest unit that is exact: 1GiB, 1000B."""
     return _format(size_bytes, SIZE)
+
+
+AMOUNTS: Mapping[str, Callable[[float], str]] = MappingProxyType(
+    {"size": approximate_size, "rate": lambda amount: f"{approximate_size(amount)}/s"}
+)
+"""How an amount is formatted, by what it is. Units: bytes, or bytes per second."""
 
 
 def describe_value(key: str, value: str) -> str:

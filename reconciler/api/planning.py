@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from reconciler.api.connections import SpecSource
     from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.plan import Approval, Weigh
+    from reconciler.placement import Weigh
+    from reconciler.plan import Approval
     from reconciler.spec import Changes, Estate
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.cli.planning import Made
-    from reconciler.plan import Matrix, Weigh
+    from reconciler.placement import Weigh
+    from reconciler.plan import Matrix
 
 PENDING = 2
 

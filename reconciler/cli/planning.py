@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from reconciler.cli.git import ClustersThen
     from reconciler.model import ClusterState, Commit, Plan
-    from reconciler.plan import Approval, Weigh
+    from reconciler.placement import Weigh
+    from reconciler.plan import Approval
     from reconciler.spec import Changes, Estate
 
 AT_ONCE = 8

@@ -34,6 +34,8 @@ from reconciler.simulate import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from reconciler.placement import Weigh
+
 F = TypeVar("F", bound="Callable[..., Any]")
 
 STEPS = ("create", "grow", "add_brokers", "lose_broker", "lose_rack")
@@ -88,6 +90,12 @@ def _one(
 @_many("--lose-rack", "NAME", "A step: lose a rack.")
 @_one("--min-insync", "N", "min.insync.replicas of topics without one.  [default: 1]", 100, 1)
 @click.option(
+    "--weigh",
+    type=click.Choice(["count", "size", "rate"]),
+    default="count",
+    help="Balance the cluster by replicas, or by their size or rate in the snapshot.",
+)
+@click.option(
     "--strategy", multiple=True, type=click.Choice(STRATEGIES), help="Only this one; repeatable."
 )
 @_one("--draws", "N", "Number of random placements by `kafka`.  [default: 20]", 10_000, 20)
@@ -137,6 +145,7 @@ class SimulationRequest:
     racks: int | None
     topic: tuple[str, ...]
     min_insync: int
+    weigh: Weigh
     strategy: tuple[str, ...]
     draws: int
     partitions_from: int | None
@@ -145,10 +154,13 @@ class SimulationRequest:
 
 
 def _begin(asked: SimulationRequest) -> SimulatedCluster:
+    if asked.weigh != "count" and asked.against is None:
+        raise UsageError(f"--weigh {asked.weigh} takes it from a snapshot; name one with --against")
     if asked.against is not None and asked.brokers is None:
         if asked.racks is not None:
             raise UsageError("--against says which racks there are; leave --racks out")
-        return SimulatedCluster.of(api.read_snapshot(asked.against), asked.min_insync)
+        state = api.read_snapshot(asked.against)
+        return SimulatedCluster.of(state, asked.min_insync, asked.weigh)
     if asked.brokers is None or asked.against is not None:
         raise UsageError("begin with either --against SNAPSHOT or --brokers N")
     if asked.racks is None:
@@ -225,6 +237,10 @@ def _try_counts(
     """Take all steps but the last, then try the last step with each partition count."""
     if asked.partitions_from is None or asked.to is None:
         raise UsageError("--partitions-from and --to go together")
+    if asked.weigh != "count":
+        raise UsageError(
+            f"--partitions-from compares counts of partitions; leave out --weigh {asked.weigh}"
+        )
     counts = range(asked.partitions_from, asked.to + 1)
     if not 0 < len(counts) <= MOST_COUNTS:
         raise UsageError(f"--to is at least --partitions-from, and at most {MOST_COUNTS} are tried")

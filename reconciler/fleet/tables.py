@@ -207,6 +207,12 @@ BALANCE = LakeTable(
         misplaced=AMOUNT,  # as reconciler.placement.measure counts them
         misplaced_share=SHARE,
         rack_violations=AMOUNT,
+        # A cluster's: the most leaders that one broker takes over if a broker, or a rack, is lost,
+        # and the least that is possible. Null in an audit of an earlier release.
+        next_leaders_most=AMOUNT,
+        next_leaders_bound=AMOUNT,
+        rack_next_leaders_most=AMOUNT,
+        rack_next_leaders_bound=AMOUNT,
     ),
 )
 EVENTS = LakeTable(

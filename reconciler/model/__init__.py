@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Scope,
         Spread,
         TopicImage,
+        Weighed,
     )
     from reconciler.model.steps import (
         STEPS,
@@ -105,6 +106,7 @@ __all__ = [
     "TopicState",
     "TopicUsage",
     "Verb",
+    "Weighed",
     "brokers_of",
     "is_deletion",
     "steps_of",
@@ -121,7 +123,7 @@ __getattr__ = export_lazily(
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (
             "Balance Commit Deletion FieldValue Level LevelResult Plan PlannedTopic "
-            "RefusedField RiskNote Scope Spread TopicImage"
+            "RefusedField RiskNote Scope Spread TopicImage Weighed"
         ),
         "steps": (
             "STEPS ConfigureTopic CreateTopic DeleteTopic ElectLeaders ExpandTopic Step Verb "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from reconciler.errors import Location  # noqa: TC001  # pydantic resolves RefusedField here
 from reconciler.model.cluster import Replicas, Risk
@@ -71,6 +71,20 @@ class Balance:
 
     leaders: Spread
     replicas: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Leaders and replicas over the eligible brokers by size or rate, before and after a plan.
+
+    Units: bytes, or bytes per second. New partitions, and those of `unknown` topics whose size or
+    rate is not known, are estimated: each counts as the median of its topic, or of all topics.
+    """
+
+    by: Literal["size", "rate"]
+    before: Balance
+    after: Balance
+    unknown: int = 0
 
 
 class Level(StrEnum):
@@ -189,6 +203,7 @@ class Plan:
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()
+    weighed: Weighed | None = None
     excluded: tuple[int, ...] = ()
     commit: Commit | None = None
     scope: Scope = field(default_factory=Scope)

@@ -25,6 +25,7 @@ from reconciler.placement.measure import Quality, measure_balance, measure_quali
 from reconciler.placement.optimal import place_optimal
 from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.striped import place_striped
+from reconciler.placement.weigh import ReplicaWeights, Weigh, name_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +38,8 @@ __all__ = [
     "Placed",
     "Problem",
     "Quality",
+    "ReplicaWeights",
+    "Weigh",
     "Wish",
     "check_placement",
     "count_load",
@@ -47,6 +50,7 @@ __all__ = [
     "measure_balance",
     "measure_losses",
     "measure_quality",
+    "name_estimates",
     "place_like_kafka",
     "place_replicas",
     "prefer_rows",

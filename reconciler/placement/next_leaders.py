@@ -66,27 +66,37 @@ class NextLeaders:
     def count(cls, problem: Problem) -> NextLeaders:
         """Count the rows that a problem finds: those of other topics, and of wished ones.
 
-        A next leader that takes nothing new, because it is dead or cordoned, is in no count.
+        A dead broker leads nothing: the living replica behind it counts instead, as in
+        `loss.measure_losses`. Leaders on a living broker that takes nothing new are in no count,
+        and neither is what it takes over.
         """
         brokers = sorted(problem.brokers, key=lambda broker: broker.id)
         names = sorted({broker.rack for broker in brokers if broker.rack is not None})
         numbers = {name: j for j, name in enumerate(names)}
         table = cls([-1 if b.rack is None else numbers[b.rack] for b in brokers])
         index = {broker.id: number for number, broker in enumerate(brokers)}
+        home = {broker.id: broker.rack for broker in (*brokers, *problem.also_alive)}
         existing = (wish.existing for wish in problem.wishes)
         rows = Counter(chain.from_iterable(chain(problem.others, existing)))
         for row, times in rows.items():
-            if row and row[0] in index:
-                table.add(table.find([index.get(b, -1) for b in row]), times)
+            living = [b for b in row if b in home]
+            if not living or living[0] not in index:
+                continue
+            leader = index[living[0]]
+            following = next(iter(living[1:]), -1)
+            outside = (b for b in living[1:] if home[b] != home[living[0]])
+            beyond = next(outside, -1) if table.rack_of[leader] >= 0 else -1
+            counted = index.get(following, -1), table.rack_of[leader], index.get(beyond, -1)
+            table.add(Succession(leader, *counted), times)
         return table
 
     def find(self, row: Sequence[int]) -> Succession:
-        """Return where a row of indices counts; -1 stands for a broker that takes nothing new."""
+        """Return where a new row counts. Its brokers are indices."""
         leader, rack = row[0], self.rack_of[row[0]]
         following = row[1] if len(row) > 1 else -1
         if rack < 0:
             return Succession(leader, following, -1, -1)
-        outside = (b for b in row[1:] if b < 0 or self.rack_of[b] != rack)
+        outside = (b for b in row[1:] if self.rack_of[b] != rack)
         return Succession(leader, following, rack, next(outside, -1))
 
     def add(self, one: Succession, times: int = 1) -> None:

@@ -47,7 +47,8 @@ class Problem:
     whose ratios are exact in 20 binary digits; with unequal weights the joint levels are best
     found, with their bounds (dividing weights evenly contains the partition problem).
     `others` holds the rows of all topics that are not wished: next leaders are counted over the
-    whole cluster, each row once, whatever it weighs.
+    whole cluster, each row once, whatever it weighs. `also_alive` holds the living brokers that
+    take nothing new. All other brokers of existing rows are dead, and lead nothing.
     """
 
     brokers: tuple[Broker, ...]
@@ -56,6 +57,7 @@ class Problem:
     wishes: tuple[Wish, ...]
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     others: Sequence[Assignment] = ()
+    also_alive: tuple[Broker, ...] = ()
 
     def racks(self, wish: Wish) -> dict[str, tuple[int, ...]]:
         """Return broker ids by rack, racks by name and ids ascending; one rack if none matters.

@@ -15,7 +15,6 @@ from reconciler.plan.guards import list_refusals
 from reconciler.plan.policy import judge_changes
 from reconciler.plan.text import paint_outcome, render_text
 from reconciler.plan.view import PlanView, TopicView, describe_shift, view_plan
-from reconciler.plan.weigh import ReplicaWeights, Weigh
 from reconciler.plan.wording import view_configs, view_refused
 
 if TYPE_CHECKING:
@@ -47,9 +46,7 @@ __all__ = [
     "Placing",
     "PlanDocument",
     "PlanView",
-    "ReplicaWeights",
     "TopicView",
-    "Weigh",
     "annotate_findings",
     "assemble_plan",
     "brokers_of",

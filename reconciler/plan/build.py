@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff import TopicDiff, eligible_brokers, managed_overrides
 from reconciler.errors import Finding, Severity
-from reconciler.model import Plan, PlannedTopic, TopicImage
+from reconciler.model import Plan, PlannedTopic, TopicImage, Weighed
 from reconciler.placement import (
     Placed,
     Problem,
+    ReplicaWeights,
     Wish,
     measure_balance,
     place_replicas,
@@ -19,13 +20,12 @@ from reconciler.placement import (
 )
 from reconciler.plan.guards import list_refused_fields
 from reconciler.plan.risks import assess_risks, refuse_unaccepted
-from reconciler.plan.weigh import ReplicaWeights
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.model import Assignment, Broker, ClusterState, RiskNote
-    from reconciler.plan.weigh import Weigh
+    from reconciler.placement import Weigh
 
 OBJECTIONS_NAMED = 3
 
@@ -72,7 +72,8 @@ def assemble_plan(
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()
-    problem = _problem(judged, state, brokers, placing)
+    weights = ReplicaWeights(state, placing.weigh)
+    problem = _problem(judged, state, brokers, placing.capacity, weights)
     placed = place_replicas(problem, placing.strategy) if problem.wishes else Placed({})
     manual = {diff.spec.name: diff.manual for diff in judged if diff.manual is not None}
     if proposed is not None:
@@ -89,8 +90,12 @@ def assemble_plan(
     ]
     live = {name: topic.assignment for name, topic in state.user_topics.items()}
     changed = {topic.name: topic.after for topic in planned}  # None for a deleted topic
-    after = [rows for name, rows in live.items() if name not in changed]
-    after += [image.assignment for image in changed.values() if image]
+    after = {name: rows for name, rows in live.items() if name not in changed}
+    after |= {name: image.assignment for name, image in changed.items() if image}
+    weighed = None
+    if placing.weigh != "count":
+        was, is_ = (weights.measure(of.items(), ids) for of in (live, after))
+        weighed = Weighed(placing.weigh, was, is_, weights.unknown)
     wanted = {diff.spec.name for diff in diffs} | set(ignored)
     return Plan(
         cluster=cluster,
@@ -103,8 +108,9 @@ def assemble_plan(
         unmanaged=tuple(sorted(set(live) - wanted)),
         notes=tuple(notes),
         balance_before=measure_balance(live.values(), ids),
-        balance_after=measure_balance(after, ids),
+        balance_after=measure_balance(after.values(), ids),
         levels=placed.levels,
+        weighed=weighed,
         excluded=tuple(sorted(excluded)),
     )
 
@@ -117,13 +123,16 @@ def _note_objections(objections: Sequence[str]) -> Finding:
 
 
 def _problem(
-    diffs: Iterable[TopicDiff], state: ClusterState, brokers: tuple[Broker, ...], placing: Placing
+    diffs: Iterable[TopicDiff],
+    state: ClusterState,
+    brokers: tuple[Broker, ...],
+    capacity: Mapping[int, int],
+    weights: ReplicaWeights,
 ) -> Problem:
     """Return the placement problem; manual rows of this plan count as load.
 
     Refused topics are left out, so that they take no room from the others.
     """
-    weights = ReplicaWeights(state, placing.weigh)
     wishes, manual = [], []
     for diff in diffs:
         if diff.refusals or not diff.new_partitions:
@@ -138,13 +147,18 @@ def _problem(
             Wish(diff.spec.name, existing, count, replication, diff.spec.rack_aware, weight)
         )
     wished = {wish.topic for wish in wishes}
-    live = [topic.assignment for name, topic in state.user_topics.items() if name not in wished]
+    live = {name: topic.assignment for name, topic in state.user_topics.items()}
+    eligible = {broker.id for broker in brokers}
     return Problem(
         brokers,
-        *weights.weigh_load(manual),
+        *weights.weigh_load([*live.items(), *manual]),
         tuple(wishes),
-        placing.capacity,
-        others=(*live, *(rows for _, rows in manual)),
+        capacity,
+        others=(
+            *(rows for name, rows in live.items() if name not in wished),
+            *(rows for _, rows in manual),
+        ),
+        also_alive=tuple(b for b in state.brokers if b.alive and b.id not in eligible),
     )
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import Scope, brokers_of, is_deletion, steps_of
+from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.guards import guard_plan
 from reconciler.plan.policy import judge_changes
-from reconciler.plan.weigh import ReplicaWeights
 from reconciler.spec import PolicyEngine, choose_catalogue
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from reconciler.diff import TopicDiff
     from reconciler.model import Assignment, ClusterState, Commit, Plan, TopicSpec
+    from reconciler.placement import Weigh
     from reconciler.plan.approval import Approval
-    from reconciler.plan.weigh import Weigh
     from reconciler.spec import Changes, ClusterEntry
 
 LEFT_SHOWN = 10
@@ -46,8 +46,9 @@ def plan_cluster(
     used if this gives the approved plan, and if they are as good as new ones.
     Errors: UsageError if the state has no sizes or rates to weigh by.
     """
-    if ReplicaWeights(state, weigh).is_blank:
-        raise UsageError(f"no {weigh} is known of any partition; plan --against a snapshot with it")
+    weights = ReplicaWeights(state, weigh)
+    if weights.is_blank:
+        raise UsageError(weights.asks)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if chosen:

@@ -28,14 +28,15 @@ from reconciler.model import (
     RiskNote,
     Scope,
     Verb,
+    Weighed,
 )
 
 FORMAT_VERSION = "2.2"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
-`owner`. 2.1 adds next leaders to the levels, 2.2 elections. The content of a fingerprint has not
-changed since 1.0.
+`owner`. 2.1 adds next leaders to the levels, 2.2 elections and `weighed`. The content of a
+fingerprint has not changed since 1.0.
 """
 
 READABLE = ("1", "2")
@@ -119,6 +120,7 @@ class ClusterDocument(_Document):
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()
+    weighed: Weighed | None = None
 
 
 def _count_by_verb(schema: JsonDict) -> None:

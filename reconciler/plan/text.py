@@ -151,6 +151,8 @@ class _Text:
                 yield f"size: {view.totals.words}"
             if view.balance:
                 yield f"cluster: {view.balance}"
+            if view.weighed:
+                yield f"by {view.weigh}: {view.weighed}"
             if view.evenness:
                 yield f"placement: {view.evenness}"
             if view.next_leaders:

@@ -20,6 +20,7 @@ from reconciler.plan.wording import (
     capital,
     describe_balance,
     describe_shift,
+    describe_weighed,
     group_racks,
     say_placement,
     say_records,
@@ -160,7 +161,8 @@ class PlanView:
     """A plan for display: its subject, topics, counts and quality.
 
     `headline` begins with the cluster. `idle` names the brokers that get no new replicas. `balance`
-    is empty if it does not change, `evenness` and `next_leaders` if nothing is placed.
+    is empty if it does not change, and so is `weighed`, the same by size or rate, which is also
+    empty by default; `evenness` and `next_leaders` if nothing is placed.
     """
 
     cluster: str
@@ -175,6 +177,8 @@ class PlanView:
     totals: Totals
     by_owner: Mapping[str | None, Totals]
     balance: str
+    weigh: str
+    weighed: str
     evenness: str
     next_leaders: str
     commit: str
@@ -228,6 +232,7 @@ def view_plan(plan: Plan) -> PlanView:
     if plan.commit is not None:
         beyond = ", and changes that are not committed" if plan.commit.dirty else ""
         commit = f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
+    weighed = plan.weighed if plan.weighed and plan.weighed.before != plan.weighed.after else None
     verbs = Counter(step.verb for topic in topics for step in topic.steps)
     return PlanView(
         cluster=plan.cluster,
@@ -242,6 +247,8 @@ def view_plan(plan: Plan) -> PlanView:
         totals=sum(by_owner.values(), Totals()),
         by_owner=MappingProxyType(by_owner),
         balance=describe_shift(before, after) if before and after and before != after else "",
+        weigh=weighed.by if weighed else "",
+        weighed=describe_weighed(weighed) if weighed else "",
         evenness=_say_evenness(plan.levels),
         next_leaders=_say_next_leaders(plan.levels),
         commit=commit,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from reconciler.diff import describe_time
 from reconciler.errors import escape_unprintable
 from reconciler.model import Spread, Verb
-from reconciler.units import count, describe_value
+from reconciler.placement import name_estimates
+from reconciler.units import AMOUNTS, count, describe_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         RefusedField,
         Step,
         TopicImage,
+        Weighed,
     )
 
     Racks = tuple[set[int], ...]
@@ -255,8 +257,23 @@ def describe_shift(before: Balance, after: Balance) -> str:
     return f"{leaders}, replicas {_spread(before.replicas)} → {_spread(after.replicas)} per broker"
 
 
-def _spread(spread: Spread) -> str:
-    return str(spread.most) if spread.skew == 0 else f"{spread.least}..{spread.most}"
+def describe_weighed(weighed: Weighed) -> str:
+    """Return the balance of a cluster by size or rate, before and after, and what is estimated."""
+    say = AMOUNTS[weighed.by]
+    leaders, replicas = (
+        f"{_spread(was, say)} → {_spread(is_, say)}"
+        for was, is_ in (
+            (weighed.before.leaders, weighed.after.leaders),
+            (weighed.before.replicas, weighed.after.replicas),
+        )
+    )
+    estimated = name_estimates(weighed.by, weighed.unknown)
+    return f"leaders {leaders}, replicas {replicas} per broker ({estimated})"
+
+
+def _spread(spread: Spread, say: Callable[[int], str] = str) -> str:
+    least, most = say(spread.least), say(spread.most)
+    return most if least == most else f"{least}..{most}"
 
 
 def capital(text: str) -> str:

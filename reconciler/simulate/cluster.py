@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, assert_never
 
 from reconciler.diff import eligible_brokers
 from reconciler.errors import UsageError
-from reconciler.model import Broker
-from reconciler.placement import Exposed, Loss, Problem, Wish, count_load, expose, measure_losses
+from reconciler.model import Broker, ClusterState
+from reconciler.placement import (
+    Exposed,
+    Loss,
+    Problem,
+    ReplicaWeights,
+    Wish,
+    expose,
+    measure_losses,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from reconciler.model import Assignment, ClusterState
+    from reconciler.model import Assignment
+    from reconciler.placement import Weigh
 
     Placer = Callable[[Problem, Collection[Broker]], Mapping[str, Assignment]]
     """Places a problem's wishes; the second argument holds registered brokers that are not
@@ -26,23 +35,35 @@ if TYPE_CHECKING:
 class SimulatedCluster:
     """Brokers, topics by name, and the losses of all steps so far, in order.
 
-    A step that cannot be done is a UsageError, because steps come from the command line.
+    A step that cannot be done is a UsageError, because steps come from the command line. `weights`
+    are those of the state at the beginning.
     """
 
     brokers: tuple[Broker, ...]
     topics: Mapping[str, Exposed] = field(default_factory=lambda: MappingProxyType({}))
     losses: tuple[Loss, ...] = ()
+    # What topics weigh follows from the snapshot: clusters are equal if they hold the same.
+    weights: ReplicaWeights = field(
+        default_factory=lambda: ReplicaWeights(ClusterState("", (), {})), compare=False
+    )
 
     @classmethod
-    def of(cls, state: ClusterState, min_in_sync: int = 1) -> SimulatedCluster:
+    def of(
+        cls, state: ClusterState, min_in_sync: int = 1, weigh: Weigh = "count"
+    ) -> SimulatedCluster:
         """Return the simulation of a cluster's state, without internal topics, as in plans.
 
         `min_in_sync` is the default for topics without the config.
+        Errors: UsageError if the state has no sizes or rates to weigh by.
         """
+        weights = ReplicaWeights(state, weigh)
+        if weights.is_blank:
+            raise UsageError(weights.asks)
         topics = state.user_topics
         names = sorted(topics)
         exposed = expose([topics[n] for n in names], state.config_defaults, min_in_sync)
-        return cls(tuple(sorted(state.brokers)), dict(zip(names, exposed, strict=True)))
+        by_name = dict(zip(names, exposed, strict=True))
+        return cls(tuple(sorted(state.brokers)), by_name, weights=weights)
 
     @property
     def living(self) -> tuple[Broker, ...]:
@@ -72,14 +93,22 @@ class SimulatedCluster:
             existing = topic.assignment if topic else ()
             added = one.partitions - len(existing)
             if one.rows is None and added:
-                wishes.append(Wish(one.topic, existing, added, replication, one.rack_aware))
+                weight = self.weights.weigh_topic(one.topic)
+                wishes.append(Wish(one.topic, existing, added, replication, one.rack_aware, weight))
+        eligible = {broker.id for broker in able}
         # Rows of a spec are not placed, but count as load for the topics next to them.
         rows = {one.topic: one.rows for one in step.topics if one.rows is not None}
-        load = [topic.assignment for topic in self.topics.values()]
+        load = [(name, topic.assignment) for name, topic in self.topics.items()]
         wished = {wish.topic for wish in wishes}
         others = [t.assignment for name, t in self.topics.items() if name not in wished]
-        loads = count_load([*load, *rows.values()])
-        problem = Problem(able, *loads, tuple(wishes), others=(*others, *rows.values()))
+        loads = self.weights.weigh_load([*load, *rows.items()])
+        problem = Problem(
+            able,
+            *loads,
+            tuple(wishes),
+            others=(*others, *rows.values()),
+            also_alive=tuple(b for b in self.living if b.id not in eligible),
+        )
         # Kafka also places on registered brokers that are not alive, if the others run out.
         placed = place(problem, [b for b in self.brokers if not b.alive])
         topics = dict(self.topics)

@@ -16,7 +16,7 @@ from reconciler.placement import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.model import Assignment
+    from reconciler.model import Assignment, Balance
     from reconciler.placement import Loss
     from reconciler.simulate.cluster import SimulatedCluster
 
@@ -26,14 +26,17 @@ class Figures:
     """The figures of a strategy.
 
     `topic_…` is max − min of the most uneven topic; `cluster_…` is max − min over all topics
-    together. `…_if_broker` and `…_if_rack` are for the loss of the worst single broker or rack.
-    `lost_heir` is the worst heir of the losses that were simulated.
+    together. `weight_…` is the same by size or rate, in bytes or bytes per second; 0 by default.
+    `…_if_broker` and `…_if_rack` are for the loss of the worst single broker or rack. `lost_heir`
+    is the worst heir of the losses that were simulated.
     """
 
     topic_leaders: float
     cluster_leaders: float
     topic_replicas: float
     cluster_replicas: float
+    weight_leaders: float
+    weight_replicas: float
     leader_deviation: float
     replica_deviation: float
     misplaced_share: float
@@ -81,12 +84,15 @@ def measure_simulated(
     brokers = lose_each_broker(exposed, simulated.brokers)
     racks = lose_each_rack(exposed, simulated.brokers)
     under, offline = count_unwritable(exposed, simulated.brokers)
+    weight = _weigh(simulated)
     misplaced = sum(topic.misplaced for topic in topics.values())
     figures = Figures(
         topic_leaders=max((q.balance.leaders.skew for q in topics.values()), default=0),
         cluster_leaders=cluster.balance.leaders.skew,
         topic_replicas=max((q.balance.replicas.skew for q in topics.values()), default=0),
         cluster_replicas=cluster.balance.replicas.skew,
+        weight_leaders=weight.leaders.skew if weight else 0,
+        weight_replicas=weight.replicas.skew if weight else 0,
         leader_deviation=cluster.leader_deviation,
         replica_deviation=cluster.replica_deviation,
         misplaced_share=misplaced / cluster.partitions if cluster.partitions else 0,
@@ -103,6 +109,19 @@ def measure_simulated(
         offline_now=offline,
     )
     return Measured(figures, cluster, topics, brokers, racks)
+
+
+def _weigh(simulated: SimulatedCluster) -> Balance | None:
+    """Measure sizes or rates on the eligible brokers; a dead broker leads nothing."""
+    if simulated.weights.by == "count":
+        return None
+    living = {broker.id for broker in simulated.living}
+    rows = (
+        (name, tuple(tuple(b for b in row if b in living) for row in topic.assignment))
+        for name, topic in simulated.topics.items()
+    )
+    able = [broker.id for broker in simulated.living if not broker.cordoned]
+    return simulated.weights.measure(rows, able)
 
 
 def _most(counts: Iterable[int]) -> int:

@@ -8,9 +8,10 @@ from itertools import groupby
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from reconciler.placement import name_estimates
 from reconciler.simulate.compare import KAFKA
 from reconciler.styling import measure_columns, set_columns, set_row
-from reconciler.units import count
+from reconciler.units import AMOUNTS, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,10 @@ _BALANCE: tuple[Column, ...] = (
     ("replicas max − min", "cluster", "cluster_replicas"),
     ("racks", "violations", "rack_violations"),
 )
+_WEIGHT: tuple[Column, ...] = (
+    ("by {} max − min", "leaders", "weight_leaders"),
+    ("by {} max − min", "replicas", "weight_replicas"),
+)
 _IF_LOST: tuple[Column, ...] = (
     ("if a broker is lost", "taken over", "heir_if_broker"),
     ("if a broker is lost", "under min", "under_if_broker"),
@@ -48,7 +53,9 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
     """Render strategies as the rows of one table. Returns: lines that end in a newline."""
     simulated = comparisons[0].simulated
     lost = bool(simulated.losses)
-    columns = _BALANCE + (_LOST if lost else _IF_LOST)
+    weigh = simulated.weights.by
+    weight = tuple((c[0].format(weigh), *c[1:]) for c in _WEIGHT if weigh != "count")
+    columns = (*_BALANCE[:4], *weight, *_BALANCE[4:], *(_LOST if lost else _IF_LOST))
     if not lost and not any(broker.rack for broker in simulated.brokers):
         columns = tuple(c for c in columns if c[0] not in ("racks", "if a rack is lost"))
     rows: list[tuple[str, Figures]] = []
@@ -57,7 +64,11 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
             rows += [(f"kafka, mean of {len(one.outcomes)}", one.mean), ("kafka, worst", one.worst)]
         else:
             rows.append((one.strategy, one.mean))
-    cells = [[name, *(_number(getattr(f, key)) for _, _, key in columns)] for name, f in rows]
+    say = {key: AMOUNTS[weigh] for _, _, key in weight}
+    cells = [
+        [name, *(say.get(key, _number)(getattr(f, key)) for _, _, key in columns)]
+        for name, f in rows
+    ]
     table = _table([("", "strategy"), *((group, name) for group, name, _ in columns)], cells)
     return "\n".join([describe_simulated(simulated), "", *table, "", *_legend(simulated)]) + "\n"
 
@@ -73,6 +84,10 @@ def _legend(simulated: SimulatedCluster) -> Iterator[str]:
     yield "taken over: the most leaders that one broker takes over" + (
         "" if lost else f"; of a broker's, {ideal:,} if they spread evenly"
     )
+    weights = simulated.weights
+    if weights.by != "count":
+        estimated = name_estimates(weights.by, weights.unknown)
+        yield f"by {weights.by}: all topics together; {estimated}"
     yield "under min: partitions that then refuse acks=all writes, by min.insync.replicas"
 
 
@@ -166,8 +181,8 @@ def _list_strategy(one: Comparison) -> dict[str, Any]:
     listed: dict[str, Any] = {
         "strategy": one.strategy,
         "outcomes": len(one.outcomes),
-        "mean": asdict(one.mean),
-        "worst": asdict(one.worst),
+        "mean": _figures(one, one.mean),
+        "worst": _figures(one, one.worst),
     }
     if len(one.outcomes) == 1:
         (measured,) = one.outcomes
@@ -176,6 +191,14 @@ def _list_strategy(one: Comparison) -> dict[str, Any]:
         listed["if_broker_is_lost"] = _losses(measured.brokers)
         listed["if_rack_is_lost"] = _losses(measured.racks)
         listed["losses"] = [_loss(loss) for loss in one.simulated.losses]
+    return listed
+
+
+def _figures(one: Comparison, figures: Figures) -> dict[str, Any]:
+    """Return figures as JSON, without those by size or rate unless they are asked for."""
+    listed = asdict(figures)
+    if one.simulated.weights.by == "count":
+        return {key: value for key, value in listed.items() if not key.startswith("weight_")}
     return listed
 
 

@@ -12,6 +12,7 @@ from reconciler.fleet.page.contents import (
     FleetPage,
     FleetTotals,
     Kept,
+    NextLeadersLine,
     PlanTotals,
     RuleCount,
     TopicSkew,
@@ -100,5 +101,6 @@ SAMPLE = FleetPage(
             ),
             total=17,
         ),
+        Kept((NextLeadersLine(HOSTILE, 31, 13, 37, 29),), total=2),
     ),
 )

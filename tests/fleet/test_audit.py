@@ -31,6 +31,7 @@ clusters:
   flat: {owns: [ours.*]}
   piled: {defaults: {replication_factor: 2}}
   tilted: {defaults: {replication_factor: 2}}
+  ring: {defaults: {replication_factor: 2}}
   eu: {}
   us: {}
 """
@@ -87,6 +88,11 @@ STATES = {
     "tilted": cluster(
         topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
     ),
+    # The next broker takes over all that the lost one led: 10 leaders, where 4 are possible.
+    "ring": cluster(
+        topic(tuple((n % 4 + 1, (n + 1) % 4 + 1) for n in range(40)), "round"),
+        nodes=brokers("a", "b", "c", "d"),
+    ),
 }
 
 MANAGED = {
@@ -97,6 +103,7 @@ MANAGED = {
     "flat": "ours.crammed ours.flexible",
     "piled": "all-on-one",
     "tilted": "left",
+    "ring": "round",
     "eu": "tuned",
     "us": "tuned",
 }
@@ -133,6 +140,8 @@ EXPECTED = {
     ("prod", "fine", "topic-unowned", 6),
     ("prod", "tuned", "config-differs-by-cluster", 1),
     ("prod", "tuned", "config-differs-by-owner", 1),
+    ("prod", "prod", "next-leaders-uneven", 9),
+    ("prod", "prod", "rack-next-leaders-uneven", 9),
     ("flat", "flat", "rack-unknown", 1),
     ("flat", "ours.crammed", "rack-violation", 2),
     ("flat", "theirs.good", "rack-violation", 2),
@@ -149,6 +158,8 @@ EXPECTED = {
     ("tilted", "b", "racks-uneven", 20),
     ("tilted", "left", "topic-leaders-uneven", 20),
     ("tilted", "left", "topic-replicas-uneven", 30),
+    ("ring", "ring", "next-leaders-uneven", 6),
+    ("ring", "ring", "rack-next-leaders-uneven", 6),
 }
 
 
@@ -196,6 +207,15 @@ def test_evidence_is_numbers(findings: list[Row]) -> None:
     [row] = [row for row in findings if row["rule"] == "partition-unwritable"]
     assert row["evidence"] == {"unwritable": "1", "partitions": "3", "min_in_sync": "2"}
     assert (row["owner"], row["file"], row["line"]) == ("team", HERE.file, HERE.line)
+
+
+def test_the_worst_loss_is_named_with_who_takes_over(findings: list[Row]) -> None:
+    found = {row["rule"]: row for row in findings if row["cluster"] == "ring"}
+    broker, rack = found["next-leaders-uneven"], found["rack-next-leaders-uneven"]
+    assert broker["what"] == "if broker 4 is lost, broker 1 takes over 10 leaders (bound 4)"
+    assert rack["what"] == "if rack d is lost, broker 1 takes over 10 leaders (bound 4)"
+    evidence = {"rack_next_leaders_most": "10", "rack_next_leaders_bound": "4", "lost": "d"}
+    assert rack["evidence"] == evidence
 
 
 def test_the_page_lists_the_rules_as_they_are() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
+from pyspark.sql.types import StructType
 from shorthand import cluster, topic
 from small_fleets import make_specs, make_state
 
 from reconciler.cli import main
 from reconciler.fleet import tables
+from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
 from reconciler.fleet.lake import AUDIT, Lake
 
 if TYPE_CHECKING:
@@ -69,6 +73,33 @@ def test_json_is_one_document_and_the_lake_keeps_what_is_not_shown(
     lake = Lake(spark, str(place / "lake"))
     kept = lake.read(tables.FINDINGS, lake.find_attempt(WHEN, AUDIT))
     assert kept.count() == 3
+
+
+def test_the_lake_keeps_next_leaders_with_their_bounds(place: Path, spark: SparkSession) -> None:
+    """The one topic has the rows 1, 2: whoever is lost, nobody else could take over."""
+    assert audit(place, "--cluster", "prod") == 0
+    lake = Lake(spark, str(place / "lake"))
+    balance = lake.read(tables.BALANCE, lake.find_attempt(WHEN, AUDIT))
+    (row,) = balance.where("kind = 'cluster'").collect()
+    assert [row[name] for name in NEXT_LEADERS] == [1, 1, 0, 0]
+
+
+def test_next_leaders_are_null_in_an_audit_of_an_earlier_release(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    fields = [field for field in tables.BALANCE.schema if field.name not in NEXT_LEADERS]
+    earlier = replace(tables.BALANCE, schema=StructType(fields))
+    lake = Lake(spark, str(tmp_path))
+    rows = spark.createDataFrame(
+        [("prod", "cluster", "prod")], "cluster string, kind string, subject string"
+    )
+    missing = {f.name: F.lit(None).cast(f.dataType) for f in fields if f.name not in rows.columns}
+    with lake.begin(WHEN, AUDIT) as draft:
+        draft.append(earlier, rows.withColumns(missing))
+        made = draft.publish(1)
+    (read,) = lake.read(tables.BALANCE, made).collect()
+    assert read["subject"] == "prod"
+    assert [read[name] for name in NEXT_LEADERS] == [None] * 4
 
 
 def test_a_history_of_one_collection_has_nothing_to_tell(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
+from math import ceil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,9 +15,12 @@ from small_fleets import make_specs, make_state
 from worlds import broker_lists, live_topics, rows_on
 
 from reconciler.fleet.audit import audit_fleet
+from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
 from reconciler.fleet.audit.topics import EXPECTATIONS
 from reconciler.model import TopicState
+from reconciler.placement import Problem
 from reconciler.placement.measure import measure_quality
+from reconciler.placement.next_leaders import NextLeaders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +75,38 @@ def read(row: Row) -> tuple[int, ...]:
     return tuple(row[name] for name in (*skews, "misplaced", "rack_violations"))
 
 
+def count_next(state: ClusterState) -> tuple[int, int, int, int]:
+    """Return the most that one broker takes over, and the least possible, by broker and by rack."""
+    able = tuple(sorted(b for b in state.brokers if b.alive and not b.cordoned))
+    others = tuple(topic.assignment for topic in state.user_topics.values())
+    idle = tuple(b for b in state.brokers if b.alive and b.cordoned)
+    table = NextLeaders.count(Problem(able, {}, {}, (), others=others, also_alive=idle))
+    size = Counter(broker.rack for broker in able)
+    home = {broker.id: broker.rack for broker in state.brokers if broker.alive}
+    apart: Counter[int] = Counter()
+    for row in chain.from_iterable(others):
+        leader, *followers = [b for b in row if b in home] or [-1]
+        racks = [home[b] for b in followers]
+        if followers and followers[0] in {b.id for b in able} and home[leader] not in racks:
+            apart[leader] += 1
+    bounds = [
+        max(
+            ceil(sum(line) / max(len(able) - 1, 1)),
+            ceil(apart[broker.id] / max(len(able) - size[broker.rack], 1)),
+        )
+        for broker, line in zip(able, table.after, strict=True)
+    ]
+    racks = sorted(rack for rack in size if rack is not None)
+    outside = [max(len(able) - size[rack], 1) for rack in racks]
+    rack_bounds = [ceil(sum(m) / n) for m, n in zip(table.beyond, outside, strict=False)]
+    return (
+        max(chain.from_iterable(table.after), default=0),
+        max(bounds, default=0),
+        max(chain.from_iterable(table.beyond), default=0),
+        max(rack_bounds, default=0),
+    )
+
+
 def test_an_audit_counts_what_the_measure_counts(spark: SparkSession) -> None:
     drawn = draw_states(300)
     nothing = spark.createDataFrame([], EXPECTATIONS)
@@ -84,4 +121,13 @@ def test_an_audit_counts_what_the_measure_counts(spark: SparkSession) -> None:
         together = chain.from_iterable(each.values())
         expected[name, "cluster", name] = measure(together, state.brokers)
     assert found == expected
+    followed = {
+        row["cluster"]: tuple(row[name] for name in NEXT_LEADERS)
+        for row in rows
+        if row["kind"] == "cluster"
+    }
+    assert followed == {name: count_next(state) for name, state in drawn.items()}
+    assert all(m >= b and r >= c for m, b, r, c in followed.values())
+    for number in range(4):
+        assert len({counts[number] for counts in followed.values()}) > 2
     assert {key for key, counts in found.items() if counts[-1]}  # some racks are violated

@@ -13,9 +13,15 @@ from reconciler.cli import main
 from reconciler.fleet import tables
 from reconciler.fleet.jobs import collect_fleet, plan_collection
 from reconciler.fleet.lake import Lake
-from reconciler.fleet.page.contents import DriftPoint, FleetPage, PlanTotals, Standing
+from reconciler.fleet.page.contents import (
+    DriftPoint,
+    FleetPage,
+    NextLeadersLine,
+    PlanTotals,
+    Standing,
+)
 from reconciler.fleet.page.gather import gather_page
-from reconciler.fleet.page.measures import gather_findings, measure_topics
+from reconciler.fleet.page.measures import gather_findings, gather_next_leaders, measure_topics
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.rows import make_table, write_specs, write_state
 from reconciler.placement.measure import measure_balance
@@ -181,6 +187,22 @@ def test_findings_are_counted_by_rule_and_the_gravest_kept_first(spark: SparkSes
         ("test", "in_sync 1"),
         ("prod", ""),
     ]
+
+
+def test_next_leaders_are_listed_by_the_distance_to_their_bounds(spark: SparkSession) -> None:
+    names = ("next_leaders_most", "next_leaders_bound")
+    columns = ("cluster", "kind", *names, *(f"rack_{name}" for name in names))
+    found = [
+        ("even", "cluster", 5, 5, 8, 8),
+        ("far", "cluster", 5, 5, 9, 3),
+        ("near", "cluster", 6, 5, 4, 4),
+        ("near", "rack", None, None, None, None),
+        ("old", "cluster", None, None, None, None),
+    ]
+    kept = gather_next_leaders(spark.createDataFrame(found, columns))
+    assert [line.cluster for line in kept.rows] == ["far", "near", "even"]
+    assert kept.rows[0] == NextLeadersLine("far", 5, 5, 9, 3)
+    assert kept.total == 3
 
 
 def test_the_command_writes_the_page(

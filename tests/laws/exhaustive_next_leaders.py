@@ -46,6 +46,7 @@ class Space:
         self.problem, self.most = problem, most
         self.ids = sorted(broker.id for broker in problem.brokers)
         self.rack = {b.id: b.rack for b in problem.brokers}
+        self.alive = self.rack | {b.id: b.rack for b in problem.also_alive}
         self.racks = sorted({rack for rack in self.rack.values() if rack is not None})
         if len(set(self.rack.values())) == 1:
             self.racks = []  # nobody is left to lead
@@ -142,19 +143,23 @@ class Space:
         return total
 
     def _count(self, row: Replicas) -> list[int]:
-        """Return the vector of one row; brokers that take nothing new are in no count."""
+        """Return the vector of one row; brokers that take nothing new are in no count.
+
+        Who leads, and who leads next, is found among those that are alive.
+        """
         vector, n = [0] * self.ends[-1], len(self.ids)
         place = {b: at for at, b in enumerate(self.ids)}
         for at, b in enumerate(row):
             if b in place:
                 vector[place[b]] += at == 0
                 vector[n + place[b]] += 1
-        if row[0] not in place:
+        row = tuple(b for b in row if b in self.alive)
+        if not row or row[0] not in place:
             return vector
         if row[1:2] and row[1] in place:
             vector[2 * n + n * place[row[0]] + place[row[1]]] = 1
-        if (home := self.rack[row[0]]) in self.racks:
-            outside = [b for b in row[1:] if b not in place or self.rack[b] != home]
+        if (home := self.alive[row[0]]) in self.racks:
+            outside = [b for b in row[1:] if self.alive[b] != home]
             if outside and outside[0] in place:
                 at = self.racks.index(home) * n + place[outside[0]]
                 vector[self.ends[2] + at] = 1

@@ -1,5 +1,6 @@
 """Random small problems of placement, hard on purpose: unequal racks, brokers without one, brokers
-that hold something and take nothing new, skewed existing rows, expansions and new topics."""
+that hold something and take nothing new, dead or alive, skewed existing rows, expansions and new
+topics."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def draw_problem(rng: Random, topics: int, brokers: int = 5, partitions: int = 3
     wishes = tuple(_wish(rng, t, favour, size, partitions) for t in range(topics))
     others = _rows(rng, favour, rng.randint(1, 3), rng.choice([0, 0, rng.randrange(12)]))
     leaders, replicas = count_load([others, *(wish.existing for wish in wishes)])
-    return Problem(eligible, leaders, replicas, wishes, others=(others,))
+    also_alive = tuple(Broker(b, _rack(rng, racks)) for b in holders[size:] if b % 2)
+    return Problem(eligible, leaders, replicas, wishes, others=(others,), also_alive=also_alive)
 
 
 def _rack(rng: Random, racks: int | None) -> str | None:

@@ -27,6 +27,7 @@ from reconciler.fleet.audit.checks import (
     find_outliers,
 )
 from reconciler.fleet.audit.evenness import check_clusters, check_racks, check_topic_evenness
+from reconciler.fleet.audit.next_leaders import count_next_leaders
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
 
@@ -52,7 +53,7 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
 
     In: the state tables by name, `specs`, and the rows of `make_expectations`. A cluster that was
     not read is one finding. Internal topics count in health and not in balance. Shuffles:
-    partitions once; all other tables are small.
+    partitions once, and pairs of leader and next leader; all other tables are small.
     """
     brokers = state["brokers"]
     # Cached: each of these feeds several checks, and partitions must be counted only once.
@@ -61,7 +62,9 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     counted = topics.where(~F.col("internal"))
     weighed = weigh_brokers(counted, brokers).persist()
     racks = weigh_racks(weighed, clusters)
-    totals = weigh_clusters(weighed, clusters, counted)
+    next_leaders = count_next_leaders(state["partitions"], state["topics"], clusters)
+    # Cached: partitions are read for it once more, and findings and balance both need it.
+    totals = weigh_clusters(weighed, clusters, counted, next_leaders).persist()
     found = [
         apply_checks(state["readings"], check_readings()),
         apply_checks(

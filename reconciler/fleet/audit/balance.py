@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
+from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -36,16 +37,19 @@ def weigh_brokers(topics: DataFrame, brokers: DataFrame) -> DataFrame:
     return every.fillna(0, ["leaders", "replicas"]).fillna(value=False, subset=["alive"])
 
 
-def weigh_clusters(brokers: DataFrame, clusters: DataFrame, topics: DataFrame) -> DataFrame:
+def weigh_clusters(
+    brokers: DataFrame, clusters: DataFrame, topics: DataFrame, next_leaders: DataFrame
+) -> DataFrame:
     """Return the columns of `balance` for clusters, and `mean_replicas` of the eligible brokers.
 
-    In: `brokers` from `weigh_brokers`. Grain: a cluster.
+    In: `brokers` from `weigh_brokers`, the rows of `count_next_leaders`. Grain: a cluster.
     """
     load = F.struct("broker", *HELD)
     sums = [F.sum(name).alias(name) for name in HELD]
     gathered = brokers.groupBy("cluster").agg(F.collect_list(load).alias("loads"), *sums)
     judged = topics.groupBy("cluster").agg(F.sum("rack_violations").alias("rack_violations"))
     rows = gathered.join(clusters, "cluster", how="inner").join(judged, "cluster", how="inner")
+    rows = rows.join(next_leaders, "cluster", how="left").fillna(0, [*NEXT_LEADERS])
     measured = {**measure_loads(), "mean_replicas": mean_replicas(), "subject": F.col("cluster")}
     return rows.withColumns(measured).withColumn("misplaced_share", _share("leaders"))
 

@@ -63,9 +63,11 @@ def check_topic_evenness() -> Iterator[Check]:
 def check_clusters() -> Iterator[Check]:
     """Check clusters. In: the rows of `weigh_clusters`.
 
-    Clusters whose brokers have unequal capacity are meant to be uneven, and are not checked.
+    Clusters whose brokers have unequal capacity are meant to be uneven, and are only checked for
+    next leaders.
     """
-    enough = ~F.col("weighted") & (F.col("leaders") >= FEW * F.col("brokers"))
+    large = F.col("leaders") >= FEW * F.col("brokers")
+    enough = ~F.col("weighted") & large
     yield Check(
         "leaders-uneven",
         enough & (F.col("misplaced_share") > MISPLACED),
@@ -91,6 +93,27 @@ def check_clusters() -> Iterator[Check]:
         {**_range("replicas"), "mean": _whole(mean)},
         subject="cluster",
     )
+    for rule, what, prefix in (
+        ("next-leaders-uneven", "broker", ""),
+        ("rack-next-leaders-uneven", "rack", "rack_"),
+    ):
+        names = (f"{prefix}next_leaders_most", f"{prefix}next_leaders_bound")
+        most, bound = map(F.col, names)
+        worst = F.col(f"{prefix}worst")
+        yield Check(
+            rule,
+            large & ((most - bound) * F.col("brokers") > SKEW * F.col("leaders")),
+            say(
+                f"if {what} %s is lost, broker %s takes over %s leaders (bound %s)",
+                worst["lost"],
+                worst["broker"],
+                most,
+                bound,
+            ),
+            most - bound,
+            {**{name: F.col(name) for name in names}, "lost": worst["lost"]},
+            subject="cluster",
+        )
 
 
 def check_racks() -> Iterator[Check]:

@@ -130,6 +130,22 @@ _ALL = (
         "make the racks of equal size, or move preferred leaders between them",
     ),
     AuditRule(
+        "next-leaders-uneven",
+        _WARNING,
+        "If a broker is lost, no other one takes over more than the bound plus a fifth of the"
+        " mean leaders per broker.",
+        "put other followers second in partitions that the lost broker leads; only an order moves,"
+        " no records",
+    ),
+    AuditRule(
+        "rack-next-leaders-uneven",
+        _WARNING,
+        "If a rack is lost, no broker takes over more than the bound plus a fifth of the"
+        " mean leaders per broker.",
+        "in partitions that the lost rack leads, change which follower of another rack comes first;"
+        " only an order moves, no records",
+    ),
+    AuditRule(
         "topic-leaders-uneven",
         _NOTE,
         "The leaders of a topic are spread as evenly as they can be: max − min of at most 1.",

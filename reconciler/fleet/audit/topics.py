@@ -62,7 +62,7 @@ def describe_live_topics(
         .withColumns({"min_in_sync": _min_in_sync("config"), "minded": minded})
         .withColumns({"managed": F.col("file").isNotNull(), **measure_loads()})
         .fillna(0, ["unwritable"])
-        .drop("able", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
+        .drop("able", "living", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
     )
 
 
@@ -163,8 +163,9 @@ def describe_clusters(
 ) -> DataFrame:
     """Return a row for each cluster that was read. Grain: a cluster. Small: made to be broadcast.
 
-    Adds `able`, the brokers that are eligible for new replicas; `rack_of`, the rack by broker;
-    `racks`, an array of {rack, room}, where `room` is the number of its eligible brokers.
+    Adds `able`, the brokers that are eligible for new replicas; `living`, those alive; `rack_of`,
+    the rack by broker; `racks`, an array of {rack, room}, where `room` is the number of its
+    eligible brokers.
     """
     read = readings.where(F.col("status") == READ).select("cluster", "defaults")
     asked = read.join(expectations, "cluster", how="left")
@@ -176,6 +177,7 @@ def describe_clusters(
     place = F.struct(F.col("id"), F.coalesce("rack", F.lit("")).alias("rack"))
     gathered = known.groupBy("cluster").agg(
         F.array_sort(F.collect_list(F.when(is_able, F.col("id")))).alias("able"),
+        F.collect_list(F.when(F.col("alive"), F.col("id"))).alias("living"),
         F.map_from_entries(F.collect_list(F.when(is_placed, place))).alias("rack_of"),
     )
 

@@ -7,7 +7,7 @@ formats: a table with a column `attempt`, to which the format adds rows as its o
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -63,7 +63,15 @@ class Storage:
         return int(handed.get.get("rows", 0))
 
     def append(self, table: LakeTable, rows: DataFrame, *partitioned_by: str) -> None:
-        """Add rows to a table of another format than Parquet; create a missing table."""
+        """Add rows to a table of another format than Parquet; create a missing table.
+
+        A table of an earlier release gets the columns that it lacks.
+        """
+        with suppress(MissingError):
+            known = self.open(table).columns
+            if added := [field for field in rows.schema if field.name not in known]:
+                columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in added)
+                self.session.sql(f"ALTER TABLE {self._name(table)} ADD COLUMNS ({columns})")
         adding = rows.write.format(self.form).mode("append").partitionBy(*partitioned_by)
         if self.form in OF_A_CATALOGUE:
             # Iceberg would hand all rows of a partition, that is of the attempt, to one task.
@@ -114,7 +122,11 @@ class Storage:
             return self.session.createDataFrame([], schema)
         of = {attempt.id: attempt for attempt in attempts}
         if self.form != PARQUET:
-            return self.open(table).where(F.col("attempt").isin(list(of)))
+            rows = self.open(table).where(F.col("attempt").isin(list(of)))
+            # A table of an earlier release has fewer columns.
+            added = [field for field in schema if field.name not in rows.columns]
+            nothing = {field.name: F.lit(None).cast(field.dataType) for field in added}
+            return rows.withColumns(nothing) if nothing else rows
         files = sorted({(row["attempt"], row["file"]) for row in counted})
         reader = self.session.read.schema(schema).option("basePath", self.place_of(table))
         paths = [f"{self.place_of(table, of[attempt])}/{name}" for attempt, name in files]
@@ -127,8 +139,13 @@ class Storage:
             # DataFrames can overwrite a directory, and not remove one: an empty file is left.
             self.session.createDataFrame([], table.schema).write.mode("overwrite").parquet(place)
             return
-        named = place if self.form in OF_A_CATALOGUE else f"{self.form}.`{place}`"
-        self.session.sql(f"DELETE FROM {named} WHERE attempt = '{attempt.id}'")  # noqa: S608
+        where = f"WHERE attempt = '{attempt.id}'"
+        self.session.sql(f"DELETE FROM {self._name(table)} {where}")  # noqa: S608
+
+    def _name(self, table: LakeTable) -> str:
+        """Name a table of another format than Parquet in SQL."""
+        place = self.place_of(table)
+        return place if self.form in OF_A_CATALOGUE else f"{self.form}.`{place}`"
 
     def _scan(self, table: LakeTable, attempts: Sequence[Attempt]) -> DataFrame:
         """Return attempt, cluster and file of every row that can be read.

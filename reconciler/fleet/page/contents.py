@@ -181,11 +181,26 @@ class RuleCount:
 
 
 @dataclass(frozen=True, slots=True)
+class NextLeadersLine:
+    """The most leaders that one broker takes over if a broker, or a rack, is lost; with bounds."""
+
+    cluster: str
+    most: int
+    bound: int
+    rack_most: int
+    rack_bound: int
+
+
+@dataclass(frozen=True, slots=True)
 class AuditSummary:
-    """The summary of an audit: counts by rule, and the most severe findings."""
+    """The summary of an audit: counts by rule, the most severe findings, and next leaders.
+
+    `next_leaders` is empty for an audit of an earlier release.
+    """
 
     rules: tuple[RuleCount, ...] = ()
     findings: Kept[FindingLine] = Kept()
+    next_leaders: Kept[NextLeadersLine] = Kept()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from reconciler.fleet.page.contents import (
     MOST_CLUSTERS,
     MOST_COLLECTIONS,
     MOST_ROWS,
+    AuditSummary,
     BrokerLoad,
     ChangeLine,
     ClusterLine,
@@ -31,6 +32,7 @@ from reconciler.fleet.page.contents import (
 from reconciler.fleet.page.measures import (
     count_loads,
     gather_findings,
+    gather_next_leaders,
     measure_topics,
     select_user_partitions,
 )
@@ -86,8 +88,14 @@ def gather_page(
         drift=drift,
         topics=topics,
         changes=_list_changes(changes),
-        audit=gather_findings(lake.read(tables.FINDINGS, audited)) if audited else None,
+        audit=_summarise_audit(lake, audited) if audited else None,
     )
+
+
+def _summarise_audit(lake: Lake, audited: Published) -> AuditSummary:
+    found = gather_findings(lake.read(tables.FINDINGS, audited))
+    followed = gather_next_leaders(lake.read(tables.BALANCE, audited))
+    return replace(found, next_leaders=followed)
 
 
 def _find(lake: Lake, attempt: Published, what: str) -> Published | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.fleet.page.contents import say_share, say_when
+from reconciler.fleet.page.contents import Kept, say_share, say_when
 from reconciler.fleet.page.pictures import (
     Axis,
     draw_axis,
@@ -19,7 +19,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.fleet.page.contents import ClusterLine, FleetPage, Kept
+    from reconciler.fleet.page.contents import ClusterLine, FleetPage
 
 
 def _number(key: str, title: str) -> ListingColumn:
@@ -234,6 +234,28 @@ class Listings:
         )
         note = _say_left_out(audit.findings, "finding", "the gravest first") if audit else ""
         return Listing("findings", "Findings", columns, rows, note, "No finding.")
+
+    def next_leaders(self) -> Listing:
+        """List the most leaders that one broker takes over on each cluster, with the bounds."""
+        columns = (
+            ListingColumn("cluster", "Cluster", style="brief"),
+            _number("broker", "If a broker is lost"),
+            _number("broker-bound", "Bound"),
+            _number("rack", "If a rack is lost"),
+            _number("rack-bound", "Bound"),
+        )
+        kept = self.page.audit.next_leaders if self.page.audit else Kept()
+        rows = tuple(
+            (
+                self._name(row.cluster),
+                *map(_amount, (row.most, row.bound, row.rack_most, row.rack_bound)),
+            )
+            for row in kept.rows
+        )
+        note = _say_left_out(kept, "cluster", "the farthest from their bounds first")
+        title = "Leaders that one broker takes over"
+        empty = "This audit counted no next leaders."
+        return Listing("next-leaders", title, columns, rows, note, empty)
 
     def drift(self) -> Listing:
         """List the totals of the plans of each collection."""

@@ -12,10 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.errors import Severity
 from reconciler.fleet.page.contents import (
+    MOST_CLUSTERS,
     MOST_ROWS,
     AuditSummary,
     FindingLine,
     Kept,
+    NextLeadersLine,
     RuleCount,
     cut,
 )
@@ -105,6 +107,19 @@ def gather_findings(findings: DataFrame) -> AuditSummary:
     return AuditSummary(
         tuple(RuleCount(**row.asDict()) for row in rules), Kept(lines, findings.count())
     )
+
+
+def gather_next_leaders(balance: DataFrame) -> Kept[NextLeadersLine]:
+    """Return the next leaders of clusters, the farthest from their bounds first."""
+    counted = balance.where((F.col("kind") == "cluster") & F.col("next_leaders_most").isNotNull())
+    names = [name for name in counted.columns if "next_leaders_" in name]
+    beyond, rack_beyond = (
+        F.col(f"{of}next_leaders_most") - F.col(f"{of}next_leaders_bound") for of in ("", "rack_")
+    )
+    order = (F.desc(F.greatest(beyond, rack_beyond)), "cluster")
+    rows = counted.select("cluster", *names).orderBy(*order).limit(MOST_CLUSTERS).collect()
+    lines = tuple(NextLeadersLine(*row) for row in rows)
+    return Kept(lines, counted.count())
 
 
 def _rank() -> Column:

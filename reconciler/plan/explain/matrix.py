@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +11,7 @@ from reconciler.errors import escape_unprintable
 from reconciler.model import ClusterState, is_deletion
 from reconciler.placement import (
     Exposed,
+    ReplicaWeights,
     count_load,
     lose_each_broker,
     lose_each_rack,
@@ -20,7 +22,6 @@ from reconciler.plan.explain.reasons import Growth, give_reasons
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from reconciler.model import (
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
         PlannedTopic,
         TopicSpec,
     )
+
+    Loads = tuple[tuple[Mapping[int, int], Mapping[int, int]], ...]
+    """Leaders and replicas by broker, before and after the plan."""
 
 Idle = Literal["", "dead", "cordoned", "excluded", "gone"]
 """Why a broker gets no new replicas; "gone": only a replica list names it."""
@@ -61,7 +65,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A broker: its load of the topic, and of all topics.
+    """A broker: its load of the topic, and of all topics by number, size or rate.
 
     `taken_over` is the most leaders that one other broker takes over if this one is lost, after the
     plan.
@@ -72,6 +76,7 @@ class Column:
     cluster: Shift
     idle: Idle = ""
     taken_over: int = 0
+    weight: Shift = Shift()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,11 @@ class Rack:
         """The rack's load of all topics."""
         return sum((column.cluster for column in self.columns), Shift())
 
+    @property
+    def weight(self) -> Shift:
+        """The rack's load of all topics by size or rate."""
+        return sum((column.weight for column in self.columns), Shift())
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -112,7 +122,8 @@ class Block:
 class Matrix:
     """A topic after the plan. The rows from `first_new` on are new.
 
-    `odds` is None if nothing new is placed. `levels` are those of the entire plan.
+    `odds` is None if nothing new is placed. `levels` are those of the entire plan. `weigh` is what
+    brokers are weighed by, and empty by default.
     """
 
     topic: str
@@ -124,6 +135,7 @@ class Matrix:
     odds: Odds | None
     reasons: tuple[str, ...]
     levels: tuple[LevelResult, ...] = ()
+    weigh: str = ""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -193,6 +205,7 @@ def build_matrix(
         odds=weigh_odds(growth),
         reasons=tuple(map(escape_unprintable, reasons)),
         levels=plan.levels,
+        weigh=plan.weighed.by if plan.weighed else "",
     )
 
 
@@ -278,6 +291,13 @@ class _Loads:
         self._topic = count_load([before]), count_load([rows])
         after = {**live, **planned}
         self._cluster = count_load(live.values()), count_load(after.values())
+        self._weight: Loads = (Counter(), Counter()), (Counter(), Counter())
+        if plan.weighed and state.topics:
+            weights = ReplicaWeights(state, plan.weighed.by)
+            self._weight = (
+                weights.add_amounts(live.items()),
+                weights.add_amounts(after.items()),
+            )
         exposed = [Exposed(assignment) for assignment in after.values()]
         self.if_broker = lose_each_broker(exposed, plan.brokers)
         self.if_rack = lose_each_rack(exposed, plan.brokers)
@@ -289,9 +309,14 @@ class _Loads:
     def of_cluster(self, broker: int) -> Shift:
         return self._shift(self._cluster, broker)
 
+    def of_weight(self, broker: int) -> Shift:
+        return self._shift(self._weight, broker)
+
     @staticmethod
-    def _shift(counts: tuple[tuple[Counter[int], Counter[int]], ...], broker: int) -> Shift:
-        before, after = (Load(leaders[broker], replicas[broker]) for leaders, replicas in counts)
+    def _shift(counts: Loads, broker: int) -> Shift:
+        before, after = (
+            Load(leaders.get(broker, 0), replicas.get(broker, 0)) for leaders, replicas in counts
+        )
         return Shift(before, after)
 
 
@@ -317,7 +342,14 @@ def _racks(loads: _Loads, brokers: Iterable[Broker], excluded: Collection[int]) 
 
 def _column(loads: _Loads, broker: int, idle: Idle) -> Column:
     taken_over = loads.if_broker[broker].worst_heir if broker in loads.if_broker else 0
-    return Column(broker, loads.of_topic(broker), loads.of_cluster(broker), idle, taken_over)
+    return Column(
+        broker,
+        loads.of_topic(broker),
+        loads.of_cluster(broker),
+        idle,
+        taken_over,
+        loads.of_weight(broker),
+    )
 
 
 def _idle(broker: Broker, excluded: Collection[int]) -> Idle:

@@ -19,6 +19,7 @@ from reconciler.plan.explain.words import (
     has_racks,
     headline,
     rack_name,
+    weighed_by,
 )
 from reconciler.styling import Paint, set_columns
 
@@ -38,7 +39,6 @@ ROWS = 40
 
 NOTHING = "·"
 
-ALL_TOTALS = (("this topic", TOPIC), ("all topics", CLUSTER))
 OWN_TOTALS = (("this topic", TOPIC),)
 
 
@@ -48,7 +48,10 @@ def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -
     Units: width in characters. New replicas have a `+`, with or without colours.
     """
     paint = Paint(colour)
-    table = Table(tuple(_broker_lines(matrix)))
+    totals = [("this topic", TOPIC), ("all topics", CLUSTER)]
+    if matrix.weigh:
+        totals.append((f"by {matrix.weigh}", weighed_by(matrix.weigh)))
+    table = Table((*_broker_lines(matrix, totals), *_if_lost(matrix)))
     fits = table.width <= width
     title = wrap(" · ".join(headline(matrix)), width)
     legend = wrap(_legend(matrix, by_broker=fits), width)
@@ -56,7 +59,7 @@ def render_matrix(matrix: Matrix, *, width: int = WIDTH, colour: bool = False) -
     if fits:
         parts.append(list(table.render(paint)))
     else:
-        parts += [list(part.render(paint)) for part in _rack_tables(matrix, width)]
+        parts += [list(part.render(paint)) for part in _rack_tables(matrix, width, totals)]
         parts.append(list(_brokers_by_load(matrix, width)))
     if matrix.odds:
         parts.append(list(_odds(matrix, matrix.odds, width)))
@@ -88,7 +91,7 @@ def _legend(matrix: Matrix, *, by_broker: bool) -> str:
     return " · ".join(says)
 
 
-def _broker_lines(matrix: Matrix, totals: Totals = ALL_TOTALS) -> Iterator[Line]:
+def _broker_lines(matrix: Matrix, totals: Totals) -> Iterator[Line]:
     racks = matrix.racks
     if has_racks(matrix):
         yield _across("", racks, rack_name)
@@ -101,8 +104,6 @@ def _broker_lines(matrix: Matrix, totals: Totals = ALL_TOTALS) -> Iterator[Line]
         yield _across(title, racks, lambda _: "", rule_above=True)
         for measure in measures:
             yield from _totals(measure, matrix)
-    if totals is ALL_TOTALS:
-        yield from _if_lost(matrix)
 
 
 def _if_lost(matrix: Matrix) -> Iterator[Line]:
@@ -117,8 +118,8 @@ def _if_lost(matrix: Matrix) -> Iterator[Line]:
 def _totals(measure: Measure, matrix: Matrix) -> Iterator[Line]:
     """Yield a number by broker and by rack, and the number before if it differs and is not 0."""
     racks = matrix.racks
-    before = _each(racks, lambda column: f"{measure.before(column)}")
-    after = _each(racks, lambda column: f"{measure.after(column)}")
+    before = _each(racks, lambda column: measure.say(measure.before(column)))
+    after = _each(racks, lambda column: measure.say(measure.after(column)))
     new = not any(measure.before(rack) for rack in racks)
     if new or before == after:
         yield Line(f"  {measure.noun}", after)
@@ -150,7 +151,7 @@ def _mark(load: Load | None, block: Block) -> str:
     return " ".join(f"{new}{number}{letter}" for number, letter in counted if number)
 
 
-def _rack_tables(matrix: Matrix, width: int, totals: Totals = ALL_TOTALS) -> Iterator[Table]:
+def _rack_tables(matrix: Matrix, width: int, totals: Totals) -> Iterator[Table]:
     """Yield the matrix with a column for each rack, then the racks' totals."""
     racks = matrix.racks
     lines = [_across("", racks, rack_name)]
@@ -185,7 +186,9 @@ def _rack_totals(rack: Rack, measures: Iterable[Measure], *, new: bool) -> Itera
     for measure in measures:
         after = [measure.after(column) for column in rack.columns]
         least, most = min(after), max(after)
-        each = f"{least:,}" if least == most else f"{least:,}..{most:,}"
+        each = measure.say(most)
+        if least != most:
+            each = f"{measure.say(least)}..{each}"
         yield (f"{measure.shift(rack, new=new)} ({each} each)",)
 
 

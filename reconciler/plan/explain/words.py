@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import escape_unprintable
 from reconciler.plan.explain.matrix import Column, Load, Rack, Shift
-from reconciler.units import count
+from reconciler.units import AMOUNTS, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,7 @@ class Measure(NamedTuple):
     noun: str
     of: Callable[[Carrier], Shift]
     pick: Callable[[Load], int]
+    say: Callable[[int], str] = "{:,}".format
 
     def before(self, carrier: Carrier) -> int:
         """Return the number before the plan."""
@@ -34,8 +35,8 @@ class Measure(NamedTuple):
 
     def shift(self, carrier: Carrier, *, new: bool = False) -> str:
         """Format both, or one if they are equal or the entire topic is new."""
-        before, after = self.before(carrier), self.after(carrier)
-        return f"{after:,}" if new or before == after else f"{before:,} → {after:,}"
+        before, after = self.say(self.before(carrier)), self.say(self.after(carrier))
+        return after if new or before == after else f"{before} → {after}"
 
 
 def _topic(carrier: Carrier) -> Shift:
@@ -44,6 +45,10 @@ def _topic(carrier: Carrier) -> Shift:
 
 def _cluster(carrier: Carrier) -> Shift:
     return carrier.cluster
+
+
+def _weight(carrier: Carrier) -> Shift:
+    return carrier.weight
 
 
 def _leaders(load: Load) -> int:
@@ -56,6 +61,15 @@ def _replicas(load: Load) -> int:
 
 TOPIC = (Measure("leaders", _topic, _leaders), Measure("replicas", _topic, _replicas))
 CLUSTER = (Measure("leaders", _cluster, _leaders), Measure("replicas", _cluster, _replicas))
+
+
+def weighed_by(weigh: str) -> tuple[Measure, Measure]:
+    """Return the measures of all topics by size or rate."""
+    say = AMOUNTS[weigh]
+    return (
+        Measure("leaders", _weight, _leaders, say),
+        Measure("replicas", _weight, _replicas, say),
+    )
 
 
 def headline(matrix: Matrix) -> tuple[str, str]:

@@ -66,6 +66,7 @@ def write_outcome(plan: PlanView) -> Section:
     said = {
         "Size": plan.totals.words,
         "Cluster": plan.balance,
+        f"By {plan.weigh}": plan.weighed,
         "Placement": plan.evenness,
         "Next leaders": plan.next_leaders,
     }

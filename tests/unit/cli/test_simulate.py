@@ -142,6 +142,11 @@ def test_counts_as_json(capsys: pytest.CaptureFixture[str]) -> None:
             "--brokers 3 --topic a=3x1 --strategy kafka --partitions-from 3 --to 4",
             "counts are tried with one strategy",
         ),
+        (
+            "--against s.json --weigh size --grow t=4 --partitions-from 4 --to 5",
+            "no size is known of any partition; use --against with a snapshot that has size_bytes",
+        ),
+        ("--brokers 3 --weigh size --topic a=3x1", "--weigh size takes it from a snapshot"),
     ],
 )
 def test_usage(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

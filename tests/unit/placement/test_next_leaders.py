@@ -13,7 +13,16 @@ from shorthand import brokers, rows
 from takeovers import Takeovers, count_takeovers
 
 from reconciler.model import Broker, Level
-from reconciler.placement import Placed, Problem, Wish, count_load, place_replicas
+from reconciler.placement import (
+    Exposed,
+    Placed,
+    Problem,
+    Wish,
+    count_load,
+    lose_each_broker,
+    lose_each_rack,
+    place_replicas,
+)
 from reconciler.placement.bulk_next_leaders import order_followers
 from reconciler.placement.next_leaders import LEVEL_5, NextLeaders, Succession, arrange
 
@@ -82,10 +91,55 @@ def test_rows_of_other_topics_count_as_those_of_wished_ones() -> None:
     assert (apart.after, apart.beyond) == (together.after, together.beyond)
 
 
-def test_brokers_that_take_nothing_new_are_in_no_count() -> None:
-    """9 is dead or cordoned: it leads row one, would lead row two, and follows in row three."""
-    found = table("ab", "9,1 1,9 1,2,9")
+def count_beside(idle: Broker, text: str) -> NextLeaders:
+    """Return the table of brokers 1 in rack a and 2 in rack b, with one that takes nothing new."""
+    also_alive = (idle,) if idle.alive else ()
+    nodes = brokers("a", "b")
+    return NextLeaders.count(
+        Problem(nodes, {}, {}, (), others=(rows(text),), also_alive=also_alive)
+    )
+
+
+def test_living_brokers_that_take_nothing_new_lead_next_and_are_in_no_count() -> None:
+    """9 is cordoned or excluded: it leads row one, would lead row two, and follows in row three."""
+    found = count_beside(Broker(9, "c"), "9,1 1,9,2 1,2,9")
     assert (found.after, found.beyond) == ([[0, 1], [0, 0]], [[0, 1], [0, 0]])
+
+
+def test_a_living_broker_is_lost_with_its_rack_also_if_it_takes_nothing_new() -> None:
+    found = count_beside(Broker(9, "a"), "1,9,2")
+    assert (found.after, found.beyond) == ([[0, 0], [0, 0]], [[0, 1], [0, 0]])
+
+
+def test_the_living_replica_behind_a_dead_one_leads_instead_of_it() -> None:
+    """9 is dead: 1 leads row one, 2 is next in row two, and row three has nobody next."""
+    found = count_beside(Broker(9, "a", alive=False), "9,1,2 1,9,2 9,2")
+    assert (found.after, found.beyond) == ([[0, 2], [0, 0]], [[0, 2], [0, 0]])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_levels_and_losses_agree_on_who_leads_next_while_brokers_are_dead(seed: int) -> None:
+    rng = Random(seed)
+    nodes = tuple(
+        Broker(b, rng.choice(("a", "b", "c", None)), alive=b == 0 or rng.random() < 0.7)
+        for b in range(8)
+    )
+    assignment = tuple(tuple(rng.sample(range(9), 3)) for _ in range(60))  # 8 left the cluster
+    living = tuple(broker for broker in nodes if broker.alive)
+    found = NextLeaders.count(Problem(living, {}, {}, (), others=(assignment,)))
+    exposed = [Exposed(assignment)]
+    by_broker = {b: dict(loss.heirs) for b, loss in lose_each_broker(exposed, nodes).items()}
+    by_rack = {rack: dict(loss.heirs) for rack, loss in lose_each_rack(exposed, nodes).items()}
+    ids = [broker.id for broker in living]
+    assert by_broker == {
+        a: {b: n for b, n in zip(ids, line, strict=True) if n}
+        for a, line in zip(ids, found.after, strict=True)
+    }
+    lines = found.beyond or [[]]  # the loss of the only rack leaves nobody to lead
+    assert by_rack == {
+        rack: {b: n for b, n in zip(ids, line, strict=bool(line)) if n}
+        for rack, line in zip(sorted(by_rack), lines, strict=bool(by_rack))
+    }
 
 
 def test_without_a_follower_nobody_is_next() -> None:

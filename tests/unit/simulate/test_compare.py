@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from shorthand import brokers
+from shorthand import brokers, cluster, topic
 
+from reconciler.errors import UsageError
 from reconciler.model import Balance, Spread
 from reconciler.placement import STRATEGIES as PLACING
 from reconciler.placement import Problem, Wish, place_replicas
@@ -20,6 +21,8 @@ from reconciler.simulate import (
     choose_placer,
     compare_counts,
     compare_strategies,
+    list_comparison,
+    render_comparison,
 )
 
 NINE = SimulatedCluster(brokers(*"abcabcabc"))
@@ -93,3 +96,46 @@ def test_an_existing_topic_is_grown_to_each_count() -> None:
     results = list(compare_counts(simulated, WantedTopic("t", 2), range(2, 5), "striped", 1))
     assert results[0].balance.leaders.skew == 2
     assert [one.balance.leaders.least + one.balance.leaders.most for one in results] == [2, 3, 4]
+
+
+SIZED = cluster(
+    topic("1 1", "archive", size_bytes=(500 * 2**20, 400 * 2**20)),
+    topic("2 3 3 3", "clicks", size_bytes=(2**20,) * 4),
+    topic("2", "bare"),
+    nodes=brokers(None, None, None),
+)
+
+
+def test_by_size_the_broker_that_bears_least_is_chosen_and_bytes_are_shown() -> None:
+    """Broker 3 has the most partitions, and the fewest bytes."""
+    step = Place((WantedTopic("new", 1, 1),))
+    by_size = SimulatedCluster.of(SIZED, weigh="size")
+    (weighed,) = compare_strategies(by_size, [step], ["optimal"])
+    (counted,) = compare_strategies(SimulatedCluster.of(SIZED), [step], ["optimal"])
+    assert weighed.simulated.topics["new"].assignment == ((3,),)
+    assert counted.simulated.topics["new"].assignment != ((3,),)
+    assert weighed.mean.weight_leaders == (900 - 226.5) * 2**20
+    lines = render_comparison([weighed]).splitlines()
+    assert "by size max − min" in lines[2]
+    assert "673.5 MiB" in lines[4]
+    assert lines[-2] == (
+        "by size: all topics together; estimated for new partitions and 1 topic of unknown size"
+    )
+    assert '"weight_replicas": 706215936' in list_comparison([weighed])
+    assert "by size" not in render_comparison([counted])
+    assert "weight" not in list_comparison([counted])
+
+
+def test_a_dead_broker_leads_no_bytes() -> None:
+    state = cluster(
+        topic("1,2", size_bytes=(2**20,)),
+        nodes=brokers(None, None),
+    )
+    (compared,) = compare_strategies(SimulatedCluster.of(state, weigh="size"), [LoseBroker(1)])
+    assert (compared.mean.weight_leaders, compared.mean.weight_replicas) == (0, 0)
+
+
+def test_unknown_sizes_are_an_error_of_one_line() -> None:
+    said = "no rate is known of any partition; use --against with a snapshot that has rate_bytes_"
+    with pytest.raises(UsageError, match=said):
+        SimulatedCluster.of(SIZED, weigh="rate")

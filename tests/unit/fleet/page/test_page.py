@@ -14,6 +14,7 @@ from sample_page import HOSTILE, SAMPLE
 from reconciler.fleet.page import render_page
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
+    AuditSummary,
     BrokerLoad,
     FleetPage,
     FleetTotals,
@@ -162,3 +163,17 @@ def test_the_largest_page_is_bounded() -> None:
 
 def test_the_same_fleet_is_the_same_page() -> None:
     assert render_page(SAMPLE) == render_page(SAMPLE)
+
+
+def test_next_leaders_of_the_audit_are_listed_with_their_bounds(page: Reading) -> None:
+    start = page.texts.index("Leaders that one broker takes over")
+    shown = [text.strip() for text in page.texts[start:] if text.strip()]
+    assert "1 of 2 clusters, the farthest from their bounds first; 1 left out." in shown
+    place = shown.index("31")
+    assert shown[place - 1 : place + 4] == [HOSTILE, "31", "13", "37", "29"]
+
+
+def test_an_audit_of_an_earlier_release_has_no_next_leaders() -> None:
+    audit = AuditSummary()
+    texts = Reading(render_page(replace(SAMPLE, audit=audit))).texts
+    assert "This audit counted no next leaders." in texts
