@@ -88,7 +88,10 @@ def test_a_plan_by_size_shows_the_bytes_of_brokers_before_and_after() -> None:
         Balance(Spread(0, 700 * MIB), Spread(300 * MIB, 1000 * MIB)),
         Balance(Spread(250 * MIB, 700 * MIB), Spread(550 * MIB, 1000 * MIB)),
     )
-    said = "leaders 0 B..700.0 MiB → 250.0 MiB..700.0 MiB, replicas 300.0 MiB..1000.0 MiB → 550.0 MiB..1000.0 MiB"
+    said = (
+        "leaders 0 B..700.0 MiB → 250.0 MiB..700.0 MiB, "
+        "replicas 300.0 MiB..1000.0 MiB → 550.0 MiB..1000.0 MiB"
+    )
     estimated = "per broker (estimated for new partitions)"
     assert f"\nby size: {said} {estimated}\n" in render_text(made)
     assert f"\nBy size: {said} {estimated}.<br>\n" in render_markdown(made)
