@@ -389,6 +389,7 @@ NO_AUDIT_EDIT = {
     "broker-gone",
     "replication-uneven",
     "leaders-uneven",
+    *(f"{of}next-leaders-uneven" for of in ("", "rack-")),
     "replicas-uneven",
     "racks-uneven",
     "topic-leaders-uneven",
