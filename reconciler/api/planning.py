@@ -113,7 +113,7 @@ def plan_elections(
     if it cannot be read, grants too little, or is not the expected one.
     """
     from reconciler.kafka import KafkaReader
-    from reconciler.plan import plan_elections as plan
+    from reconciler.plan import assemble_elections
 
     entry, specs = find_cluster(estate, cluster), estate.topics_for(cluster)
     with open_connection(estate, cluster, bootstrap_servers) as connection:
@@ -122,6 +122,6 @@ def plan_elections(
         state = reader.read_cluster(config_of=())
         refuse_other_cluster(entry, state)
         # Ids cost more than everything else together, so only those of the plan are read.
-        planned = plan(entry, specs, state, topics=topics)
+        planned = assemble_elections(entry, specs, state, topics=topics)
         ids = reader.read_topic_ids([topic.name for topic in planned.topics])
-    return plan(entry, specs, identify_topics(state, ids), topics=topics)
+    return assemble_elections(entry, specs, identify_topics(state, ids), topics=topics)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         unpack_rows,
     )
     from reconciler.plan.document import PlanDocument
-    from reconciler.plan.elections import plan_elections
+    from reconciler.plan.elections import assemble_elections
     from reconciler.plan.explain import Matrix, build_matrix, draw_matrix, render_matrix
     from reconciler.plan.github import (
         SUMMARY_LIMIT,
@@ -48,6 +48,7 @@ __all__ = [
     "PlanView",
     "TopicView",
     "annotate_findings",
+    "assemble_elections",
     "assemble_plan",
     "brokers_of",
     "build_matrix",
@@ -69,7 +70,6 @@ __all__ = [
     "pack_rows",
     "paint_outcome",
     "plan_cluster",
-    "plan_elections",
     "prose",
     "render_github",
     "render_markdown",
@@ -89,7 +89,7 @@ __getattr__ = export_lazily(
             "Approval decode_approval encode_approval list_new_rows pack_rows unpack_rows"
         ),
         "document": "PlanDocument",
-        "elections": "plan_elections",
+        "elections": "assemble_elections",
         "explain": "Matrix build_matrix draw_matrix render_matrix",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.spec import ClusterEntry
 
 
-def plan_elections(
+def assemble_elections(
     entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState, *, topics: str = "*"
 ) -> Plan:
     """Plan the election of every preferred leader that does not lead and can.

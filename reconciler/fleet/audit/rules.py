@@ -69,8 +69,7 @@ _ALL = (
         "leader-not-preferred",
         _WARNING,
         "Every partition is led by its preferred replica.",
-        "run kafka-leader-election --election-type preferred, or leave"
-        " auto.leader.rebalance.enable on",
+        "run reconciler elect and apply its plan, or leave auto.leader.rebalance.enable on",
     ),
     AuditRule(
         "broker-gone",

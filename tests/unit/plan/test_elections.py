@@ -10,7 +10,7 @@ from shorthand import HERE, cluster, plan, rows, spec, topic
 from reconciler.errors import Location, UsageError
 from reconciler.model import Broker, ElectLeaders, Plan, TopicState
 from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, render_text, steps_of
-from reconciler.plan.elections import plan_elections
+from reconciler.plan.elections import assemble_elections
 from reconciler.spec import ClusterEntry
 
 ENTRY = ClusterEntry("lab", Location("topics/clusters.yaml", 2))
@@ -24,7 +24,7 @@ def live(leaders: str, in_sync: str, name: str = "shop.orders", **more: bool) ->
 
 def elect(*topics: TopicState, glob: str = "*") -> Plan:
     state = cluster(*topics, nodes=BROKERS)
-    return plan_elections(ENTRY, [spec(owner="shop")], state, topics=glob)
+    return assemble_elections(ENTRY, [spec(owner="shop")], state, topics=glob)
 
 
 def test_who_can_lead_is_elected_and_who_cannot_is_named() -> None:

@@ -7,7 +7,7 @@ from shorthand import HERE, ONE, cluster, plan, rows, spec, topic, unused_cluste
 
 from reconciler.model import Plan, Verb
 from reconciler.plan import view_plan
-from reconciler.plan.elections import plan_elections
+from reconciler.plan.elections import assemble_elections
 from reconciler.plan.view import PlanView, TopicView, Totals
 from reconciler.plan.wording import Tone
 from reconciler.spec import ClusterEntry
@@ -31,7 +31,7 @@ VIEW = view_plan(
 
 
 ELECTED = view_plan(
-    plan_elections(
+    assemble_elections(
         ClusterEntry("lab", HERE), [], cluster(topic("1,2", leaders=(2,), in_sync=rows("1,2")))
     )
 )
