@@ -30,7 +30,7 @@ class Paint:
 
 
 def move_up(lines: int) -> str:
-    """Return the code that moves the cursor to the start of the line so many lines above."""
+    """Return the code that moves the cursor up some lines, to the start of the line."""
     return f"\x1b[{lines}F" if lines else "\r"
 
 

@@ -25,7 +25,7 @@ def read_moves(connection: Connection) -> MovesReport:
 
 
 def watch_moves(connection: Connection, every_s: float) -> Iterator[MovesReport]:
-    """Report what is in flight every so many seconds, until nothing is.
+    """Report what is in flight, every `every_s` seconds, until nothing is.
 
     From the second report on, rates are measured over WINDOW_S, or since the report before if that
     is longer ago. Errors: as `read_moves`.

@@ -230,7 +230,7 @@ class _Cells(NamedTuple):
         return sum(times * (level - y) for y, times in self.heights.items() if y < level)
 
     def fill(self, units: int) -> tuple[int, int]:
-        """Return the least squares with so many units, and the height of the highest cell."""
+        """Return the least squares for a number of units, and the height of the highest cell."""
         if not self.heights:
             return 0, 0
         level, high = 0, max(self.heights) + units + 1

@@ -100,7 +100,7 @@ class NextLeaders:
         return Succession(leader, following, rack, next(outside, -1))
 
     def add(self, one: Succession, times: int = 1) -> None:
-        """Count a row so many times, or take it away with -1."""
+        """Count a row `times` times; -1 takes it away."""
         if one.following >= 0:
             self.after[one.leader][one.following] += times
         if one.beyond >= 0:

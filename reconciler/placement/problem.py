@@ -71,11 +71,7 @@ class Problem:
 
     def scales(self) -> tuple[int, ...]:
         """Return what a squared load costs on each broker, by id: the inverse of its capacity."""
-        capacities = [self.capacity.get(b, 1) for b in sorted(broker.id for broker in self.brokers)]
-        if len(set(capacities)) <= 1:
-            return (1,) * len(capacities)
-        most = max(capacities)
-        return tuple(max(1, round(_UNIT * most / capacity)) for capacity in capacities)
+        return scale_brokers(sorted(broker.id for broker in self.brokers), self.capacity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +80,18 @@ class Placed:
 
     rows: Mapping[str, Assignment]
     levels: tuple[LevelResult, ...] = ()
+
+
+def scale_brokers(ids: Iterable[int], capacity: Mapping[int, int]) -> tuple[int, ...]:
+    """Return what a squared load costs on each broker: the inverse of its capacity, or 1 if even.
+
+    `capacity` is that of some brokers by id, 1 if it is not named.
+    """
+    capacities = [capacity.get(b, 1) for b in ids]
+    if len(set(capacities)) <= 1:
+        return (1,) * len(capacities)
+    most = max(capacities)
+    return tuple(max(1, round(_UNIT * most / capacity)) for capacity in capacities)
 
 
 def count_load(assignments: Iterable[Assignment]) -> tuple[Counter[int], Counter[int]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reconciler.placement.next_leaders import NextLeaderBounds, NextLeaders, Succession
 
 _WORK, _WORK_PER_ROW, _MOST_WORK = 2_000, 20, 100_000
-"""How many rows are priced: a constant and so many for each row, but never more than the last."""
+"""The number of rows to price: a constant, plus a number for each row, up to a maximum."""
 
 _PARTNERS = 32
 """How many other rows are tried for an exchange of two brokers."""

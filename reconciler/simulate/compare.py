@@ -116,7 +116,8 @@ class _KafkaPlacer:
 
 @dataclass(frozen=True, slots=True)
 class CountResult:
-    """A topic with this number of partitions: its balance, and the worst heir if a broker is lost.
+    """A topic with this number of partitions: its balance, and the most leaders that one
+    broker takes over if another is lost.
 
     `kafka_mean` and `kafka_worst` are the leaders' max − min over the draws of Kafka's placement.
     """

@@ -28,7 +28,7 @@ class Figures:
     `topic_…` is max − min of the most uneven topic; `cluster_…` is max − min over all topics
     together. `weight_…` is the same by size or rate, in bytes or bytes per second; 0 by default.
     `…_if_broker` and `…_if_rack` are for the loss of the worst single broker or rack. `lost_heir`
-    is the worst heir of the losses that were simulated.
+    is the most leaders that one broker takes over in the losses that were simulated.
     """
 
     topic_leaders: float

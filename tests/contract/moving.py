@@ -36,6 +36,15 @@ class Moving:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
+    @contextmanager
+    def move(self, topic: str) -> Iterator[str]:
+        """Move partition 0 of a new topic from broker 1 to 4, throttled by name."""
+        self.fill(topic, ((1, 2, 3), (2, 3, 1)))
+        self.throttle(topic, "0:1,0:2,0:3", "0:4")
+        self.reassign(topic, [4, 2, 3])
+        yield topic
+        self.clear(topic)
+
     def fill(self, topic: str, rows: Assignment) -> None:
         """Create a topic, and write SIZE bytes into its partition 0."""
         with connect_to(self.cluster) as connection:

@@ -35,12 +35,8 @@ def moving() -> Iterator[Moving]:
 @pytest.fixture
 def topic(moving: Moving, topic_prefix: str) -> Iterator[str]:
     """Return a topic whose partition 0 moves from broker 1 to 4, throttled by name."""
-    name = f"{topic_prefix}moving"
-    moving.fill(name, ((1, 2, 3), (2, 3, 1)))
-    moving.throttle(name, "0:1,0:2,0:3", "0:4")
-    moving.reassign(name, [4, 2, 3])
-    yield name
-    moving.clear(name)
+    with moving.move(f"{topic_prefix}moving") as topic:
+        yield topic
 
 
 class TestWhatKafkaShows:

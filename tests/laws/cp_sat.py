@@ -31,13 +31,13 @@ def solve(problem: Problem) -> Optimum:
         for b in ids:
             led[b].append(leaders[b])
             held[b].append(replicas[b])
-            own[0].append(_square(model, leaders[b] + sum(r[0] == b for r in wish.existing)))
-            own[1].append(_square(model, replicas[b] + sum(b in r for r in wish.existing)))
+            own[0].append(square(model, leaders[b] + sum(r[0] == b for r in wish.existing)))
+            own[1].append(square(model, replicas[b] + sum(b in r for r in wish.existing)))
     cluster = [
-        [_square(model, sum(new[b]) + now.get(b, 0)) for b in ids]
+        [square(model, sum(new[b]) + now.get(b, 0)) for b in ids]
         for new, now in ((led, problem.leaders), (held, problem.replicas))
     ]
-    return Optimum(*(_least(model, sum(level)) for level in (*own, *cluster)))
+    return Optimum(*(least(model, sum(level)) for level in (*own, *cluster)))
 
 
 def _constrain(
@@ -73,20 +73,20 @@ def rack_bounds(problem: Problem, wish: Wish) -> list[tuple[list[int], int, int]
     ]
 
 
-def _square(model: cp_model.CpModel, expression: cp_model.LinearExpr) -> cp_model.IntVar:
+def square(model: cp_model.CpModel, expression: cp_model.LinearExprT) -> cp_model.IntVar:
     value = model.new_int_var(0, 1000, "")
-    square = model.new_int_var(0, 1_000_000, "")
+    squared = model.new_int_var(0, 1_000_000, "")
     model.add(value == expression)
-    model.add_multiplication_equality(square, [value, value])
-    return square
+    model.add_multiplication_equality(squared, [value, value])
+    return squared
 
 
-def _least(model: cp_model.CpModel, level: cp_model.LinearExpr) -> int:
+def least(model: cp_model.CpModel, level: cp_model.LinearExprT) -> int:
     """Minimise a level and hold it there for those that follow."""
     model.minimize(level)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     assert solver.solve(model) == cp_model.OPTIMAL
-    least = round(solver.objective_value)
-    model.add(level == least)
-    return least
+    found = round(solver.objective_value)
+    model.add(level == found)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from cp_sat import least, square
 from ortools.sat.python import cp_model
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
             if wish.rack_aware and len(row) != wish.replication:
                 _spread(model, problem, mine)
     levels = _squares(model, problem, chosen, problem.replicas, [*range(10)])
-    return tuple(_least(model, sum(level)) for level in (moved, lagging, *levels))
+    return tuple(least(model, sum(level)) for level in (moved, lagging, *levels))
 
 
 def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[int, ...]:
@@ -54,7 +55,7 @@ def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple
                 changed += [chosen[wish.topic, p, b]] if b != old[0] else []
             model.add(sum(chosen[wish.topic, p, b] for b in able) == 1)
     levels = _squares(model, problem, chosen, problem.leaders, [0])
-    return tuple(_least(model, sum(level)) for level in (*levels, changed))
+    return tuple(least(model, sum(level)) for level in (*levels, changed))
 
 
 def measure(
@@ -133,7 +134,7 @@ def _squares(
     for b in scale:
         for wish in problem.wishes:
             mine = [v for (t, _, c), v in chosen.items() if (t, c) == (wish.topic, b)]
-            topics.append(_square(model, sum(mine)))
+            topics.append(square(model, sum(mine)))
         before = sum(
             row[i] == b
             for wish in problem.wishes
@@ -142,24 +143,5 @@ def _squares(
             if i < len(row)
         )
         now = sum(v for (_, _, c), v in chosen.items() if c == b)
-        cluster.append(scale[b] * _square(model, now + loads.get(b, 0) - before))
+        cluster.append(scale[b] * square(model, now + loads.get(b, 0) - before))
     return topics, cluster
-
-
-def _square(model: cp_model.CpModel, load: cp_model.LinearExprT) -> cp_model.LinearExpr:
-    root = model.new_int_var(0, 1000, "")
-    square = model.new_int_var(0, 1_000_000, "")
-    model.add(root == load)
-    model.add_multiplication_equality(square, [root, root])
-    return square
-
-
-def _least(model: cp_model.CpModel, level: cp_model.LinearExprT) -> int:
-    model.minimize(level)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    status = solver.solve(model)
-    assert status == cp_model.OPTIMAL, solver.status_name(status)
-    least = round(solver.objective_value)
-    model.add(level <= least)
-    return least

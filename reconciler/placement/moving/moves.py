@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.placement.counts import RackRule, tie_ranks
 from reconciler.placement.moving.selection import Held, Row, choose_brokers
+from reconciler.placement.problem import scale_brokers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,13 +49,7 @@ class _Brokers:
         self.alive = {broker.id for broker in problem.brokers if broker.alive}
         held = {b for wish in wishes for row in wish.rows for b in row}
         self.all = sorted(self.racks.keys() | held)
-        # As the levels of new topics: a broker of twice the capacity bears twice the load.
-        most = max((problem.capacity.get(b, 1) for b in self.all), default=1)
-        even = len({problem.capacity.get(b, 1) for b in self.all}) <= 1
-        self.scales = {
-            b: 1 if even else max(1, round(2**20 * most / problem.capacity.get(b, 1)))
-            for b in self.all
-        }
+        self.scales = dict(zip(self.all, scale_brokers(self.all, problem.capacity), strict=True))
         self.ties = {
             wish.topic: dict(zip(self.all, tie_ranks(wish.topic, self.all), strict=True))
             for wish in wishes

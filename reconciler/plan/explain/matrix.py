@@ -272,10 +272,10 @@ def _say_losses(loads: _Loads) -> Iterator[str]:
     for what, losses in (("broker", loads.if_broker), ("rack", loads.if_rack)):
         name, worst = max(losses.items(), key=lambda one: one[1].worst_heir, default=(None, None))
         if worst and worst.worst_heir:
-            heir = next(b for b, n in worst.heirs.items() if n == worst.worst_heir)
+            taker = next(b for b, n in worst.heirs.items() if n == worst.worst_heir)
             moved = count(worst.leaders_moved, "leader")
             yield (
-                f"Worst loss of a {what}: {name}. Broker {heir} takes over "
+                f"Worst loss of a {what}: {name}. Broker {taker} takes over "
                 f"{worst.worst_heir:,} of its {moved}."
             )
 
