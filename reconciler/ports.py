@@ -1,6 +1,6 @@
-"""The interfaces that the core needs: a reader, a writer, a lease, a clock.
+"""The interfaces that the core needs: a reader, a writer, a mover, a lease, a clock.
 
-Planning only gets a reader, so it cannot write. `reconciler.kafka` implements the first three.
+Planning only gets a reader, so it cannot write. `reconciler.kafka` implements the first four.
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from reconciler.model import Answer, ClusterState, Step, TopicState, TopicUsage
+    from reconciler.model import (
+        Answer,
+        ClusterState,
+        MovesReading,
+        Place,
+        Replicas,
+        Step,
+        ThrottleList,
+        TopicState,
+        TopicUsage,
+    )
 
 
 class ClusterReader(Protocol):
@@ -58,6 +68,50 @@ class ClusterWriter(Protocol):
         sent. With `validate_only` the broker checks and changes nothing; one that cannot be asked
         about a step is only asked whether it can be reached.
         """
+        ...
+
+
+class ClusterMover(Protocol):
+    """Moves replicas. Every call is one request, or one for each broker.
+
+    Writes return an answer for every partition or topic, as those of ClusterWriter do: an answer
+    of kind LOST may have been executed, or may be executed later by a controller that was frozen.
+    """
+
+    def read(self, topics: Collection[str]) -> MovesReading:
+        """Read what is in flight, whoever started it, with the health of all partitions.
+
+        `sizes` covers `topics` and what is in flight. Errors: ClusterError if no broker answers.
+        """
+        ...
+
+    def read_lists(self, topics: Collection[str]) -> Mapping[int, Collection[ThrottleList]]:
+        """Ask every live broker for the throttled replicas of some topics that it shows.
+
+        A broker shows a list a moment after the controller accepted it. A broker that does not
+        answer is omitted.
+        """
+        ...
+
+    def reassign(
+        self, rows: Mapping[Place, Replicas | None], *, may_resize: bool = False
+    ) -> Mapping[Place, Answer]:
+        """Ask for new rows; None cancels what is in flight (AlterPartitionReassignments, KIP-455).
+
+        `may_resize` allows another replication factor (KIP-860; brokers before 4.1 do not check).
+        """
+        ...
+
+    def elect(self, places: Collection[Place]) -> Mapping[Place, Answer]:
+        """Have preferred leaders lead, never uncleanly. One that leads already is accepted."""
+        ...
+
+    def configure(self, configs: Mapping[str, Mapping[str, str | None]]) -> Mapping[str, Answer]:
+        """Set configs of topics; None unsets one. Others stay (IncrementalAlterConfigs)."""
+        ...
+
+    def set_rate(self, bytes_per_s: int | None) -> Answer:
+        """Set the cluster default of both throttle rates; None unsets it."""
         ...
 
 

@@ -17,6 +17,8 @@ from reconciler.model import (
     DeleteTopic,
     ElectLeaders,
     ExpandTopic,
+    MoveReplicas,
+    ReorderReplicas,
     Step,
     TopicImage,
     Verb,
@@ -26,7 +28,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from reconciler.model import TopicState
+    from reconciler.model import Replicas, TopicState
 
 # A broker shows the topics of one request together, and makes their logs before it reads what
 # follows. So everything goes into one request if it fits. If not, the first one is small: while
@@ -90,6 +92,11 @@ def _leads(step: ElectLeaders, live: TopicState) -> bool:
     return all(leaders.get(p) == leader for p, leader in step.leaders.items())
 
 
+def _place(rows: Mapping[int, Replicas], image: TopicImage) -> TopicImage:
+    kept = enumerate(image.assignment)
+    return replace(image, assignment=tuple(rows.get(number, row) for number, row in kept))
+
+
 def _alter(step: ConfigureTopic, image: TopicImage) -> TopicImage:
     kept = {key: value for key, value in image.config.items() if key not in step.unset}
     return replace(image, config={**kept, **step.set})
@@ -120,6 +127,20 @@ CONFIGURE: StepKind[ConfigureTopic] = StepKind(
     name_missing=lambda step: ", ".join(sorted({*step.set, *step.unset})),
     # No error says that it is done: the same configs may be set any number of times.
 )
+REORDER: StepKind[ReorderReplicas] = StepKind(
+    progress="reordering replicas",
+    count_records=lambda step: len(step.rows),
+    take_effect=lambda step, image: _place(step.rows, image),
+    name_missing=lambda step: f"the order of {count(len(step.rows), 'partition')}",
+    rests_on_rows=True,
+)
+MOVE: StepKind[MoveReplicas] = StepKind(
+    progress="moving replicas",
+    count_records=lambda step: len(step.rows),
+    take_effect=lambda step, image: _place(step.rows, image),
+    name_missing=lambda step: f"the replicas of {count(len(step.rows), 'partition')}",
+    rests_on_rows=True,
+)
 ELECT: StepKind[ElectLeaders] = StepKind(
     progress="electing leaders",
     count_records=lambda step: len(step.leaders),
@@ -143,6 +164,8 @@ KINDS: Mapping[Verb, StepKind[Any]] = MappingProxyType(
         Verb.CREATE: CREATE,
         Verb.EXPAND: EXPAND,
         Verb.CONFIGURE: CONFIGURE,
+        Verb.REORDER: REORDER,
+        Verb.MOVE: MOVE,
         Verb.ELECT: ELECT,
         Verb.DELETE: DELETE,
     }

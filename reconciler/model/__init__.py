@@ -24,7 +24,17 @@ if TYPE_CHECKING:
         TopicUsage,
     )
     from reconciler.model.moves import (
+        MIN_INSYNC,
+        BrokerTraffic,
+        DirectoryPeak,
+        Forecast,
+        LogDirectory,
+        MoveKind,
+        MovePolicy,
         MovesReading,
+        PartitionState,
+        Place,
+        PlannedMoves,
         RateSource,
         Reassignment,
         ThrottleList,
@@ -55,6 +65,8 @@ if TYPE_CHECKING:
         DeleteTopic,
         ElectLeaders,
         ExpandTopic,
+        MoveReplicas,
+        ReorderReplicas,
         Step,
         Verb,
         brokers_of,
@@ -65,6 +77,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EMPTY",
     "INTERNAL_TOPICS",
+    "MIN_INSYNC",
     "SHORT",
     "STEPS",
     "Answer",
@@ -72,26 +85,37 @@ __all__ = [
     "Assignment",
     "Balance",
     "Broker",
+    "BrokerTraffic",
     "ClusterState",
     "Commit",
     "ConfigureTopic",
     "CreateTopic",
     "DeleteTopic",
     "Deletion",
+    "DirectoryPeak",
     "ElectLeaders",
     "ExpandTopic",
     "FieldValue",
+    "Forecast",
     "Guards",
     "Level",
     "LevelResult",
+    "LogDirectory",
+    "MoveKind",
+    "MovePolicy",
+    "MoveReplicas",
     "MovesReading",
     "Outcome",
     "OutcomeKind",
+    "PartitionState",
+    "Place",
     "Plan",
+    "PlannedMoves",
     "PlannedTopic",
     "RateSource",
     "Reassignment",
     "RefusedField",
+    "ReorderReplicas",
     "Replicas",
     "Risk",
     "RiskNote",
@@ -119,15 +143,19 @@ __getattr__ = export_lazily(
             "EMPTY INTERNAL_TOPICS SHORT Assignment Broker ClusterState Guards Replicas "
             "Risk TopicSpec TopicState TopicUsage"
         ),
-        "moves": ("MovesReading RateSource Reassignment ThrottleList ThrottleRate ThrottleSide"),
+        "moves": (
+            "MIN_INSYNC BrokerTraffic DirectoryPeak Forecast LogDirectory MoveKind MovePolicy "
+            "MovesReading PartitionState Place PlannedMoves RateSource Reassignment "
+            "ThrottleList ThrottleRate ThrottleSide"
+        ),
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (
             "Balance Commit Deletion FieldValue Level LevelResult Plan PlannedTopic "
             "RefusedField RiskNote Scope Spread TopicImage Weighed"
         ),
         "steps": (
-            "STEPS ConfigureTopic CreateTopic DeleteTopic ElectLeaders ExpandTopic Step Verb "
-            "brokers_of is_deletion steps_of"
+            "STEPS ConfigureTopic CreateTopic DeleteTopic ElectLeaders ExpandTopic MoveReplicas "
+            "ReorderReplicas Step Verb brokers_of is_deletion steps_of"
         ),
     },
 )

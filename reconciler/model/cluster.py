@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding, Location
+    from reconciler.model.moves import LogDirectory, Reassignment
 
 Replicas = tuple[int, ...]
 """The broker ids of one partition, preferred leader first."""
@@ -151,8 +152,9 @@ class ClusterState:
     `usage` covers only the topics that are to be deleted. `config_defaults` holds the effective
     value of each config key on topics without an override; a key on which the brokers disagree is
     omitted. `broker_settings` holds the broker flags that limit topics, "false" if any broker has
-    the flag off; empty if unknown. `notes` lists what could not be read from the cluster, and the
-    consequence for a plan.
+    the flag off; empty if unknown. `directories` holds the log directories by broker, and
+    `reassignments` what is in flight; both are read for plans of moves only. `notes` lists what
+    could not be read from the cluster, and the consequence for a plan.
     """
 
     cluster_id: str | None
@@ -163,6 +165,10 @@ class ClusterState:
     notes: tuple[Finding, ...] = ()
     kafka_version: str | None = None
     usage: Mapping[str, TopicUsage] = field(default_factory=lambda: MappingProxyType({}))
+    directories: Mapping[int, tuple[LogDirectory, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    reassignments: tuple[Reassignment, ...] = ()
 
     @property
     def user_topics(self) -> Mapping[str, TopicState]:

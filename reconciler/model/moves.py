@@ -1,9 +1,10 @@
-"""Moves of replicas: the reassignments in flight on a cluster, and the throttles, as read."""
+"""Moves of replicas: what a cluster allows, what a plan costs, and what is in flight, as read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,104 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Finding
     from reconciler.model.cluster import Broker, Replicas
+
+
+Place = tuple[str, int]
+"""A partition: its topic and its number."""
+
+MIN_INSYNC = "min.insync.replicas"
+"""The topic config that a run of moves may lower while replicas are copied."""
+
+
+class MoveKind(StrEnum):
+    """A reason for moves that a cluster may allow."""
+
+    REPLICATION = "replication"
+    ASSIGNMENT = "assignment"
+
+
+@dataclass(frozen=True, slots=True)
+class MovePolicy:
+    """The moves that a cluster allows, and how fast: `moves` in clusters.yaml.
+
+    `rate_bytes_per_s` limits what each broker sends, and what it receives; None is no limit.
+    `at_once_cluster` and `at_once_broker` count the replicas that are copied at one time.
+    `keep_free_percent` of every log directory stays free; a plan copies at most `max_bytes`.
+    """
+
+    allow: frozenset[MoveKind]
+    rate_bytes_per_s: int | None
+    at_once_cluster: int = 50
+    at_once_broker: int = 5
+    keep_free_percent: int = 15
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """A log directory of a broker. Units: bytes; None if the broker does not say (before 3.3)."""
+
+    path: str
+    total_bytes: int | None
+    usable_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTraffic:
+    """The bytes that a plan copies to and from one broker. Only leaders send."""
+
+    broker: int
+    in_bytes: int
+    out_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryPeak:
+    """The usage of a log directory now, and the highest while a plan moves replicas. In bytes."""
+
+    broker: int
+    path: str
+    total_bytes: int
+    used_bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a plan of moves costs, measured when the plan was made.
+
+    `sizes` holds the bytes of each partition of the planned topics, -1 if unknown; `copied_bytes`
+    leaves out the `unknown` partitions. `seconds` is the time at the rate of the plan, None if
+    that is unlimited, too low to end, or if sizes are unknown. `least_rate` is the lowest rate, in
+    bytes per second and broker, at which the moves end; None if write rates are unknown.
+    """
+
+    copied_bytes: int
+    sizes: Mapping[str, tuple[int, ...]]
+    unknown: int = 0
+    seconds: int | None = None
+    least_rate: int | None = None
+    traffic: tuple[BrokerTraffic, ...] = ()
+    peaks: tuple[DirectoryPeak, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMoves:
+    """The limits and the cost of a plan that moves replicas.
+
+    `replicas` counts those to be copied, and `least_replicas` is the proven minimum.
+    `leader_changes` counts partitions whose preferred leader changes. `min_insync` holds, by
+    topic, the value that min.insync.replicas has while replicas are copied: without it brokers
+    refuse acks=all meanwhile (KAFKA-21110). `policy` and `min_insync` are part of the fingerprint,
+    the rest is not.
+    """
+
+    policy: MovePolicy
+    replicas: int
+    least_replicas: int
+    leader_changes: int
+    min_insync: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    forecast: Forecast | None = None
 
 
 class ThrottleSide(StrEnum):
@@ -91,14 +190,24 @@ class ThrottleList:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionState:
+    """A partition as metadata shows it. `leader` is -1 if there is none."""
+
+    replicas: Replicas
+    leader: int
+    in_sync: Replicas
+
+
+@dataclass(frozen=True, slots=True)
 class MovesReading:
     """What is in flight on a cluster at one time, whoever started it.
 
-    `sizes` holds bytes by broker, then topic and partition; a broker that did not answer is
-    omitted. `rates` holds the rates in force on each broker that answered, and the cluster default.
-    `notes` says what could not be read; a warning among them means that moves or throttles may be
-    missing. Units: `seen_at_ms` is milliseconds since 1970, `clock_s` seconds of a clock that never
-    goes back.
+    `partitions` holds all partitions that the account may describe, by topic, and `directories` the
+    log directories by broker. `sizes` holds bytes by broker, then topic and partition; a broker
+    that did not answer is omitted. `rates` holds the rates in force on each broker that answered,
+    and the cluster default. `notes` says what could not be read; a warning among them means that
+    moves or throttles may be missing. Units: `seen_at_ms` is milliseconds since 1970, `clock_s`
+    seconds of a clock that never goes back.
     """
 
     cluster: str
@@ -111,3 +220,9 @@ class MovesReading:
     rates: tuple[ThrottleRate, ...]
     lists: tuple[ThrottleList, ...]
     notes: tuple[Finding, ...] = ()
+    partitions: Mapping[str, tuple[PartitionState, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    directories: Mapping[int, tuple[LogDirectory, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )

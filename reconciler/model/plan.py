@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Finding
     from reconciler.model.cluster import Assignment, Broker
+    from reconciler.model.moves import PlannedMoves
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,8 @@ class Plan:
     `topics` holds changes, refusals and notes by name; `unchanged` counts topics without a change,
     with or without a note. If `refusals` is not empty, the entire plan is refused: no part of it is
     applied, even if some topics are skipped. `excluded` lists brokers that get no new replicas, as
-    the estate requires.
+    the estate requires. `moves` is set in a plan that only moves replicas: it is approved alone,
+    and takes hours where others take seconds.
     """
 
     cluster: str
@@ -207,3 +209,4 @@ class Plan:
     excluded: tuple[int, ...] = ()
     commit: Commit | None = None
     scope: Scope = field(default_factory=Scope)
+    moves: PlannedMoves | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model.cluster import Assignment
+    from reconciler.model.cluster import Assignment, Replicas
     from reconciler.model.plan import PlannedTopic
 
 
@@ -22,6 +22,8 @@ class Verb(StrEnum):
     CREATE = "create"
     EXPAND = "expand"
     CONFIGURE = "configure"
+    REORDER = "reorder"
+    MOVE = "move"
     ELECT = "elect"
     DELETE = "delete"
 
@@ -98,6 +100,58 @@ class ConfigureTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class ReorderReplicas:
+    """Give partitions another preferred leader; `rows` has the new row of each. No data moves."""
+
+    verb: ClassVar[Verb] = Verb.REORDER
+    topic: str
+    rows: Mapping[int, Replicas]
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic whose rows have the same replicas in another order."""
+        rows = {p: new for p, old, new in _altered_rows(topic) if set(old) == set(new)}
+        return cls(topic.name, rows) if rows else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The partitions that it adds: none."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReplicas:
+    """Move, add or drop replicas of partitions; `rows` has the new row of each (KIP-455)."""
+
+    verb: ClassVar[Verb] = Verb.MOVE
+    topic: str
+    rows: Mapping[int, Replicas]
+
+    @classmethod
+    def derive(cls, topic: PlannedTopic) -> Self | None:
+        """Return the step for a topic whose rows have other replicas."""
+        rows = {p: new for p, old, new in _altered_rows(topic) if set(old) != set(new)}
+        return cls(topic.name, rows) if rows else None
+
+    @property
+    def placed(self) -> Assignment:
+        """The rows that it puts replicas on."""
+        return tuple(self.rows.values())
+
+
+def _altered_rows(topic: PlannedTopic) -> list[tuple[int, Replicas, Replicas]]:
+    """List the partitions that exist before and after with different rows: number, old, new."""
+    if topic.before is None or topic.after is None:
+        return []
+    old, new = topic.before.assignment, topic.after.assignment
+    # Most plans alter no row, and a comparison of all rows at once is fast.
+    if old == new[: len(old)]:
+        return []
+    pairs = enumerate(zip(old, new, strict=False))
+    return [(partition, *pair) for partition, pair in pairs if pair[0] != pair[1]]
+
+
+@dataclass(frozen=True, slots=True)
 class ElectLeaders:
     """Have partitions led by their preferred leaders again; `leaders` has those by partition."""
 
@@ -142,12 +196,22 @@ class DeleteTopic:
         return ()
 
 
-Step = CreateTopic | ExpandTopic | ConfigureTopic | ElectLeaders | DeleteTopic
+Step = (
+    CreateTopic
+    | ExpandTopic
+    | ConfigureTopic
+    | ReorderReplicas
+    | MoveReplicas
+    | ElectLeaders
+    | DeleteTopic
+)
 
 STEPS: tuple[type[Step], ...] = (
     CreateTopic,
     ExpandTopic,
     ConfigureTopic,
+    ReorderReplicas,
+    MoveReplicas,
     ElectLeaders,
     DeleteTopic,
 )

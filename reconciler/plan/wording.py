@@ -158,6 +158,14 @@ WORDINGS: Mapping[Verb, Wording] = MappingProxyType(
             lambda step, _: f"{step.first:,} → {step.first + len(step.placed):,} partitions",
         ),
         Verb.CONFIGURE: Wording("~", Tone.TUNE, lambda *_: "", _compare_images, _list_changes),
+        Verb.REORDER: Wording(
+            "~",
+            Tone.TUNE,
+            lambda step, _: f"preferred order of {count(len(step.rows), 'partition')}",
+        ),
+        Verb.MOVE: Wording(
+            "~", Tone.CHANGE, lambda step, _: f"replicas of {count(len(step.rows), 'partition')}"
+        ),
         Verb.ELECT: Wording(
             "~",
             Tone.TUNE,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError
-from reconciler.model import Guards
+from reconciler.model import Guards, MovePolicy
 from reconciler.policy import Policy, lay_policy
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.form_errors import check_form
@@ -33,8 +33,9 @@ class ClusterEntry:
 
     `owns` holds patterns of the topics that the estate owns; empty means all topics. `policy` is
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
-    configs that a managed service knows; None means all configs of Kafka. `fields` holds the
-    locations of guards by dotted path ("guards.max_changed"). `notes` say which checks are
+    configs that a managed service knows; None means all configs of Kafka. `moves` says
+    which replicas may move, and how fast; None means none. `fields` holds the locations of guards
+    by dotted path ("guards.max_changed"). `notes` say which checks are
     imprecise, such as those for a Kafka version without a catalogue.
     """
 
@@ -50,6 +51,7 @@ class ClusterEntry:
     audit_topic: str | None = None
     strategy: str = "optimal"
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    moves: MovePolicy | None = None
     policy: Policy = field(default_factory=Policy)
     known_configs: frozenset[str] | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,4 +1,4 @@
-"""How many places know the kinds of steps: a sixth kind is added to a copy of the package.
+"""How many places know the kinds of steps: one more kind is added to a copy of the package.
 
 It is planned, shown in every form, kept, read again, and applied, by changes to four modules.
 """
@@ -22,14 +22,14 @@ PACKAGE = Path(reconciler.__file__).parent
 
 PLACES = {
     "model/steps.py": [  # its class, with its verb and how it follows from the images
-        ('    DELETE = "delete"\n', '    REORDER = "reorder"\n    DELETE = "delete"\n'),
+        ('    DELETE = "delete"\n', '    SHUFFLE = "shuffle"\n    DELETE = "delete"\n'),
         (
-            "Step = CreateTopic |",
+            "Step = (\n    CreateTopic",
             '''@dataclass(frozen=True, slots=True)
-class ReorderReplicas:
+class ShuffleReplicas:
     """Put the replicas of a topic into another order."""
 
-    verb: ClassVar[Verb] = Verb.REORDER
+    verb: ClassVar[Verb] = Verb.SHUFFLE
     topic: str
 
     @classmethod
@@ -43,26 +43,28 @@ class ReorderReplicas:
         return ()
 
 
-Step = ReorderReplicas | CreateTopic |''',
+Step = (
+    ShuffleReplicas
+    | CreateTopic''',
         ),
-        ("    DeleteTopic,\n)", "    ReorderReplicas,\n    DeleteTopic,\n)"),
+        ("    DeleteTopic,\n)", "    ShuffleReplicas,\n    DeleteTopic,\n)"),
     ],
     "kafka/writer.py": [  # its request
         (
             "REQUESTS: Mapping",
-            """def _reorder(client: AdminClient, steps: Any, *, validate_only: bool) -> Answers:
-    return client.reorder([step.topic for step in steps], validate_only)
+            """def _shuffle(client: AdminClient, steps: Any, *, validate_only: bool) -> Answers:
+    return client.shuffle([step.topic for step in steps], validate_only)
 
 
 REQUESTS: Mapping""",
         ),
-        ("        Verb.CREATE:", "        Verb.REORDER: _reorder,\n        Verb.CREATE:"),
+        ("        Verb.CREATE:", "        Verb.SHUFFLE: _shuffle,\n        Verb.CREATE:"),
     ],
     "apply/kinds.py": [  # its cost, its effect, its words in reports, and how it is verified
         (
             "KINDS: Mapping",
-            """REORDER = StepKind(
-    progress="reordering replicas",
+            """SHUFFLE = StepKind(
+    progress="shuffleing replicas",
     count_records=lambda _: 1,
     take_effect=lambda _, image: image,
     name_missing=lambda _: "its order",
@@ -73,13 +75,13 @@ KINDS: Mapping""",
         ),
         (
             "        Verb.CREATE: CREATE,",
-            "        Verb.REORDER: REORDER,\n        Verb.CREATE: CREATE,",
+            "        Verb.SHUFFLE: SHUFFLE,\n        Verb.CREATE: CREATE,",
         ),
     ],
     "plan/wording.py": [  # its sign, its colour and its words
         (
             "        Verb.CREATE: Wording(",
-            '        Verb.REORDER: Wording("~", Tone.TUNE, lambda *_: "another order"),\n'
+            '        Verb.SHUFFLE: Wording("~", Tone.TUNE, lambda *_: "another order"),\n'
             "        Verb.CREATE: Wording(",
         ),
     ],
@@ -107,13 +109,13 @@ plan = Plan("prod", "c", brokers, (topic,))
 
 
 class Cluster:
-    """One broker that leads everything until it is asked to reorder."""
+    """One broker that leads everything until it is asked to shuffle."""
 
     def __init__(self):
         self.live = TopicState("led", "id", rows, leaders=(1, 1))
         self.asked = []
 
-    def reorder(self, names, validate_only):
+    def shuffle(self, names, validate_only):
         self.asked.append(validate_only)
         if not validate_only:
             self.live = replace(self.live, leaders=(1, 2))
@@ -176,8 +178,8 @@ print(
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """Return what the copy with a sixth kind says and does."""
-    copy = tmp_path_factory.mktemp("reorders")
+    """Return what the copy with one more kind says and does."""
+    copy = tmp_path_factory.mktemp("shuffles")
     shutil.copytree(PACKAGE, copy / "reconciler", ignore=shutil.ignore_patterns("__pycache__"))
     for place, changes in PLACES.items():
         file = copy / "reconciler" / place
@@ -204,33 +206,35 @@ def test_four_modules_are_changed() -> None:
 
 
 def test_it_is_shown_in_every_form(said: dict[str, object]) -> None:
-    assert "~ reorder   led" in str(said["text"])
+    assert "~ shuffle   led" in str(said["text"])
     assert "another order" in str(said["text"])
-    assert "\n1 to reorder\n" in str(said["text"])
-    assert "| &#126;&nbsp;reorder | `led` | another order |" in str(said["markdown"])
-    assert "prod: 1 to reorder" in str(said["github"])
+    assert "\n1 to shuffle\n" in str(said["text"])
+    assert "| &#126;&nbsp;shuffle | `led` | another order |" in str(said["markdown"])
+    assert "prod: 1 to shuffle" in str(said["github"])
 
 
 def test_it_is_kept_by_its_verb(said: dict[str, object]) -> None:
-    assert said["steps"] == said["row"] == ["reorder"]
+    assert said["steps"] == said["row"] == ["shuffle"]
     assert said["actions"] == ["update"]
     assert isinstance(said["summary"], dict)
-    assert said["summary"]["reorder"] == 1
-    assert said["record"] == {"reorder": 1}
+    assert said["summary"]["shuffle"] == 1
+    assert said["record"] == {"shuffle": 1}
     assert isinstance(said["schema"], list)
-    assert "reorder" in said["schema"]
+    assert "shuffle" in said["schema"]
 
 
 def test_it_is_validated_done_verified_and_not_repeated(said: dict[str, object]) -> None:
     assert said["asked"] == [True, False]
-    assert said["phases"] == ["validate", "reorder", "verify"]
+    assert said["phases"] == ["validate", "shuffle", "verify"]
     assert said["bars"] == [
         "validate",
         "create",
         "expand",
         "configure",
-        "elect",
         "reorder",
+        "move",
+        "elect",
+        "shuffle",
         "delete",
         "verify",
     ]

@@ -128,6 +128,8 @@ def test_the_summary_counts_topics() -> None:
         "create": 1,
         "expand": 1,
         "configure": 1,
+        "reorder": 0,
+        "move": 0,
         "elect": 0,
         "delete": 0,
         "refused": 1,

@@ -42,7 +42,15 @@ def show(name: str) -> TopicView:
 
 
 def test_steps_are_counted_by_verb() -> None:
-    assert VIEW.counts == {"create": 1, "expand": 1, "configure": 1, "elect": 0, "delete": 1}
+    assert VIEW.counts == {
+        "create": 1,
+        "expand": 1,
+        "configure": 1,
+        "reorder": 0,
+        "move": 0,
+        "elect": 0,
+        "delete": 1,
+    }
     assert VIEW.to_do == (
         "1 to delete",
         "1 to create",
