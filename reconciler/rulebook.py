@@ -173,6 +173,15 @@ _DIFF: tuple[Rule, ...] = (
         "Rows of existing partitions change only if the cluster allows moves for assignment.",
     ),
     Rule("moves-pending", "A plan of changes reports what it leaves to a plan of moves."),
+    Rule(
+        "moves-unhealthy",
+        "A partition moves only if a replica is alive and in sync, and one stays.",
+    ),
+    Rule("moves-foreign", "What another tool or run moves is reported and left alone."),
+    Rule(
+        "moves-min-insync",
+        "A plan reports if it lowers min.insync.replicas while replicas are copied.",
+    ),
     Rule("expand-after-reassignment", "A topic under reassignment takes no new partitions."),
     Rule(
         "expand-uniform-replication",
@@ -268,6 +277,11 @@ _PLAN: tuple[Rule, ...] = (
         "Data loss, and reordering of compacted topics, is acknowledged by name.",
     ),
     Rule("guard-max-changed", "One plan changes at most the allowed share of a cluster's topics."),
+    Rule("moves-too-large", "A plan of moves copies at most max_bytes."),
+    Rule(
+        "moves-disk", "Every log directory keeps the share keep_free while a plan moves replicas."
+    ),
+    Rule("moves-rate-below-writes", "The rate of a plan of moves is high enough for it to end."),
     Rule("plan-form", "A plan file matches its schema."),
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches its seal and its fingerprint."),

@@ -310,10 +310,13 @@ HAS_NO_EDIT = {
         "deletion-internal",
         "deletion-in-use",
         "deletion-reassigning",
+        "moves-unhealthy",
     ),
     "a note": (
         "config-disputed",
         "gradual-step",
+        "moves-foreign",
+        "moves-min-insync",
         "moves-pending",
         "not-managed",
         "tiered-storage-unknown",
