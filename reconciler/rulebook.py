@@ -165,9 +165,14 @@ _DIFF: tuple[Rule, ...] = (
         "partitions-never-shrink", "Kafka cannot remove partitions, and topics are never recreated."
     ),
     Rule(
-        "replication-stays", "A replication factor is never changed, because that moves replicas."
+        "replication-stays",
+        "A replication factor changes only if the cluster allows moves for replication.",
     ),
-    Rule("replicas-stay", "Existing replicas are never moved; only new partitions are placed."),
+    Rule(
+        "replicas-stay",
+        "Rows of existing partitions change only if the cluster allows moves for assignment.",
+    ),
+    Rule("moves-pending", "A plan of changes reports what it leaves to a plan of moves."),
     Rule("expand-after-reassignment", "A topic under reassignment takes no new partitions."),
     Rule(
         "expand-uniform-replication",

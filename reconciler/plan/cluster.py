@@ -97,7 +97,7 @@ def _diff(
     managed = leave_unoffered(state, offered)
     engine = PolicyEngine(entry, release)
     excluded, guards = entry.exclude_brokers, entry.guards
-    diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows)
+    diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows, entry.moves)
     judged = judge_changes(diffs, managed, engine.judge)
     return note_unoffered(judged, state, offered)
 
