@@ -22,7 +22,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-fleet campaign campaign-lake compare-peers clean
+	bench-read bench-apply bench-placement bench-moves bench-fleet campaign campaign-lake campaign-moves compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -121,6 +121,9 @@ bench-apply: $(READY)  ## Compare the creation of 10 to 10,000 topics with a min
 bench-placement: $(READY)  ## Compare placement with striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
 
+bench-moves: $(READY)  ## Measure a move under traffic: its rate, its forecast, and produce latency.
+	@PYTHONPATH=tests $(BIN)/python benchmarks/moves.py
+
 bench-fleet: $(READY)  ## Generate, plan and audit fleets of 1, 3 and 7 million partitions.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
@@ -128,6 +131,10 @@ bench-fleet: $(READY)  ## Generate, plan and audit fleets of 1, 3 and 7 million 
 campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, and check its reports.
 	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
 		$(if $(LANES),--lanes $(LANES))
+
+campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or KILLS=200 with SEED=s.
+	@PYTHONPATH=tests $(BIN)/python -m under_traffic $(if $(KILLS),--kills $(KILLS)) \
+		--seed $(or $(SEED),1) $(if $(VERSION),--kafka-version $(VERSION))
 
 compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other installed tools.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))
