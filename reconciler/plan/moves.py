@@ -30,6 +30,7 @@ from reconciler.placement.moving import (
     move_replicas,
 )
 from reconciler.plan.cluster import assume_defaults, concerns, note_scope
+from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields
 from reconciler.plan.move_guards import guard_moves
 from reconciler.policy import ChangeFacts, TopicFacts
@@ -82,6 +83,8 @@ def plan_moves(
     ]
     scope = Scope(topics, changes.ref if changes else None)
     plan = replace(plan, files=len(files), commit=commit, scope=scope, notes=tuple(notes))
+    if plan.moves is not None:
+        plan = replace(plan, moves=replace(plan.moves, forecast=forecast_moves(plan, state)))
     return guard_moves(plan, allowed_moves(entry), entry.where)
 
 

@@ -12,6 +12,7 @@ from reconciler.errors import Location, UsageError
 from reconciler.model import (
     MIN_INSYNC,
     Broker,
+    LogDirectory,
     MovePolicy,
     MoveReplicas,
     Plan,
@@ -413,8 +414,19 @@ def test_images_hold_no_config_and_the_rest_of_the_plan_says_what_others_say() -
     assert made.balance_before != made.balance_after
 
 
-def test_a_plan_without_a_forecast_is_refused_as_a_whole() -> None:
+def test_a_plan_whose_cost_is_unknown_is_refused_as_a_whole() -> None:
     state = cluster(topic("1 2"), nodes=FOUR)
     made = plan_moves(ENTRY, [spec(replication_factor=2)], state)
     assert [finding.rule for finding in made.refusals] == ["moves-disk"]
     assert "moves-disk" in render_text(made)
+
+
+def test_a_plan_has_its_forecast() -> None:
+    """Two partitions of 1 MiB go to brokers with one directory each."""
+    state = cluster(topic("1 2", size_bytes=(2**20, 2**20)), nodes=FOUR)
+    disks = {broker.id: (LogDirectory("/data", 2**30, 2**29),) for broker in FOUR}
+    made = plan_moves(ENTRY, [spec(replication_factor=2)], replace(state, directories=disks))
+    assert made.refusals == ()
+    assert made.moves is not None
+    assert made.moves.forecast is not None
+    assert made.moves.forecast.copied_bytes == 2 * 2**20
