@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reconciler.api.estate_files import list_estate_files, read_estate_files
     from reconciler.api.moves import read_moves, watch_moves
     from reconciler.api.planning import (
+        build_moves,
         build_plan,
         load_estate,
         plan_elections,
@@ -45,6 +46,7 @@ __all__ = [
     "adopt_cluster",
     "apply_plan",
     "begin_record",
+    "build_moves",
     "build_plan",
     "convert_files",
     "draw_explanation",
@@ -76,7 +78,7 @@ __getattr__ = export_lazily(
         "connections": "find_cluster open_address open_connection",
         "estate_files": "list_estate_files read_estate_files",
         "moves": "read_moves watch_moves",
-        "planning": "build_plan load_estate plan_elections read_cluster",
+        "planning": "build_moves build_plan load_estate plan_elections read_cluster",
         "records": "ApplyRecord begin_record",
         "rehearsing": "rehearse_plan",
         "rendering": "PlanFormat draw_explanation explain_topic render_explanation render_plan",

@@ -103,6 +103,37 @@ def build_plan(
     )
 
 
+def build_moves(
+    estate: SpecSource,
+    cluster: str,
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    changes: Changes | None = None,
+    commit: Commit | None = None,
+) -> Plan:
+    """Plan the moves of existing replicas that the specs ask for. Same input, same plan.
+
+    `topics`, `changes` and `commit` are those of `build_plan`. `state` is read with what is in
+    flight, sizes and log directories; without them, the limits of the cluster refuse the plan.
+    Errors: UsageError if the cluster allows no moves; ClusterError if the state is of another
+    cluster than the estate expects.
+    """
+    from reconciler.plan import plan_moves
+
+    entry = find_cluster(estate, cluster)
+    refuse_other_cluster(entry, state)
+    return plan_moves(
+        entry,
+        estate.topics_for(cluster),
+        state,
+        topics=topics,
+        changes=changes,
+        commit=commit,
+        remarks=estate.findings,
+    )
+
+
 def plan_elections(
     estate: Estate, cluster: str, *, topics: str = "*", bootstrap_servers: str | None = None
 ) -> Plan:

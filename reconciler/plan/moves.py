@@ -21,12 +21,13 @@ from reconciler.model import (
     Verb,
     steps_of,
 )
-from reconciler.placement import count_load, measure_balance
-from reconciler.placement.moving import (
+from reconciler.placement import (
     MoveProblem,
     MoveWish,
     check_moves,
+    count_load,
     least_moves,
+    measure_balance,
     move_replicas,
 )
 from reconciler.plan.cluster import assume_defaults, concerns, note_scope
