@@ -279,7 +279,7 @@ def _lower_min_insync(diff: MoveDiff, topic: PlannedTopic, state: ClusterState) 
     """Return the min.insync.replicas of a topic while it moves; None if it stays as it is.
 
     Brokers require at most as many replicas as there are (KAFKA-21110). Replicas that are being
-    copied count, and are not in sync, so writes with acks=all would fail that work now.
+    copied count before they are in sync, so acks=all writes that work now would fail.
     """
     required = _required_in_sync(diff, state)
     if diff.stays or required is None or topic.after is None:
@@ -287,7 +287,7 @@ def _lower_min_insync(diff: MoveDiff, topic: PlannedTopic, state: ClusterState) 
     short = []
     for number, (old, new) in enumerate(zip(diff.rows, topic.after.assignment, strict=True)):
         in_sync = len(diff.state.in_sync[number] if diff.state.in_sync else old)
-        if min(required, len(old)) <= in_sync < min(required, len(new)):
+        if min(required, len(old)) <= in_sync < min(required, len({*old, *new})):
             short.append(in_sync)
     return min(short, default=None)
 

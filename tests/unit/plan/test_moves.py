@@ -388,6 +388,12 @@ def test_min_insync_is_lowered_only_where_writes_would_begin_to_fail(
     assert lowered(spec(replication_factor=replication), found) == expected
 
 
+def test_a_replica_that_moves_counts_twice_meanwhile() -> None:
+    """[1] to [2] has two replicas during the copy, one of them in sync."""
+    wished, found = spec(assignment=rows("2")), topic("1")
+    assert lowered(wished, found, config_defaults={MIN_INSYNC: "2"}) == {"shop.orders": 1}
+
+
 # The whole plan.
 
 
