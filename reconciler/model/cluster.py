@@ -99,9 +99,9 @@ class TopicState:
     key that the brokers do not know: they do not return its value. `assignment` holds the target
     replicas of each partition: during a reassignment it excludes the replicas to be removed, which
     metadata still lists. `in_sync` holds the in-sync replicas, `leaders` the current leader (-1 for
-    none), `size_bytes` and `rate_bytes_per_s` a number, each per partition; each is empty if
-    unknown. `disputed` holds the overrides on which the brokers disagree, with the value from each
-    broker, None for not set; `config` omits these overrides.
+    none), `size_bytes` and `rate_bytes_per_s` a number (-1 if unknown), each per partition; each is
+    empty if unknown. `disputed` holds the overrides on which the brokers disagree, with the value
+    from each broker, None for not set; `config` omits these overrides.
     """
 
     name: str

@@ -47,11 +47,16 @@ class MovePolicy:
 
 @dataclass(frozen=True, slots=True)
 class LogDirectory:
-    """A log directory of a broker. Units: bytes; None if the broker does not say (before 3.3)."""
+    """A log directory of a broker. Units: bytes; None if the broker does not say (before 3.3).
+
+    `replicas` counts those in it, None if unknown: Kafka puts a new replica into the directory of a
+    broker that has the fewest.
+    """
 
     path: str
     total_bytes: int | None
     usable_bytes: int | None
+    replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from reconciler.plan.document import PlanDocument
     from reconciler.plan.elections import assemble_elections
     from reconciler.plan.explain import Matrix, build_matrix, draw_matrix, render_matrix
+    from reconciler.plan.forecast import (
+        find_urgent,
+        forecast_moves,
+        list_row_moves,
+        measure_fullness,
+    )
     from reconciler.plan.github import (
         SUMMARY_LIMIT,
         annotate_findings,
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     )
     from reconciler.plan.markdown import COMMENT_LIMIT, mark_cluster, render_markdown
     from reconciler.plan.markdown.marks import code, fence, prose
+    from reconciler.plan.window import RowMove, Seats, order_moves
 
 __all__ = [
     "COMMENT_LIMIT",
@@ -46,6 +53,8 @@ __all__ = [
     "Placing",
     "PlanDocument",
     "PlanView",
+    "RowMove",
+    "Seats",
     "TopicView",
     "annotate_findings",
     "assemble_elections",
@@ -60,13 +69,18 @@ __all__ = [
     "encode_approval",
     "encode_plan",
     "fence",
+    "find_urgent",
     "fingerprint_plan",
+    "forecast_moves",
     "is_deletion",
     "judge_changes",
     "list_new_rows",
     "list_outputs",
     "list_refusals",
+    "list_row_moves",
     "mark_cluster",
+    "measure_fullness",
+    "order_moves",
     "pack_rows",
     "paint_outcome",
     "plan_cluster",
@@ -91,9 +105,11 @@ __getattr__ = export_lazily(
         "document": "PlanDocument",
         "elections": "assemble_elections",
         "explain": "Matrix build_matrix draw_matrix render_matrix",
+        "forecast": "find_urgent forecast_moves list_row_moves measure_fullness",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",
         "markdown.marks": "code fence prose",
+        "window": "RowMove Seats order_moves",
     },
 )
 """Renderings are imported on first use."""

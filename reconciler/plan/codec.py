@@ -1,10 +1,10 @@
 """A plan as canonical JSON, sealed, and back.
 
 The fingerprint covers the effects of the plan and its inputs: the cluster, the racks of the brokers
-that get replicas, each topic's images, risks and refusals, and the refusals of the plan itself. It
-does not cover the rest of the cluster, the balance, or the commit of the specs. So the same plan
-made again has the same fingerprint. The seal covers every field of one file, also those of a newer
-minor format.
+that get replicas, each topic's images, risks and refusals, and the refusals of the plan itself; in
+a plan of moves also its limits. It does not cover the rest of the cluster, the balance, the cost of
+moves, or the commit of the specs. So the same plan made again has the same fingerprint. The seal
+covers every field of one file, also those of a newer minor format.
 """
 
 from __future__ import annotations
@@ -19,8 +19,13 @@ from pydantic import ValidationError
 from reconciler.errors import Finding, PlanFileError
 from reconciler.files import DuplicateKeyError, load_json
 from reconciler.model import (
+    BrokerTraffic,
     Commit,
+    DirectoryPeak,
+    Forecast,
+    MovePolicy,
     Plan,
+    PlannedMoves,
     PlannedTopic,
     TopicImage,
     Verb,
@@ -35,8 +40,11 @@ from reconciler.plan.document import (
     ChangeDocument,
     ClusterDocument,
     CommitDocument,
+    ForecastDocument,
     ImageDocument,
+    MovePolicyDocument,
     PlanDocument,
+    PlannedMovesDocument,
     ResourceDocument,
     SummaryDocument,
 )
@@ -54,6 +62,8 @@ _ACTIONS: dict[Verb, Action] = {Verb.CREATE: "create", Verb.DELETE: "delete"}
 def encode_plan(plan: Plan) -> str:
     """Encode a plan as one line of canonical JSON: equal plans, equal bytes."""
     document = _document(plan).model_dump(mode="json")
+    if plan.moves is None:
+        del document["moves"]
     document["fingerprint"] = fingerprint_plan(plan)
     return _canonical({**document, "seal": _seal(document)}) + "\n"
 
@@ -109,6 +119,10 @@ def fingerprint_plan(plan: Plan) -> str:
     }
     if plan.refusals:
         essence["refusals"] = [refusal.rule for refusal in plan.refusals]
+    if plan.moves is not None:
+        # What people approve: how fast, how much at a time, and which guarantees are lowered. Sizes
+        # change all the time, so the forecast is left out.
+        essence["moves"] = [_policy(plan.moves.policy), dict(plan.moves.min_insync)]
     return _digest(to_jsonable_python(essence))
 
 
@@ -215,6 +229,31 @@ def _document(plan: Plan) -> PlanDocument:
         unmanaged=plan.unmanaged,
         notes=plan.notes,
         refusals=plan.refusals,
+        moves=_moves(plan.moves) if plan.moves else None,
+    )
+
+
+def _moves(moves: PlannedMoves) -> PlannedMovesDocument:
+    return PlannedMovesDocument(
+        policy=_policy(moves.policy),
+        replicas=moves.replicas,
+        least_replicas=moves.least_replicas,
+        leader_changes=moves.leader_changes,
+        min_insync=dict(moves.min_insync),
+        forecast=ForecastDocument.model_validate(moves.forecast, from_attributes=True)
+        if moves.forecast
+        else None,
+    )
+
+
+def _policy(policy: MovePolicy) -> MovePolicyDocument:
+    return MovePolicyDocument(
+        allow=tuple(sorted(policy.allow)),
+        rate_bytes_per_s=policy.rate_bytes_per_s,
+        at_once_cluster=policy.at_once_cluster,
+        at_once_broker=policy.at_once_broker,
+        keep_free_percent=policy.keep_free_percent,
+        max_bytes=policy.max_bytes,
     )
 
 
@@ -273,6 +312,41 @@ def _plan(document: PlanDocument) -> Plan:
         excluded=cluster.excluded,
         commit=Commit(commit.sha, commit.dirty) if commit else None,
         scope=document.scope,
+        moves=_read_moves(document.moves) if document.moves else None,
+    )
+
+
+def _read_moves(moves: PlannedMovesDocument) -> PlannedMoves:
+    policy, forecast = moves.policy, moves.forecast
+    return PlannedMoves(
+        policy=MovePolicy(
+            allow=frozenset(policy.allow),
+            rate_bytes_per_s=policy.rate_bytes_per_s,
+            at_once_cluster=policy.at_once_cluster,
+            at_once_broker=policy.at_once_broker,
+            keep_free_percent=policy.keep_free_percent,
+            max_bytes=policy.max_bytes,
+        ),
+        replicas=moves.replicas,
+        least_replicas=moves.least_replicas,
+        leader_changes=moves.leader_changes,
+        min_insync=moves.min_insync,
+        forecast=_read_forecast(forecast) if forecast else None,
+    )
+
+
+def _read_forecast(forecast: ForecastDocument) -> Forecast:
+    return Forecast(
+        copied_bytes=forecast.copied_bytes,
+        sizes=forecast.sizes,
+        unknown=forecast.unknown,
+        seconds=forecast.seconds,
+        least_rate=forecast.least_rate,
+        traffic=tuple(BrokerTraffic(t.broker, t.in_bytes, t.out_bytes) for t in forecast.traffic),
+        peaks=tuple(
+            DirectoryPeak(p.broker, p.path, p.total_bytes, p.used_bytes, p.peak_bytes)
+            for p in forecast.peaks
+        ),
     )
 
 

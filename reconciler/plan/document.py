@@ -24,6 +24,7 @@ from reconciler.model import (
     Broker,
     Deletion,
     LevelResult,
+    MoveKind,
     RefusedField,
     RiskNote,
     Scope,
@@ -31,12 +32,14 @@ from reconciler.model import (
     Weighed,
 )
 
-FORMAT_VERSION = "2.2"
+FORMAT_VERSION = "2.3"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
-`owner`. 2.1 adds next leaders to the levels, 2.2 elections and `weighed`. The content of a
-fingerprint has not changed since 1.0.
+`owner`. 2.1 adds next leaders to the levels, 2.2 elections and `weighed`. 2.3 adds
+plans of moves: an older reader refuses one, since it does not know its steps, and since the
+fingerprint covers limits that it does not read. The content of the fingerprint of any other plan
+has not changed since 1.0.
 """
 
 READABLE = ("1", "2")
@@ -149,11 +152,80 @@ class CommitDocument(_Document):
     dirty: bool = False
 
 
+class MovePolicyDocument(_Document):
+    """The moves that the cluster allows, and how fast: `moves` in clusters.yaml.
+
+    `rate_bytes_per_s` limits what each broker sends, and what it receives; null is no limit.
+    `at_once_cluster` and `at_once_broker` count the replicas that are copied at one time.
+    `keep_free_percent` of every log directory stays free; the plan copies at most `max_bytes`.
+    """
+
+    allow: tuple[MoveKind, ...]
+    rate_bytes_per_s: int | None
+    at_once_cluster: int
+    at_once_broker: int
+    keep_free_percent: int
+    max_bytes: int | None = None
+
+
+class TrafficDocument(_Document):
+    """The bytes that the plan copies to and from one broker. Only leaders send."""
+
+    broker: int
+    in_bytes: int
+    out_bytes: int
+
+
+class PeakDocument(_Document):
+    """The usage of a log directory now, and the highest while replicas are copied. In bytes."""
+
+    broker: int
+    path: str
+    total_bytes: int
+    used_bytes: int
+    peak_bytes: int
+
+
+class ForecastDocument(_Document):
+    """What the plan costs, measured when it was made.
+
+    `sizes` holds the bytes of each partition of the planned topics, -1 if unknown; `copied_bytes`
+    leaves out the `unknown` partitions. `seconds` is the time at the rate of the plan. `least_rate`
+    is the lowest rate, in bytes per second and broker, at which the moves end.
+    """
+
+    copied_bytes: int
+    sizes: dict[str, tuple[int, ...]]
+    unknown: int = 0
+    seconds: int | None = None
+    least_rate: int | None = None
+    traffic: tuple[TrafficDocument, ...] = ()
+    peaks: tuple[PeakDocument, ...] = ()
+
+
+class PlannedMovesDocument(_Document):
+    """The limits and the cost of a plan that moves replicas.
+
+    `replicas` counts those to be copied, and `least_replicas` is the proven minimum.
+    `leader_changes` counts partitions whose preferred leader changes. `min_insync` holds, by topic,
+    the value that min.insync.replicas has while replicas are copied. The fingerprint covers
+    `policy` and `min_insync`; the other fields change with the sizes of topics.
+    """
+
+    policy: MovePolicyDocument
+    replicas: int
+    least_replicas: int
+    leader_changes: int
+    min_insync: dict[str, int] = Field(default_factory=dict)
+    forecast: ForecastDocument | None = None
+
+
 class PlanDocument(_Document):
     """A plan of reconciler: all changes to make on one Kafka cluster.
 
     `fingerprint` covers the effects of the plan and its inputs, so that the same plan made
-    elsewhere has the same fingerprint. `seal` covers the entire document except itself.
+    elsewhere has the same fingerprint. `seal` covers the entire document except itself. Only a plan
+    that moves replicas has `moves`, and it makes no other change.
     """
 
     format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
@@ -167,3 +239,4 @@ class PlanDocument(_Document):
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
+    moves: PlannedMovesDocument | None = None

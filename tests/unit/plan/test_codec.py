@@ -344,7 +344,7 @@ class TestOfAnEarlierRelease:
         made = decode_plan(text)
         again = encode_plan(made)
         assert decode_plan(again) == made
-        assert json.loads(again)["format_version"] == "2.2"
+        assert json.loads(again)["format_version"] == "2.3"
 
     def test_its_steps_are_verbs(self, text: str) -> None:
         named = {
