@@ -252,6 +252,7 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("cluster-rights", "The account has the rights that a run needs."),
     Rule("cluster-answer", "A cluster answers requests without an error."),
     Rule("reassignments-unseen", "It is known which replicas are being reassigned."),
+    Rule("sizes-unseen", "The sizes of partitions can be read if a plan or a snapshot needs them."),
     Rule(
         "broker-silent", "Every broker that is alive answers; the report names one that does not."
     ),

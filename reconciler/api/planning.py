@@ -36,12 +36,16 @@ def read_cluster(
     *,
     bootstrap_servers: str | None = None,
     client: Mapping[str, str] | None = None,
+    with_sizes: bool = False,
+    with_moves: bool = False,
 ) -> ClusterState:
     """Read a cluster's brokers and topics, configs of the estate's topics included.
 
     `bootstrap_servers` overrides what clusters.yaml says, and `client` replaces its client
-    properties. Errors: UsageError for a cluster that the estate does not name, ClusterError if
-    it cannot be read or grants too little.
+    properties. `with_sizes` also reads the sizes of partitions, for a plan that weighs by them;
+    `with_moves` reads all that a plan of moves needs, which takes 10 s longer.
+    Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
+    read or grants too little.
     """
     from reconciler.diff import list_doubts
     from reconciler.kafka import KafkaReader
@@ -59,10 +63,16 @@ def read_cluster(
         # One broker's answer is not enough: shortly after a move it shows old and new replicas
         # together, and after a restart it can show configs of a deleted topic (Kafka 3.9 to 4.4).
         state = reader.confirm(state, doubts.longer, doubts.overridden)
+        if with_moves:
+            state = reader.read_moves(state)
+        elif with_sizes:
+            state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, and only if deletions are allowed.
         deleted = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
         state = replace(state, usage=reader.read_usage(deleted if entry.guards.max_deletes else ()))
-        return identify_topics(state, reader.read_topic_ids(doubts.planned))
+        # A topic in flight shows the rows that it is to have, so it may not differ from its spec.
+        moving = {each.topic for each in state.reassignments if each.topic in names}
+        return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 
 
 def build_plan(
@@ -81,7 +91,7 @@ def build_plan(
     `topics` is a glob of topic names; other topics are neither planned nor reported. `changes`
     limits the plan to topics whose files changed; the others still count for placement. `commit`
     is kept in the plan. `weigh` balances the cluster by the number of replicas, or by their size
-    or rate, which only a snapshot has. `approved` proposes the rows of an approved plan: they are
+    or rate, which the state must have. `approved` proposes the rows of an approved plan: they are
     used if this gives exactly that plan, and if they are as good as new ones on levels 1 to 4.
     Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
     of another cluster than the estate expects.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def take_snapshot(
     estate: Estate, cluster: str, *, bootstrap_servers: str | None = None
 ) -> ClusterState:
-    """Read an entire cluster: the configs and the id of every topic, whether or not it has a spec.
+    """Read an entire cluster: the configs, id and size of every topic, with or without a spec.
 
     Errors: as `read_cluster`. Cost: 0.3 ms of CPU for each topic.
     """
@@ -29,7 +29,7 @@ def take_snapshot(
     with open_connection(estate, cluster, bootstrap_servers) as connection:
         reader = KafkaReader(connection)
         reader.check_rights([], for_apply=False)
-        state = reader.read_cluster()
+        state = reader.read_sizes(reader.read_cluster())
         state = identify_topics(state, reader.read_topic_ids(state.topics.keys()))
     return replace(state, kafka_version=find_cluster(estate, cluster).kafka_version)
 

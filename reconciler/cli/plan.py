@@ -40,7 +40,7 @@ PENDING = 2
     "--weigh",
     type=click.Choice(["count", "size", "rate"]),
     default="count",
-    help="Balance the cluster by replicas, or by their size or rate in the snapshot.",
+    help="Balance the cluster by replicas, or by their size, or by their rate in a snapshot.",
 )
 @click.option(
     "--moves",

@@ -149,7 +149,14 @@ class Planner:
         servers = self.wanted.bootstrap_servers
         try:
             client = self._choose_client(cluster)
-            return api.read_cluster(self.estate, cluster, bootstrap_servers=servers, client=client)
+            return api.read_cluster(
+                self.estate,
+                cluster,
+                bootstrap_servers=servers,
+                client=client,
+                with_sizes=self.wanted.weigh == "size",
+                with_moves=self.wanted.moves,
+            )
         except ClusterError as error:
             raise ClusterError([*error.findings, *self._note_client(cluster)]) from error
 

@@ -75,7 +75,8 @@ def diff_moves(
 ) -> tuple[MoveDiff, ...]:
     """Compare every spec with the existing partitions of its topic.
 
-    `cluster` lists all reassignments in flight. Topics without a difference are left out, and so
+    `cluster` lists all reassignments in flight; a partition that is only known to be in flight is
+    left alone. Topics without a difference are left out, and so
     are new topics, topics to be deleted, and those that are internal to Kafka. Returns the others
     by name. Errors: none; what cannot move is refused by topic.
     """
@@ -151,6 +152,8 @@ class _Comparison:
                     given[number] = target
                 else:
                     foreign.append(number)
+            elif number in state.reassigning:
+                foreign.append(number)  # from a snapshot, which does not say what is added
             elif wanted is not None:
                 given[number] = wanted
             elif len(row) == replication and (
@@ -242,8 +245,8 @@ def _note_foreign(
 ) -> Finding:
     return Finding(
         "moves-foreign",
-        f"{_name(numbers, 'is', 'are')} being reassigned to other brokers than the spec asks for, "
-        "so the topic is left alone",
+        f"{_name(numbers, 'is', 'are')} being reassigned, and not to what the spec asks for, so "
+        "the topic is left alone",
         "wait until that has ended, or cancel it, and plan again: reconciler moves status shows it",
         spec.where(changes[-1].path),
         Severity.NOTE,

@@ -18,6 +18,7 @@ from reconciler.kafka.configs import (
     read_configs,
 )
 from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.rights import (
     NO_TOPIC,
@@ -29,7 +30,7 @@ from reconciler.kafka.rights import (
     find_hidden_configs,
     refuse_missing,
 )
-from reconciler.kafka.second_look import settle_overrides, settle_rows
+from reconciler.kafka.second_look import read_in_flight, settle_overrides, settle_rows
 from reconciler.kafka.usage import read_usage
 from reconciler.kafka.views import Views, is_behind, is_uneven
 from reconciler.model import Broker, ClusterState
@@ -116,6 +117,28 @@ class KafkaReader:
         topics |= settle_overrides(self._connection, self._views, held, told_by, alive)
         new = (note for note in notes if note.rule not in {each.rule for each in state.notes})
         return replace(state, topics=MappingProxyType(topics), notes=(*state.notes, *new))
+
+    def read_sizes(self, state: ClusterState) -> ClusterState:
+        """Add the sizes of partitions and the log directories of brokers to a state.
+
+        What cannot be read is unknown, and a note of the state says why. Errors: as `read_cluster`.
+        Cost: one request for each broker.
+        """
+        return read_sizes(self._connection, state)
+
+    def read_moves(
+        self, state: ClusterState, *, interval_s: float = RATE_INTERVAL_S
+    ) -> ClusterState:
+        """Add what a plan of moves needs to a state: sizes, write rates, and what is in flight.
+
+        Write rates are measured over an interval: a longer one makes them more exact.
+        Errors: as `read_cluster`. Cost: the interval, and two requests for each broker.
+        """
+        in_flight, notes = read_in_flight(self._connection, state.topics)
+        # Reading rows may have met the same trouble.
+        new = [note for note in notes if note.rule not in {each.rule for each in state.notes}]
+        state = replace(state, reassignments=in_flight, notes=(*state.notes, *new))
+        return read_sizes(self._connection, state, interval_s)
 
     def read_views(
         self, names: Collection[str], with_config: Collection[str] = ()

@@ -17,6 +17,7 @@ from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import read_configs
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.views import is_uneven
+from reconciler.model import Reassignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -157,8 +158,23 @@ def read_reassignments(
     Returns: also a warning, if no one could be asked. Errors: ClusterError for a lack of rights.
     Cost: 0.2 s, most of it the import and the first connection.
     """
-    if not doubtful:
-        return {}, []
+    in_flight, notes = read_in_flight(connection, dict.fromkeys(doubtful))
+    moving: Moving = {}
+    for each in in_flight:
+        moving.setdefault(each.topic, {})[each.partition] = each.target
+    return moving, notes
+
+
+def read_in_flight(
+    connection: Connection, topics: Mapping[str, TopicState | None]
+) -> tuple[tuple[Reassignment, ...], list[Finding]]:
+    """Return every reassignment that has not ended, whatever its topic, by topic and partition.
+
+    `topics` says who leads and what is in sync. Without any, nothing is asked.
+    Returns, errors and cost: as `read_reassignments`.
+    """
+    if not topics:
+        return (), []
     from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 
     from reconciler.kafka.second_client import (
@@ -170,21 +186,28 @@ def read_reassignments(
     try:
         listed = ask_second_client(connection, _list_all)
     except ClusterAuthorizationFailedError:
-        what = f"replicas of {_name(doubtful)} may be on the move, and the account may not see that"
+        what = f"replicas of {_name(topics)} may be on the move, and the account may not see that"
         way_out = "grant it Describe on the cluster"
         raise ClusterError([Finding("cluster-rights", what, way_out)]) from None
     except (UntranslatableError, NoAnswerError) as error:
-        return {}, [_warn(str(error), doubtful)]
+        return (), [_warn(str(error), topics)]
     except KafkaError as error:
-        return {}, [_warn(describe_error(error), doubtful)]
-    moving: Moving = {}
-    for (topic, partition), lists in listed.items():
-        # A partition under reassignment shows its old and new replicas together (KIP-455). Without
-        # those that leave, it is the list that the reassignment asks for.
-        leaving = set(lists["removing_replicas"])
-        target = tuple(broker for broker in lists["replicas"] if broker not in leaving)
-        moving.setdefault(topic, {})[partition] = target
-    return moving, []
+        return (), [_warn(describe_error(error), topics)]
+    found = []
+    for (name, number), lists in sorted(listed.items()):
+        shown = topics.get(name)
+        found.append(
+            Reassignment(
+                name,
+                number,
+                tuple(lists["replicas"]),
+                tuple(lists["adding_replicas"]),
+                tuple(lists["removing_replicas"]),
+                shown.leaders[number] if shown and number < len(shown.leaders) else None,
+                shown.in_sync[number] if shown and number < len(shown.in_sync) else (),
+            )
+        )
+    return tuple(found), []
 
 
 def _list_all(client: Any) -> Mapping[tuple[str, int], Mapping[str, list[int]]]:

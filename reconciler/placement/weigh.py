@@ -1,4 +1,4 @@
-"""The weights of replicas on their brokers: by count, or by size or rate from a snapshot.
+"""The weights of replicas on their brokers: by count, or by size or rate.
 
 Weights only change the balance of the cluster: every topic stays even by count. Internal topics
 have no weight: Kafka creates them at any time, and a plan must not depend on that.
@@ -50,15 +50,18 @@ class ReplicaWeights:
         self._amounts: dict[str, Sequence[int]] = {}
         if by != "count":
             amounts = {name: getattr(topic, _FIELDS[by]) for name, topic in topics.items()}
-            self._amounts = {name: known for name, known in amounts.items() if known}
+            self._amounts = {n: known for n, known in amounts.items() if any(a >= 0 for a in known)}
         self.unknown = len(topics) - len(self._amounts)
         # The median: one hot or large partition must not make every new replica look like it.
         self._typical = {
-            name: max(1, round(median(map(self._weigh, known))))
+            name: max(1, round(median(self._weigh(amount) for amount in known if amount >= 0)))
             for name, known in self._amounts.items()
         }
         self._usual = round(median(self._typical.values())) if self._typical else 1
-        self._medians = {name: round(median(known)) for name, known in self._amounts.items()}
+        self._medians = {
+            name: round(median(amount for amount in known if amount >= 0))
+            for name, known in self._amounts.items()
+        }
         self._median = round(median(self._medians.values())) if self._medians else 0
 
     @property
@@ -112,7 +115,8 @@ class ReplicaWeights:
         for name, assignment in rows:
             known = self._amounts.get(name, ())
             for number, row in enumerate(assignment):
-                weight = weigh(known[number]) if number < len(known) else estimate(name)
+                amount = known[number] if number < len(known) else -1
+                weight = weigh(amount) if amount >= 0 else estimate(name)
                 leaders.update(dict.fromkeys(row[:1], weight))
                 replicas.update(dict.fromkeys(row, weight))
         return leaders, replicas

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.spec import Changes, ClusterEntry
 
 LEFT_SHOWN = 10
+UNSEEN = "sizes-unseen"
 
 
 def plan_cluster(
@@ -48,7 +49,8 @@ def plan_cluster(
     """
     weights = ReplicaWeights(state, weigh)
     if weights.is_blank:
-        raise UsageError(weights.asks)
+        unseen = [f"{note.what}; {note.way_out}" for note in state.notes if note.rule == UNSEEN]
+        raise UsageError("\n".join([weights.asks, *unseen]))
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if chosen:
@@ -133,6 +135,8 @@ def concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
             return note.where is None or note.where.file in files
         case "cluster-rights":  # hidden topics matter only to placement: their load is unknown
             return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
+        case "sizes-unseen":  # a snapshot has it, whatever it is used for
+            return plan.weighed is not None or plan.moves is not None
         case _:
             return True
 

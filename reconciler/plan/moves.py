@@ -75,17 +75,21 @@ def plan_moves(
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     plan = assemble_moves(entry, chosen, state, topics=topics)
     files = {spec.location.file for spec in chosen}
+    # Without the list of what is in flight, rows may show old and new replicas together.
+    unseen = [note for note in state.notes if note.rule == "reassignments-unseen"]
     notes = [
         *(note_scope(changes, len(chosen), len(every), plan) if changes else ()),
         *(note for note in remarks if concerns(note, plan, files)),
         *entry.notes,
-        *(note for note in state.notes if concerns(note, plan, files)),
+        *(note for note in state.notes if note not in unseen and concerns(note, plan, files)),
         *plan.notes,
     ]
     scope = Scope(topics, changes.ref if changes else None)
     plan = replace(plan, files=len(files), commit=commit, scope=scope, notes=tuple(notes))
     if plan.moves is not None:
         plan = replace(plan, moves=replace(plan.moves, forecast=forecast_moves(plan, state)))
+    refusals = (replace(note, severity=Severity.ERROR) for note in unseen)
+    plan = replace(plan, refusals=(*plan.refusals, *refusals))
     return guard_moves(plan, allowed_moves(entry), entry.where)
 
 

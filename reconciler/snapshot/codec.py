@@ -6,11 +6,11 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from reconciler.errors import Finding, Location, SnapshotError
 from reconciler.files import DuplicateKeyError, load_json
-from reconciler.model import INTERNAL_TOPICS, Broker, ClusterState, TopicState
+from reconciler.model import INTERNAL_TOPICS, Broker, ClusterState, LogDirectory, TopicState
 from reconciler.snapshot.document import FORMAT_VERSION, SnapshotDocument, TopicEntry
 from reconciler.snapshot.places import locate, spell_path
 
@@ -33,7 +33,10 @@ def encode_snapshot(state: ClusterState) -> str:
         "format_version": json.dumps(FORMAT_VERSION),
         "cluster_id": _compact(state.cluster_id),
         "kafka_version": _compact(state.kafka_version) if state.kafka_version else None,
-        "brokers": _lines(_broker(broker) for broker in sorted(state.brokers)),
+        "brokers": _lines(
+            _broker(broker, state.directories.get(broker.id, ()))
+            for broker in sorted(state.brokers)
+        ),
         "config_defaults": _map(state.config_defaults),
         "broker_settings": _map(state.broker_settings),
         "topics": _lines(_topic(state.topics[name]) for name in sorted(state.topics)),
@@ -93,13 +96,22 @@ def _map(values: Mapping[str, str]) -> str | None:
     return f"{{\n{body}\n  }}" if body else None
 
 
-def _broker(broker: Broker) -> dict[str, Any]:
+def _broker(broker: Broker, directories: Iterable[LogDirectory]) -> dict[str, Any]:
     entry: dict[str, Any] = {"id": broker.id, "rack": broker.rack}
+    held = [
+        {key: value for key, value in _fields(each).items() if value is not None}
+        for each in directories
+    ]
     return (
         entry
         | ({} if broker.alive else {"alive": False})
         | ({"cordoned": True} if broker.cordoned else {})
+        | ({"log_directories": held} if held else {})
     )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _topic(topic: TopicState) -> dict[str, Any]:
@@ -111,16 +123,17 @@ def _topic(topic: TopicState) -> dict[str, Any]:
         "in_sync": topic.in_sync,
         "reassigning": sorted(topic.reassigning),
         "internal": topic.internal,
-        "size_bytes": topic.size_bytes,
-        "rate_bytes_per_s": topic.rate_bytes_per_s,
+        # The format has a number for every partition, so a topic with an unknown one has none.
+        "size_bytes": topic.size_bytes if -1 not in topic.size_bytes else (),
+        "rate_bytes_per_s": topic.rate_bytes_per_s if -1 not in topic.rate_bytes_per_s else (),
     }
     return {key: value for key, value in entry.items() if value or key in ("name", "partitions")}
 
 
 def _note(note: Finding) -> dict[str, Any]:
-    entry = {field.name: getattr(note, field.name) for field in fields(note)}
+    entry = _fields(note)
     if note.where is not None:
-        entry["where"] = {field.name: getattr(note.where, field.name) for field in fields(Location)}
+        entry["where"] = _fields(note.where)
     return {key: value for key, value in entry.items() if value}
 
 
@@ -165,7 +178,7 @@ def _is_count(text: str) -> bool:
 
 
 def _leave_out_unknown(raw: dict[str, Any]) -> None:
-    from reconciler.snapshot.document import BrokerEntry
+    from reconciler.snapshot.document import BrokerEntry, LogDirectoryEntry
 
     for key in raw.keys() - SnapshotDocument.model_fields.keys() - {"$schema"}:
         del raw[key]
@@ -173,8 +186,16 @@ def _leave_out_unknown(raw: dict[str, Any]) -> None:
         entries = raw.get(name)
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict):
-                for key in entry.keys() - model.model_fields.keys():
-                    del entry[key]
+                _leave_out(entry, model)
+                held = entry.get("log_directories")
+                for each in held if isinstance(held, list) else ():
+                    if isinstance(each, dict):
+                        _leave_out(each, LogDirectoryEntry)
+
+
+def _leave_out(entry: dict[str, Any], model: type[BaseModel]) -> None:
+    for key in entry.keys() - model.model_fields.keys():
+        del entry[key]
 
 
 def _report(problem: Any, text: str, source: str) -> Finding:
@@ -214,6 +235,14 @@ def _state(document: SnapshotDocument) -> ClusterState:
     written = [
         Broker(broker.id, broker.rack, broker.alive, broker.cordoned) for broker in document.brokers
     ]
+    directories = {
+        broker.id: tuple(
+            LogDirectory(each.path, each.total_bytes, each.usable_bytes, each.replicas)
+            for each in broker.log_directories
+        )
+        for broker in sorted(document.brokers, key=lambda broker: broker.id)
+        if broker.log_directories
+    }
     named = {broker for topic in document.topics for row in topic.partitions for broker in row}
     dead = [Broker(stranger, alive=False) for stranger in named - {known.id for known in written}]
     topics = {
@@ -238,6 +267,7 @@ def _state(document: SnapshotDocument) -> ClusterState:
         broker_settings=document.broker_settings,
         notes=document.notes,
         kafka_version=document.kafka_version,
+        directories=directories,
     )
 
 

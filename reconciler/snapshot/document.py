@@ -11,8 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from reconciler.errors import Finding
 
-FORMAT_VERSION = "1.1"
-"""Major: a reader refuses an unknown major version. Minor: only added keys, which it may skip."""
+FORMAT_VERSION = "1.2"
+"""Major: a reader refuses an unknown major version. Minor: only added keys, which it may skip.
+
+1.2 added `log_directories`.
+"""
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
 NOT_EMPTY = Field(json_schema_extra={"minItems": 1})
@@ -26,6 +29,15 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+class LogDirectoryEntry(_Document):
+    """A log directory of a broker: its size and its free space in bytes, and its replicas."""
+
+    path: Annotated[StrictStr, Field(min_length=1)]
+    total_bytes: Amount | None = None
+    usable_bytes: Amount | None = None
+    replicas: Amount | None = None
+
+
 class BrokerEntry(_Document):
     """A broker: its id, its rack, and whether it can get replicas."""
 
@@ -33,6 +45,7 @@ class BrokerEntry(_Document):
     rack: Annotated[StrictStr, Field(min_length=1)] | None = None
     alive: StrictBool = True
     cordoned: StrictBool = False
+    log_directories: tuple[LogDirectoryEntry, ...] = ()
 
 
 class TopicEntry(_Document):

@@ -11,7 +11,7 @@ from proxy import Loss, failing_network
 
 from reconciler.api import read_moves, watch_moves
 from reconciler.errors import ClusterError, Severity
-from reconciler.kafka import connect
+from reconciler.kafka import KafkaReader, connect
 from reconciler.model import Broker, RateSource, ThrottleSide
 from reconciler.moves import Cause
 from reconciler.sandbox import start_cluster
@@ -183,6 +183,20 @@ class TestInFlight:
         assert (note.rule, note.severity) == ("broker-silent", Severity.WARNING)
         assert note.what.startswith(f"broker {silent} of lab does not answer: ")
         assert [move.reassignment.topic for move in report.moves] == [topic]
+
+
+def test_a_plan_of_moves_sees_what_is_in_flight_and_by_how_much(moving: Moving, topic: str) -> None:
+    moving.await_bytes(topic)
+    with connect_to(moving.cluster) as connection:
+        reader = KafkaReader(connection)
+        state = reader.read_moves(reader.read_cluster(), interval_s=0.1)
+    (found,) = state.reassignments
+    assert (found.topic, found.partition) == (topic, 0)
+    assert (found.current, found.target) == ((2, 3, 1), (4, 2, 3))
+    assert (found.leader, set(found.in_sync)) == (1, {1, 2, 3})
+    assert state.topics[topic].assignment[0] == (4, 2, 3)
+    # The copy is smaller than its source.
+    assert state.topics[topic].size_bytes[0] >= SIZE
 
 
 def test_nothing_in_flight_is_an_empty_report(moving: Moving) -> None:

@@ -31,12 +31,14 @@ from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
 from reconciler.model import (
     AnswerKind,
+    ClusterState,
     ConfigureTopic,
     CreateTopic,
     DeleteTopic,
     ElectLeaders,
     ExpandTopic,
     ThrottleSide,
+    TopicState,
 )
 from reconciler.spec import ClusterEntry
 
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from security import Secured
 
     from reconciler.kafka import Connection
-    from reconciler.model import TopicState
 
 pytestmark = pytest.mark.cluster
 
@@ -634,6 +635,19 @@ class TestMoves:
             wait_for(lambda: client.describe_log_dirs(brokers=[1])[0]["log_dirs"] != [])
         finally:
             client.close()
+
+    def test_without_describe_on_the_cluster_sizes_are_unknown_and_a_note_says_so(
+        self, planner: Grants, topic: str
+    ) -> None:
+        planner.give({"topic": {"DESCRIBE"}, "cluster": set()})
+        state = ClusterState("id", (), {topic: TopicState(topic, None, ((1,),))})
+        found = KafkaReader(planner.connect()).read_sizes(state)
+        assert (found.topics, found.directories) == (state.topics, {})
+        (note,) = found.notes
+        assert (note.rule, note.severity) == ("sizes-unseen", Severity.NOTE)
+        assert note.what == (
+            "the sizes of partitions are unknown: the account lacks Describe on the cluster lab"
+        )
 
     @pytest.mark.usefixtures("topic")
     def test_rights_that_hide_throttles_are_named(self, planner: Grants) -> None:

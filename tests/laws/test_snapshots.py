@@ -13,7 +13,7 @@ from worlds import worlds
 
 from reconciler.cli.schema import SCHEMAS
 from reconciler.errors import SnapshotError
-from reconciler.model import is_deletion
+from reconciler.model import LogDirectory, is_deletion
 from reconciler.plan import encode_plan
 from reconciler.snapshot import decode_snapshot, encode_snapshot
 
@@ -37,6 +37,7 @@ def states(draw: st.DrawFn) -> ClusterState:
     brokers = tuple(sorted(state.brokers, key=lambda broker: broker.id))
     flags = st.sampled_from(("remote.log.storage.system.enable", "delete.topic.enable"))
     settings = draw(st.dictionaries(flags, st.sampled_from(("true", "false"))))
+    held = draw(st.fixed_dictionaries({}, optional={b.id: directories() for b in brokers}))
     return replace(
         state,
         cluster_id=named,
@@ -44,7 +45,16 @@ def states(draw: st.DrawFn) -> ClusterState:
         topics=topics,
         kafka_version=version,
         broker_settings=settings,
+        directories={broker: held[broker] for broker in sorted(held)},
     )
+
+
+def directories() -> st.SearchStrategy[tuple[LogDirectory, ...]]:
+    """Draw the log directories of a broker, or what it says about them."""
+    amounts = st.none() | st.integers(0, 2**63 - 1)
+    path = st.text(min_size=1, max_size=9)
+    each = st.builds(LogDirectory, path, amounts, amounts, amounts)
+    return st.lists(each, min_size=1, max_size=2).map(tuple)
 
 
 @st.composite

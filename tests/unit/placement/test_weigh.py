@@ -37,6 +37,15 @@ def test_by_size_a_replica_weighs_its_mebibytes_and_at_least_one() -> None:
     assert replicas == {1: 701, 2: 1000, 3: 301}
 
 
+def test_a_partition_of_unknown_size_weighs_what_the_others_of_its_topic_do() -> None:
+    part = topic("1 2 3", "part", size_bytes=(700 * MIB, -1, 300 * MIB))
+    weights = ReplicaWeights(cluster(part), "size")
+    leaders, _ = weights.weigh_load([("part", part.assignment)])
+    assert leaders == {1: 700, 2: 500, 3: 300}
+    assert weights.add_amounts([("part", part.assignment)])[0][2] == 500 * MIB
+    assert weights.unknown == 0
+
+
 def test_a_new_partition_weighs_what_the_others_of_its_topic_do() -> None:
     weights = ReplicaWeights(STATE, "size")
     assert weights.weigh_topic("heavy") == 500

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shorthand import HERE, brokers, cluster, may_move, rows, said, spec, topic
 
-from reconciler.errors import Location, UsageError
+from reconciler.errors import Finding, Location, Severity, UsageError
 from reconciler.model import (
     MIN_INSYNC,
     Broker,
@@ -203,10 +203,24 @@ def test_a_topic_that_another_tool_moves_elsewhere_is_left_alone(
     planned = only(move(wished, found, reassignments=(moving,)))
     assert (steps_of(planned), planned.refusals) == ((), ())
     assert said(planned.notes) == [
-        f"{AT}partition 0 is being reassigned to other brokers than the spec asks for, so the "
+        f"{AT}partition 0 is being reassigned, and not to what the spec asks for, so the "
         "topic is left alone; wait until that has ended, or cancel it, and plan again: reconciler "
         "moves status shows it [moves-foreign]"
     ]
+
+
+def test_a_topic_in_flight_in_a_snapshot_is_left_alone() -> None:
+    found = topic("1 2", reassigning=frozenset({1}))
+    planned = only(move(spec(replication_factor=2), found))
+    assert (steps_of(planned), [note.rule for note in planned.notes]) == ((), ["moves-foreign"])
+
+
+def test_a_plan_that_cannot_know_what_is_in_flight_is_refused() -> None:
+    blind = Finding("reassignments-unseen", "no one answers", "ask again", None, Severity.WARNING)
+    state = replace(cluster(topic("1 2"), nodes=FOUR), notes=(blind,))
+    made = plan_moves(ENTRY, [spec(replication_factor=2)], state)
+    assert [finding.rule for finding in made.refusals] == ["reassignments-unseen", "moves-disk"]
+    assert (made.refusals[0].severity, made.notes) == (Severity.ERROR, ())
 
 
 def test_other_topics_in_flight_are_named() -> None:

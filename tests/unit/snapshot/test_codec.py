@@ -11,7 +11,7 @@ from shorthand import brokers, cluster, rows, said, topic
 
 from reconciler.api import read_snapshot, write_snapshot
 from reconciler.errors import Finding, Severity, SnapshotError
-from reconciler.model import Broker, ClusterState, TopicState
+from reconciler.model import Broker, ClusterState, LogDirectory, TopicState
 from reconciler.snapshot import decode_snapshot, encode_snapshot
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ def refused(text: str) -> list[str]:
     return said(refusal.value.findings)
 
 
+def test_a_topic_with_a_partition_of_unknown_size_has_no_sizes() -> None:
+    """The form has a number for each: an older reader must still read it."""
+    live = topic("1,2 2,3", size_bytes=(7, -1), rate_bytes_per_s=(-1, 7))
+    assert decode_snapshot(encode_snapshot(cluster(live))) == cluster(topic("1,2 2,3"))
+
+
 def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
     state = cluster(
         topic("1,2 2,3", "b", config={"z": "1", "a": "é", "old": None}, reassigning=frozenset({1})),
@@ -36,14 +42,17 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         nodes=(Broker(2, None, cordoned=True), Broker(1, "r", alive=False)),
         defaults={"retention.ms": "1", "flush.ms": "2"},
     )
-    state = replace(state, broker_settings={"delete.topic.enable": "true"})
+    held = (LogDirectory("/a", 900, 800, 3), LogDirectory("/b", None, None))
+    settings = {"delete.topic.enable": "true"}
+    state = replace(state, broker_settings=settings, directories={2: held})
     assert encode_snapshot(state) == (
         "{\n"
-        '  "format_version": "1.1",\n'
+        '  "format_version": "1.2",\n'
         '  "cluster_id": "cluster-1",\n'
         '  "brokers": [\n'
         '    {"id": 1, "rack": "r", "alive": false},\n'
-        '    {"id": 2, "rack": null, "cordoned": true}\n'
+        '    {"id": 2, "rack": null, "cordoned": true, "log_directories": [{"path": "/a", '
+        '"total_bytes": 900, "usable_bytes": 800, "replicas": 3}, {"path": "/b"}]}\n'
         "  ],\n"
         '  "config_defaults": {\n'
         '    "flush.ms": "2",\n'

@@ -1,0 +1,218 @@
+"""Sizes, write rates and free space, as real brokers tell them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from lab import HERE, connect_to, create, wait_for
+from proxy import Loss, failing_network
+
+from reconciler import api
+from reconciler.cli.app import run
+from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka import log_dirs as module
+from reconciler.model import CreateTopic
+from reconciler.spec import ClusterEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reconciler.model import ClusterState
+    from reconciler.sandbox import Cluster
+
+DESCRIBE_LOG_DIRS = 35
+RECORD = 100_000
+ROWS = ((1, 2), (3, 4), (5, 6))
+
+
+@pytest.fixture
+def topic(cluster6: Cluster, topic_prefix: str) -> Iterator[str]:
+    """Return a topic whose partition 0 holds 5 records, and partition 1 one."""
+    name = f"{topic_prefix}sized"
+    create(connect_to(cluster6), CreateTopic(name, ROWS, {}))
+    write(cluster6, name, 0, 5)
+    write(cluster6, name, 1, 1)
+    yield name
+    delete(cluster6, name)
+
+
+def write(cluster: Cluster, topic: str, partition: int, records: int) -> None:
+    """Write records that no codec makes smaller."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
+    for _ in range(records):
+        producer.produce(topic, os.urandom(RECORD), partition=partition)
+    assert producer.flush(60) == 0
+
+
+def delete(cluster: Cluster, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(20)
+    reader = KafkaReader(connect_to(cluster))
+    wait_for(lambda: all(topic not in view for view in reader.read_views([topic]).values()))
+
+
+def read(cluster: Cluster) -> tuple[KafkaReader, ClusterState]:
+    reader = KafkaReader(connect_to(cluster))
+    return reader, reader.read_cluster()
+
+
+class TestSizes:
+    def test_a_partition_has_the_size_of_its_largest_replica(
+        self, cluster6: Cluster, topic: str
+    ) -> None:
+        reader, state = read(cluster6)
+        first, second, third = reader.read_sizes(state).topics[topic].size_bytes
+        assert 5 * RECORD < first < 6 * RECORD
+        assert RECORD < second < 2 * RECORD
+        assert third == 0
+
+    def test_an_ordinary_reading_has_none(self, cluster6: Cluster, topic: str) -> None:
+        _, state = read(cluster6)
+        assert (state.topics[topic].size_bytes, state.directories) == ((), {})
+
+    def test_directories_have_room_and_count_their_replicas(
+        self, cluster6: Cluster, topic: str
+    ) -> None:
+        reader, state = read(cluster6)
+        found = reader.read_sizes(state)
+        assert set(found.directories) == {1, 2, 3, 4, 5, 6}
+        held = Counter(
+            broker for live in state.topics.values() for row in live.assignment for broker in row
+        )
+        for broker, directories in found.directories.items():
+            (only,) = directories
+            assert Path(only.path).is_absolute()
+            assert only.total_bytes is not None
+            assert only.usable_bytes is not None
+            assert 0 < only.usable_bytes < only.total_bytes
+            assert only.replicas == held[broker]
+        assert topic in found.topics
+        assert found.notes == state.notes
+
+    def test_a_broker_that_does_not_answer_is_named_and_the_others_tell_sizes(
+        self, cluster6: Cluster, topic: str
+    ) -> None:
+        with failing_network(cluster6) as network:
+            fault = network.lose(DESCRIBE_LOG_DIRS, Loss.CUT_BEFORE, skip=0)
+            entry = ClusterEntry("lab", HERE)
+            with connect(entry, bootstrap_servers=network.bootstrap_servers) as connection:
+                reader = KafkaReader(connection)
+                found = reader.read_sizes(reader.read_cluster())
+        assert fault.struck.is_set()
+        (silent,) = {1, 2, 3, 4, 5, 6} - found.directories.keys()
+        (note,) = (note for note in found.notes if note.rule == "sizes-unseen")
+        assert note.what.startswith(f"broker {silent} of lab does not say what it holds: ")
+        assert found.topics[topic].size_bytes[0] > 5 * RECORD
+
+
+class TestRates:
+    @pytest.fixture
+    def meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+        """Return what is done between the two readings, instead of waiting."""
+        return Meanwhile(monkeypatch)
+
+    def test_the_growth_of_a_leader_is_the_rate(
+        self, cluster6: Cluster, topic: str, meanwhile: Meanwhile
+    ) -> None:
+        meanwhile.does(lambda: write(cluster6, topic, 0, 10))
+        reader, state = read(cluster6)
+        first, second, third = reader.read_moves(state).topics[topic].rate_bytes_per_s
+        assert 10 * RECORD / meanwhile.most_s < first < 11 * RECORD / meanwhile.least_s
+        assert (second, third) == (0, 0)
+
+    def test_a_leader_that_shrank_has_no_rate(
+        self, cluster6: Cluster, topic: str, meanwhile: Meanwhile
+    ) -> None:
+        def replace_topic() -> None:
+            delete(cluster6, topic)
+            create(connect_to(cluster6), CreateTopic(topic, ROWS, {}))
+            write(cluster6, topic, 1, 2)
+
+        meanwhile.does(replace_topic)
+        reader, state = read(cluster6)
+        first, second, third = reader.read_moves(state).topics[topic].rate_bytes_per_s
+        assert (first, third) == (-1, 0)
+        assert second > 0
+
+
+class Meanwhile:
+    """Something that is done between two readings. Units: seconds that pass, at least, at most."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.least_s = self.most_s = 0.0
+
+    def does(self, act: Callable[[], object]) -> None:
+        began: list[float] = []
+
+        def read_clock() -> float:
+            now = time.monotonic()
+            began.append(now)
+            self.most_s = now - began[0]
+            return now
+
+        def sleep(seconds: float) -> None:
+            assert seconds == 10
+            before = time.monotonic()
+            act()
+            self.least_s = time.monotonic() - before
+
+        self._monkeypatch.setattr(
+            module, "time", SimpleNamespace(sleep=sleep, monotonic=read_clock)
+        )
+
+
+class TestCommands:
+    @pytest.fixture
+    def estate(self, cluster6: Cluster, topic_prefix: str, tmp_path: Path) -> Path:
+        root = tmp_path / "topics"
+        root.mkdir()
+        (root / "clusters.yaml").write_text(
+            f"version: 1\nclusters: {{lab: {{cluster_id: {cluster6.cluster_id}, "
+            f"client: {{bootstrap.servers: '{cluster6.bootstrap_servers}'}}}}}}\n"
+        )
+        (root / "topics.yaml").write_text(
+            f"topic: {topic_prefix}new\npartitions: 12\nreplication_factor: 1\n"
+        )
+        return root
+
+    def test_a_snapshot_has_sizes_and_directories(
+        self, topic: str, estate: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "lab.json"
+        api.write_snapshot(api.take_snapshot(api.load_estate(estate), "lab"), path)
+        found = api.read_snapshot(path)
+        assert found.topics[topic].size_bytes[0] > 5 * RECORD
+        assert set(found.directories) == {1, 2, 3, 4, 5, 6}
+        assert found.topics[topic].rate_bytes_per_s == ()
+
+    @pytest.mark.usefixtures("topic")
+    def test_a_live_plan_weighs_by_size(
+        self, estate: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["plan", str(estate), "--cluster", "lab", "--weigh", "size"]) == 0
+        assert "\nby size: leaders " in capsys.readouterr().out
+
+    def test_a_live_plan_has_no_rates_to_weigh_by(
+        self, estate: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["plan", str(estate), "--cluster", "lab", "--weigh", "rate"]) == 64
+        assert "no rate is known of any partition" in capsys.readouterr().err
+
+    @pytest.mark.usefixtures("topic")
+    def test_an_estate_is_read_with_all_that_moves_need(
+        self, estate: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Meanwhile(monkeypatch).does(lambda: None)
+        state = api.read_cluster(api.load_estate(estate), "lab", with_moves=True)
+        assert set(state.directories) == {1, 2, 3, 4, 5, 6}
+        assert state.reassignments == ()
+        assert any(live.rate_bytes_per_s for live in state.topics.values())
