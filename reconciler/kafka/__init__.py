@@ -6,11 +6,12 @@ only by code that applies, and by code that ends moves.
 """
 
 from reconciler.kafka.connection import Connection, connect
-from reconciler.kafka.lock import MOVES_GROUP, Holder, Waiting, hold_lock
+from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, Waiting, hold_lock
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.reader import KafkaReader
 
 __all__ = [
+    "GROUP",
     "MOVES_GROUP",
     "Connection",
     "Holder",
