@@ -37,8 +37,8 @@ class OutcomeKind(StrEnum):
     """The result of apply for one topic of a plan.
 
     HALF_DONE and FAILED: the missing part was not done and will not be done. UNKNOWN: a request got
-    no answer, and its effect is not visible; the brokers may still carry it out. IN_FLIGHT and WAITING:
-    replicas are being copied, or are not yet; another run of the same plan continues.
+    no answer, and its effect is not visible; the brokers may still carry it out. IN_FLIGHT and
+    WAITING: replicas are being copied, or not yet; another run of the same plan continues.
     """
 
     DONE = "done"

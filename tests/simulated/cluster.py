@@ -586,8 +586,11 @@ class SimulatedCluster:
         for each in self._every_partition():
             if each.leader == -1:
                 self._lead(each)
-            if broker in each.replicas and broker not in each.adding and each.leader != -1:
-                each.in_sync.add(broker)
+            if each.leader != -1:
+                back = set(each.replicas) - set(each.adding)
+                each.in_sync |= {replica for replica in back if self.alive[replica]}
+                self._complete(each)
+        self._publish()
 
     def freeze_controller(self) -> None:
         self.frozen = True
@@ -615,9 +618,11 @@ class SimulatedCluster:
         """Let an operator set another default rate: `moves rate`, and with 0 `moves pause`."""
         self.disturbed_s = self.now_s
         self.rates = {} if rate is None else dict.fromkeys(SIDES, rate)
+        self._publish()
 
     def delete_topic(self, topic: str) -> None:
         del self.topics[topic], self.ids[topic], self.configs[topic]
+        self._publish()
 
     def _every_partition(self) -> Iterator[Partition]:
         for partitions in self.topics.values():

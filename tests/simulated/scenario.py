@@ -171,7 +171,9 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
     rate = None if dice.random() < 0.1 else dice.choice((10, 30))
     at_once = (dice.randint(1, 5), dice.randint(1, 3))
     plan = plan_moves(rows, rate=rate, at_once=at_once, min_insync=lowered, configs=images)
-    sizes = {(t, n): dice.choice((0, 40, 300)) for t, each in rows.items() for n in range(len(each))}
+    sizes = {
+        (t, n): dice.choice((0, 40, 300)) for t, each in rows.items() for n in range(len(each))
+    }
     lag = dice.choice((0.0, 0.0, 2.0, 6.0))
     lags = {broker: dice.random() * lag for broker in ids}
     configs[EXTRA] = {ThrottleSide.FOLLOWER.list_key: "0:1"}
@@ -208,7 +210,9 @@ def _schedule(cluster: SimulatedCluster, dice: random.Random, rate: int | None) 
         match dice.choice(("broker", "controller", "cancel", "foreign", "rate", "pause", "unset")):
             case "broker":
                 cluster.at(start_s, lambda broker=broker: cluster.kill_broker(broker))
-                cluster.at(start_s + dice.uniform(5, 200), lambda b=broker: cluster.revive_broker(b))
+                cluster.at(
+                    start_s + dice.uniform(5, 200), lambda b=broker: cluster.revive_broker(b)
+                )
             case "controller":
                 cluster.at(start_s, cluster.freeze_controller)
                 cluster.at(start_s + dice.uniform(1, 90), cluster.thaw_controller)

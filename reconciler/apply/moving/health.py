@@ -1,4 +1,4 @@
-"""Whether the cluster is as healthy as when the run began: in-sync replicas, partition by partition.
+"""Whether the cluster is as healthy as when the run began: in-sync replicas of each partition.
 
 What was unhealthy at the start does not stop a run, so that it works during an incident. Produce
 latency is not visible through the admin API.

@@ -68,7 +68,8 @@ class Row:
 
     `unanswered` counts requests that may still be carried out. `known`: this run has seen it under
     way, or a request was accepted. `shown` is what metadata shows, `flight` what is listed.
-    `was_done` is set if it was as planned when the run began.
+    `was_done` is set if it was as planned when the run began; `done_s` is the time of its end
+    in this run.
     """
 
     place: Place
@@ -81,6 +82,7 @@ class Row:
     shown: PartitionState | None = None
     flight: Reassignment | None = None
     asked_s: float = 0.0
+    done_s: float | None = None
     unclear_since_s: float | None = None
     seen_elsewhere: Replicas | None = None
     elections: int = 0
@@ -170,7 +172,7 @@ class Rows:
             topic, partition = row.place
             seen = [_show(view.get(topic), partition) for view in views.values()]
             if row.after in seen:
-                row.state, row.unclear_since_s = RowState.DONE, None
+                _finish(row, now_s)
                 continue
             alike = seen[0] if len(set(seen)) == 1 else ()
             if alike == () or alike != row.seen_elsewhere or row.unclear_since_s is None:
@@ -198,13 +200,18 @@ def _judge(row: Row, now_s: float) -> None:
         return
     shown = row.shown.replicas if row.shown else None
     if shown == row.after:
-        row.state, row.unclear_since_s = RowState.DONE, None
+        _finish(row, now_s)
     elif shown == row.before and not row.known:
         row.state, row.unclear_since_s = RowState.NOT_BEGUN, None
     else:
         if row.state is not RowState.UNCLEAR:
             row.unclear_since_s, row.seen_elsewhere = now_s, None
         row.state = RowState.UNCLEAR
+
+
+def _finish(row: Row, now_s: float) -> None:
+    row.state, row.unclear_since_s = RowState.DONE, None
+    row.done_s = now_s if row.known else None
 
 
 def _conclude(row: Row, alike: Replicas | None) -> None:

@@ -10,7 +10,7 @@ One step, in order. Nothing later is done while something earlier is not shown b
 |-------------------------------------------------------------|----------------------------------|
 | a rate, lists and min.insync.replicas for what shall begin  | set, and read back               |
 | rows that have room                                         | sent, at most 500 per request    |
-| nothing can begin, and nothing in flight can be waited for  | throttles removed, leaders elected |
+| nothing can begin, and nothing in flight is worth a wait    | throttles removed, then elected  |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reconciler.apply.ending import Applied, StepAnswered
 from reconciler.apply.moving.events import MovesNote, MovesNoted, MovesSummary, MovesWatched
 from reconciler.apply.moving.health import Health
 from reconciler.apply.moving.report import judge_topics
-from reconciler.apply.moving.rows import ENDED_OTHERWISE, Row, Rows, RowState
+from reconciler.apply.moving.rows import ENDED_OTHERWISE, SETTLED_S, Row, Rows, RowState
 from reconciler.apply.moving.throttle import (
     EVERY,
     find_default,
@@ -102,7 +102,7 @@ class Unlocked:
         """Always hold."""
 
 
-def run_moves(
+def run_moves(  # noqa: PLR0913  # options of one run, each of them independent
     plan: Plan,
     reader: ClusterReader,
     mover: ClusterMover,
@@ -393,7 +393,7 @@ class _Run:
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
             found.append(f"somebody else moves {named}{more}")
         moving = {(each.topic, each.partition) for each in reading.reassignments}
-        moving |= {row.place for row in self.rows if _is_settling(row)}
+        moving |= {row.place for row in self.rows if _is_settling(row, self._now())}
         found += self.health.check(reading, moving)
         gates = tuple(found)
         if gates != self.gates:
@@ -496,9 +496,9 @@ class _Run:
             if self._is_due((topic, MIN_INSYNC), value):
                 configs.setdefault(topic, {})[MIN_INSYNC] = value
         wanted = self.rate if self.owns_rate else self.moves.policy.rate_bytes_per_s
-        if copying and wanted is not None and find_default(reading) is None:
-            if self._is_due(("", "rate"), str(wanted)):
-                self._write_rate(wanted)
+        lacks_rate = copying and wanted is not None and find_default(reading) is None
+        if lacks_rate and self._is_due(("", "rate"), str(wanted)):
+            self._write_rate(wanted)
         if configs:
             self._configure(configs)
 
@@ -898,10 +898,11 @@ class _Run:
             self._note(MovesNote.SLOW, f"no byte for 60 s to broker {broker}: {why}", row)
 
 
-def _is_settling(row: Row) -> bool:
-    """Return whether a row may still be shown as it is during a reassignment."""
-    shown = row.shown.replicas if row.shown else ()
-    return row.known and row.state is not RowState.NOT_BEGUN and shown != row.after
+def _is_settling(row: Row, now_s: float) -> bool:
+    """Return whether a broker may still show a row as it was before its reassignment ended."""
+    if row.state is RowState.UNCLEAR:
+        return True
+    return row.done_s is not None and now_s - row.done_s < SETTLED_S
 
 
 def _is_led_by_another(row: Row) -> bool:

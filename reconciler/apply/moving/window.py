@@ -9,14 +9,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.apply.moving.rows import RowState
 from reconciler.model import INTERNAL_TOPICS
 from reconciler.units import approximate_duration, approximate_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.apply.moving.rows import Row
+    from reconciler.apply.moving.rows import Row, RowState
     from reconciler.model import Forecast, MovePolicy, MovesReading, Place
 
 QUOTA_S = 10.0
@@ -73,7 +72,7 @@ class Window:
             return True
         if self.total and self.total + count > self.policy.at_once_cluster:
             return False
-        needed = Counter({broker: 1 for broker in row.adding})
+        needed = Counter(dict.fromkeys(row.adding, 1))
         needed[row.leader] += count
         return all(
             not self.copies[broker] or self.copies[broker] + number <= self.policy.at_once_broker
@@ -157,7 +156,7 @@ def choose_rows(
             blocked[row.place] = "the partition has no leader"
         elif full := window.find_full_disk(row, size, reading):
             blocked[row.place] = full
-        elif limits.seconds_left is not None and alone_s > limits.seconds_left:
+        elif limits.seconds_left is not None and alone_s > max(0.0, limits.seconds_left):
             needed = approximate_duration(alone_s)
             blocked[row.place] = f"it needs about {needed}, more than is left of --stop-after"
         elif row.place in limits.last and (window.total or chosen):
