@@ -350,7 +350,7 @@ class SimulatedCluster:
 
     # -- ClusterReader ----------------------------------------------------------------------------
 
-    def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:
+    def read_cluster(self, config_of: Collection[str] | None = None) -> ClusterState:  # noqa: ARG002
         self._read()
         view = self._view(self._pick())
         topics = {name: self._state(view, name, with_config=True) for name in view.partitions}
@@ -374,7 +374,7 @@ class SimulatedCluster:
             for broker, view in views.items()
         }
 
-    def read_usage(self, names: Collection[str]) -> Mapping[str, object]:
+    def read_usage(self, names: Collection[str]) -> Mapping[str, object]:  # noqa: ARG002
         return {}
 
     def _state(self, view: Image, name: str, *, with_config: bool) -> TopicState:
@@ -393,7 +393,7 @@ class SimulatedCluster:
 
     # -- ClusterMover -----------------------------------------------------------------------------
 
-    def read(self, topics: Collection[str]) -> MovesReading:
+    def read(self, topics: Collection[str]) -> MovesReading:  # noqa: ARG002
         self._read(controller=True)
         view = self._view(self._pick())
         moving = []
@@ -502,7 +502,9 @@ class SimulatedCluster:
 
     # -- what the controller does -----------------------------------------------------------------
 
-    def _alter(self, place: Place, row: Replicas | None, *, may_resize: bool) -> Answer:
+    def _alter(  # noqa: PLR0911  # an answer for each reason
+        self, place: Place, row: Replicas | None, *, may_resize: bool
+    ) -> Answer:
         topic, number = place
         if topic not in self.topics or number >= len(self.topics[topic]):
             return Answer(AnswerKind.REFUSED, "UNKNOWN_TOPIC_OR_PARTITION", "no such partition")

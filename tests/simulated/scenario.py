@@ -86,7 +86,8 @@ def build_cluster(
         {**befores, EXTRA: ((1, 2), (2, 3))}, sizes or {}, lags, configs or {}
     )
     for topic in plan.topics:
-        assert topic.before and topic.after
+        assert topic.before
+        assert topic.after
         pairs = zip(topic.before.assignment, topic.after.assignment, strict=True)
         for number, (old, new) in enumerate(pairs):
             if old != new:
@@ -246,7 +247,10 @@ def play_out(play: Play, dice: random.Random) -> Applied | None:
             break
     calm(cluster)
     for _ in range(2):
+        # A run that does not end is killed, and then something is left to find.
+        cluster.at(2900, lambda: cluster.faults.update({cluster.calls + 1: "kill"}))
         applied = play.run()
+        cluster.events.clear()
     return applied
 
 
@@ -299,9 +303,11 @@ def find_faults(play: Play) -> list[str]:
         config = cluster.configs[topic.name]
         if config.get(MIN_INSYNC) != after.config.get(MIN_INSYNC):
             found.append(f"{topic.name} has {MIN_INSYNC} {config.get(MIN_INSYNC)}")
-        for side in ThrottleSide:
-            if config.get(side.list_key, "9:1") != "9:1":
-                found.append(f"{topic.name} has {side} list {config[side.list_key]}")
+        found += [
+            f"{topic.name} has {side} list {config[side.list_key]}"
+            for side in ThrottleSide
+            if config.get(side.list_key, "9:1") != "9:1"
+        ]
     if cluster.configs[EXTRA] != {ThrottleSide.FOLLOWER.list_key: "0:1"}:
         found.append(f"the lists of {EXTRA} were changed: {cluster.configs[EXTRA]}")
     if cluster.rates:

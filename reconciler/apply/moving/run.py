@@ -75,7 +75,7 @@ MOST_ROWS = 500
 WATCH_S = 2.0
 VERIFY_S = 0.5
 REWRITE_S = 5.0
-"""After this time without effect, a throttle is written again: a late request may have undone it."""
+"""After this time without effect it is written again: a late request may have undone it."""
 
 SILENT_S = 60.0
 BLOCKED_S = 60.0
