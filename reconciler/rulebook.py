@@ -257,6 +257,11 @@ _CLUSTER: tuple[Rule, ...] = (
         "broker-silent", "Every broker that is alive answers; the report names one that does not."
     ),
     Rule("lock-held", "Only one apply at a time changes a cluster."),
+    Rule("moves-rate-taken", "A throttle rate that somebody else set is never overwritten."),
+    Rule(
+        "moves-broker-rate",
+        "No broker of a plan of moves has a throttle rate of its own that overrides the plan's.",
+    ),
     Rule("lock-lost", "An apply that lost the lock of its cluster sends no more requests."),
     Rule("lock-unavailable", "An apply can take the lock of its cluster, or runs with --no-lock."),
 )
