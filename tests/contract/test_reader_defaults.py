@@ -80,13 +80,8 @@ def test_a_topic_that_overrides_everything_hides_no_default(release: str) -> Non
     assert state.config_defaults == {k: v for k, v in plain.items() if k not in left_out}
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
-        pytest.param(each, id=name, marks=() if name == "retention in hours" else pytest.mark.slow)
-        for name, each in PROPERTIES.items()
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
 def test_defaults_follow_the_brokers_own_configs(properties: dict[str, str]) -> None:
     with start_cluster(brokers=1, properties=properties) as cluster:
         create_both(cluster, cluster.kafka_version)
