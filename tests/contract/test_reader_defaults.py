@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-*OLDER, NEWEST = known_releases()
 THROTTLED = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
 NOT_TOLD = {  # by brokers up to 3.9, whose other configs have a say in them
     "message.format.version",
@@ -67,9 +66,8 @@ def create_both(cluster: Cluster, version: str) -> dict[str, str]:
     return overrides
 
 
-@pytest.mark.parametrize(
-    "release", [*(pytest.param(r, marks=pytest.mark.slow) for r in OLDER), NEWEST]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("release", known_releases())
 def test_a_topic_that_overrides_everything_hides_no_default(release: str) -> None:
     with start_cluster(brokers=2, kafka_version=release) as cluster:
         overrides = create_both(cluster, release)

@@ -121,6 +121,7 @@ def test_a_plan_on_a_snapshot_is_run_among_all_its_topics(
     assert found["balance_after"]["replicas"]["least"] == plan.balance_after.replicas.least
 
 
+@pytest.mark.slow
 def test_a_saved_plan_is_rehearsed_on_what_it_rests_on(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
