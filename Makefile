@@ -9,9 +9,9 @@ TOOLS := $(abspath $(VENV))/tools
 GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
-# How many processes share the tests on brokers and on Spark. One process
-# takes 1 GB on brokers, and 2 GB on Spark.
-KAFKA_WORKERS ?= 2
+# How many processes share the tests on brokers and on Spark. One process takes 1 GB on
+# brokers, and 2 GB on Spark. Tests on brokers often wait, so there may be more than cores.
+KAFKA_WORKERS ?= 3
 FLEET_WORKERS ?= 2
 
 # Without bytecode, each process compiles every test file before it runs the first one.
@@ -66,7 +66,7 @@ test-kafka: $(READY)  ## Run the tests on real brokers.
 test-fleet: $(READY)  ## Run the tests on Spark.
 	@$(PYTEST) --part fleet -n $(FLEET_WORKERS) --dist loadfile
 
-test-slow: $(READY)  ## Run the slow tests: faults, every Kafka release line, and the laws at length.
+test-slow: $(READY)  ## Run what the gate leaves out: the slow tests, and the laws at length.
 	@$(BIN)/pytest -m slow
 	@HYPOTHESIS_PROFILE=thorough $(PYTEST) --part laws -n auto --dist worksteal
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from code_host import HEAD, MERGED
+from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost import Moves, find_approved, report_no_plan, report_plan
@@ -110,7 +111,16 @@ def test_a_plan_without_new_rows_names_none(host: CodeHost, run: Run) -> None:
     assert find_approved(run, "prod") == Approval(fingerprint_plan(changed))
 
 
-@pytest.mark.parametrize(("topics", "kept"), [(60, True), (220, False)])
+@pytest.mark.parametrize(
+    ("host", "topics", "kept"),
+    [
+        (GitHubHost, 60, True),
+        (GitLabHost, 220, False),
+        pytest.param(GitHubHost, 220, False, marks=pytest.mark.slow),
+        pytest.param(GitLabHost, 60, True, marks=pytest.mark.slow),
+    ],
+    indirect=["host"],
+)
 def test_rows_that_take_too_much_of_the_comment_are_left_out(
     host: CodeHost, run: Run, topics: int, *, kept: bool
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from code_host import Answer, CodeHost, Fault
-from code_hosts import GitLabHost
+from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost import (
@@ -202,6 +202,9 @@ def test_a_host_that_never_answers_is_given_up_with_its_words(host: CodeHost, ru
     assert "500 Internal Server Error: Server Error" in finding.what
 
 
+@pytest.mark.parametrize(
+    "host", [GitHubHost, pytest.param(GitLabHost, marks=pytest.mark.slow)], indirect=True
+)
 def test_the_largest_plan_fits_with_its_seal(host: CodeHost, run: Run) -> None:
     host.open_request(12, "")
     many = [spec(f"shop.topic-{number:04}-{'x' * 60}", partitions=1) for number in range(3_000)]
