@@ -18,6 +18,7 @@ from reconciler.diff.fields import (
     managed_overrides,
 )
 from reconciler.diff.moves import MoveDiff, diff_moves
+from reconciler.diff.moving import read_min_insync
 from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "managed_overrides",
     "note_unoffered",
     "object_to_use",
+    "read_min_insync",
 ]

@@ -80,12 +80,9 @@ def hold_min_insync(
     they are to be. Returns: the config to set now, and a note if it differs.
     """
     resized = MoveKind.REPLICATION in list_kinds(pending)
-    wanted = config.get(MIN_INSYNC, defaults.get(MIN_INSYNC))
-    now = overrides.get(MIN_INSYNC, defaults.get(MIN_INSYNC))
-    if not (resized or state.reassigning) or wanted in (None, now):
-        return config, ()
+    wanted, now = (read_min_insync(configs, defaults) for configs in (config, overrides))
     able = min(map(len, state.in_sync or state.assignment), default=0)
-    if int(wanted) <= able or (now is not None and int(wanted) < int(now)):
+    if not (resized or state.reassigning) or wanted is None or wanted <= max(able, now or 0):
         return config, ()
     held = {key: value for key, value in config.items() if key != MIN_INSYNC}
     held |= {MIN_INSYNC: overrides[MIN_INSYNC]} if MIN_INSYNC in overrides else {}
@@ -98,6 +95,13 @@ def hold_min_insync(
         Severity.NOTE,
     )
     return dict(sorted(held.items())), (note,)
+
+
+def read_min_insync(overrides: Mapping[str, str], defaults: Mapping[str, str]) -> int | None:
+    """Return the min.insync.replicas in force; None if it is not known."""
+    # A snapshot that a person edited can hold any value.
+    value = overrides.get(MIN_INSYNC, defaults.get(MIN_INSYNC, ""))
+    return int(value) if value.isascii() and value.isdigit() else None
 
 
 def note_pending(

@@ -7,7 +7,14 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.diff import MoveDiff, TopicDiff, diff_moves, eligible_brokers, managed_overrides
+from reconciler.diff import (
+    MoveDiff,
+    TopicDiff,
+    diff_moves,
+    eligible_brokers,
+    managed_overrides,
+    read_min_insync,
+)
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import (
     MIN_INSYNC,
@@ -298,9 +305,7 @@ def _lower_min_insync(diff: MoveDiff, topic: PlannedTopic, state: ClusterState) 
 
 def _required_in_sync(diff: MoveDiff, state: ClusterState) -> int | None:
     """Return the min.insync.replicas in force; None if it is not known."""
-    overrides = managed_overrides(diff.state)
-    value = overrides.get(MIN_INSYNC, state.config_defaults.get(MIN_INSYNC))
-    return None if value is None else int(value)
+    return read_min_insync(managed_overrides(diff.state), state.config_defaults)
 
 
 def _note_min_insync(diff: MoveDiff, value: int | None, state: ClusterState) -> Iterator[Finding]:

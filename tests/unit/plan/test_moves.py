@@ -391,9 +391,10 @@ def test_a_default_is_lowered_by_an_override_and_unset_afterwards() -> None:
         (topic("1,2,3 2,3,4", config={MIN_INSYNC: "2"}), 1, None),
         (topic("1,2 2,3", config={MIN_INSYNC: "2"}, in_sync=rows("1 2,3")), 3, None),
         (topic("1,2 2,3", config={MIN_INSYNC: "3"}), 4, 2),
+        (topic("1,2 2,3", config={MIN_INSYNC: "all"}), 3, None),
         (topic("1 2,3", config={MIN_INSYNC: "3"}), 3, 1),
     ],
-    ids=["enough in sync", "shrinks", "fails already", "two of two", "the fewest"],
+    ids=["enough in sync", "shrinks", "fails already", "two of two", "no number", "the fewest"],
 )
 def test_min_insync_is_lowered_only_where_writes_would_begin_to_fail(
     found: TopicState, replication: int, value: int | None
