@@ -80,6 +80,8 @@ def plan_moves(
     """
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
+    if chosen:
+        state = assume_defaults(entry, state)
     plan = assemble_moves(entry, chosen, state, topics=topics)
     files = {spec.location.file for spec in chosen}
     # Without the list of what is in flight, rows may show old and new replicas together.
@@ -122,12 +124,69 @@ def assemble_moves(
     engine = PolicyEngine(entry, choose_catalogue(entry.kafka_version))
     diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, engine.allows)
     ids = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
+    settled = _settle(diffs, state, ids, entry.capacity, engine.judge)
+    live = {name: topic.assignment for name, topic in state.user_topics.items()}
+    after = {
+        **live,
+        **{d.spec.name: settled.rows[d.spec.name] for d in settled.diffs if not d.stays},
+    }
+    pairs = [
+        (old, new)
+        for diff in settled.diffs
+        for old, new in zip(diff.rows, settled.rows[diff.spec.name], strict=True)
+    ]
+    lowered = {
+        diff.spec.name: value
+        for diff in settled.diffs
+        if (value := _lower_min_insync(diff, settled.rows[diff.spec.name], state)) is not None
+    }
+    moved = any(map(steps_of, settled.topics))
+    return Plan(
+        cluster=entry.name,
+        cluster_id=state.cluster_id,
+        brokers=tuple(sorted(state.brokers)),
+        topics=settled.topics,
+        unchanged=sum(spec.name in live and not spec.absent for spec in chosen) - len(diffs),
+        files=len({spec.location.file for spec in chosen}),
+        live_topics=len(live),
+        notes=tuple(_note_foreign(state, settled.rows)) if moved else (),
+        balance_before=measure_balance(live.values(), ids),
+        balance_after=measure_balance(after.values(), ids),
+        excluded=tuple(sorted(entry.exclude_brokers)),
+        scope=Scope(topics),
+        moves=PlannedMoves(
+            policy=policy,
+            replicas=sum(len(set(new) - set(old)) for old, new in pairs),
+            least_replicas=settled.least,
+            leader_changes=sum(old[0] != new[0] for old, new in pairs),
+            min_insync=MappingProxyType(lowered),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """The topics of a plan, their rows after it, and the fewest replicas that it must copy."""
+
+    diffs: tuple[MoveDiff, ...]
+    topics: tuple[PlannedTopic, ...]
+    rows: Mapping[str, Assignment]
+    least: int
+
+
+def _settle(
+    diffs: tuple[MoveDiff, ...],
+    state: ClusterState,
+    brokers: Collection[int],
+    capacity: Mapping[int, int],
+    judge: Judge,
+) -> _Settled:
+    """Choose rows that no rule of the team refuses."""
     while True:
-        placed = _place(diffs, state, ids, entry.capacity)
-        planned = [_plan_topic(diff, placed.rows[diff.spec.name], state, ids) for diff in diffs]
+        placed = _place(diffs, state, brokers, capacity)
+        planned = [_plan_topic(diff, placed.rows[diff.spec.name], state, brokers) for diff in diffs]
         judged = [
-            _judge(diff, topic, state, engine.judge)
-            for diff, topic in zip(diffs, planned, strict=True)
+            _judge(diff, topic, state, judge) for diff, topic in zip(diffs, planned, strict=True)
         ]
         if not any(refusals for refusals, _ in judged):
             break
@@ -136,46 +195,11 @@ def assemble_moves(
             replace(diff, refusals=(*diff.refusals, *refusals))
             for diff, (refusals, _) in zip(diffs, judged, strict=True)
         )
-    planned = [
-        replace(topic, notes=(*topic.notes, *notes))
+    topics = tuple(
+        replace(topic, notes=(*topic.notes, *notes)) if notes else topic
         for topic, (_, notes) in zip(planned, judged, strict=True)
-    ]
-    live = {name: topic.assignment for name, topic in state.user_topics.items()}
-    after = {**live, **{d.spec.name: placed.rows[d.spec.name] for d in diffs if not d.stays}}
-    pairs = [
-        (old, new)
-        for topic in planned
-        if topic.before and topic.after
-        for old, new in zip(topic.before.assignment, topic.after.assignment, strict=True)
-    ]
-    moved = {topic.name for topic in planned if steps_of(topic)}
-    return Plan(
-        cluster=entry.name,
-        cluster_id=state.cluster_id,
-        brokers=tuple(sorted(state.brokers)),
-        topics=tuple(planned),
-        unchanged=sum(spec.name in live and not spec.absent for spec in chosen) - len(planned),
-        files=len({spec.location.file for spec in chosen}),
-        live_topics=len(live),
-        notes=tuple(_note_foreign(state, {topic.name for topic in planned})) if moved else (),
-        balance_before=measure_balance(live.values(), ids),
-        balance_after=measure_balance(after.values(), ids),
-        excluded=tuple(sorted(entry.exclude_brokers)),
-        scope=Scope(topics),
-        moves=PlannedMoves(
-            policy=policy,
-            replicas=sum(len(set(new) - set(old)) for old, new in pairs),
-            least_replicas=placed.least,
-            leader_changes=sum(old[0] != new[0] for old, new in pairs),
-            min_insync=MappingProxyType(
-                {
-                    diff.spec.name: value
-                    for diff, topic in zip(diffs, planned, strict=True)
-                    if (value := _lower_min_insync(diff, topic, state)) is not None
-                }
-            ),
-        ),
     )
+    return _Settled(diffs, topics, placed.rows, placed.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +275,7 @@ def _plan_topic(
     )
     if diff.stays:
         return topic
-    value = _lower_min_insync(diff, topic, state)
+    value = _lower_min_insync(diff, rows, state)
     override = managed_overrides(diff.state).get(MIN_INSYNC)
     if value is not None and override is not None:
         # Both images hold the override, so that a run knows what to restore.
@@ -286,17 +310,17 @@ def _assess_risks(diff: MoveDiff, rows: Assignment) -> Iterator[RiskNote]:
         yield RiskNote(Risk.DURABILITY, what, str(Risk.DURABILITY) in accepted)
 
 
-def _lower_min_insync(diff: MoveDiff, topic: PlannedTopic, state: ClusterState) -> int | None:
+def _lower_min_insync(diff: MoveDiff, rows: Assignment, state: ClusterState) -> int | None:
     """Return the min.insync.replicas of a topic while it moves; None if it stays as it is.
 
     Brokers require at most as many replicas as there are (KAFKA-21110). Replicas that are being
     copied count before they are in sync, so acks=all writes that work now would fail.
     """
     required = _required_in_sync(diff, state)
-    if diff.stays or required is None or topic.after is None:
+    if diff.stays or required is None:
         return None
     short = []
-    for number, (old, new) in enumerate(zip(diff.rows, topic.after.assignment, strict=True)):
+    for number, (old, new) in enumerate(zip(diff.rows, rows, strict=True)):
         in_sync = len(diff.state.in_sync[number] if diff.state.in_sync else old)
         if min(required, len(old)) <= in_sync < min(required, len({*old, *new})):
             short.append(in_sync)
