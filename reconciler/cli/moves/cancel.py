@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reconciler.moves import PlannedRow
 
 
-@click.command()
+@click.command(name="cancel")
 @estate_argument
 @cluster_option
 @options.bootstrap_option
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @approve_option
 @lock_timeout_option
 @no_lock_option
-def cancel(
+def command(
     *,
     estate: Path | None,
     cluster: str | None,

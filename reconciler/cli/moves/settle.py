@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from reconciler.moves import Leftover, MovesReport, Settlement
 
 
-@click.command()
+@click.command(name="settle")
 @estate_argument
 @cluster_option
 @options.bootstrap_option
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @approve_option
 @lock_timeout_option
 @no_lock_option
-def settle(
+def command(
     *,
     estate: Path | None,
     cluster: str | None,
