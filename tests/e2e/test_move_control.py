@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from command import run_reconciler
+from command import RECONCILER, run_reconciler
 from holding import NEWEST, Holding, accept
 from lab import HERE, wait_for
+from terminal import Terminal
 
 from reconciler import api
 from reconciler.kafka import MOVES_GROUP, Holder, KafkaReader, hold_lock
@@ -319,3 +320,39 @@ class TestSettle:
         assert f"  {topic}: its partitions have 2 to 3 replicas; " in ran.out
         assert f"  {topic}: min.insync.replicas is 1, and its spec says 2; " in ran.out
         assert holding.mover.read([]).lists == ()
+
+
+@pytest.mark.slow
+class TestPerson:
+    def test_a_no_changes_nothing(self, holding: Holding, topic_prefix: str) -> None:
+        place = holding.begin(topic_prefix + "asked", (1, 2), (3, 2))
+        assert holding.mover.set_rate(1_000).kind is AnswerKind.ACCEPTED
+        wait_for(lambda: holding.shows_rate(1_000))
+        with Terminal(program(holding, "pause"), {}) as terminal:
+            terminal.wait_for(b"Pause moves on ", b"? [y/N]: ")
+            terminal.press(b"n\r")
+            terminal.wait_for(b"Not approved. Nothing was changed.")
+        assert holding.shows_rate(1_000)
+        assert holding.find(place) is not None
+
+    def test_an_interrupt_ends_the_wait_and_leaves_the_throttles(
+        self, holding: Holding, topic_prefix: str
+    ) -> None:
+        topic, _ = place = holding.begin(topic_prefix + "waited", (1, 2), (3, 2))
+        assert holding.mover.set_rate(1_000).kind is AnswerKind.ACCEPTED
+        wait_for(lambda: holding.shows_rate(1_000))
+        with Terminal(program(holding, "settle", YES), {}) as terminal:
+            terminal.wait_for(b" in flight ")
+            terminal.press(b"\x03")
+            terminal.wait_for(b"interrupted")
+        assert b"Traceback" not in terminal.output
+        assert holding.find(place) is not None
+        assert holding.shows_lists(topic)
+        ana = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
+        with hold_lock(holding.connection, ana, group=MOVES_GROUP) as lease:
+            lease.check()
+
+
+def program(holding: Holding, *arguments: str) -> tuple[str, ...]:
+    servers = holding.cluster.bootstrap_servers
+    return (*RECONCILER, "moves", *arguments, "--bootstrap-servers", servers)
