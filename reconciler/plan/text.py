@@ -9,6 +9,7 @@ from reconciler.errors import escape_unprintable
 from reconciler.model import OutcomeKind, Risk
 from reconciler.plan.view import Tone, capital, view_plan
 from reconciler.styling import Paint, fold_lines
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -142,11 +143,13 @@ class _Text:
 
     def _closing(self, view: PlanView) -> Iterator[str]:
         if not view.to_do:
-            same = f"No changes. {view.unchanged:,} topic{'s' * (view.unchanged != 1)} as specified"
-            yield " · ".join(filter(None, [self.paint("green", same), view.unmanaged_words]))
+            same = self.paint(
+                "green", f"No changes. {count(view.as_specified, 'topic')} as specified"
+            )
+            yield " · ".join(filter(None, [same, view.pending_words, view.unmanaged_words]))
         else:
             counts = ", ".join(filter(None, [*view.to_do, view.unchanged_words]))
-            yield " · ".join(filter(None, [counts, view.unmanaged_words]))
+            yield " · ".join(filter(None, [counts, view.pending_words, view.unmanaged_words]))
             if view.totals.words:
                 yield f"size: {view.totals.words}"
             if view.balance:

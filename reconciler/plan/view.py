@@ -211,6 +211,26 @@ class PlanView:
         return f"{self.unchanged:,} unchanged" if self.unchanged else ""
 
     @property
+    def pending(self) -> tuple[TopicView, ...]:
+        """The topics of which something is left to a plan of moves."""
+        return tuple(
+            topic
+            for topic in self.topics
+            if any(note.rule == "moves-pending" for note in topic.notes)
+        )
+
+    @property
+    def as_specified(self) -> int:
+        """The number of topics that match their specs entirely."""
+        return self.unchanged - sum(not (t.steps or t.refusals) for t in self.pending)
+
+    @property
+    def pending_words(self) -> str:
+        """Return the number of topics with pending moves as text; empty for zero."""
+        number = len(self.pending)
+        return f"moves of {count(number, 'topic')} are pending" if number else ""
+
+    @property
     def unmanaged_words(self) -> str:
         """Return the number of unmanaged live topics as text; empty for zero."""
         number = len(self.unmanaged)

@@ -64,7 +64,8 @@ def mark_cluster(cluster: str) -> str:
 
 def _head(plan: PlanView) -> str:
     counts = ", ".join(plan.to_do) or "no changes"
-    quiet = [plan.unchanged_words if plan.to_do else "all as specified", plan.unmanaged_words]
+    same = plan.unchanged_words if plan.to_do or plan.pending else "all as specified"
+    quiet = [same, plan.pending_words, plan.unmanaged_words]
     lines = [" · ".join(filter(None, [*map(prose, plan.headline[1:]), *quiet]))]
     lines += [f"**{capital(said)}.**" for said in plan.idle]
     if risks := count_risks(plan):
