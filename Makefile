@@ -9,9 +9,9 @@ TOOLS := $(abspath $(VENV))/tools
 GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
-# How many processes share the tests on brokers and on Spark. One process
-# takes 1 GB on brokers, and 2 GB on Spark.
-KAFKA_WORKERS ?= 2
+# How many processes share the tests on brokers and on Spark. One process takes 1 GB on
+# brokers, and 2 GB on Spark. Tests on brokers often wait, so there may be more than cores.
+KAFKA_WORKERS ?= 3
 FLEET_WORKERS ?= 2
 
 # Without bytecode, each process compiles every test file before it runs the first one.
@@ -22,7 +22,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-fleet campaign campaign-lake compare-peers clean
+	bench-read bench-apply bench-placement bench-moves bench-fleet campaign campaign-lake campaign-moves compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -66,7 +66,7 @@ test-kafka: $(READY)  ## Run the tests on real brokers.
 test-fleet: $(READY)  ## Run the tests on Spark.
 	@$(PYTEST) --part fleet -n $(FLEET_WORKERS) --dist loadfile
 
-test-slow: $(READY)  ## Run the slow tests: faults, every Kafka release line, and the laws at length.
+test-slow: $(READY)  ## Run what the gate leaves out: the slow tests, and the laws at length.
 	@$(BIN)/pytest -m slow
 	@HYPOTHESIS_PROFILE=thorough $(PYTEST) --part laws -n auto --dist worksteal
 
@@ -121,6 +121,9 @@ bench-apply: $(READY)  ## Compare the creation of 10 to 10,000 topics with a min
 bench-placement: $(READY)  ## Compare placement with striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
 
+bench-moves: $(READY)  ## Measure a move under traffic: its rate, its forecast, and produce latency.
+	@PYTHONPATH=tests $(BIN)/python benchmarks/moves.py
+
 bench-fleet: $(READY)  ## Generate, plan and audit fleets of 1, 3 and 7 million partitions.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
@@ -128,6 +131,10 @@ bench-fleet: $(READY)  ## Generate, plan and audit fleets of 1, 3 and 7 million 
 campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, and check its reports.
 	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
 		$(if $(LANES),--lanes $(LANES))
+
+campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or KILLS=200 with SEED=s.
+	@PYTHONPATH=tests $(BIN)/python -m under_traffic $(if $(KILLS),--kills $(KILLS)) \
+		--seed $(or $(SEED),1) $(if $(VERSION),--kafka-version $(VERSION))
 
 compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other installed tools.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))

@@ -165,9 +165,23 @@ _DIFF: tuple[Rule, ...] = (
         "partitions-never-shrink", "Kafka cannot remove partitions, and topics are never recreated."
     ),
     Rule(
-        "replication-stays", "A replication factor is never changed, because that moves replicas."
+        "replication-stays",
+        "A replication factor changes only if the cluster allows moves for replication.",
     ),
-    Rule("replicas-stay", "Existing replicas are never moved; only new partitions are placed."),
+    Rule(
+        "replicas-stay",
+        "Rows of existing partitions change only if the cluster allows moves for assignment.",
+    ),
+    Rule("moves-pending", "A plan of changes reports what it leaves to a plan of moves."),
+    Rule(
+        "moves-unhealthy",
+        "A partition moves only if a replica is alive and in sync, and one stays.",
+    ),
+    Rule("moves-foreign", "What another tool or run moves is reported and left alone."),
+    Rule(
+        "moves-min-insync",
+        "A plan reports if it lowers min.insync.replicas while replicas are copied.",
+    ),
     Rule("expand-after-reassignment", "A topic under reassignment takes no new partitions."),
     Rule(
         "expand-uniform-replication",
@@ -243,6 +257,11 @@ _CLUSTER: tuple[Rule, ...] = (
         "broker-silent", "Every broker that is alive answers; the report names one that does not."
     ),
     Rule("lock-held", "Only one apply at a time changes a cluster."),
+    Rule("moves-rate-taken", "A throttle rate that somebody else set is never overwritten."),
+    Rule(
+        "moves-broker-rate",
+        "No broker of a plan of moves has a throttle rate of its own that overrides the plan's.",
+    ),
     Rule("lock-lost", "An apply that lost the lock of its cluster sends no more requests."),
     Rule("lock-unavailable", "An apply can take the lock of its cluster, or runs with --no-lock."),
 )
@@ -264,6 +283,11 @@ _PLAN: tuple[Rule, ...] = (
         "Data loss, and reordering of compacted topics, is acknowledged by name.",
     ),
     Rule("guard-max-changed", "One plan changes at most the allowed share of a cluster's topics."),
+    Rule("moves-too-large", "A plan of moves copies at most max_bytes."),
+    Rule(
+        "moves-disk", "Every log directory keeps the share keep_free while a plan moves replicas."
+    ),
+    Rule("moves-rate-below-writes", "The rate of a plan of moves is high enough for it to end."),
     Rule("plan-form", "A plan file matches its schema."),
     Rule("plan-version", "A plan file of a newer major format is not read."),
     Rule("plan-tampered", "A plan file matches its seal and its fingerprint."),

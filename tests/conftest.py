@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from schedule import FilesTogether, rank
 
 from reconciler.errors import forget_secrets
 from reconciler.sandbox import start_cluster
@@ -15,6 +16,7 @@ from reconciler.sandbox import start_cluster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from moving import Moving
     from xdist.remote import Producer
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
@@ -47,8 +49,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     """Hand out tests by file as we do it; other ways to distribute them are xdist's own."""
     if config.getvalue("dist") != "loadfile":
         return None
-    from schedule import FilesTogether
-
     return FilesTogether(config, log)
 
 
@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.cluster)
     if part := config.getoption("--part"):
         config.hook.pytest_deselected(items=[item for item in items if find_part(item) != part])
-        items[:] = [item for item in items if find_part(item) == part]
+        items[:] = sorted((item for item in items if find_part(item) == part), key=rank)
 
 
 def find_part(item: pytest.Item) -> str:
@@ -96,6 +96,15 @@ def cluster6() -> Iterator[Cluster]:
     """Six brokers in three racks, shared: use topics under `topic_prefix` only."""
     with start_cluster(brokers=6, racks=3) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def moving() -> Iterator[Moving]:
+    """Four brokers in two racks, to move replicas on: a default rate reaches every broker."""
+    from moving import Moving
+
+    with start_cluster(brokers=4, racks=2) as cluster:
+        yield Moving(cluster)
 
 
 @pytest.fixture(autouse=True)

@@ -1,20 +1,56 @@
-"""Which tests run in the same process, where several share the work."""
+"""Which tests run in the same process, where several share the work, and which of them first."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-ROOT = Path(__file__).resolve().parents[1]
-COSTLY = re.compile(r"\b(cluster6|judge): ")
-"""Fixtures of the session that few files use; each process has `cluster3` and `spark` anyway."""
+if TYPE_CHECKING:
+    import pytest
+    from xdist.remote import Producer
+
+TESTS = Path(__file__).resolve().parent
+COSTLY = re.compile(r"\b(?:(cluster6|judge|secured|moving): |from (sources) import)")
+"""What few files use and a process has once; each process has `cluster3` and `spark` anyway."""
+
+LONGEST = (
+    "contract/test_connections.py",
+    "e2e/test_dangers.py",
+    "e2e/test_error_answers.py",
+    "e2e/test_demo.py",
+    "contract/test_moves.py",
+    "contract/test_rehearse.py",
+    "contract/test_second_look.py",
+    "contract/test_sandbox.py",
+    "contract/test_sandbox_cli.py",
+    "contract/test_views.py",
+    "e2e/test_apply_cli.py",
+    "e2e/test_elect.py",
+    "e2e/test_one_writer.py",
+    "e2e/test_second_signal.py",
+    "e2e/test_story.py",
+    "fleet/test_audit_cli.py",
+    "fleet/test_audit_law.py",
+    "fleet/test_audit.py",
+    "fleet/test_history.py",
+    "fleet/test_trouble.py",
+    "fleet/test_page_gather.py",
+    "fleet/test_faults.py",
+    "fleet/test_generator.py",
+)
+"""Files that take long, by `--durations=0`. They come first: at the end, one would run alone."""
 
 
 class FilesTogether(LoadScopeScheduling):
-    """Keeps the tests of a file together, and the files that ask for the same costly fixture."""
+    """Keeps the tests of a file together, and the files that use the same costly thing."""
+
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # by the number of tests says nothing of their time
 
     def _split_scope(self, nodeid: str) -> str:
         return find_company(nodeid.partition("::")[0])
@@ -22,6 +58,12 @@ class FilesTogether(LoadScopeScheduling):
 
 @cache
 def find_company(file: str) -> str:
-    """Name what the tests of a file run with: a costly fixture, or one another alone."""
-    found = COSTLY.search((ROOT / file).read_text(encoding="utf-8"))
-    return found[1] if found else file
+    """Name what the tests of a file run with: a costly thing, or one another alone."""
+    found = COSTLY.search((TESTS.parent / file).read_text(encoding="utf-8"))
+    return found[1] or found[2] if found else file
+
+
+def rank(item: pytest.Item) -> int:
+    """Return when the file of a test has its turn."""
+    file = item.path.relative_to(TESTS).as_posix()
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST)

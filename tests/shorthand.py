@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.diff import diff_topics
 from reconciler.errors import Location
-from reconciler.model import Broker, ClusterState, Guards, TopicSpec, TopicState, TopicUsage
+from reconciler.model import (
+    Broker,
+    ClusterState,
+    Guards,
+    MoveKind,
+    MovePolicy,
+    TopicSpec,
+    TopicState,
+    TopicUsage,
+)
 from reconciler.plan import assemble_plan
 from reconciler.plan.explain import build_matrix
 from reconciler.spec.configs import choose_catalogue
@@ -72,10 +81,17 @@ def diff(
     state: ClusterState | None = None,
     excluded: Collection[int] = (),
     guards: Guards = NONE,
+    moves: MovePolicy | None = None,
 ) -> TopicDiff:
     """Compare one spec with a cluster."""
-    (found,) = diff_topics([wished], state or cluster(), CATALOGUE, excluded, guards)
+    (found,) = diff_topics([wished], state or cluster(), CATALOGUE, excluded, guards, moves=moves)
     return found
+
+
+def may_move(*kinds: str, **limits: Any) -> MovePolicy:
+    """Return a policy that allows these kinds of moves, or all kinds."""
+    allowed = frozenset(map(MoveKind, kinds)) or frozenset(MoveKind)
+    return MovePolicy(allowed, limits.pop("rate", 30 * 2**20), **limits)
 
 
 def plan(

@@ -7,7 +7,8 @@
     apply_plan(plan, estate)
 
 In addition, `read_snapshot` reads a state from a file, and `take_snapshot` reads an entire cluster
-for such a file. `read_moves` and `watch_moves` report moves in flight. Errors are ReconcilerErrors
+for such a file. `read_moves` and `watch_moves` report moves in flight, and
+`control_moves` slows, cancels and settles them. Errors are ReconcilerErrors
 with a text for people; nothing prints. Calls import only the stages that they need, so that a start
 is fast.
 """
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from reconciler.api.applying import apply_plan
     from reconciler.api.connections import find_cluster, open_address, open_connection
     from reconciler.api.estate_files import list_estate_files, read_estate_files
+    from reconciler.api.move_control import Cancelled, Locking, Settled, control_moves
     from reconciler.api.moves import read_moves, watch_moves
     from reconciler.api.planning import (
+        build_moves,
         build_plan,
         load_estate,
         plan_elections,
@@ -41,11 +44,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApplyRecord",
+    "Cancelled",
+    "Locking",
     "PlanFormat",
+    "Settled",
     "adopt_cluster",
     "apply_plan",
     "begin_record",
+    "build_moves",
     "build_plan",
+    "control_moves",
     "convert_files",
     "draw_explanation",
     "explain_topic",
@@ -75,8 +83,9 @@ __getattr__ = export_lazily(
         "applying": "apply_plan",
         "connections": "find_cluster open_address open_connection",
         "estate_files": "list_estate_files read_estate_files",
+        "move_control": "Cancelled Locking Settled control_moves",
         "moves": "read_moves watch_moves",
-        "planning": "build_plan load_estate plan_elections read_cluster",
+        "planning": "build_moves build_plan load_estate plan_elections read_cluster",
         "records": "ApplyRecord begin_record",
         "rehearsing": "rehearse_plan",
         "rendering": "PlanFormat draw_explanation explain_topic render_explanation render_plan",

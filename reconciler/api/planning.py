@@ -70,7 +70,9 @@ def read_cluster(
         # Reading usage is slow: only topics to delete need it, and only if deletions are allowed.
         deleted = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
         state = replace(state, usage=reader.read_usage(deleted if entry.guards.max_deletes else ()))
-        return identify_topics(state, reader.read_topic_ids(doubts.planned))
+        # A topic in flight shows the rows that it is to have, so it may not differ from its spec.
+        moving = {each.topic for each in state.reassignments if each.topic in names}
+        return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 
 
 def build_plan(
@@ -108,6 +110,37 @@ def build_plan(
         weigh=weigh,
         remarks=estate.findings,
         approved=approved,
+    )
+
+
+def build_moves(
+    estate: SpecSource,
+    cluster: str,
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    changes: Changes | None = None,
+    commit: Commit | None = None,
+) -> Plan:
+    """Plan the moves of existing replicas that the specs ask for. Same input, same plan.
+
+    `topics`, `changes` and `commit` are those of `build_plan`. `state` is read with what is in
+    flight, sizes and log directories; without them, the limits of the cluster refuse the plan.
+    Errors: UsageError if the cluster allows no moves; ClusterError if the state is of another
+    cluster than the estate expects.
+    """
+    from reconciler.plan import plan_moves
+
+    entry = find_cluster(estate, cluster)
+    refuse_other_cluster(entry, state)
+    return plan_moves(
+        entry,
+        estate.topics_for(cluster),
+        state,
+        topics=topics,
+        changes=changes,
+        commit=commit,
+        remarks=estate.findings,
     )
 
 

@@ -8,5 +8,19 @@ placement, clients, and any step that the plan does not hold.
 from reconciler.apply.ending import Applied, Ended, Ending, StepAnswered, end_run
 from reconciler.apply.engine import run_plan
 from reconciler.apply.kinds import PHASES
+from reconciler.apply.moving import MovesNote, MovesNoted, MovesSummary, MovesWatched, run_moves
 
-__all__ = ["PHASES", "Applied", "Ended", "Ending", "StepAnswered", "end_run", "run_plan"]
+__all__ = [
+    "PHASES",
+    "Applied",
+    "Ended",
+    "Ending",
+    "MovesNote",
+    "MovesNoted",
+    "MovesSummary",
+    "MovesWatched",
+    "StepAnswered",
+    "end_run",
+    "run_moves",
+    "run_plan",
+]

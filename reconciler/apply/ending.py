@@ -22,6 +22,7 @@ from reconciler.model import OutcomeKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reconciler.apply.moving.events import MovesSummary
     from reconciler.model import AnswerKind, Outcome
 
 
@@ -40,12 +41,14 @@ class StepAnswered:
 class Applied:
     """The outcome of every topic of the plan that had steps or was refused.
 
-    `cause` is what ended the run before its time, if that was not an interrupt.
+    `cause` is what ended the run before its time, if that was not an interrupt. `moves` is set for
+    a plan of moves; an interrupted one is unfinished, as its copies go on in Kafka.
     """
 
     outcomes: tuple[Outcome, ...]
     interrupted: bool = False
     cause: ClusterError | None = None
+    moves: MovesSummary | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -60,6 +63,7 @@ class Ended(StrEnum):
     NOTHING_TO_DO = "nothing to do"
     AUDIT_LOST = "audit lost"
     FAILED = "failed"
+    UNFINISHED = "unfinished"
     ERROR = "error"
     LOCK_LOST = "lock lost"
     UNKNOWN = "unknown"
@@ -75,6 +79,7 @@ _EXIT_CODES: Mapping[Ended, int] = MappingProxyType(
     {
         Ended.DONE: 0,
         Ended.NOTHING_TO_DO: 0,
+        Ended.UNFINISHED: 2,
         Ended.USAGE_ERROR: UsageError.exit_code,
         Ended.UNKNOWN: 75,  # EX_TEMPFAIL of sysexits.h: try again
         Ended.INTERRUPTED: 130,
@@ -97,12 +102,14 @@ _BY_ERROR: Mapping[type[BaseException], Ended] = MappingProxyType(
 class Ending:
     """How a run ended: its exit code, its last line and every record of it follow from this.
 
-    `error` is what ended it before its time, or kept its record from the audit topic.
+    `error` is what ended it before its time, or kept its record from the audit topic. `moves` is
+    set if it moved replicas.
     """
 
     ended: Ended
     outcomes: tuple[Outcome, ...] = ()
     error: str | None = None
+    moves: MovesSummary | None = None
 
     @property
     def exit_code(self) -> int:
@@ -123,15 +130,15 @@ class Ending:
 def end_run(applied: Applied | None = None, error: BaseException | None = None) -> Ending:
     """Decide how a run ended, from what became of the plan or from the error that ended it.
 
-    The order of precedence: an interrupt, unknown outcomes, an error that stopped the run,
-    failures.
+    The order of precedence: an interrupt, unknown outcomes, an error that stopped the run, moves
+    that are unfinished, failures.
     """
     if isinstance(error, AuditError):
         # A lost record is the result only of a run that succeeded; any other run keeps its own.
         done = error.applied if isinstance(error.applied, Applied) else None
         earlier = end_run(done, error.__cause__)
         ended = earlier.ended if earlier.exit_code else Ended.AUDIT_LOST
-        return Ending(ended, earlier.outcomes, str(error))
+        return Ending(ended, earlier.outcomes, str(error), earlier.moves)
     cause = error or (applied.cause if applied else None)
     outcomes = applied.outcomes if applied else ()
     kinds = {outcome.kind for outcome in outcomes}
@@ -141,6 +148,8 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
         ended = Ended.UNKNOWN
     elif cause:
         ended = next((e for kind, e in _BY_ERROR.items() if isinstance(cause, kind)), Ended.ERROR)
+    elif any(kind.is_unfinished for kind in kinds):
+        ended = Ended.UNFINISHED
     elif not kinds:
         ended = Ended.NOTHING_TO_DO
     elif all(kind.is_done for kind in kinds):
@@ -148,4 +157,5 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
     else:
         ended = Ended.FAILED
     said = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
-    return Ending(ended, outcomes, (said or type(cause).__name__) if cause else None)
+    moves = applied.moves if applied else None
+    return Ending(ended, outcomes, (said or type(cause).__name__) if cause else None, moves)

@@ -20,6 +20,7 @@ from reconciler.cli.plans import read_plan, refuse_other_specs
 from reconciler.cli.terminal import (
     ask,
     choose_paint,
+    find_no_terminal,
     fold_to_screen,
     fold_width,
     print_error,
@@ -262,11 +263,8 @@ def _approve(plan: Plan, steps: int) -> Ending | None:
     """Ask for approval. Returns the result of the run unless the answer is yes."""
     from reconciler.apply import Ended, Ending, end_run
 
-    # The answer must come from a person who has read the question, which is on stderr.
-    for name, stream in (("stdin", sys.stdin), ("stderr", sys.stderr)):
-        if not (stream and stream.isatty()):  # a stream that is closed is None
-            error = f"{name} is not a terminal; pass --auto-approve"
-            return Ending(Ended.NOT_APPROVED, error=error)
+    if error := find_no_terminal():
+        return Ending(Ended.NOT_APPROVED, error=error)
     try:
         answer = ask(f"Apply {count(steps, 'change')} to {plan.cluster}? [y/N]: ")
     except KeyboardInterrupt as interrupt:

@@ -42,6 +42,11 @@ PENDING = 2
     default="count",
     help="Balance the cluster by replicas, or by their size, or by their rate in a snapshot.",
 )
+@click.option(
+    "--moves",
+    is_flag=True,
+    help="Plan only moves of existing replicas, where the cluster allows them.",
+)
 @options.plan_format_option
 @options.unmanaged_option
 @click.option(
@@ -75,6 +80,7 @@ def command(
     against: Path | None,
     approved: Path | None,
     weigh: Weigh,
+    moves: bool,
     form: api.PlanFormat,
     unmanaged: bool,
     out: Path | None,
@@ -99,6 +105,7 @@ def command(
         weigh,
         client_from,
         approved,
+        moves,
     )
     wanted.check()
     _check_explain(explain, svg, form, wanted)
@@ -143,6 +150,8 @@ def _check_explain(
         raise UsageError("--svg draws one topic; name it with --explain TOPIC")
     if explain and form != "text" and svg is None:
         raise UsageError(f"--explain is for people at a terminal; leave --format {form} out")
+    if explain and wanted.moves:
+        raise UsageError("--explain is about new replicas, and --moves adds none; leave it out")
     if explain and wanted.is_many:
         raise UsageError("--explain is about one cluster; name only that with --cluster")
     for name in explain:

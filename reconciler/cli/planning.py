@@ -42,6 +42,7 @@ class Wanted:
     weigh: Weigh = "count"
     client_from: str | None = None
     approved: Path | None = None
+    moves: bool = False
 
     @property
     def is_many(self) -> bool:
@@ -58,6 +59,10 @@ class Wanted:
             raise UsageError("--against plans on a file; leave --bootstrap-servers out")
         if self.against is not None and self.client_from is not None:
             raise UsageError("--against plans on a file; leave out --client-from")
+        if self.moves and self.weigh != "count":
+            raise UsageError("--moves balances replicas by count; leave --weigh out")
+        if self.moves and self.approved is not None:
+            raise UsageError("--approved is for new rows, and --moves adds none; leave it out")
         for option, given in (
             ("--against", self.against),
             ("--bootstrap-servers", self.bootstrap_servers),
@@ -150,6 +155,7 @@ class Planner:
                 bootstrap_servers=servers,
                 client=client,
                 with_sizes=self.wanted.weigh == "size",
+                with_moves=self.wanted.moves,
             )
         except ClusterError as error:
             raise ClusterError([*error.findings, *self._note_client(cluster)]) from error
@@ -188,8 +194,25 @@ class Planner:
             yield Finding("client-changed", f"{what} {names}", way_out, entry.location, severity)
 
     def _plan(self, cluster: str, state: ClusterState) -> Planned:
+        plan = (
+            self._build_moves(cluster, state) if self.wanted.moves else self._build(cluster, state)
+        )
+        plan = replace(plan, notes=(*self._note_client(cluster), *plan.notes))
+        return Planned(cluster, state, plan)
+
+    def _build_moves(self, cluster: str, state: ClusterState) -> Plan:
+        return api.build_moves(
+            self.estate,
+            cluster,
+            state,
+            topics=self.wanted.topic,
+            changes=self.changes,
+            commit=self.commit,
+        )
+
+    def _build(self, cluster: str, state: ClusterState) -> Plan:
         wanted = self.wanted
-        plan = api.build_plan(
+        return api.build_plan(
             self.estate,
             cluster,
             state,
@@ -199,8 +222,6 @@ class Planner:
             weigh=wanted.weigh,
             approved=self.approval,
         )
-        plan = replace(plan, notes=(*self._note_client(cluster), *plan.notes))
-        return Planned(cluster, state, plan)
 
     def _try_to_read(self, cluster: str) -> tuple[str, ClusterState | ReconcilerError]:
         try:
@@ -221,8 +242,9 @@ def report_failures(made: Made) -> None:
 def load_planner(wanted: Wanted) -> Planner:
     """Load an estate, and choose the clusters, the topics and the commits of a request.
 
-    Errors: SpecError; UsageError for an unknown cluster, a glob that no topic matches, or if git
-    fails; PlanFileError for a malformed approval.
+    Errors: SpecError; UsageError for an unknown cluster, a cluster that allows no moves if these
+    are wanted, a glob that no topic matches, or if git fails; PlanFileError for a malformed
+    approval.
     """
     estate = api.load_estate(wanted.estate)
     for name in wanted.clusters:
@@ -230,6 +252,8 @@ def load_planner(wanted: Wanted) -> Planner:
     if wanted.all_clusters and not estate.declared:
         raise UsageError("clusters.yaml names no cluster; add one, or say --cluster sandbox")
     clusters = estate.declared if wanted.all_clusters else tuple(dict.fromkeys(wanted.clusters))
+    if wanted.moves:
+        clusters = _choose_moving(estate, clusters, all_clusters=wanted.all_clusters)
     # A glob without a match would always report "no changes", as if the topics were in sync.
     names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
     if wanted.topic != "*" and not any(fnmatchcase(name, wanted.topic) for name in names):
@@ -250,3 +274,18 @@ def load_planner(wanted: Wanted) -> Planner:
             print_note(f"the plan names no commit of its specs: {error}")
     approval = read_approval(wanted.approved) if wanted.approved else None
     return Planner(wanted, estate, clusters, changes, commit, then, approval)
+
+
+def _choose_moving(
+    estate: Estate, clusters: tuple[str, ...], *, all_clusters: bool
+) -> tuple[str, ...]:
+    """Choose the clusters that allow moves. One that is named and does not is an error."""
+    moving = tuple(name for name in clusters if estate.clusters[name].moves is not None)
+    rest = [name for name in clusters if name not in moving]
+    block = "moves: {allow: [replication], rate: 30MiB}"
+    if all_clusters and not moving:
+        raise UsageError(f"no cluster allows moves; write {block} below one in clusters.yaml")
+    if rest and not all_clusters:
+        what = f"{', '.join(rest)} {'allows' if len(rest) == 1 else 'allow'} no moves"
+        raise UsageError(f"{what}; write {block} below it in clusters.yaml")
+    return moving

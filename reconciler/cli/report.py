@@ -43,17 +43,26 @@ def command() -> None:
 @command.command()
 @cluster_option
 @plan_option
+@click.option(
+    "--moves",
+    "moves_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file that plan --moves --out saved, shown below the other plan.",
+)
 @errors_option
-def plan(cluster: str, path: Path, errors: Path | None) -> None:
+def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None) -> None:
     """Write or replace the cluster's comment on this pull request."""
-    from reconciler.codehost import find_run, report_no_plan, report_plan
+    from reconciler.codehost import Moves, find_run, report_no_plan, report_plan
 
     run = find_run(os.environ)
     made = _read(cluster, path)
-    if made is None:
+    planned = _read(cluster, moves_path) if moves_path is not None else None
+    if made is None or (moves_path is not None and planned is None):
         print_note(report_no_plan(run, cluster, _read_errors(errors)))
-    else:
-        print_note(report_plan(run, made, path.name))
+        return
+    moves = Moves(planned, moves_path.name) if planned and moves_path else None
+    print_note(report_plan(run, made, path.name, moves))
 
 
 @command.command()
@@ -80,12 +89,13 @@ def drift(cluster: str, path: Path, errors: Path | None) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Save the approved plan's fingerprint and rows, for plan or apply --approved.",
 )
-def approved(cluster: str, out: Path | None) -> None:
+@click.option("--moves", is_flag=True, help="Of the plan of moves, which is approved by itself.")
+def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
     """Print the fingerprint of the plan that the merged pull request showed."""
     from reconciler.codehost import find_approved, find_run
     from reconciler.plan import encode_approval
 
-    approval = find_approved(find_run(os.environ), cluster)
+    approval = find_approved(find_run(os.environ), cluster, moves=moves)
     if out is not None:
         write_whole(out, encode_approval(approval))
     click.echo(approval.fingerprint)

@@ -87,6 +87,15 @@ def ask(question: str) -> str:
     return sys.stdin.readline().strip()
 
 
+def find_no_terminal() -> str | None:
+    """Return why nobody can answer a question, None if somebody can."""
+    # The answer must come from a person who has read the question, which is on stderr.
+    for name, stream in (("stdin", sys.stdin), ("stderr", sys.stderr)):
+        if not (stream and stream.isatty()):  # a stream that is closed is None
+            return f"{name} is not a terminal; pass --auto-approve"
+    return None
+
+
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
     """Show the progress while it lasts, if the output is a terminal.

@@ -5,6 +5,7 @@ shows. Forbidden here: Kafka, files but the event a runner hands over, and the t
 """
 
 from reconciler.codehost.comments import (
+    Moves,
     find_approved,
     report_drift,
     report_no_drift,
@@ -16,6 +17,7 @@ from reconciler.codehost.runs import find_run
 
 __all__ = [
     "CodeHost",
+    "Moves",
     "PullRequest",
     "Run",
     "find_approved",

@@ -1,7 +1,8 @@
 """The one comment or issue of a cluster: its markdown, how it is replaced, and what it approves.
 
-A comment ends in an invisible seal: the commit and the fingerprint of the plan above it, and the
-rows that it adds. A merge approves the plan that the comment's seal names.
+A comment shows up to two plans: of changes, and of moves. It ends in an invisible seal: the commit
+and the fingerprints of the plans above it, and the rows that are added. A merge approves the plans
+that the comment's seal names.
 """
 
 from __future__ import annotations
@@ -40,30 +41,40 @@ ROWS_LIMIT = COMMENT_LIMIT // 4
 
 _SEAL = re.compile(
     r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"
-    r"(?: rows=([A-Za-z0-9+/]+=*))? -->"
+    r"(?: moves=([0-9a-f]{64}))?(?: rows=([A-Za-z0-9+/]+=*))? -->"
 )
 
 
 class Seal(NamedTuple):
-    """The content of the invisible last line of a comment: what identifies the plan above it.
+    """The content of the invisible last line of a comment: what identifies the plans above it.
 
-    `rows` are the packed rows of the plan; empty if there are none, or too many.
+    `moves` is the fingerprint of the plan of moves, empty if there is none. `rows` are the packed
+    rows that the other plan adds; empty if there are none, or too many.
     """
 
     commit: str
     fingerprint: str
     rows: str = ""
+    moves: str = ""
 
     def __str__(self) -> str:
         rows = f" rows={self.rows}" if self.rows else ""
+        moves = f" moves={self.moves}" if self.moves else ""
         names = f"commit={self.commit} fingerprint={self.fingerprint}"
-        return f"<!-- reconciler:planned {names}{rows} -->"
+        return f"<!-- reconciler:planned {names}{moves}{rows} -->"
+
+
+class Moves(NamedTuple):
+    """A plan of moves, and the path of its file."""
+
+    plan: Plan
+    saved: str | None = None
 
 
 def read_seal(body: str) -> Seal | None:
     """Read the seal in the last line of a comment: there, no name of a plan can forge it."""
     found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
-    return Seal(found[1], found[2], found[3] or "") if found else None
+    return Seal(found[1], found[2], found[4] or "", found[3] or "") if found else None
 
 
 def mark_drift(cluster: str) -> str:
@@ -71,19 +82,29 @@ def mark_drift(cluster: str) -> str:
     return f"<!-- reconciler:drift cluster={quote(cluster, safe='')} -->"
 
 
-def write_plan(plan: Plan, saved: str | None, run: Run) -> str:
-    """Write the comment that shows a plan, ending in its seal."""
+def write_plan(plan: Plan, saved: str | None, run: Run, moves: Moves | None = None) -> str:
+    """Write the comment that shows a plan, and one of moves below it, ending in their seal."""
     commit = run.request.head if run.request else run.commit
     packed = pack_rows(list_new_rows(plan))
-    seal = Seal(commit, fingerprint_plan(plan), packed if len(packed) <= ROWS_LIMIT else "")
-    text = _write_sealed(plan, saved, run, seal)
+    seal = Seal(
+        commit,
+        fingerprint_plan(plan),
+        packed if len(packed) <= ROWS_LIMIT else "",
+        fingerprint_plan(moves.plan) if moves else "",
+    )
+    text = _write_sealed(plan, saved, run, seal, moves)
     # The least text of a very large plan may need the room of its rows.
     fits = len(text.encode()) <= COMMENT_LIMIT
-    return text if fits else _write_sealed(plan, saved, run, seal._replace(rows=""))
+    return text if fits else _write_sealed(plan, saved, run, seal._replace(rows=""), moves)
 
 
-def _write_sealed(plan: Plan, saved: str | None, run: Run, seal: Seal) -> str:
+def _write_sealed(plan: Plan, saved: str | None, run: Run, seal: Seal, moves: Moves | None) -> str:
     tail = f"<br>\nPlanned for {seal.commit[:12]} by {_link(run)}\n\n{seal}\n"
+    if moves is not None:
+        half = _room(tail) // 2
+        # Without its marker, which belongs to the first line of a comment.
+        shown = render_markdown(moves.plan, saved=moves.saved, limit=half).partition("\n")[2]
+        tail = f"\n\n{shown.rstrip()}{tail}"
     return render_markdown(plan, saved=saved, limit=_room(tail)).rstrip() + tail
 
 
@@ -143,12 +164,16 @@ LOOKS = 3
 """The number of tries of a write whose effect is unknown. Each of them looks first."""
 
 
-def report_plan(run: Run, plan: Plan, saved: str | None = None) -> str:
-    """Show a plan on the request; one without changes only if there is a comment already."""
+def report_plan(run: Run, plan: Plan, saved: str | None = None, moves: Moves | None = None) -> str:
+    """Show a plan on the request; one without changes only if there is a comment already.
+
+    `moves` is shown if it moves or refuses anything.
+    """
+    if moves is not None and not view_plan(moves.plan).to_do:
+        moves = None
     # Without changes there is nothing to review, but an outdated comment must not stay.
-    return _comment(
-        run, plan.cluster, write_plan(plan, saved, run), create=bool(view_plan(plan).to_do)
-    )
+    create = bool(view_plan(plan).to_do) or moves is not None
+    return _comment(run, plan.cluster, write_plan(plan, saved, run, moves), create=create)
 
 
 def report_no_plan(run: Run, cluster: str, reason: str) -> str:
@@ -229,8 +254,8 @@ def _settle(write: Callable[[], str]) -> str:
 _WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
 
 
-def find_approved(run: Run, cluster: str) -> Approval:
-    """Return the approval of the plan that the merged request showed.
+def find_approved(run: Run, cluster: str, *, moves: bool = False) -> Approval:
+    """Return the approval of the plan that the merged request showed: of changes, or of moves.
 
     The host knows which request became the commit of this run: merged, squashed or rebased.
     Errors: CodeHostError if there is no such request, or if it shows no plan of what was merged.
@@ -252,7 +277,11 @@ def find_approved(run: Run, cluster: str) -> Approval:
             f"request {request.number} shows a plan for {seal.commit[:12]}, "
             f"but was merged at {request.head[:12]}"
         )
-    return Approval(seal.fingerprint, unpack_rows(seal.rows))
+    if not moves:
+        return Approval(seal.fingerprint, unpack_rows(seal.rows))
+    if not seal.moves:
+        raise _refuse_approval(f"request {request.number} shows no moves for {cluster}")
+    return Approval(seal.moves)
 
 
 def _refuse_approval(what: str) -> CodeHostError:

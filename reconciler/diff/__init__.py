@@ -17,6 +17,7 @@ from reconciler.diff.fields import (
     list_doubts,
     managed_overrides,
 )
+from reconciler.diff.moves import MoveDiff, diff_moves
 from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
 
 __all__ = [
@@ -24,10 +25,12 @@ __all__ = [
     "ConfigEquality",
     "Doubts",
     "FieldChange",
+    "MoveDiff",
     "TopicDiff",
     "describe_time",
     "desired_partitions",
     "desired_replication",
+    "diff_moves",
     "diff_topics",
     "eligible_brokers",
     "leave_unoffered",

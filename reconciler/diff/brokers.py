@@ -90,13 +90,19 @@ class PlacementBrokers:
         """Refuse every ineligible broker in manual rows, which are the last rows of the spec."""
         start = len(spec.assignment or ()) - len(rows)
         for partition, replicas in enumerate(rows, start):
-            for broker_id in replicas:
-                trouble = self._trouble_with(broker_id)
-                if trouble:
-                    rule, what, way_out = trouble
-                    where = spec.where(f"assignment.{partition}")
-                    said = f"partition {partition} is assigned to broker {broker_id}, {what}"
-                    yield Finding(rule, said, way_out, where)
+            yield from self.refuse_brokers(spec, partition, replicas)
+
+    def refuse_brokers(
+        self, spec: TopicSpec, partition: int, brokers: Iterable[int]
+    ) -> Iterator[Finding]:
+        """Refuse every ineligible broker that a manual row puts a replica on."""
+        for broker_id in brokers:
+            trouble = self._trouble_with(broker_id)
+            if trouble:
+                rule, what, way_out = trouble
+                where = spec.where(f"assignment.{partition}")
+                said = f"partition {partition} is assigned to broker {broker_id}, {what}"
+                yield Finding(rule, said, way_out, where)
 
     def _trouble_with(self, broker_id: int) -> tuple[str, str, str] | None:
         """Return the rule, the reason and the way out for an ineligible broker."""

@@ -80,9 +80,12 @@ def refuse_look_alikes(
 
 
 def refuse_change(
-    spec: TopicSpec, state: TopicState, change: FieldChange, allows: Allows
+    spec: TopicSpec, state: TopicState, change: FieldChange, allows: Allows, allow: str = ""
 ) -> Iterator[Finding]:
-    """Refuse a change that cannot be made. Configs can change, and partitions can be added."""
+    """Refuse a change that cannot be made. Configs can change, and partitions can be added.
+
+    `allow` is the edit of clusters.yaml that allows to move the replicas of this topic.
+    """
     field_name = change.path.partition(".")[0]
     if field_name == "config":
         return
@@ -104,16 +107,16 @@ def refuse_change(
         yield Finding(
             "replication-stays",
             f"replication_factor {found} → {desired}: changing it moves replicas, "
-            "which reconciler does not do",
-            join_ways(back, "reassign with kafka-reassign-partitions and plan again"),
+            "which this cluster does not allow",
+            join_ways(back, allow),
             where,
         )
     else:
         yield Finding(
             "replicas-stay",
-            f"{change.path.replace('.', ' of partition ')}: {found} → {desired}: existing "
-            "replicas are never moved",
-            join_ways(back, "reassign with kafka-reassign-partitions and plan again"),
+            f"{change.path.replace('.', ' of partition ')}: {found} → {desired}: this changes "
+            "existing replicas, which this cluster does not allow",
+            join_ways(back, allow),
             where,
         )
 

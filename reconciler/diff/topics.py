@@ -25,6 +25,15 @@ from reconciler.diff.fields import (
     managed_overrides,
 )
 from reconciler.diff.gradual import lower_gradually
+from reconciler.diff.moving import (
+    allow_moves,
+    hold_min_insync,
+    kind_of,
+    list_kinds,
+    list_pending,
+    note_pending,
+    waits_for_moves,
+)
 from reconciler.diff.refusals import (
     allow_all,
     check_tier,
@@ -38,7 +47,7 @@ from reconciler.diff.refusals import (
     warn_of_disputed,
 )
 from reconciler.errors import Finding, Severity
-from reconciler.model import Deletion, Guards
+from reconciler.model import MIN_INSYNC, Deletion, Guards
 from reconciler.spec import LAGS, TIERED
 
 if TYPE_CHECKING:
@@ -46,7 +55,7 @@ if TYPE_CHECKING:
 
     from reconciler.diff.fields import ConfigEquality
     from reconciler.diff.refusals import Allows
-    from reconciler.model import Assignment, ClusterState, TopicSpec, TopicState
+    from reconciler.model import Assignment, ClusterState, MovePolicy, TopicSpec, TopicState
 
 
 NO_GUARDS = Guards()
@@ -59,7 +68,8 @@ class TopicDiff:
     `new_partitions` counts the partitions to place, and each gets `replication_factor` replicas;
     `manual` holds their rows if the spec lists them. `config` holds the managed overrides after
     the change. `deletion` holds the facts that justify a deletion. If there are `refusals`, the
-    topic does not change at all.
+    topic does not change at all. `pending` lists differences that this plan leaves to a plan of
+    moves.
     """
 
     spec: TopicSpec
@@ -72,6 +82,7 @@ class TopicDiff:
     refusals: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
     deletion: Deletion | None = None
+    pending: tuple[FieldChange, ...] = ()
 
 
 def diff_topics(
@@ -81,17 +92,21 @@ def diff_topics(
     excluded: Collection[int] = (),
     guards: Guards = NO_GUARDS,
     allows: Allows = allow_all,
+    moves: MovePolicy | None = None,
 ) -> tuple[TopicDiff, ...]:
     """Compare every spec with the cluster: each topic is deleted, created or altered.
 
     `excluded` holds the ids of brokers that take no new replicas. `guards` says how many topics may
     be deleted; the default is none. `allows` returns whether validation accepts a spec: a way out
-    only names edits that it accepts. Returns one diff per spec, sorted by topic name.
+    only names edits that it accepts. Differences that `moves` allows are pending, others that move
+    replicas are refused. Returns one diff per spec, sorted by topic name.
     """
     desired = sorted(specs, key=lambda spec: spec.name)
     # The budget applies to the entire plan, so its deletions are counted before the first diff.
     deletions = sum(spec.absent and spec.name in cluster.topics for spec in desired)
-    comparison = _Comparison(cluster, equality, frozenset(excluded), guards, deletions, allows)
+    comparison = _Comparison(
+        cluster, equality, frozenset(excluded), guards, deletions, allows, moves
+    )
     diffs = []
     for spec in desired:
         state = cluster.topics.get(spec.name)
@@ -115,8 +130,10 @@ class _Comparison:
         guards: Guards,
         deletions: int,
         allows: Allows,
+        moves: MovePolicy | None,
     ) -> None:
         self.cluster = cluster
+        self.moves = moves
         self.allows = allows
         self.guards = guards
         self.deletions = deletions
@@ -187,16 +204,26 @@ class _Comparison:
         desired = desired_config(spec, overrides, state.disputed, defaults, self.equality)
         # Before the comparison: only the step of this plan is a change.
         step = lower_gradually(spec, overrides, desired, defaults)
-        config = step.config
-        changes = tuple(
-            compare_fields(current_fields(spec, state, overrides), desired_fields(spec, config))
-        )
+        found = current_fields(spec, state, overrides)
+        changes = tuple(compare_fields(found, desired_fields(spec, step.config)))
+        pending = list_pending(changes, self.moves)
+        config, held = step.config, tuple[Finding, ...]()
+        if self.moves is not None:
+            config, held = hold_min_insync(spec, state, pending, overrides, config, defaults)
         replication = max(state.replication_factors, default=0)
         new = max((desired_partitions(spec) or 0) - len(state.assignment), 0)
+        waiting = None
+        if new and waits_for_moves(spec, state, pending):
+            waiting = next(change for change in changes if change.path == "partitions")
+            pending, new = (*pending, waiting), 0
+        later = {change.path for change in pending} | {f"config.{MIN_INSYNC}" for _ in held}
+        changes = tuple(change for change in changes if change.path not in later)
         manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
         refusals = [*step.refusals]
+        allow = allow_moves(list_kinds(changes), self.moves)
         for change in changes:
-            refusals += refuse_change(spec, state, change, self.allows)
+            if self.moves is None or kind_of(change) not in self.moves.allow:
+                refusals += refuse_change(spec, state, change, self.allows, allow)
         if new:
             refusals += refuse_expansion(spec, state)
             refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
@@ -223,9 +250,12 @@ class _Comparison:
             notes=(
                 *step.notes,
                 *notes,
+                *note_pending(spec, pending, waiting),
+                *held,
                 *warn_of_disputed(spec, state),
                 *note_not_managed(spec, state),
             ),
+            pending=pending,
         )
 
     def _check_config(

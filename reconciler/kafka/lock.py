@@ -1,6 +1,6 @@
-"""The lock of a cluster: one apply at a time, for as long as its holder lives.
+"""The locks of a cluster: one apply at a time, one run of moves, for as long as a holder lives.
 
-The lock is the only member of a consumer group, so it needs no topic. It is released when its
+A lock is the only member of a consumer group, so it needs no topic. It is released when its
 holder leaves, or when the session of a killed or frozen holder ends. Kafka cannot refuse the
 requests of a former holder, so each run checks the lock before every request that changes
 something; a request already sent cannot be revoked.
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from reconciler.ports import Lease
 
 GROUP = "reconciler-apply"
+"""The lock of apply: whoever holds it may write."""
+
+MOVES_GROUP = "reconciler-moves"
+"""The lock of moves: a run of moves holds it for hours, and the lock of apply only while it writes.
+"""
+
 KIND = "reconciler"
 SESSION_MS = 10_000  # within the default limits of brokers: 6 s to 30 min
 
@@ -38,7 +44,10 @@ POLL_S = 0.5
 FORMING_S = 4.0  # by then a new group shows its members, unless a broker's delay was raised
 
 NOT_SHOWN = "a client that does not show"
-WITHOUT = "pass --no-lock if no other apply runs"
+WITHOUT = {
+    GROUP: "pass --no-lock if no other apply runs",
+    MOVES_GROUP: "pass --no-lock if no other run moves replicas",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +80,20 @@ def hold_lock(
     connection: Connection,
     holder: Holder,
     *,
+    group: str = GROUP,
     patience_s: float = 0.0,
     observe: Callable[[Waiting], None] = lambda _: None,
 ) -> Iterator[Lease]:
-    """Hold the lock of a cluster in a block; wait for it up to `patience_s`.
+    """Hold a lock of a cluster in a block; wait for it up to `patience_s`.
+
+    `group` is GROUP or MOVES_GROUP; the two locks do not exclude each other.
 
     Errors: LockHeldError that names the holder; ClusterError if there can be no lock.
     Cost: 0.2 s, most of it the import and the connections of the second client.
     """
-    client = _open_client(connection)
+    client = _open_client(connection, group)
     try:
-        lock = _Taking(connection, client, holder, observe).take(patience_s)
+        lock = _Taking(connection, client, holder, group, observe).take(patience_s)
         try:
             yield lock
         finally:
@@ -94,7 +106,7 @@ def hold_lock(
 class ClusterLock:
     """A lock that is held; implements Lease."""
 
-    cluster: str
+    name: str
     membership: Membership
 
     def check(self) -> None:
@@ -104,8 +116,8 @@ class ClusterLock:
         try:
             self.membership.check()
         except MembershipLostError as error:
-            what = f"the lock of {self.cluster} is lost: {error}"
-            way_out = "see what another apply changed, then plan again"
+            what = f"the lock of {self.name} is lost: {error}"
+            way_out = "see what another run changed, then plan again"
             raise LockLostError([Finding("lock-lost", what, way_out)]) from error
 
 
@@ -116,11 +128,13 @@ class _Taking:
     connection: Connection
     client: GroupClient
     holder: Holder
+    group: str
     observe: Callable[[Waiting], None]
 
     @property
-    def cluster(self) -> str:
-        return self.connection.entry.name
+    def name(self) -> str:
+        """What is locked, for messages."""
+        return _name_locked(self.connection, self.group)
 
     def take(self, patience_s: float) -> ClusterLock:
         """Retry until the lock is taken, or the time is up."""
@@ -150,7 +164,7 @@ class _Taking:
             # A new member for each try: the coordinator does not know the former one's id.
             membership = Membership(self.client, self._make_member())
             try:
-                return ClusterLock(self.cluster, membership) if membership.take() else None
+                return ClusterLock(self.name, membership) if membership.take() else None
             except VOID:  # a coordinator that moves forgets the ids that it gave out
                 if time.monotonic() > deadline:
                     raise
@@ -163,7 +177,7 @@ class _Taking:
         from reconciler.kafka.group import Member
 
         told = json.dumps(asdict(self.holder)).encode()
-        return Member(GROUP, KIND, uuid.uuid4().hex, told, SESSION_MS)
+        return Member(self.group, KIND, uuid.uuid4().hex, told, SESSION_MS)
 
     def _find_holder(self) -> str:
         """Return the holder of the lock, "" if there is none any more.
@@ -193,8 +207,11 @@ class _Taking:
             time.sleep(0.1)
 
     def _refuse(self, found: str, patience_s: float) -> LockHeldError:
-        waited = f" after {format_duration(round(patience_s * SECOND))}" if patience_s else ""
-        what = f"{self.cluster} is still locked{waited}" if waited else f"{self.cluster} is locked"
+        be = "are" if self.group == MOVES_GROUP else "is"
+        what = f"{self.name} {be} locked"
+        if patience_s:
+            waited = format_duration(round(patience_s * SECOND))
+            what = f"{self.name} {be} still locked after {waited}"
         way_out = (
             "wait for it with --lock-timeout 10m; the lock of a run that died expires "
             f"within {format_duration(SESSION_MS)}"
@@ -204,16 +221,24 @@ class _Taking:
     def _fail(self, error: KafkaError) -> ClusterError:
         from kafka.errors import GroupAuthorizationFailedError
 
+        without = WITHOUT[self.group]
         if isinstance(error, GroupAuthorizationFailedError):
-            return ClusterError([missing_on_group(self.connection, "Read", GROUP, WITHOUT)])
+            return ClusterError(
+                [missing_on_group(self.connection, "Read", self.group, WITHOUT[self.group])]
+            )
         from reconciler.kafka.group import name_kafka_error
 
-        what = f"the lock of {self.cluster} cannot be taken: {name_kafka_error(error)}"
-        way_out = f"check that the brokers with __consumer_offsets are healthy; {WITHOUT}"
+        what = f"the lock of {self.name} cannot be taken: {name_kafka_error(error)}"
+        way_out = f"check that the brokers with __consumer_offsets are healthy; {without}"
         return ClusterError([Finding("lock-unavailable", what, way_out)])
 
 
-def _open_client(connection: Connection) -> GroupClient:
+def _name_locked(connection: Connection, group: str) -> str:
+    cluster = connection.entry.name
+    return f"moves of {cluster}" if group == MOVES_GROUP else cluster
+
+
+def _open_client(connection: Connection, group: str) -> GroupClient:
     """Open a second client with the same settings to the live brokers."""
     from reconciler.kafka.group import GroupClient
     from reconciler.kafka.second_client import TokenError, translate_settings
@@ -223,13 +248,13 @@ def _open_client(connection: Connection) -> GroupClient:
         lambda client: client.describe_cluster(request_timeout=REQUEST_S).result().nodes, what
     )
     try:
-        return GroupClient(translate_settings(connection.settings, nodes), GROUP)
+        return GroupClient(translate_settings(connection.settings, nodes), group)
     except UntranslatableError as error:
-        what = f"the lock of {connection.entry.name} is taken by a second client: {error}"
-        raise ClusterError([Finding("lock-unavailable", what, WITHOUT)]) from None
+        what = f"the lock of {_name_locked(connection, group)} is taken by a second client: {error}"
+        raise ClusterError([Finding("lock-unavailable", what, WITHOUT[group])]) from None
     except TokenError as error:
-        what = f"the lock of {connection.entry.name} is taken by a second client: {error}"
-        way_out = f"check that the token endpoint answers, then run it again; {WITHOUT}"
+        what = f"the lock of {_name_locked(connection, group)} is taken by a second client: {error}"
+        way_out = f"check that the token endpoint answers, then run it again; {WITHOUT[group]}"
         raise ClusterError([Finding("lock-unavailable", what, way_out)]) from error
 
 

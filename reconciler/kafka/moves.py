@@ -1,7 +1,8 @@
 """Reading moves: reassignments in flight, sizes of replicas, and throttles. Nothing is written.
 
-Reassignments, log directories and throttle rates are read by kafka-python: librdkafka lacks the
-first two, and does not describe the default of all brokers (the broker with an empty name).
+Reassignments, log directories and throttles are read by kafka-python: librdkafka lacks the first
+two, does not describe the default of all brokers (the broker with an empty name), and asks for
+every config of a topic where two are needed.
 """
 
 from __future__ import annotations
@@ -9,20 +10,22 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError
 
 from reconciler.errors import ClusterError, Finding, Severity
-from reconciler.kafka.configs import find_cordoned, read_configs
+from reconciler.kafka.configs import ASKED_BROKERS, find_cordoned
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.rights import NO_TOPIC, check_cluster_rights, find_hidden, name_missing
-from reconciler.kafka.second_client import NoAnswerError, ask_second_client, describe_error
+from reconciler.kafka.second_client import NoAnswerError, SecondClient, describe_error
 from reconciler.model import (
     Broker,
+    LogDirectory,
     MovesReading,
+    PartitionState,
     RateSource,
     Reassignment,
     ThrottleList,
@@ -32,55 +35,65 @@ from reconciler.model import (
 from reconciler.side_by_side import run_side_by_side
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from confluent_kafka import Node
     from confluent_kafka.admin import AdminClient, DescribeClusterResult, TopicMetadata
 
-    from reconciler.kafka.configs import TopicConfigs
     from reconciler.kafka.connection import Connection
+    from reconciler.model import Place
+
+T = TypeVar("T")
 
 _AT_ONCE = 16
+_BATCH = 500
 _TIMEOUT_MS = 10_000
-_BROKER = 4  # the type of a broker's configs, in DescribeConfigs
+_TOPIC, _BROKER = 2, 4  # types of resources, in DescribeConfigs
 _EVERY_BROKER = ""  # the name of the default of all brokers
 _SOURCES = {2: RateSource.BROKER, 3: RateSource.CLUSTER_DEFAULT, 4: RateSource.STATIC}
 _RATES = {side.rate_key: side for side in ThrottleSide}
+_LISTS = {side.list_key: side for side in ThrottleSide}
 
-Listed = dict[tuple[str, int], "Mapping[str, list[int]]"]
+Listed = dict["Place", "Mapping[str, list[int]]"]
 
 
 class MovesReader:
     """Reads what is in flight on one cluster, whoever started it, through its connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, client: SecondClient | None = None) -> None:
         self._connection = connection
+        self._client = client or SecondClient(connection)
         self._allowed = False
 
-    def read_moves(self) -> MovesReading:
-        """Read reassignments, sizes and throttles. A broker that does not answer is a note.
+    def read_moves(self, topics: Collection[str] = ()) -> MovesReading:
+        """Read reassignments, sizes, directories and throttles, and the health of all partitions.
 
+        Sizes cover `topics` and what is in flight. A broker that does not answer is a note.
         Errors: ClusterError if the account may not describe the cluster, or no broker answers.
-        Cost: 0.3 s, two requests for each broker, and 0.2 ms for each topic of the cluster.
+        Cost: 0.1 s, two requests for each broker, and 0.1 ms for each topic of the cluster.
         """
-        from kafka.errors import KafkaError as ClientError
-
-        name = self._connection.entry.name
         if not self._allowed:
             # Asked for by name, so that the error says what to grant: brokers refuse the list, and
             # show no log directories, which looks like brokers without data.
             check_cluster_rights(self._connection)
             self._allowed = True
-        try:
-            found = ask_second_client(self._connection, _ask_brokers)
-        except (UntranslatableError, NoAnswerError) as error:
-            raise _refuse(name, str(error)) from error
-        except ClientError as error:
-            raise _refuse(name, describe_error(error)) from error
+        name = self._connection.entry.name
+        # The list comes first: what ends meanwhile has its last state in the metadata.
+        listed = self._ask(_list_reassignments)
         shown = self._connection.ask(_read, f"reading {name}")
+        asked = {
+            each: sorted(shown.topics[each].partitions) for each in topics & shown.topics.keys()
+        }
+        for topic, partition in listed:
+            asked[topic] = sorted({*asked.get(topic, ()), partition})
+        found = self._ask(lambda client: _ask_brokers(client, shown.cluster.nodes, asked))
+        throttled = self._ask(lambda client: _ask_for_lists(client, found.answered, shown.topics))
+        if found.silent:  # the next reading tries them again at once, which this client would not
+            self._client.close()
         alive = {node.id: node for node in shown.cluster.nodes}
         moving = tuple(
             _follow(topic, partition, lists, shown.topics.get(topic))
-            for (topic, partition), lists in sorted(found.listed.items())
+            for (topic, partition), lists in sorted(listed.items())
         )
         named = {broker for each in moving for broker in each.replicas}
         cordoned = found.cordoned
@@ -89,12 +102,6 @@ class MovesReader:
             for number, node in alive.items()
         ]
         brokers += [Broker(number, alive=False) for number in named - alive.keys()]
-        lists = tuple(
-            ThrottleList(topic, side, value)
-            for topic, overrides in sorted(shown.configs.overrides.items())
-            for side in ThrottleSide
-            if (value := overrides.get(side.list_key))
-        )
         sides = list(ThrottleSide)
         rates = sorted(
             found.rates.values(),
@@ -109,11 +116,43 @@ class MovesReader:
             reassignments=moving,
             sizes=MappingProxyType(found.sizes),
             rates=tuple(rates),
-            lists=lists,
-            notes=tuple(self._note(found, shown)),
+            lists=tuple(
+                sorted(throttled.lists, key=lambda each: (each.topic, each.side != sides[0]))
+            ),
+            notes=tuple(self._note(found, shown, throttled)),
+            partitions=MappingProxyType(
+                {topic: _read_partitions(told) for topic, told in sorted(shown.topics.items())}
+            ),
+            directories=MappingProxyType(found.directories),
         )
 
-    def _note(self, found: _Answers, shown: _Shown) -> Iterator[Finding]:
+    def read_lists(self, topics: Collection[str]) -> Mapping[int, Collection[ThrottleList]]:
+        """Ask every living broker for the throttled replicas of some topics that it shows.
+
+        A broker that does not answer is omitted. Errors: ClusterError if no broker answers.
+        Cost: a request for each broker and 500 topics.
+        """
+        shown = self._connection.ask(
+            lambda client: client.describe_cluster(request_timeout=REQUEST_S).result(),
+            f"asking for the brokers of {self._connection.entry.name}",
+        )
+        brokers = [node.id for node in shown.nodes]
+        found = self._ask(lambda client: _ask_each_for_lists(client, brokers, topics))
+        if found.keys() < set(brokers):
+            self._client.close()
+        return found
+
+    def _ask(self, question: Callable[[Any], T]) -> T:
+        from kafka.errors import KafkaError as ClientError
+
+        try:
+            return self._client.ask(question)
+        except (UntranslatableError, NoAnswerError) as error:
+            raise _refuse(self._connection.entry.name, str(error)) from error
+        except ClientError as error:
+            raise _refuse(self._connection.entry.name, describe_error(error)) from error
+
+    def _note(self, found: _Answers, shown: _Shown, throttled: _Lists) -> Iterator[Finding]:
         """Yield what could not be seen: a warning, since a move or a throttle may be missing."""
         lacking: list[tuple[str, str, Collection[str]]] = []
         if found.rates_refused in DENIED:
@@ -125,7 +164,7 @@ class MovesReader:
         if shown.blind:
             what = "throttled replicas of some topics may not be visible"
             lacking.append((what, "Describe", ["*"]))
-        if denied := shown.configs.denied:
+        if denied := throttled.denied:
             lacking.append(("throttled replicas are not visible", "DescribeConfigs", denied))
         for what, right, topics in lacking:
             missing = name_missing(self._connection, right, topics)
@@ -145,7 +184,8 @@ class _Answers:
 
     seen_at_ms: int
     clock_s: float
-    listed: Listed = field(default_factory=dict)
+    answered: list[int] = field(default_factory=list)
+    directories: dict[int, tuple[LogDirectory, ...]] = field(default_factory=dict)
     sizes: dict[int, dict[tuple[str, int], int]] = field(default_factory=dict)
     rates: dict[tuple[int | None, ThrottleSide], ThrottleRate] = field(default_factory=dict)
     cordoned: set[int] = field(default_factory=set)
@@ -168,11 +208,15 @@ class _Answers:
                     rate = ThrottleRate(of, _RATES[each.name], int(each.value), source)
                     self.rates[of, rate.side] = rate
 
-    def take_sizes(self, broker: int, answer: Any) -> None:
-        """Take the sizes of a broker's replicas, without those that move between directories."""
+    def take_directories(self, broker: int, answer: Any) -> None:
+        """Take a broker's directories and replicas, but not what moves between directories."""
         if answer.error_code:
             self.silent[broker] = name_error(KafkaError(answer.error_code))
             return
+        self.directories[broker] = tuple(
+            LogDirectory(each.log_dir, _if_told(each.total_bytes), _if_told(each.usable_bytes))
+            for each in sorted(answer.results, key=lambda each: str(each.log_dir))
+        )
         sizes = self.sizes[broker] = {}
         for directory in answer.results:
             for topic in directory.topics:
@@ -181,85 +225,168 @@ class _Answers:
                         sizes[topic.name, each.partition_index] = each.partition_size
 
 
+def _if_told(number: int) -> int | None:
+    return None if number < 0 else number  # brokers before 3.3, and directories that are offline
+
+
 @dataclass(slots=True)
 class _Shown:
-    """The answers to librdkafka: brokers, all topics and their overrides.
-
-    `blind`: topics may be hidden from the account.
-    """
+    """The answers to librdkafka: brokers and all topics. `blind`: topics may be hidden."""
 
     cluster: DescribeClusterResult
     topics: Mapping[str, TopicMetadata]
-    configs: TopicConfigs
     blind: bool
 
 
+@dataclass(slots=True)
+class _Lists:
+    """The throttled replicas of topics. `denied`: topics whose configs may not be described."""
+
+    lists: list[ThrottleList] = field(default_factory=list)
+    denied: set[str] = field(default_factory=set)
+    unknown: list[str] = field(default_factory=list)
+
+    def take(self, answers: Iterable[Any]) -> None:
+        """Take the answer of one broker."""
+        for answer in answers:
+            if answer.error_code in DENIED:
+                self.denied.add(answer.resource_name)
+            elif answer.error_code:
+                self.unknown.append(answer.resource_name)
+            else:
+                # Of no other source: neither brokers nor the cluster have such a config.
+                self.lists += [
+                    ThrottleList(answer.resource_name, _LISTS[each.name], each.value)
+                    for each in answer.configs
+                    if each.name in _LISTS and each.value
+                ]
+
+
 def _read(client: AdminClient) -> _Shown:
-    """Ask for brokers, topics and their overrides. Errors: KafkaException if an answer is lost."""
+    """Ask for brokers and topics. Errors: KafkaException if an answer is lost."""
     described = client.describe_cluster(request_timeout=REQUEST_S)
     topics = read_metadata(client).topics
-    cluster = described.result()
-    configs = read_configs(client, topics, sorted(node.id for node in cluster.nodes))
-    return _Shown(cluster, topics, configs, bool(find_hidden(client, {NO_TOPIC})))
+    return _Shown(described.result(), topics, bool(find_hidden(client, {NO_TOPIC})))
 
 
-def _ask_brokers(client: Any) -> _Answers:
-    """List reassignments, then ask all brokers in parallel for sizes and throttle rates."""
+def _list_reassignments(client: Any) -> Listed:
+    listed = client.list_partition_reassignments(timeout_ms=_TIMEOUT_MS)
+    return {(each.topic, each.partition): lists for each, lists in listed.items()}
+
+
+def _ask_brokers(
+    client: Any, nodes: Collection[Node], asked: Mapping[str, Sequence[int]]
+) -> _Answers:
+    """Ask all brokers in parallel for directories, sizes and throttle rates."""
     from kafka.errors import KafkaError as ClientError
 
     # kafka-python's describe_log_dirs asks brokers one after the other, and if one is down, all
     # answers are lost. It also drops the error of the answer.
-    listed = client.list_partition_reassignments(timeout_ms=_TIMEOUT_MS)
     found = _Answers(int(time.time() * 1000), time.monotonic())
-    found.listed = {(each.topic, each.partition): lists for each, lists in listed.items()}
-    asked: dict[str, list[int]] = {}
-    for topic, partition in found.listed:
-        asked.setdefault(topic, []).append(partition)
 
     def ask(broker: int) -> tuple[int, list[Any], Any]:
         try:
-            configs = client._manager.run(client._manager.send, _ask_for_rates(broker), broker)
-            sizes = None
-            if asked:
-                sizes = client._manager.run(client._manager.send, _ask_for_sizes(asked), broker)
+            configs = _send(client, _ask_for_rates(broker), broker)
+            return broker, configs.results, _send(client, _ask_for_sizes(asked), broker)
         except (ClientError, OSError) as error:
             return broker, [], error
-        return broker, configs.results, sizes
 
     def take(answer: tuple[int, list[Any], Any]) -> None:
-        broker, configs, sizes = answer
-        if isinstance(sizes, Exception):
-            found.silent[broker] = describe_error(sizes)
+        broker, configs, directories = answer
+        if isinstance(directories, Exception):
+            found.silent[broker] = describe_error(directories)
             return
+        found.answered.append(broker)
         found.take_configs(broker, configs)
-        if sizes is not None:
-            found.take_sizes(broker, sizes)
+        found.take_directories(broker, directories)
 
-    brokers = sorted(node.node_id for node in client._manager.cluster.brokers())
-    run_side_by_side(ask, brokers, _AT_ONCE, take)
+    run_side_by_side(ask, sorted(node.id for node in nodes), _AT_ONCE, take)
     return found
+
+
+def _send(client: Any, request: Any, broker: int) -> Any:
+    return client._manager.run(client._manager.send, request, broker)
 
 
 def _ask_for_rates(broker: int) -> Any:
     """Build the request for the rates of a broker, which only that one knows, and the default."""
+    keys = [*_RATES, "cordoned.log.dirs", "log.dirs", "log.dir"]
+    return _ask_for_configs(_BROKER, (_EVERY_BROKER, str(broker)), keys)
+
+
+def _ask_for_configs(kind: int, names: Iterable[str], keys: Sequence[str]) -> Any:
     from kafka.protocol.admin import DescribeConfigsRequest
 
     resource = DescribeConfigsRequest.DescribeConfigsResource
-    keys = [*_RATES, "cordoned.log.dirs", "log.dirs", "log.dir"]
     return DescribeConfigsRequest(
         resources=[
-            resource(resource_type=_BROKER, resource_name=name, configuration_keys=keys)
-            for name in (_EVERY_BROKER, str(broker))
+            resource(resource_type=kind, resource_name=name, configuration_keys=keys)
+            for name in names
         ]
     )
 
 
-def _ask_for_sizes(partitions: Mapping[str, list[int]]) -> Any:
+def _ask_for_sizes(partitions: Mapping[str, Sequence[int]]) -> Any:
+    """Build the request for directories; without partitions, it still shows the directories."""
     from kafka.protocol.admin import DescribeLogDirsRequest
 
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
     return DescribeLogDirsRequest(
         topics=[topic(topic=name, partitions=numbers) for name, numbers in partitions.items()]
+    )
+
+
+def _ask_for_lists(client: Any, brokers: Sequence[int], topics: Collection[str]) -> _Lists:
+    """Read the throttled replicas of topics, from the first of some brokers that knows a topic.
+
+    Errors: a KafkaError of kafka-python or OSError if none of them answers.
+    """
+    from kafka.errors import KafkaError as ClientError
+
+    found = _Lists()
+    wanted = sorted(topics)
+    *others, last = sorted(brokers)[:ASKED_BROKERS]
+    for broker in (*others, last):
+        try:
+            while wanted:
+                request = _ask_for_configs(_TOPIC, wanted[:_BATCH], list(_LISTS))
+                found.take(_send(client, request, broker).results)
+                del wanted[:_BATCH]
+        except (ClientError, OSError):
+            if broker == last:
+                raise
+        wanted += found.unknown
+        found.unknown = []
+    return found
+
+
+def _ask_each_for_lists(
+    client: Any, brokers: Sequence[int], topics: Collection[str]
+) -> dict[int, tuple[ThrottleList, ...]]:
+    """Read the throttled replicas of topics as each broker shows them, in parallel."""
+    from kafka.errors import KafkaError as ClientError
+
+    found: dict[int, tuple[ThrottleList, ...]] = {}
+
+    def ask(broker: int) -> tuple[int, _Lists | None]:
+        try:
+            return broker, _ask_for_lists(client, [broker], topics)
+        except (ClientError, OSError):
+            return broker, None
+
+    def take(answer: tuple[int, _Lists | None]) -> None:
+        broker, lists = answer
+        if lists is not None:
+            found[broker] = tuple(lists.lists)
+
+    run_side_by_side(ask, brokers, _AT_ONCE, take)
+    return found
+
+
+def _read_partitions(topic: TopicMetadata) -> tuple[PartitionState, ...]:
+    return tuple(
+        PartitionState(tuple(each.replicas), each.leader, tuple(each.isrs))
+        for _, each in sorted(topic.partitions.items())
     )
 
 

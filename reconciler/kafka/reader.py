@@ -24,6 +24,7 @@ from reconciler.kafka.rights import (
     NO_TOPIC,
     check_apply_rights,
     check_cluster_rights,
+    check_move_rights,
     describe_topics,
     find_hidden,
     find_hidden_configs,
@@ -178,12 +179,16 @@ class KafkaReader:
         for_apply: bool,
         deleted: Collection[str] = (),
         elects: bool = False,
+        moved: Collection[str] = (),
     ) -> None:
         """Refuse if rights of the account are missing, and name them.
 
         A plan's rights on topics are checked by the reading itself; apply's are asked for here,
-        on the topics that it would create or change, and on those of `deleted`.
+        on the topics that it would create or change, on those of `deleted`, and on those whose
+        replicas are to be `moved`.
         """
+        if moved:
+            check_move_rights(self._connection, moved)
         check_cluster_rights(self._connection, elects=elects)
         if for_apply and (names or deleted):
             check_apply_rights(self._connection, names, deleted)

@@ -12,11 +12,13 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, ConfigResource, NewTopic, ResourceType
 
 from reconciler.errors import ClusterError, Finding
+from reconciler.kafka.configs import read_broker_configs
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, error_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from enum import Enum
 
     from confluent_kafka.admin import AdminClient, TopicDescription
 
@@ -31,6 +33,20 @@ _APPLY: Mapping[AclOperation, str] = {
     AclOperation.DESCRIBE: "Describe",
     AclOperation.DESCRIBE_CONFIGS: "DescribeConfigs",
     AclOperation.ALTER: "Alter",
+    AclOperation.ALTER_CONFIGS: "AlterConfigs",
+}
+
+# What a run of moves needs, on the cluster and on each topic. Alter on a topic is not enough to
+# reassign its partitions.
+_MOVES: Mapping[AclOperation, str] = {
+    AclOperation.DESCRIBE: "Describe",
+    AclOperation.ALTER: "Alter",
+    AclOperation.DESCRIBE_CONFIGS: "DescribeConfigs",
+    AclOperation.ALTER_CONFIGS: "AlterConfigs",
+}
+_MOVE_TOPIC: Mapping[AclOperation, str] = {
+    AclOperation.DESCRIBE: "Describe",
+    AclOperation.DESCRIBE_CONFIGS: "DescribeConfigs",
     AclOperation.ALTER_CONFIGS: "AlterConfigs",
 }
 
@@ -99,24 +115,35 @@ def check_cluster_rights(connection: Connection, *, elects: bool = False) -> Non
 
     The reading itself refuses other missing rights.
     """
-    what = f"asking for rights on {connection.entry.name}"
     # ListPartitionReassignments needs Describe on the cluster. It is sent only if rows look odd:
     # without this check, plans would fail on the first day when they do.
-    answer = connection.ask(
-        lambda client: client.describe_cluster(
-            include_authorized_operations=True, request_timeout=REQUEST_S
-        ).result(),
-        what,
-    )
-    held = answer.authorized_operations or ()
     needed = {AclOperation.DESCRIBE: "Describe"}
     if elects:  # Alter brings Describe
         needed = {AclOperation.ALTER: "Alter"}
-    findings = [
-        name_missing(connection, needed[right], ()) for right in needed if right not in held
-    ]
+    what = f"asking for rights on {connection.entry.name}"
+    held = connection.ask(lambda client: _list_held(client)[1], what)
+    findings = [name_missing(connection, right, ()) for right in _list_missing(needed, held)]
     if findings:
         raise ClusterError(findings)
+
+
+def _list_held(client: AdminClient) -> tuple[list[int], Collection[Enum]]:
+    """List the brokers, and the operations that the account may do on the cluster.
+
+    Without Describe on the cluster the operations are not shown: none counts as allowed.
+    """
+    answer = client.describe_cluster(
+        include_authorized_operations=True, request_timeout=REQUEST_S
+    ).result()
+    return [node.id for node in answer.nodes], answer.authorized_operations or ()
+
+
+def _list_missing(needed: Mapping[AclOperation, str], held: Collection[Enum]) -> list[str]:
+    """List the needed rights that are missing, without those that another of them brings."""
+    # Brokers answer with every operation that holds, implied ones included.
+    rights = [right for operation, right in needed.items() if operation not in held]
+    brought = {_BRINGS.get(right) for right in rights}
+    return [right for right in rights if right not in brought]
 
 
 _DELETE: Mapping[AclOperation, str] = {
@@ -137,6 +164,43 @@ def check_apply_rights(
     refuse_missing(connection, lacking)
 
 
+def check_move_rights(connection: Connection, names: Collection[str]) -> None:
+    """Refuse if a run of moves lacks a right on the cluster, or on a topic that it would move.
+
+    A topic that does not exist needs none. Errors: ClusterError, one finding for each right that
+    is missing.
+    """
+    what = f"asking for rights on {connection.entry.name}"
+    on_cluster, on_topics = connection.ask(lambda client: _find_immovable(client, names), what)
+    findings = [name_missing(connection, right, ()) for right in on_cluster]
+    findings += [name_missing(connection, r, topics) for r, topics in on_topics.items() if topics]
+    if findings:
+        raise ClusterError(findings)
+
+
+def _find_immovable(
+    client: AdminClient, names: Collection[str]
+) -> tuple[list[str], Mapping[str, Collection[str]]]:
+    """Return the rights that lack for moves: on the cluster, and on topics by right."""
+    brokers, held = _list_held(client)
+    on_cluster = _list_missing(_MOVES, held)
+    # Where a right to describe lacks, brokers show no rights. Then an answer about configs is all
+    # there is to tell whether AlterConfigs lacks as well, since that brings DescribeConfigs.
+    if AclOperation.DESCRIBE not in held and read_broker_configs(client, brokers[:1]):
+        on_cluster.remove("AlterConfigs")
+    on_topics: dict[str, list[str]] = {}
+    hidden = []
+    for name, found in describe_topics(client, names).items():
+        if not isinstance(found, KafkaError):
+            for right in _list_missing(_MOVE_TOPIC, found.authorized_operations or ()):
+                on_topics.setdefault(right, []).append(name)
+        elif is_denial(found):
+            hidden.append(name)
+    on_topics.setdefault("Describe", []).extend(hidden)
+    on_topics.setdefault("AlterConfigs", []).extend(find_hidden_configs(client, hidden))
+    return on_cluster, on_topics
+
+
 def refuse_missing(connection: Connection, lacking: Mapping[str, Collection[str]]) -> None:
     """Raise a finding for each right that some topics lack; `lacking`: topics by right."""
     findings = [
@@ -154,13 +218,8 @@ def _find_lacking(
     for name, found in describe_topics(client, {*names, *deleted}).items():
         if not isinstance(found, KafkaError):
             needed = _DELETE if name in deleted else _APPLY
-            # Brokers answer with every operation that holds, implied ones included.
-            held = found.authorized_operations or ()
-            rights = [right for operation, right in needed.items() if operation not in held]
-            brought = {_BRINGS.get(right) for right in rights}
-            for right in rights:
-                if right not in brought:
-                    lacking.setdefault(right, []).append(name)
+            for right in _list_missing(needed, found.authorized_operations or ()):
+                lacking.setdefault(right, []).append(name)
         elif is_denial(found) and name in deleted:
             lacking.setdefault("Delete", []).append(name)
         elif is_denial(found):

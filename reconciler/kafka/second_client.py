@@ -10,10 +10,12 @@ import base64
 import json
 import logging
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import weakref
 from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
 from types import MappingProxyType
@@ -40,33 +42,89 @@ class NoAnswerError(Exception):
     """No answer came after several tries. The message has the reason, without secrets."""
 
 
-def ask_second_client(connection: Connection, question: Callable[[Any], T]) -> T:
-    """Send a read-only request, and retry with a new client if the error may be temporary.
+class SecondClient:
+    """kafka-python's admin client of one connection, kept between requests.
 
-    The client is new because the old one caches brokers and coordinators. If no broker answers at
-    all, there is no retry.
-    Errors: UntranslatableError; NoAnswerError; a KafkaError of kafka-python for an answer that
-    waiting does not change; ClusterError if the cluster does not answer at all.
+    A kept client does not notice that brokers moved, and avoids one that failed for up to 30 s. So
+    it is replaced if the living brokers are others, and after every failure. Not for several
+    threads at once.
     """
-    from kafka.errors import KafkaTimeoutError, RetriableError, UnknownBrokerIdError
 
-    what = f"asking for the brokers of {connection.entry.name}"
-    reason = ""
-    for pause in (*PAUSES_S, None):
-        nodes = connection.ask(
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._client: Any = None
+        self._brokers: list[tuple[int, str, int]] = []
+        self._end: weakref.finalize[..., Any] | None = None
+
+    def open(self) -> Any:
+        """Return a client that knows the living brokers. Cost: a request, 0.2 s for a new client.
+
+        Errors: ClusterError if no broker answers; otherwise as `open_second_client`.
+        """
+        what = f"asking for the brokers of {self._connection.entry.name}"
+        nodes = self._connection.ask(
             lambda client: client.describe_cluster(request_timeout=REQUEST_S).result().nodes, what
         )
-        try:
-            with open_second_client(connection.settings, nodes) as client:
-                return question(client)
-        except KafkaTimeoutError as error:  # kafka-python has retried by itself, for 10 s
-            reason = describe_error(error)
-            break
-        except (RetriableError, UnknownBrokerIdError, OSError, RuntimeError, ValueError) as error:
-            reason = describe_error(error)
-        if pause is not None:
-            time.sleep(pause)
-    raise NoAnswerError(reason)
+        brokers = sorted((node.id, node.host, node.port) for node in nodes)
+        if self._client is None or brokers != self._brokers:
+            self.close()
+            client = build_second_client(self._connection.settings, nodes)
+            self._client, self._brokers = client, brokers
+            self._end = weakref.finalize(self, _close_aside, client)
+            # Not at the end of the program: it must not wait for a broker.
+            self._end.atexit = False
+        return self._client
+
+    def close(self) -> None:
+        """Close the client; the next request opens another."""
+        if self._client is not None and self._end is not None:
+            self._end.detach()
+            self._client.close()
+            self._client = None
+
+    def ask(self, question: Callable[[Any], T]) -> T:
+        """Send a read-only request, and retry with a new client if the error may be temporary.
+
+        If no broker answers at all, there is no retry.
+        Errors: UntranslatableError; NoAnswerError; a KafkaError of kafka-python for an answer that
+        waiting does not change; ClusterError if the cluster does not answer at all.
+        """
+        from kafka.errors import KafkaTimeoutError, RetriableError, UnknownBrokerIdError
+
+        reason = ""
+        for pause in (*PAUSES_S, None):
+            try:
+                return question(self.open())
+            except KafkaTimeoutError as error:  # kafka-python has retried by itself, for 10 s
+                self.close()
+                reason = describe_error(error)
+                break
+            except (
+                RetriableError,
+                UnknownBrokerIdError,
+                OSError,
+                RuntimeError,
+                ValueError,
+            ) as error:
+                self.close()
+                reason = describe_error(error)
+            if pause is not None:
+                time.sleep(pause)
+        raise NoAnswerError(reason)
+
+
+def _close_aside(client: Any) -> None:
+    # Closing waits for the client's thread, and garbage may be collected in that very thread.
+    threading.Thread(target=client.close, daemon=True).start()
+
+
+def ask_second_client(connection: Connection, question: Callable[[Any], T]) -> T:
+    """Send a read-only request with a client of its own; see `SecondClient.ask`."""
+    client = SecondClient(connection)
+    try:
+        return client.ask(question)
+    finally:
+        client.close()
 
 
 def describe_error(error: Exception) -> str:
@@ -83,7 +141,16 @@ def describe_error(error: Exception) -> str:
 
 @contextmanager
 def open_second_client(settings: ClientSettings, nodes: Sequence[Node]) -> Iterator[Any]:
-    """Open kafka-python's admin client, and close it at the end.
+    """Open kafka-python's admin client, and close it at the end; see `build_second_client`."""
+    client = build_second_client(settings, nodes)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def build_second_client(settings: ClientSettings, nodes: Sequence[Node]) -> Any:
+    """Build kafka-python's admin client, which the caller closes.
 
     Errors: UntranslatableError for settings that only librdkafka takes, TokenError, KafkaError and
     OSError if the connection fails. Cost: 0.2 s, most of it the import and the first connection.
@@ -92,11 +159,7 @@ def open_second_client(settings: ClientSettings, nodes: Sequence[Node]) -> Itera
     from kafka.admin import KafkaAdminClient
 
     logging.getLogger("kafka").addHandler(logging.NullHandler())
-    client = KafkaAdminClient(**properties)
-    try:
-        yield client
-    finally:
-        client.close()
+    return KafkaAdminClient(**properties)
 
 
 def translate_settings(settings: ClientSettings, nodes: Sequence[Node]) -> dict[str, Any]:

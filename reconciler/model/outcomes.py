@@ -37,11 +37,14 @@ class OutcomeKind(StrEnum):
     """The result of apply for one topic of a plan.
 
     HALF_DONE and FAILED: the missing part was not done and will not be done. UNKNOWN: a request got
-    no answer, and its effect is not visible; the brokers may still carry it out.
+    no answer, and its effect is not visible; the brokers may still carry it out. IN_FLIGHT and
+    WAITING: replicas are being copied, or not yet; another run of the same plan continues.
     """
 
     DONE = "done"
     ALREADY_DONE = "already done"
+    IN_FLIGHT = "in flight"
+    WAITING = "waiting"
     HALF_DONE = "half done"
     FAILED = "failed"
     UNKNOWN = "unknown"
@@ -52,6 +55,11 @@ class OutcomeKind(StrEnum):
     def is_done(self) -> bool:
         """Return whether the topic is as planned, by this run or before it."""
         return self in (OutcomeKind.DONE, OutcomeKind.ALREADY_DONE)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Return whether another run of the same plan continues the topic."""
+        return self in (OutcomeKind.IN_FLIGHT, OutcomeKind.WAITING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Moves in flight: readings of a cluster as progress, rates, causes and leftover throttles.
 
-Belongs here: what one or two readings say about moves, and their renderings. Forbidden here:
-clients, clocks, and anything that starts, changes or ends a move.
+Belongs here: what one or two readings say about moves, what may be done about them, and their
+renderings. Forbidden here: clients, clocks, and anything that starts, changes or ends a move.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +9,18 @@ from typing import TYPE_CHECKING
 from reconciler.exports import export_lazily
 
 if TYPE_CHECKING:
+    from reconciler.moves.decisions import (
+        PlannedRow,
+        RateEffect,
+        RowState,
+        Settlement,
+        Unsettled,
+        explain_keeping,
+        find_effect,
+        find_rows,
+        find_settlement,
+        find_traces,
+    )
     from reconciler.moves.document import MovesDocument, list_moves
     from reconciler.moves.progress import Cause, MovesReport, measure_moves
     from reconciler.moves.text import render_moves, summarise_moves
@@ -19,7 +31,17 @@ __all__ = [
     "Leftover",
     "MovesDocument",
     "MovesReport",
+    "PlannedRow",
+    "RateEffect",
+    "RowState",
+    "Settlement",
+    "Unsettled",
+    "explain_keeping",
+    "find_effect",
     "find_leftovers",
+    "find_rows",
+    "find_settlement",
+    "find_traces",
     "list_moves",
     "measure_moves",
     "render_moves",
@@ -29,6 +51,10 @@ __all__ = [
 __getattr__ = export_lazily(
     __name__,
     {
+        "decisions": (
+            "PlannedRow RateEffect RowState Settlement Unsettled explain_keeping find_effect "
+            "find_rows find_settlement find_traces"
+        ),
         "document": "MovesDocument list_moves",
         "progress": "Cause MovesReport measure_moves",
         "text": "render_moves summarise_moves",

@@ -22,6 +22,13 @@ from reconciler.placement.loss import (
     measure_losses,
 )
 from reconciler.placement.measure import Quality, measure_balance, measure_quality
+from reconciler.placement.moving import (
+    MoveProblem,
+    MoveWish,
+    check_moves,
+    least_moves,
+    move_replicas,
+)
 from reconciler.placement.optimal import place_optimal
 from reconciler.placement.problem import Placed, Problem, Wish, count_load
 from reconciler.placement.striped import place_striped
@@ -35,21 +42,26 @@ __all__ = [
     "Exposed",
     "Judged",
     "Loss",
+    "MoveProblem",
+    "MoveWish",
     "Placed",
     "Problem",
     "Quality",
     "ReplicaWeights",
     "Weigh",
     "Wish",
+    "check_moves",
     "check_placement",
     "count_load",
     "count_unwritable",
     "expose",
+    "least_moves",
     "lose_each_broker",
     "lose_each_rack",
     "measure_balance",
     "measure_losses",
     "measure_quality",
+    "move_replicas",
     "name_estimates",
     "place_like_kafka",
     "place_replicas",

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     )
     from reconciler.plan.markdown import COMMENT_LIMIT, mark_cluster, render_markdown
     from reconciler.plan.markdown.marks import code, fence, prose
+    from reconciler.plan.move_guards import guard_moves
+    from reconciler.plan.moves import assemble_moves, plan_moves
     from reconciler.plan.window import RowMove, Seats, order_moves
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "TopicView",
     "annotate_findings",
     "assemble_elections",
+    "assemble_moves",
     "assemble_plan",
     "brokers_of",
     "build_matrix",
@@ -72,6 +75,7 @@ __all__ = [
     "find_urgent",
     "fingerprint_plan",
     "forecast_moves",
+    "guard_moves",
     "is_deletion",
     "judge_changes",
     "list_new_rows",
@@ -84,6 +88,7 @@ __all__ = [
     "pack_rows",
     "paint_outcome",
     "plan_cluster",
+    "plan_moves",
     "prose",
     "render_github",
     "render_markdown",
@@ -109,6 +114,8 @@ __getattr__ = export_lazily(
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",
         "markdown.marks": "code fence prose",
+        "move_guards": "guard_moves",
+        "moves": "assemble_moves plan_moves",
         "window": "RowMove Seats order_moves",
     },
 )

@@ -54,7 +54,7 @@ def plan_cluster(
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if chosen:
-        state = _assume_defaults(entry, state)
+        state = assume_defaults(entry, state)
     others = [n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n))]
     files = {spec.location.file for spec in chosen}
     diffs = _diff(entry, chosen, state)
@@ -73,10 +73,10 @@ def plan_cluster(
             proposed=proposed,
         )
         notes = [
-            *(_note_scope(changes, len(chosen), len(every), plan) if changes else ()),
-            *(note for note in remarks if _concerns(note, plan, files)),
+            *(note_scope(changes, len(chosen), len(every), plan) if changes else ()),
+            *(note for note in remarks if concerns(note, plan, files)),
             *entry.notes,
-            *(note for note in state.notes if _concerns(note, plan, files)),
+            *(note for note in state.notes if concerns(note, plan, files)),
             *_warn_of_strange_cluster(entry, plan),
             *plan.notes,
         ]
@@ -99,12 +99,12 @@ def _diff(
     managed = leave_unoffered(state, offered)
     engine = PolicyEngine(entry, release)
     excluded, guards = entry.exclude_brokers, entry.guards
-    diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows)
+    diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows, entry.moves)
     judged = judge_changes(diffs, managed, engine.judge)
     return note_unoffered(judged, state, offered)
 
 
-def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
+def assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
     """Give a state without defaults those of its Kafka version, with a note.
 
     A cluster reports its defaults with the configs of any topic, so only a snapshot that was
@@ -119,7 +119,7 @@ def _assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
     return replace(state, config_defaults=defaults, notes=(*state.notes, note))
 
 
-def _concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
+def concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
     """Return whether a note is about something in a plan. `files` are those of its topics.
 
     Other notes are not lost: `validate` shows those of an estate, `snapshot` those of a cluster.
@@ -136,12 +136,12 @@ def _concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
         case "cluster-rights":  # hidden topics matter only to placement: their load is unknown
             return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
         case "sizes-unseen":  # a snapshot has it, whatever it is used for
-            return plan.weighed is not None
+            return plan.weighed is not None or plan.moves is not None
         case _:
             return True
 
 
-def _note_scope(changes: Changes, chosen: int, topics: int, plan: Plan) -> Iterator[Finding]:
+def note_scope(changes: Changes, chosen: int, topics: int, plan: Plan) -> Iterator[Finding]:
     """Return notes on topics outside the plan, and on live topics removed from changed files."""
     if changes.everything:
         what = f"clusters.yaml changed since {changes.since}, so every topic is planned"

@@ -12,7 +12,7 @@ from reconciler.model import Guards, MovePolicy
 from reconciler.policy import Policy, lay_policy
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.form_errors import check_form
-from reconciler.spec.forms import ClustersDocument, make_policy
+from reconciler.spec.forms import ClustersDocument, make_move_policy, make_policy
 from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlMap, YamlText
 
@@ -33,10 +33,10 @@ class ClusterEntry:
 
     `owns` holds patterns of the topics that the estate owns; empty means all topics. `policy` is
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
-    configs that a managed service knows; None means all configs of Kafka. `moves` says
-    which replicas may move, and how fast; None means none. `fields` holds the locations of guards
-    by dotted path ("guards.max_changed"). `notes` say which checks are
-    imprecise, such as those for a Kafka version without a catalogue.
+    configs that a managed service knows; None means all configs of Kafka. `moves` says which
+    replicas may move, and how fast; None means none. `fields` holds the locations of guards and
+    moves by dotted path ("guards.max_changed"). `notes` say which checks are imprecise, such as
+    those for a Kafka version without a catalogue.
     """
 
     name: str
@@ -94,7 +94,12 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
     places = table["clusters"].places() if document.clusters else {}
     for name, form in sorted(document.clusters.items()):
         guards = form.guards
-        written = table["clusters"][name]["guards"].places() if guards.model_fields_set else {}
+        settings = table["clusters"][name]
+        written = settings["guards"].places() if guards.model_fields_set else {}
+        fields = {f"guards.{key}": place for key, place in written.items()}
+        if form.moves is not None:
+            fields["moves"] = settings.key("moves").where
+            fields |= {f"moves.{key}": place for key, place in settings["moves"].places().items()}
         entries[name] = ClusterEntry(
             name=name,
             location=places[name],
@@ -108,9 +113,10 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             audit_topic=None if form.audit_topic is None else str(form.audit_topic),
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
+            moves=make_move_policy(form.moves),
             policy=lay_policy(policy, make_policy(form.policy)),
             known_configs=None if form.known_configs is None else frozenset(form.known_configs),
-            fields=MappingProxyType({f"guards.{key}": place for key, place in written.items()}),
+            fields=MappingProxyType(fields),
             notes=_note_version(form.kafka_version),
         )
     return entries

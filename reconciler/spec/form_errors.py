@@ -162,6 +162,8 @@ def _ask_for(document: YamlMap, path: tuple[int | str, ...]) -> list[Finding]:
         "pattern": "pattern: '[a-z]+(\\.[a-z]+)+'",
         "check": "check: spec.partitions <= 48",
         "message": "message: and what people are to do about it",
+        "allow": "allow: [replication, assignment]",
+        "rate": "rate: 30MiB, the bytes per second and broker, or rate: unlimited",
     }
     if any(_OTHER_NAMES.get(fold_spelling(written)) == key for written in parent):
         return []
@@ -172,7 +174,9 @@ def _ask_for(document: YamlMap, path: tuple[int | str, ...]) -> list[Finding]:
 def _refuse_form(value: YamlValue, path: tuple[int | str, ...]) -> Finding:
     name = _spell_path(path)
     if isinstance(value, YamlText) and value.tag == "null":
-        none = ", {} for none," if path[0] == "clusters" else ","
+        # Most maps of a cluster may be empty; moves has keys that must be written.
+        may_be_empty = path[0] == "clusters" and path[-1] != "moves"
+        none = ", {} for none," if may_be_empty else ","
         what, way_out = f"{name} has no value", f"write keys below it{none} or leave it out"
         return Finding("value-missing", what, way_out, value.where)
     what = f"{name} is {describe_yaml(value)}, not a map"

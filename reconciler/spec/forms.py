@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 from reconciler.errors import Severity
+from reconciler.model import MovePolicy
 from reconciler.policy import NamePattern, Policy, PolicyRule, Subject
 from reconciler.spec.fields import WrittenConfig
 from reconciler.spec.keys import (
+    AtOnce,
     AuditTopic,
     BrokerIds,
     Capacity,
@@ -30,13 +32,16 @@ from reconciler.spec.keys import (
     FormatVersion,
     KafkaVersion,
     Key,
+    MoveKinds,
     Owned,
     Partitions,
     Patterns,
+    Rate,
     Replication,
     Risks,
     Rows,
     Share,
+    Size,
     State,
     Strategy,
     TopicName,
@@ -258,6 +263,55 @@ class GuardsForm(Form):
     )
 
 
+class AtOnceForm(Form):
+    """The replicas that are copied at one time."""
+
+    cluster: AtOnce = Field(
+        default=50, description="Maximum number of replicas in flight on the cluster. Default: 50."
+    )
+    broker: AtOnce = Field(
+        default=5,
+        description="Maximum number of replicas in flight to a broker, and from it. Default: 5.",
+    )
+
+
+class MovesForm(Form):
+    """The moves of existing replicas that a cluster allows, and how fast."""
+
+    allow: MoveKinds = Field(
+        description="Allowed reasons for a move: replication, assignment, or both."
+    )
+    rate: Rate = Field(
+        description="Bytes per second that a broker sends, and that it receives, "
+        "such as 30MiB; or unlimited."
+    )
+    at_once: AtOnceForm = Field(
+        default_factory=AtOnceForm.model_construct,
+        description="Number of replicas that are copied at one time.",
+    )
+    keep_free: Share = Field(
+        default=15,
+        description="Share of every log directory that stays free at all times. Default: 15%.",
+    )
+    max_bytes: Size | None = Field(
+        default=None, description="Maximum number of bytes that one plan may copy, such as 2TiB."
+    )
+
+
+def make_move_policy(form: MovesForm | None) -> MovePolicy | None:
+    """Make the policy of moves from a form without errors. None: nothing may move."""
+    if form is None:
+        return None
+    return MovePolicy(
+        allow=form.allow,
+        rate_bytes_per_s=form.rate,
+        at_once_cluster=form.at_once.cluster,
+        at_once_broker=form.at_once.broker,
+        keep_free_percent=form.keep_free,
+        max_bytes=form.max_bytes,
+    )
+
+
 class ClusterForm(Form):
     """A cluster: its connection, its properties, and the topics to ignore on it."""
 
@@ -290,6 +344,10 @@ class ClusterForm(Form):
     )
     guards: GuardsForm = Field(
         default_factory=GuardsForm.model_construct, description="Limits for a single plan."
+    )
+    moves: MovesForm | None = Field(
+        default=None,
+        description="Moves of existing replicas that are allowed, and how fast. Default: none.",
     )
     policy: PolicyForm = Field(
         default_factory=PolicyForm.model_construct,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from reconciler.model import INTERNAL_TOPICS, Assignment, Risk
+from reconciler.model import INTERNAL_TOPICS, Assignment, MoveKind, Risk
 from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
@@ -21,7 +21,7 @@ from reconciler.spec.fields import (
 )
 from reconciler.spec.names import NAME_PATTERN, check_length, check_name
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
-from reconciler.units import UnitError, parse_duration
+from reconciler.units import UnitError, parse_duration, parse_size
 
 MOST_REPLICAS = 32_767
 MOST_CAPACITY = 1_000_000
@@ -30,6 +30,10 @@ KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 MOST_DELETES = 10_000
 MOST_FACTOR = 1_000
+MOST_AT_ONCE = 10_000
+MOST_BYTES = 2**63 - 1
+MOVE_KINDS = tuple(MoveKind)
+UNLIMITED = "unlimited"
 _PERCENT = re.compile(r"([0-9]{1,3})%")
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
 
@@ -149,6 +153,53 @@ def _read_duration(value: YamlValue, name: str) -> int:
         raise field_error(
             "config-unit", text.where, f"{name}: {error.what}", error.way_out
         ) from error
+
+
+def _read_move_kinds(value: YamlValue, name: str) -> frozenset[MoveKind]:
+    """Read the kinds of moves that a cluster allows: at least one."""
+    texts = fields.read_texts(value, name)
+    if not texts:
+        way_out = f"write {name}: [{', '.join(MOVE_KINDS)}], or leave moves out"
+        raise field_error("value-missing", value.where, f"{name} names no kind of move", way_out)
+    kinds = fields.read_each(texts, lambda text: fields.read_choice(text, name, MOVE_KINDS))
+    return frozenset(map(MoveKind, kinds))
+
+
+def _read_rate(value: YamlValue, name: str) -> int | None:
+    """Read a rate, written as `30MiB`. Units: bytes per second; None is `unlimited`."""
+    if isinstance(value, YamlText) and value == UNLIMITED:
+        return None
+    if isinstance(value, YamlText) and value.endswith("/s"):
+        what = f"{name} {quote(value)} names a second, and every rate is per second"
+        raise field_error("config-unit", value.where, what, f"write {value.removesuffix('/s')}")
+    rate = _read_size(value, name)
+    if rate == 0:
+        what = f"{name} {value} lets no replica move"
+        way_out = f"write a rate such as 30MiB, or {UNLIMITED}"
+        raise field_error("value-range", value.where, what, way_out)
+    return rate
+
+
+def _read_size(value: YamlValue, name: str) -> int:
+    """Read a size, written as `2TiB`. Returns bytes."""
+    if isinstance(value, YamlText) and value.tag == "int":
+        what = f"{name} {quote(value)} has no unit"
+        raise field_error("config-unit", value.where, what, f"write one, as in {value}MiB")
+    text = fields.read_text(value, name)
+    try:
+        size = parse_size(text)
+    except UnitError as error:
+        raise field_error(
+            "config-unit", text.where, f"{name}: {error.what}", error.way_out
+        ) from error
+    if size > MOST_BYTES:
+        what = f"{name} {quote(text)} is out of range"
+        raise field_error("value-range", text.where, what, "write less than 8388608TiB")
+    return size
+
+
+def _read_at_once(value: YamlValue, name: str) -> int:
+    return fields.read_count(value, name, 1, MOST_AT_ONCE)
 
 
 def _read_format(value: YamlValue) -> int:
@@ -304,6 +355,31 @@ Deletes = Annotated[
 Duration = Annotated[
     int,
     ReadNamed(_read_duration, {"type": "string", "pattern": "^[0-9]+ ?(ms|s|m|min|h|d|w)$"}),
+]
+_SIZE = "^[0-9]+ ?(B|KiB|MiB|GiB|TiB)$"
+MoveKinds = Annotated[
+    frozenset[MoveKind],
+    ReadNamed(
+        _read_move_kinds,
+        {
+            "type": "array",
+            "items": {"type": "string", "enum": [*MOVE_KINDS]},
+            "minItems": 1,
+            "uniqueItems": True,
+        },
+    ),
+]
+Rate = Annotated[
+    int | None,
+    ReadNamed(
+        _read_rate,
+        {"anyOf": [{"const": UNLIMITED}, {"type": "string", "pattern": _SIZE}]},
+    ),
+]
+Size = Annotated[int, ReadNamed(_read_size, {"type": "string", "pattern": _SIZE})]
+AtOnce = Annotated[
+    int,
+    ReadNamed(_read_at_once, {"type": "integer", "minimum": 1, "maximum": MOST_AT_ONCE}),
 ]
 FormatVersion = Annotated[int, Read(_read_format, {"type": "integer", "enum": [1]})]
 ClusterId = Annotated[

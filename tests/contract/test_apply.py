@@ -13,9 +13,13 @@ from reconciler.errors import RefusedPlanError
 from reconciler.model import AnswerKind
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from reconciler.apply import StepAnswered
-    from reconciler.model import TopicSpec
+    from reconciler.model import TopicSpec, TopicState
     from reconciler.sandbox import Cluster
+
+    Views = Mapping[int, Mapping[str, TopicState]]
 
 
 @pytest.fixture
@@ -55,6 +59,31 @@ def test_a_topic_is_created_as_planned_and_then_there_is_nothing_to_do(
     assert outcomes(bench.apply(plan)) == {wished.name: "done"}
     assert_landed(bench, plan)
     assert bench.plan(wished).topics == ()
+
+
+def test_many_topics_are_looked_at_by_a_sample_until_that_is_shown(
+    bench: Workbench, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic outside the sample is missing at first: it is waited for as well."""
+    monkeypatch.setattr("reconciler.apply.engine.MOST_SAMPLED", 2)
+    plan = bench.plan(
+        *(spec(f"{topic_prefix}{n}", partitions=1, replication_factor=1) for n in range(5))
+    )
+    late = f"{topic_prefix}2"
+    asked: list[set[str]] = []
+    read_views = bench.reader.read_views
+
+    def read_late(names: Collection[str], configured: Collection[str] = ()) -> Views:
+        asked.append(set(names))
+        views = read_views(names, configured)
+        is_late = sum(late in each for each in asked) == 2  # 1: before anything is created
+        shown = {late} if is_late else set()
+        return {b: {n: t for n, t in v.items() if n not in shown} for b, v in views.items()}
+
+    monkeypatch.setattr(bench.reader, "read_views", read_late)
+    assert set(outcomes(bench.apply(plan)).values()) == {"done"}
+    assert {f"{topic_prefix}4", f"{topic_prefix}1"} in asked
+    assert [names for names in asked if late in names][-1] == {late}
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -56,8 +56,27 @@ def plan_three(bench: Workbench, prefix: str) -> Plan:
     )
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.lower())
-@pytest.mark.parametrize("step", STEPS)
+# A loss of each kind in the gate: the fourth one is that of a deletion, in test_deletion.py.
+GATE = {
+    ("create", Loss.SILENT_AFTER),
+    ("expand", Loss.CUT_BEFORE),
+    ("configure", Loss.CUT_AFTER),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "loss"),
+    [
+        pytest.param(
+            step,
+            loss,
+            id=f"{step}-{loss.name.lower()}",
+            marks=() if (step, loss) in GATE else pytest.mark.slow,
+        )
+        for step in STEPS
+        for loss in LOSSES
+    ],
+)
 def test_a_lost_step_is_done_in_the_end(
     bench: Workbench, network: FailingNetwork, topic_prefix: str, step: str, loss: Loss
 ) -> None:
@@ -71,7 +90,13 @@ def test_a_lost_step_is_done_in_the_end(
     assert_landed(bench, plan)
 
 
-@pytest.mark.parametrize("loss", [Loss.CUT_BEFORE, Loss.CUT_AFTER], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(Loss.CUT_BEFORE, id="cut_before"),
+        pytest.param(Loss.CUT_AFTER, id="cut_after", marks=pytest.mark.slow),
+    ],
+)
 def test_a_lost_validation_is_asked_again(
     bench: Workbench, network: FailingNetwork, topic_prefix: str, loss: Loss
 ) -> None:

@@ -380,7 +380,17 @@ def far(cluster3: Cluster, network: FailingNetwork, topic_prefix: str) -> Doomed
 
 
 @LEAKS
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name.lower())
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(
+            loss,
+            id=loss.name.lower(),
+            marks=() if loss is Loss.SILENT_BEFORE else pytest.mark.slow,
+        )
+        for loss in LOSSES
+    ],
+)
 def test_a_lost_deletion_is_done_in_the_end(
     far: Doomed, network: FailingNetwork, loss: Loss
 ) -> None:

@@ -29,7 +29,7 @@ from workbench import Workbench, outcomes, texts
 from reconciler.errors import Finding, LockHeldError, LockLostError
 from reconciler.kafka import connect, group
 from reconciler.kafka.group import GroupClient, Member, MemberDescription
-from reconciler.kafka.lock import GROUP, Holder, Waiting, hold_lock
+from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, Waiting, hold_lock
 from reconciler.model import CreateTopic
 from reconciler.sandbox import start_cluster
 from reconciler.spec import ClusterEntry
@@ -92,6 +92,23 @@ def test_whoever_comes_second_is_told_who_holds_it(cluster3: Cluster) -> None:
         lease.check()
     with hold_lock(connect_to(cluster3), BEN) as lease:
         lease.check()
+
+
+def test_moves_have_a_lock_of_their_own(cluster3: Cluster) -> None:
+    with (
+        hold_lock(connect_to(cluster3), ANA, group=MOVES_GROUP) as moves,
+        hold_lock(connect_to(cluster3), BEN) as apply,
+    ):
+        with (
+            pytest.raises(LockHeldError) as refused,
+            hold_lock(connect_to(cluster3), BEN, group=MOVES_GROUP),
+        ):
+            pass
+        with pytest.raises(LockHeldError, match="lab is locked by ben@ci-4"):
+            hold_lock(connect_to(cluster3), ANA).__enter__()
+        moves.check()
+        apply.check()
+    assert str(refused.value).startswith("moves of lab are locked by ana@desk (process 7) since ")
 
 
 def test_whoever_waits_gets_it_once_it_is_let_go(cluster3: Cluster) -> None:

@@ -14,7 +14,6 @@ from reconciler.errors import ClusterError, Severity
 from reconciler.kafka import KafkaReader, connect
 from reconciler.model import Broker, RateSource, ThrottleSide
 from reconciler.moves import Cause
-from reconciler.sandbox import start_cluster
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 DESCRIBE_LOG_DIRS = 35
-
-
-@pytest.fixture(scope="module")
-def moving() -> Iterator[Moving]:
-    """Return a cluster of its own: a default rate reaches every broker, and one is stopped."""
-    with start_cluster(brokers=4, racks=2) as cluster:
-        yield Moving(cluster)
 
 
 @pytest.fixture
@@ -110,6 +102,7 @@ class TestInFlight:
             ),
         }
 
+    @pytest.mark.slow
     def test_a_rate_of_zero_is_the_cause(self, moving: Moving, topic: str) -> None:
         moving.await_bytes(topic)
         moving.set_rate(0)
@@ -130,6 +123,7 @@ class TestInFlight:
         assert " rate of broker " in copy.why
         assert copy.bytes_per_s is not None
 
+    @pytest.mark.slow
     def test_a_cordon_does_not_stop_a_copy_that_has_begun(self, moving: Moving, topic: str) -> None:
         begun = moving.await_bytes(topic).bytes_done
         moving.set(BROKER, "4", "cordoned.log.dirs", "*")
@@ -140,6 +134,7 @@ class TestInFlight:
         finally:
             moving.set(BROKER, "4", "cordoned.log.dirs", None)
 
+    @pytest.mark.slow
     def test_a_replica_that_is_added_and_removed_is_the_cause(
         self, moving: Moving, topic: str
     ) -> None:
@@ -152,6 +147,7 @@ class TestInFlight:
         assert [copy.cause for copy in move.copies] == [Cause.ADDED_AND_REMOVED]
         moving.reassign(topic, None)
 
+    @pytest.mark.slow
     def test_a_destination_that_is_not_alive_is_the_cause(self, moving: Moving, topic: str) -> None:
         moving.await_bytes(topic)
         moving.cluster.stop_broker(4)
@@ -167,6 +163,7 @@ class TestInFlight:
         assert copy.bytes_to_do >= SIZE
         assert Broker(4, alive=False) in report.reading.brokers
 
+    @pytest.mark.slow
     def test_a_broker_that_does_not_answer_is_named_and_the_rest_is_shown(
         self, moving: Moving, topic: str
     ) -> None:

@@ -88,6 +88,7 @@ class TestState:
         assert state.config_defaults["compression.type"] == "producer"
         assert topic_prefix + "missing" not in state.topics
 
+    @pytest.mark.slow
     def test_defaults_on_which_brokers_disagree_are_left_out(self) -> None:
         with start_cluster(
             brokers=2, broker_properties={1: {"log.retention.hours": "24"}}
@@ -229,6 +230,7 @@ class TestOnTheMove:
         assert state.topics["stuck"].reassigning == {1}
         assert state.notes == ()
 
+    @pytest.mark.slow
     def test_dead_brokers_are_those_that_only_replica_lists_name(self, cluster4: Cluster) -> None:
         create(connect_to(cluster4), CreateTopic("bereft", ((1, 4),), {}))
         cluster4.stop_broker(4)

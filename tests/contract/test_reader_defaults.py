@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-*OLDER, NEWEST = known_releases()
 THROTTLED = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
 NOT_TOLD = {  # by brokers up to 3.9, whose other configs have a say in them
     "message.format.version",
@@ -67,9 +66,8 @@ def create_both(cluster: Cluster, version: str) -> dict[str, str]:
     return overrides
 
 
-@pytest.mark.parametrize(
-    "release", [*(pytest.param(r, marks=pytest.mark.slow) for r in OLDER), NEWEST]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("release", known_releases())
 def test_a_topic_that_overrides_everything_hides_no_default(release: str) -> None:
     with start_cluster(brokers=2, kafka_version=release) as cluster:
         overrides = create_both(cluster, release)
@@ -80,13 +78,8 @@ def test_a_topic_that_overrides_everything_hides_no_default(release: str) -> Non
     assert state.config_defaults == {k: v for k, v in plain.items() if k not in left_out}
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
-        pytest.param(each, id=name, marks=() if name == "retention in hours" else pytest.mark.slow)
-        for name, each in PROPERTIES.items()
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
 def test_defaults_follow_the_brokers_own_configs(properties: dict[str, str]) -> None:
     with start_cluster(brokers=1, properties=properties) as cluster:
         create_both(cluster, cluster.kafka_version)

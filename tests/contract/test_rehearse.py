@@ -121,6 +121,7 @@ def test_a_plan_on_a_snapshot_is_run_among_all_its_topics(
     assert found["balance_after"]["replicas"]["least"] == plan.balance_after.replicas.least
 
 
+@pytest.mark.slow
 def test_a_saved_plan_is_rehearsed_on_what_it_rests_on(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_saved_plan_is_rehearsed_on_what_it_rests_on(
     assert "the plan contains only its own topics" in said
 
 
+@pytest.mark.slow
 def test_what_only_brokers_refuse_is_reported_and_what_cannot_be_set_up(place: Place) -> None:
     """No file says that these brokers have no tiered storage, and none creates mixed topics."""
     place.save(topics=[*TOPICS, {"name": "shop.odd", "partitions": [[7, 9], [9]]}])

@@ -26,7 +26,8 @@ from lab import HERE, wait_for
 from reconciler.api import read_moves
 from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, connect
-from reconciler.kafka.lock import GROUP, Holder, hold_lock
+from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
+from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.writer import KafkaWriter, check_audit_topic, write_audit_record
 from reconciler.model import (
     AnswerKind,
@@ -36,6 +37,7 @@ from reconciler.model import (
     DeleteTopic,
     ElectLeaders,
     ExpandTopic,
+    ThrottleSide,
     TopicState,
 )
 from reconciler.spec import ClusterEntry
@@ -52,6 +54,12 @@ pytestmark = pytest.mark.cluster
 PLAN = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE"}}
 APPLY = {"topic": {"CREATE", "ALTER", "ALTER_CONFIGS"}, "cluster": {"DESCRIBE"}}
 LOCK = {"topic": set(), "cluster": set(), "group": {"READ"}}
+MOVE = {
+    "topic": {"DESCRIBE", "ALTER_CONFIGS"},
+    "cluster": {"ALTER", "ALTER_CONFIGS"},
+    "group": {"READ"},
+    "moves_group": {"READ"},
+}
 ELECTIONS = {"topic": {"DESCRIBE"}, "cluster": {"ALTER"}}
 AUDIT = {"topic": {"WRITE"}, "cluster": set()}
 ALL = {"topic": PLAN["topic"] | APPLY["topic"], "cluster": {"DESCRIBE"}}
@@ -72,6 +80,9 @@ class Grants:
         bindings = [self._bind(ResourceType.BROKER, CLUSTER_NAME, r) for r in rights["cluster"]]
         bindings += [self._bind(ResourceType.TOPIC, topics, r) for r in rights["topic"]]
         bindings += [self._bind(ResourceType.GROUP, GROUP, r) for r in rights.get("group", ())]
+        bindings += [
+            self._bind(ResourceType.GROUP, MOVES_GROUP, r) for r in rights.get("moves_group", ())
+        ]
         bindings += [self._bind(ResourceType.GROUP, "*", r) for r in rights.get("groups", ())]
         for answer in self._client.create_acls(bindings).values():
             answer.result(15)
@@ -101,7 +112,7 @@ class Grants:
         return connect(ClusterEntry("lab", HERE, client=client), environment=environment)
 
     def _bind(self, kind: ResourceType, name: str, right: str) -> AclBinding:
-        exact = name in ("*", CLUSTER_NAME, GROUP)
+        exact = name in ("*", CLUSTER_NAME, GROUP, MOVES_GROUP)
         pattern = ResourcePatternType.LITERAL if exact else ResourcePatternType.PREFIXED
         operation, permission = AclOperation[right], AclPermissionType.ALLOW
         return AclBinding(kind, name, pattern, f"User:{self.account}", "*", operation, permission)
@@ -390,10 +401,23 @@ class TestLock:
         ):
             lease.check()
 
+    def test_the_right_to_the_lock_of_moves_is_another(self, planner: Grants) -> None:
+        planner.give(LOCK)
+        wait_for(lambda: can_lock(planner))
+        with (
+            pytest.raises(ClusterError) as refused,
+            hold_lock(planner.connect(), HOLDER, group=MOVES_GROUP),
+        ):
+            pass
+        assert str(refused.value) == (
+            f"the account lacks Read on the group {MOVES_GROUP} of lab; {GRANT} Read --group "
+            f"{MOVES_GROUP}; or pass --no-lock if no other run moves replicas [cluster-rights]"
+        )
 
-def can_lock(grants: Grants) -> bool:
+
+def can_lock(grants: Grants, group: str = GROUP) -> bool:
     try:
-        with hold_lock(grants.connect(), HOLDER):
+        with hold_lock(grants.connect(), HOLDER, group=group):
             return True
     except ClusterError:
         return False
@@ -471,6 +495,104 @@ def test_the_docs_list_these_grants() -> None:
     for kind, names in DELETION.items():
         for right in names:
             assert f"--operation {right.title()} --{kind.removesuffix('s')}" in deletion
+
+
+def refuse_moves(grants: Grants, name: str) -> list[str]:
+    """Check as a run of moves does; return what it says."""
+    try:
+        KafkaReader(grants.connect()).check_rights([], for_apply=True, moved=[name])
+    except ClusterError as error:
+        return [str(finding).removesuffix(" [cluster-rights]") for finding in error.findings]
+    return []
+
+
+class TestRunsOfMoves:
+    """What a run of moves needs; MOVE is what docs/permissions.md lists."""
+
+    def test_the_smallest_grants_suffice(self, planner: Grants, topic: str) -> None:
+        planner.give(MOVE, topics=topic)
+        wait_for(lambda: refuse_moves(planner, topic) == [])
+        wait_for(lambda: can_lock(planner) and can_lock(planner, MOVES_GROUP))
+        mover = KafkaMover(planner.connect())
+        key = ThrottleSide.LEADER.list_key
+        answers = [
+            mover.set_rate(1_000_000),
+            mover.configure({topic: {key: "0:1"}})[topic],
+            mover.reassign({(topic, 0): (1,)})[topic, 0],
+            mover.elect([(topic, 0)])[topic, 0],
+            mover.configure({topic: {key: None}})[topic],
+            mover.set_rate(None),
+        ]
+        assert {answer.kind for answer in answers} == {AnswerKind.ACCEPTED}, answers
+        reading = mover.read([topic])
+        mover.close()
+        assert len(reading.partitions[topic]) == len(reading.sizes[1]) == 1
+        assert reading.directories[1]
+
+    @pytest.mark.parametrize(
+        ("kind", "right", "named"),
+        [
+            ("cluster", "ALTER", "Alter on the cluster lab; {grant} Alter --cluster"),
+            (
+                "cluster",
+                "ALTER_CONFIGS",
+                "AlterConfigs on the cluster lab; {grant} AlterConfigs --cluster",
+            ),
+            (
+                "topic",
+                "ALTER_CONFIGS",
+                "AlterConfigs on {topic} of lab; {grant} AlterConfigs --topic {topic}",
+            ),
+            (
+                "topic",
+                "DESCRIBE",
+                "Describe on {topic} of lab; {grant} Describe --topic {topic}, {or_alter}",
+            ),
+        ],
+    )
+    def test_each_right_is_needed_and_named(
+        self, planner: Grants, topic: str, kind: str, right: str, named: str
+    ) -> None:
+        planner.give({**MOVE, kind: MOVE[kind] - {right}})
+        said = "the account lacks " + named.format(topic=topic, grant=GRANT, or_alter=OR_ALTER)
+        wait_for(lambda: refuse_moves(planner, topic) == [said])
+
+    def test_an_account_without_rights_hears_of_all_that_it_needs(
+        self, planner: Grants, topic: str
+    ) -> None:
+        assert refuse_moves(planner, topic) == [
+            f"the account lacks Alter on the cluster lab; {GRANT} Alter --cluster",
+            f"the account lacks AlterConfigs on {topic} of lab; {GRANT} AlterConfigs "
+            f"--topic {topic}",
+            f"the account lacks AlterConfigs on the cluster lab; {GRANT} AlterConfigs --cluster",
+            f"the account lacks Describe on {topic} of lab; {GRANT} Describe --topic {topic}, "
+            f"{OR_ALTER}",
+        ]
+
+    def test_rights_on_topics_do_not_allow_moves(self, planner: Grants, topic: str) -> None:
+        """Kafka asks for Alter on the cluster, and the brokers say no more than that."""
+        planner.give({"topic": APPLY["topic"], "cluster": {"DESCRIBE", "DESCRIBE_CONFIGS"}})
+        wait_for(lambda: can_read(planner, topic))
+        mover = KafkaMover(planner.connect())
+        told = [
+            mover.reassign({(topic, 0): (1,)})[topic, 0],
+            mover.elect([(topic, 0)])[topic, 0],
+            mover.set_rate(1),
+        ]
+        mover.close()
+        assert {(each.kind, each.error) for each in told} == {
+            (AnswerKind.REFUSED, "CLUSTER_AUTHORIZATION_FAILED")
+        }
+
+
+def test_the_docs_list_what_a_run_of_moves_needs() -> None:
+    text = (Path(__file__).parents[2] / "docs/permissions.md").read_text()
+    section = text.partition("## Runs of moves")[2]
+    for kind in ("topic", "cluster"):
+        for right in MOVE[kind]:
+            assert f"--operation {right.title().replace('_', '')} --{kind}" in section
+    for group in (GROUP, MOVES_GROUP):
+        assert f"--operation Read --group {group}\n" in section
 
 
 MOVES = {"topic": {"DESCRIBE", "DESCRIBE_CONFIGS"}, "cluster": {"DESCRIBE", "DESCRIBE_CONFIGS"}}

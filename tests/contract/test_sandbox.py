@@ -130,6 +130,7 @@ def test_a_killed_broker_is_dead_with_a_reason_and_can_start_again(cluster: Clus
     assert brokers_seen(cluster, by=7) == {7, 11, 30}
 
 
+@pytest.mark.slow
 def test_a_frozen_broker_is_missed_and_comes_back(cluster: Cluster) -> None:
     cluster.freeze_broker(30)
     assert state_of(cluster, 30) is BrokerState.FROZEN
@@ -219,10 +220,8 @@ def test_several_log_directories_are_used(engine: Mapping[str, Any], topic_prefi
         assert len(configs["log.dirs"].value.split(",")) == 2
 
 
-@pytest.mark.parametrize(
-    "kafka_version",
-    ["3.9.2", *(pytest.param(r, marks=pytest.mark.slow) for r in known_releases()[1:])],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kafka_version", known_releases())
 def test_every_release_runs(kafka_version: str) -> None:
     with start_cluster(brokers=1, kafka_version=kafka_version) as cluster:
         assert cluster.kafka_version == kafka_version

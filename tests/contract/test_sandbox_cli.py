@@ -109,6 +109,7 @@ def test_without_a_sandbox_the_way_out_is_named() -> None:
         assert answer.stderr == "error: no sandbox runs; `reconciler sandbox up` starts one\n"
 
 
+@pytest.mark.slow
 def test_like_takes_ids_and_racks_from_a_snapshot(tmp_path: Path) -> None:
     snapshot = tmp_path / "snapshot.json"
     brokers = [{"id": 30, "rack": "eu-1ß"}, {"id": 4, "rack": None}]
@@ -122,8 +123,24 @@ def test_like_takes_ids_and_racks_from_a_snapshot(tmp_path: Path) -> None:
     assert {node.id: node.rack for node in nodes} == {4: None, 30: "eu-1ß"}
 
 
-@pytest.mark.parametrize(("processes", "pause_s"), [(1, 0), (2, 0), (2, 0.4), (2, 0.8)])
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("ending", "processes", "pause_s"),
+    [
+        (signal.SIGINT, 2, 0.4),
+        (signal.SIGKILL, 1, 0),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (signal.SIGINT, 1, 0),
+                (signal.SIGINT, 2, 0),
+                (signal.SIGINT, 2, 0.8),
+                (signal.SIGKILL, 2, 0),
+                (signal.SIGKILL, 2, 0.4),
+                (signal.SIGKILL, 2, 0.8),
+            )
+        ),
+    ],
+)
 def test_interrupted_while_starting_it_leaves_nothing(
     tmp_path: Path, processes: int, pause_s: float, ending: signal.Signals
 ) -> None:
@@ -142,6 +159,7 @@ def test_interrupted_while_starting_it_leaves_nothing(
     assert not list(tmp_path.glob("reconciler/sandbox/runs/*/data"))
 
 
+@pytest.mark.slow
 def test_a_killed_supervisor_takes_its_brokers_along_and_leaves_no_claim(tmp_path: Path) -> None:
     assert run("up", "--brokers", "1").returncode == 0
     record = running_sandbox()

@@ -133,6 +133,7 @@ def test_a_run_leaves_its_logs_and_no_storage() -> None:
     assert (cluster.directory / "brokers.log").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_the_next_run_removes_what_a_killed_one_stored(hold, tmp_path: Path) -> None:
     holder = hold({"brokers": 1})
     pids = json.loads(holder.stdout.readline())
@@ -143,6 +144,7 @@ def test_the_next_run_removes_what_a_killed_one_stored(hold, tmp_path: Path) -> 
         assert not left_behind.exists()
 
 
+@pytest.mark.slow
 def test_brokers_whose_process_is_killed_are_reported_dead() -> None:
     with start_cluster(brokers=2) as cluster:
         os.kill(cluster.process_ids[0], signal.SIGKILL)
@@ -157,6 +159,7 @@ def test_brokers_whose_process_is_killed_are_reported_dead() -> None:
             cluster.start_broker(1)
 
 
+@pytest.mark.slow
 def test_a_broker_that_loses_its_storage_says_so() -> None:
     with start_cluster(brokers=2, isolate=True) as cluster:
         storage = cluster.directory / "data" / "broker-2"
@@ -227,6 +230,7 @@ def test_options_of_one_run_do_not_spoil_the_archive_of_all(
     assert archive_files() == {".lock", ".jsa"}
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_the_reason(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -244,6 +248,7 @@ def test_a_port_that_is_taken_is_the_reason(tmp_path: Path) -> None:
     assert str(tmp_path) in str(refusal.value)  # its log
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = tmp_path / "small"
     small.mkdir()
@@ -262,6 +267,7 @@ def test_a_full_disk_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         subprocess.run(["umount", str(small)], check=True)
 
 
+@pytest.mark.slow
 def test_a_host_tells_of_each_node_that_gets_on() -> None:
     with start_cluster(brokers=3) as cluster:
         (host,) = cluster._all_hosts()

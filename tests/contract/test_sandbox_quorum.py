@@ -54,6 +54,7 @@ def create(cluster: Cluster, name: str) -> None:
     admin.create_topics([topic], request_timeout=30)[name].result(60)
 
 
+@pytest.mark.slow
 def test_every_node_has_its_own_process_and_one_controller_is_active(quorum: Cluster) -> None:
     assert len(quorum.process_ids) == 6
     assert states_of(quorum) == dict.fromkeys(CONTROLLERS, BrokerState.RUNNING)
@@ -68,14 +69,8 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        pytest.param(BrokerState.DEAD, marks=pytest.mark.slow),
-        BrokerState.FROZEN,
-        pytest.param(BrokerState.STOPPED, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("state", LOSSES)
 def test_the_cluster_goes_on_without_its_active_controller(
     quorum: Cluster, topic_prefix: str, state: BrokerState
 ) -> None:

@@ -128,6 +128,7 @@ class TestOverrides:
         )
         assert "-1 on broker 1, not set on broker 2 and 3" in retention
 
+    @pytest.mark.slow
     def test_what_all_brokers_show_is_changed(self, haunted: Haunted, tmp_path: Path) -> None:
         """Beside a key on which they disagree; with a value that the spec asks for as well."""
         text = "partitions: 1\nconfig: {retention.ms: 2h, flush.ms: 78}\n"
@@ -137,6 +138,7 @@ class TestOverrides:
         assert topic.after is not None
         assert dict(topic.after.config) == {"retention.ms": "7200000"}
 
+    @pytest.mark.slow
     def test_the_way_out_settles_it(self, haunted: Haunted, tmp_path: Path) -> None:
         haunted.create("settled", {})
         wait_for(lambda: haunted.overrides("settled") == [OLD, {}, {}])
@@ -195,6 +197,7 @@ class TestAsking:
         with pytest.raises(Exception, match=r"flush.ms: 5 → 8 since the plan was made"):
             apply_plan(plan, estate, bootstrap_servers=cluster3.bootstrap_servers)
 
+    @pytest.mark.slow
     def test_the_only_broker_is_believed(self, tmp_path: Path) -> None:
         with start_cluster(brokers=1) as cluster:
             create(connect_to(cluster), CreateTopic("one", ((1,),), {"flush.ms": "5"}))

@@ -83,7 +83,14 @@ def read_record(servers: str, topic: str) -> str:
     return (message.value() or b"").decode()
 
 
-@pytest.mark.parametrize("name", NAMES)
+# One of each kind: what a login, a token and a certificate need.
+GATE = {"sasl.password", "sasl.oauthbearer.client.secret", "ssl.key.pem"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in GATE else pytest.mark.slow) for name in NAMES],
+)
 def test_a_run_that_fails_shows_no_secret_anywhere(
     estate: Path, secured: Secured, name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,9 +59,9 @@ def plain(output: bytes) -> str:
         ("demo.py", STARTING),
         pytest.param("demo.py", PLANNING, marks=pytest.mark.slow),
         pytest.param("demo.py", APPROVED, marks=pytest.mark.slow),
-        ("demo.py", APPLYING),
+        pytest.param("demo.py", APPLYING, marks=pytest.mark.slow),
         pytest.param("demo_fleet.py", STARTING, marks=pytest.mark.fleet),
-        pytest.param("demo_fleet.py", COLLECTING, marks=pytest.mark.fleet),
+        pytest.param("demo_fleet.py", COLLECTING, marks=[pytest.mark.fleet, pytest.mark.slow]),
     ],
 )
 def test_ctrl_c_leaves_a_cursor_and_nothing_else(
@@ -79,7 +79,8 @@ def test_ctrl_c_leaves_a_cursor_and_nothing_else(
     assert list_data(tmp_path) == []
 
 
-@pytest.mark.parametrize("moment", [STARTING, pytest.param(APPLYING, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [STARTING, APPLYING])
 def test_a_terminal_that_is_closed_leaves_nothing(
     moment: tuple[bytes, ...], open_terminal: Open, tmp_path: Path
 ) -> None:
@@ -90,11 +91,12 @@ def test_a_terminal_that_is_closed_leaves_nothing(
     assert list_data(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "moment"),
     [
         ("demo.py", APPLYING),
-        pytest.param("demo_fleet.py", COLLECTING, marks=[pytest.mark.fleet, pytest.mark.slow]),
+        pytest.param("demo_fleet.py", COLLECTING, marks=pytest.mark.fleet),
     ],
 )
 def test_a_demonstration_that_is_killed_leaves_no_process(

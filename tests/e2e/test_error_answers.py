@@ -200,10 +200,9 @@ def each(*kinds: dict[int, tuple[int, ...]]) -> list[tuple[int, int]]:
     return [(api, code) for each in kinds for api, codes in each.items() for code in codes]
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
-@pytest.mark.parametrize(
-    "code", [NOT_COORDINATOR, pytest.param(UNAVAILABLE, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("code", [NOT_COORDINATOR, UNAVAILABLE])
 def test_a_coordinator_that_stays_away_keeps_the_topic(stage: Stage, calm: Ran, code: int) -> None:
     """librdkafka's own request for committed offsets ends the process on either of them."""
     with stage.answering({OFFSET_FETCH: code}, FOR_EVER, done=True):
@@ -232,7 +231,10 @@ def test_a_snapshot_waits_for_what_passes(stage: Stage, calm: Ran) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
+@pytest.mark.parametrize(
+    "done",
+    [pytest.param(True, id="done"), pytest.param(False, id="undone", marks=pytest.mark.slow)],
+)
 def test_an_apply_goes_on_after_what_passes(stage: Stage, topic_prefix: str, done: bool) -> None:
     stage.set("applied", topic_prefix)
     codes = first(WRITES) if not done else first(LOCK, AUDIT, WRITES)

@@ -8,25 +8,19 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 from command import RECONCILER, run_reconciler
-from moving import Moving
 from terminal import Terminal
 
 from reconciler.cli.schema import SCHEMAS
-from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from moving import Moving
+
 pytestmark = pytest.mark.cluster
 
 STATUS = ("moves", "status")
-
-
-@pytest.fixture(scope="module")
-def moving() -> Iterator[Moving]:
-    with start_cluster(brokers=4, racks=2) as cluster:
-        yield Moving(cluster)
 
 
 @pytest.fixture
@@ -77,6 +71,7 @@ def test_from_the_first_byte_to_what_is_left_over(
     assert ran.out.endswith("\n\nNo partition is being moved.\n")
 
 
+@pytest.mark.slow
 def test_an_estate_names_the_cluster(moving: Moving, topic: str, tmp_path: Path) -> None:
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics" / "clusters.yaml").write_text("version: 1\nclusters: {lab: {}}\n")
@@ -86,7 +81,7 @@ def test_an_estate_names_the_cluster(moving: Moving, topic: str, tmp_path: Path)
     assert topic in ran.out
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.slow)])
 def test_a_person_watches_and_leaves(
     moving: Moving, topic: str, columns: int, tmp_path: Path
 ) -> None:

@@ -79,6 +79,7 @@ def test_the_second_waits_and_finds_it_done(shell: Shell, held: Held) -> None:
     assert told(out) == {"old": "already done"}
 
 
+@pytest.mark.slow
 def test_without_a_lock_nobody_is_waited_for(shell: Shell, held: Held) -> None:
     first, fault = held
     code, out, _ = shell.apply("--no-lock")

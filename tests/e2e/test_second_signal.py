@@ -105,8 +105,15 @@ def test_signals_once_the_work_is_over_change_no_word_of_what_was_done(
         assert last_end(shell) == ("done", {"done": 1})
 
 
-@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("api", [LEAVE_GROUP, PRODUCE])
+@pytest.mark.parametrize(
+    ("api", "second"),
+    [
+        (LEAVE_GROUP, signal.SIGINT),
+        pytest.param(LEAVE_GROUP, signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(PRODUCE, signal.SIGINT, marks=pytest.mark.slow),
+        (PRODUCE, signal.SIGTERM),
+    ],
+)
 def test_a_second_signal_while_an_interrupted_run_is_wound_up_changes_nothing(
     api: int, second: signal.Signals, shell: Shell, wish: Wish, network: FailingNetwork
 ) -> None:

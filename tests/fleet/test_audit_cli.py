@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -53,16 +55,24 @@ def audit(place: Path, *options: str) -> int:
     return run("fleet", "audit", str(place / "topics"), "--lake", str(place / "lake"), *options)
 
 
-def test_an_audit_ends_in_counts_and_fails_on_errors(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert audit(place) == 1
-    printed = capsys.readouterr().out
+@pytest.fixture(scope="module")
+def audited(place: Path) -> tuple[int, str]:
+    """Audit the whole fleet once. Returns the exit code and what was printed."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        code = audit(place)
+    return code, out.getvalue()
+
+
+def test_an_audit_ends_in_counts_and_fails_on_errors(audited: tuple[int, str]) -> None:
+    code, printed = audited
+    assert code == 1
     assert printed.startswith("error    cluster-unread  1 finding on 1 cluster\n  down")
     assert "no\\x1banswer" in printed
     assert printed.endswith(f"{WHEN}: 1 error, 0 warnings, 2 notes\n")
 
 
+@pytest.mark.slow
 def test_json_is_one_document_and_the_lake_keeps_what_is_not_shown(
     place: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,9 +85,10 @@ def test_json_is_one_document_and_the_lake_keeps_what_is_not_shown(
     assert kept.count() == 3
 
 
-def test_the_lake_keeps_next_leaders_with_their_bounds(place: Path, spark: SparkSession) -> None:
+def test_the_lake_keeps_next_leaders_with_their_bounds(
+    place: Path, spark: SparkSession, audited: tuple[int, str]
+) -> None:
     """The one topic has the rows 1, 2: whoever is lost, nobody else could take over."""
-    assert audit(place, "--cluster", "prod") == 0
     lake = Lake(spark, str(place / "lake"))
     balance = lake.read(tables.BALANCE, lake.find_attempt(WHEN, AUDIT))
     (row,) = balance.where("kind = 'cluster'").collect()

@@ -107,8 +107,9 @@ def count_next(state: ClusterState) -> tuple[int, int, int, int]:
     )
 
 
-def test_an_audit_counts_what_the_measure_counts(spark: SparkSession) -> None:
-    drawn = draw_states(300)
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_an_audit_counts_what_the_measure_counts(spark: SparkSession, count: int) -> None:
+    drawn = draw_states(count)
     nothing = spark.createDataFrame([], EXPECTATIONS)
     audit = audit_fleet(make_state(spark, drawn), make_specs(spark, {}), nothing)
     rows = audit.balance.where("kind in ('topic', 'cluster')").collect()

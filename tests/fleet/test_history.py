@@ -139,6 +139,7 @@ def test_a_trend_has_a_row_for_each_reading(lake: Lake, traced: Published) -> No
     }
 
 
+@pytest.mark.slow
 def test_since_compares_with_the_last_collection_before(lake: Lake) -> None:
     made = trace_collections(lake, THIRD)
     rows = lake.read(tables.EVENTS, made).collect()

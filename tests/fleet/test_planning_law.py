@@ -46,7 +46,9 @@ def expected(fleet: Fleet) -> Mapping[str, Plan]:
     }
 
 
-@pytest.fixture(scope="module", params=[(1, 1), (2, 3), (3, 7)], ids=str)
+@pytest.fixture(
+    scope="module", params=[(1, 1), pytest.param((2, 3), marks=pytest.mark.slow), (3, 7)], ids=str
+)
 def answers(request: Any, spark: SparkSession, fleet: Fleet) -> DataFrame:
     """Plan the fleet with its rows in another order, in so many partitions."""
     from pyspark.sql import functions as F  # noqa: N812

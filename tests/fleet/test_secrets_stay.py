@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.fleet, pytest.mark.cluster]
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_a_lake_or_on_a_command_line(cluster3: Cluster, tmp_path: Path) -> None:
     servers = {"bootstrap.servers": cluster3.bootstrap_servers}
     plain = servers | refer(*(name for name in NAMES if not name.endswith("ca.pem")))

@@ -93,6 +93,7 @@ def test_a_connect_server_brings_its_own_settings() -> None:
     assert _choose_settings(Engine(remote="sc://host"), pytest.fail) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.fleet
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")

@@ -94,6 +94,7 @@ class TestDamage:
         assert "is missing from" in said
         assert said.endswith("[lake-table-missing]\n")
 
+    @pytest.mark.slow
     def test_audit_and_page_name_a_damaged_cluster(
         self, copy: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -152,6 +153,7 @@ class TestNames:
         assert "'20261399T996199Z' is not a valid time" in said
         assert not (tmp_path / "lake").exists()
 
+    @pytest.mark.slow
     def test_a_collection_ahead_of_the_clock_is_warned_of_and_removed(
         self, copy: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

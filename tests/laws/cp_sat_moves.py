@@ -66,6 +66,7 @@ def measure(
     replicas, leaders = Counter(problem.replicas), Counter(problem.leaders)
     topics = [0, 0]
     for wish in problem.wishes:
+        all_rows = (*rows[wish.topic], *wish.fixed)
         for p, (old, new) in enumerate(zip(wish.rows, rows[wish.topic], strict=True)):
             changed += old[0] != new[0]
             replicas.subtract(old)
@@ -75,9 +76,8 @@ def measure(
             if len(old) != wish.replication:
                 moved += len(set(new) - set(old))
                 lagging += len((set(new) & set(old)) - set(_in_sync(wish, p)))
-        held = Counter(b for row in rows[wish.topic] for b in row)
-        topics[0] += sum(n * n for n in held.values())
-        topics[1] += sum(n * n for n in Counter(row[0] for row in rows[wish.topic]).values())
+        topics[0] += sum(n * n for n in Counter(b for row in all_rows for b in row).values())
+        topics[1] += sum(n * n for n in Counter(row[0] for row in all_rows).values())
     scale = scales(problem)
     cluster = [sum(scale[b] * n * n for b, n in load.items()) for load in (replicas, leaders)]
     return (moved, lagging, topics[0], cluster[0]), (topics[1], cluster[1], changed)
@@ -134,7 +134,8 @@ def _squares(
     for b in scale:
         for wish in problem.wishes:
             mine = [v for (t, _, c), v in chosen.items() if (t, c) == (wish.topic, b)]
-            topics.append(square(model, sum(mine)))
+            fixed = sum(row[i] == b for row in wish.fixed for i in places if i < len(row))
+            topics.append(square(model, sum(mine) + fixed))
         before = sum(
             row[i] == b
             for wish in problem.wishes

@@ -26,7 +26,7 @@ from reconciler.plan import fingerprint_plan, is_deletion, steps_of
 from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
 
 RULES = ("partitions-never-shrink", "replication-stays", "risk-not-acknowledged")
-TIMES = (1, 20, 300, 2_000) if THOROUGH else (1, 20, 300)
+TIMES = (1, 20, 300, 2_000) if THOROUGH else (1, 20, 100)
 WORDS = st.text(st.sampled_from("ab_|`<@→*"), max_size=8)
 
 

@@ -39,12 +39,14 @@ def draw(random: Random, brokers: int, topics: int, partitions: int) -> MoveProb
     wishes = []
     for number in range(random.randint(1, topics)):
         width = random.randint(1, min(4, brokers))
-        wanted = random.randint(1, max(1, min(4, len(eligible))))
+        # Rows grow to no more replicas than there are eligible brokers, and shrink to any number.
+        wanted = random.randint(1, max(width, min(4, len(eligible))))
         rows = tuple(tuple(random.sample(ids, width)) for _ in range(random.randint(1, partitions)))
         in_sync = tuple(tuple(b for b in row if random.random() > 0.2) for row in rows)
-        wishes.append(MoveWish(f"t{number}", rows, wanted, random.random() > 0.3, in_sync))
-        leaders.update(row[0] for row in rows)
-        replicas.update(b for row in rows for b in row)
+        fixed = tuple(tuple(random.sample(ids, width)) for _ in range(random.choice([0, 0, 2])))
+        wishes.append(MoveWish(f"t{number}", rows, wanted, random.random() > 0.3, in_sync, fixed))
+        leaders.update(row[0] for row in (*rows, *fixed))
+        replicas.update(b for row in (*rows, *fixed) for b in row)
     even = random.random() < 0.7
     capacity = {} if even else {b: random.choice([1, 2]) for b in ids}
     problem = MoveProblem(drawn, eligible, leaders, replicas, tuple(wishes), capacity)

@@ -33,6 +33,10 @@ def policy(**keys: Any) -> Document:
     return {"policy": keys}
 
 
+def moves(*kinds: str) -> Document:
+    return {"clusters": {"prod": {"moves": {"allow": list(kinds), "rate": "30MiB"}}}}
+
+
 def live(assignment: str = "1,2 2,3 3,1", **config: str) -> ClusterState:
     named = {key.replace("_", "."): value for key, value in config.items()}
     return cluster(topic(assignment, NAME, config=named))
@@ -75,12 +79,15 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
         World((spec(assignment=[[1, 2], [2, 3]]),), IN_DEFAULTS, live("1 2")),
         World((spec(assignment=[[1, 2], [2, 3]]),), state=live("1,2 2,3,1")),
         World((spec(replication_factor=2),), policy(replication_factor={"min": 2}), live("1 2")),
+        World((spec(replication_factor=3),), moves("assignment"), live()),
+        World((spec(assignment=[[1, 2, 3]]),), moves("assignment"), live("1,2")),
     ),
     "replicas-stay": (
         World((spec(assignment=[[2, 1], [2, 3], [3, 1]]),), state=live()),
         World((spec(assignment=[[1], [2], [3], [1]]),), state=live()),
         World((spec(assignment=[[1, 2], [1, 2]]),), state=live("1,2 2,3,1")),
         World((spec(assignment=[[1, 2], [2, 3]]),), IN_DEFAULTS, live("1 2")),
+        World((spec(assignment=[[1, 2, 3]]),), moves("replication"), live("1,2")),
     ),
     "min-insync-le-replication": (
         World((spec(replication_factor=1, partitions=1, config={MIN_INSYNC: 2}),)),
@@ -303,8 +310,17 @@ HAS_NO_EDIT = {
         "deletion-internal",
         "deletion-in-use",
         "deletion-reassigning",
+        "moves-unhealthy",
     ),
-    "a note": ("config-disputed", "gradual-step", "not-managed", "tiered-storage-unknown"),
+    "a note": (
+        "config-disputed",
+        "gradual-step",
+        "moves-foreign",
+        "moves-min-insync",
+        "moves-pending",
+        "not-managed",
+        "tiered-storage-unknown",
+    ),
 }
 
 

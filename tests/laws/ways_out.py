@@ -148,6 +148,16 @@ def lower_guard(world: World, _: Finding, to_retention: str | None) -> None:
     world.clusters["clusters"]["prod"]["guards"]["unused_for"] = limit
 
 
+def write_moves(world: World, _: Finding, kinds: str) -> None:
+    moves = {"allow": kinds.split(", "), "rate": "30MiB"}
+    world.clusters.setdefault("clusters", {"prod": {}})["prod"]["moves"] = moves
+
+
+def allow_moves(world: World, _: Finding, kind: str) -> None:
+    allowed = world.clusters["clusters"]["prod"]["moves"]["allow"]
+    allowed[:] = sorted({*allowed, *kind.split(" and ")})
+
+
 def write_other(world: World, found: Finding) -> None:
     """Write a topic of another name instead: an estate has one at least."""
     (spec,) = (spec for spec in world.topics if found.what.startswith(f"{spec['topic']}: "))
@@ -187,6 +197,10 @@ EDITS: Mapping[str, Edit] = {
     r"(?:use )?(zstd|lz4)": lambda w, _, value: w.set("compression.type", value),
     r"leave the count out": lambda w, _: [w.spec.pop(key, None) for key in COUNTS],
     r"write guards: \{max_deletes: (\d+)\} for the cluster in clusters.yaml": write_guard,
+    r"write moves: \{allow: \[(.+)\], rate: 30MiB\} below this cluster in clusters.yaml": (
+        write_moves
+    ),
+    r"add (\w+) to moves.allow of this cluster in clusters.yaml": allow_moves,
     r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
     r"remove the document from the estate": write_other,
     r"set cleanup.policy to delete": lambda w, _: w.set("cleanup.policy", "delete"),
@@ -204,7 +218,7 @@ EDITS: Mapping[str, Edit] = {
 }
 OUTSIDE = (
     r"create a new topic and move its producers and consumers",
-    r"reassign (with kafka-reassign-partitions and plan again|a topic that has \w+ already)",
+    r"reassign a topic that has \w+ already",
     r"give the topic more replicas with kafka-reassign-partitions and plan again",
     r"give all of them the same number with kafka-reassign-partitions and plan again",
     r"have the policy allow .*",

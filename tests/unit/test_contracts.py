@@ -30,6 +30,7 @@ SABOTAGE = [
     ("placement.bounds", "from reconciler.kafka import connect", "kafka"),
     ("fleet.jobs", "from reconciler.kafka.writer import KafkaWriter", "kafka.writer"),
     ("codehost.github", "from reconciler.kafka.writer import KafkaWriter", "kafka.writer"),
+    ("api.planning", "from reconciler.kafka.mover import KafkaMover", "kafka.mover"),
     ("kafka.views", "from reconciler.apply import end_run", "apply"),
     ("placement.striped", "from reconciler.placement.optimal import place_optimal", "optimal"),
 ]
@@ -38,7 +39,7 @@ SABOTAGE = [
 INTERNAL = ("cli.sandbox", "from reconciler.sandbox.jars import Jar", "sandbox.jars")
 """Of the same kind, for what import-linter has no contract for: another package's internals."""
 
-OWN_DOORS = {"kafka.writer"}
+OWN_DOORS = {"kafka.writer", "kafka.mover"}
 """Modules that their package does not hand out, since a contract names who may import them."""
 
 

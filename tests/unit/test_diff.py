@@ -183,9 +183,9 @@ def test_fewer_manual_rows_than_partitions_shrink_too() -> None:
 @pytest.mark.parametrize("wished", [1, 3])
 def test_replication_stays(wished: int) -> None:
     assert refusals(spec(replication_factor=wished), cluster(topic("1,2 2,3"))) == [
-        f"replication_factor 2 → {wished}: changing it moves replicas, which reconciler does not "
-        "do; put 2 back, or reassign with kafka-reassign-partitions and plan again "
-        "[replication-stays]"
+        f"replication_factor 2 → {wished}: changing it moves replicas, which this cluster does not "
+        "allow; put 2 back, or write moves: {allow: [replication], rate: 30MiB} below this cluster "
+        "in clusters.yaml [replication-stays]"
     ]
 
 
@@ -197,8 +197,9 @@ def test_one_partition_of_another_replication_differs_from_the_wish() -> None:
 def test_replicas_stay() -> None:
     wished = spec(assignment=rows("1,2 3,2"))
     assert refusals(wished, cluster(topic("1,2 2,3"))) == [
-        "assignment of partition 1: [2, 3] → [3, 2]: existing replicas are never moved; "
-        "write [2, 3], or reassign with kafka-reassign-partitions and plan again [replicas-stay]"
+        "assignment of partition 1: [2, 3] → [3, 2]: this changes existing replicas, which this "
+        "cluster does not allow; write [2, 3], or write moves: {allow: [assignment], rate: 30MiB} "
+        "below this cluster in clusters.yaml [replicas-stay]"
     ]
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sources import parse_modules
 
-import reconciler
 from reconciler.styling import Paint, fold_line, set_columns, strip_colours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAINT = Paint(wanted=True)
-PACKAGE = Path(reconciler.__file__).parent
 
 TITLE = (
     "+ create    orders.by-customer               12 partitions × 3 replicas     topics/o.yaml:12"
@@ -104,10 +102,7 @@ def find_colours(tree: ast.AST) -> Iterator[int]:
 
 
 def test_only_styling_writes_colours() -> None:
-    found = {
-        str(file.relative_to(PACKAGE)): list(find_colours(ast.parse(file.read_text("utf-8"))))
-        for file in sorted(PACKAGE.rglob("*.py"))
-    }
+    found = {path: list(find_colours(module)) for path, module in parse_modules().items()}
     assert {name for name, lines in found.items() if lines} == {"styling.py"}
 
 

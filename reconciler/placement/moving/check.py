@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from reconciler.model import Assignment, Replicas
     from reconciler.placement.moving.problem import MoveProblem, MoveWish
 
+    Racks = Mapping[int, str]
+
 
 def check_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[str, ...]:
     """Return every violation as a sentence; nothing if the rows are sound."""
     wishes = {wish.topic: wish for wish in problem.wishes}
+    racks = _list_racks(problem)
     found = [f"{topic}: moved without a wish" for topic in sorted(rows.keys() - wishes.keys())]
     for topic, wish in sorted(wishes.items()):
         moved = rows.get(topic, ())
@@ -25,7 +28,7 @@ def check_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[s
             found += [
                 f"{topic} partition {number}: {fault}"
                 for fault in _faults(
-                    problem, wish, wish.in_sync[number] if wish.in_sync else old, old, new
+                    problem, racks, wish, wish.in_sync[number] if wish.in_sync else old, old, new
                 )
             ]
     return tuple(found)
@@ -42,17 +45,18 @@ def count_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> int:
 
 def least_moves(problem: MoveProblem) -> int:
     """Return the fewest replicas that any rows of these wishes copy."""
+    racks = _list_racks(problem)
     return sum(
-        wish.replication - _most_kept(problem, wish, row)
+        wish.replication - _most_kept(problem, racks, wish, row)
         for wish in problem.wishes
         for row in wish.rows
         if len(row) < wish.replication
     )
 
 
-def _most_kept(problem: MoveProblem, wish: MoveWish, row: Replicas) -> int:
+def _most_kept(problem: MoveProblem, racks: Racks, wish: MoveWish, row: Replicas) -> int:
     """Return how many replicas of a row can stay: one by one, as the racks allow."""
-    sizes = Counter(_rack(problem, wish, b) for b in problem.eligible | set(row))
+    sizes = Counter(_rack(racks, wish, b) for b in problem.eligible | set(row))
     division = dict.fromkeys(sizes, 0)
     for _ in range(wish.replication):  # the most even division gives to an emptiest rack with room
         rack = min((r for r in sizes if division[r] < sizes[r]), key=lambda r: (division[r], r))
@@ -60,13 +64,18 @@ def _most_kept(problem: MoveProblem, wish: MoveWish, row: Replicas) -> int:
     most = max(division.values())
     fewest = {r: min(size, most - 1) for r, size in sizes.items()}
     extra = wish.replication - sum(fewest.values())  # racks that have one more than their fewest
-    present = Counter(_rack(problem, wish, b) for b in row)
+    present = Counter(_rack(racks, wish, b) for b in row)
     kept = sum(min(present[r], fewest[r]) for r in sizes)
     return kept + min(extra, sum(present[r] > fewest[r] for r in sizes))
 
 
 def _faults(
-    problem: MoveProblem, wish: MoveWish, in_sync: Replicas, old: Replicas, new: Replicas
+    problem: MoveProblem,
+    racks: Racks,
+    wish: MoveWish,
+    in_sync: Replicas,
+    old: Replicas,
+    new: Replicas,
 ) -> Iterator[str]:
     if len(old) == wish.replication:
         if set(old) != set(new):
@@ -81,19 +90,24 @@ def _faults(
         yield f"brokers {strangers} may take nothing new"
     if len(new) < len(old) and added:
         yield f"{sorted(added)} are new in a row that shrinks"
-    if len(old) < len(new) and not _is_even(problem, wish, old, new):
+    if len(old) < len(new) and not _is_even(problem, racks, wish, old, new):
         yield f"{list(new)} is not spread over the racks as evenly as they allow"
     if set(old) & set(in_sync) and not set(new) & set(in_sync):
         yield f"none of the in-sync replicas {list(in_sync)} stays in {list(new)}"
 
 
-def _is_even(problem: MoveProblem, wish: MoveWish, old: Replicas, new: Replicas) -> bool:
-    size = Counter(_rack(problem, wish, b) for b in problem.eligible | set(old))
-    held = Counter(_rack(problem, wish, b) for b in new)
+def _is_even(
+    problem: MoveProblem, racks: Racks, wish: MoveWish, old: Replicas, new: Replicas
+) -> bool:
+    size = Counter(_rack(racks, wish, b) for b in problem.eligible | set(old))
+    held = Counter(_rack(racks, wish, b) for b in new)
     most = max(held.values())
     return all(most - held[rack] <= 1 for rack in size if held[rack] < size[rack])
 
 
-def _rack(problem: MoveProblem, wish: MoveWish, broker: int) -> str:
-    racks = {b.id: b.rack or "" for b in problem.brokers}
+def _list_racks(problem: MoveProblem) -> Racks:
+    return {broker.id: broker.rack or "" for broker in problem.brokers}
+
+
+def _rack(racks: Racks, wish: MoveWish, broker: int) -> str:
     return racks.get(broker, "") if wish.rack_aware else ""

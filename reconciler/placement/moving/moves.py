@@ -47,7 +47,7 @@ class _Brokers:
         self.problem = problem
         self.racks = {broker.id: broker.rack or "" for broker in problem.brokers}
         self.alive = {broker.id for broker in problem.brokers if broker.alive}
-        held = {b for wish in wishes for row in wish.rows for b in row}
+        held = {b for wish in wishes for row in (*wish.rows, *wish.fixed) for b in row}
         self.all = sorted(self.racks.keys() | held)
         self.scales = dict(zip(self.all, scale_brokers(self.all, problem.capacity), strict=True))
         self.ties = {
@@ -59,7 +59,7 @@ class _Brokers:
 def _choose_sets(brokers: _Brokers, wishes: Sequence[MoveWish]) -> list[list[frozenset[int]]]:
     """Choose the replicas of all rows that have too many or too few."""
     cluster = Counter(brokers.problem.replicas)
-    topics = [Counter(b for row in wish.rows for b in row) for wish in wishes]
+    topics = [Counter(b for row in (*wish.rows, *wish.fixed) for b in row) for wish in wishes]
     touched = [
         (t, p)
         for t, wish in enumerate(wishes)
@@ -114,7 +114,7 @@ def _choose_leaders(
     """Choose the preferred leader of every row from its replicas."""
     cluster = Counter(brokers.problem.leaders)
     cluster.subtract(row[0] for wish in wishes for row in wish.rows if row)
-    total = sum(len(wish.rows) for wish in wishes)
+    total = sum(len(wish.rows) + len(wish.fixed) for wish in wishes)
     change = 1
     cluster_unit = 1 << (total.bit_length() + 2)
     scale = max(brokers.scales.values())
@@ -128,8 +128,8 @@ def _choose_leaders(
             prices = {b: 0 if b == old[0] else change for b in sorted(able)}
             racks = dict.fromkeys(prices, 0)
             rows.append(Row(t, 1, prices, racks, {0: (1, 1)}, brokers.ties[wish.topic]))
-    nothing = [Counter[int]() for _ in wishes]
-    held = Held(nothing, cluster, brokers.scales, topic_unit, cluster_unit)
+    topics = [Counter(row[0] for row in wish.fixed if row) for wish in wishes]
+    held = Held(topics, cluster, brokers.scales, topic_unit, cluster_unit)
     chosen_leaders = iter(choose_brokers(rows, held))
     return [[min(next(chosen_leaders)) for _ in wish.rows] for wish in wishes]
 

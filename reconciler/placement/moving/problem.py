@@ -17,7 +17,8 @@ class MoveWish:
     """A topic that is to have `replication` replicas of every partition.
 
     `rows` holds the replicas of each partition now, preferred leader first. `in_sync` holds those
-    that are in sync, per partition; empty if unknown, and then all count as in sync.
+    that are in sync, per partition; empty if unknown, and then all count as in sync. `fixed` holds
+    other rows of the topic, which stay as they are and count in its balance.
     """
 
     topic: str
@@ -25,16 +26,17 @@ class MoveWish:
     replication: int
     rack_aware: bool = True
     in_sync: Assignment = ()
+    fixed: Assignment = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MoveProblem:
     """All brokers of a cluster, those that may receive a replica, and the wishes.
 
-    `eligible` holds ids of living brokers that are neither excluded nor cordoned; `replication` of
-    no wish is larger than their number. `leaders` and `replicas` count the preferred leaders and
-    replicas on each broker over all topics, the wished ones included. `capacity` says how much a
-    broker can bear next to others (1 if it is not named).
+    `eligible` holds ids of living brokers that are neither excluded nor cordoned; no row grows to
+    more replicas than their number. `leaders` and `replicas` count the preferred leaders and
+    replicas on each broker over all topics, the wished and the fixed rows included. `capacity` says
+    how much a broker can bear next to others (1 if it is not named).
     """
 
     brokers: tuple[Broker, ...]

@@ -99,7 +99,10 @@ def _foot(plan: PlanView, saved: str | None) -> str:
     if plan.commit:
         lines.append(capital(plan.commit))
     if plan.changed and not plan.refusals:
-        fresh = f"{_named(plan)} --expect {plan.fingerprint}"
-        apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"
+        expect = f"--expect {plan.fingerprint}"
+        apply = f"reconciler apply {shlex.quote(saved) if saved else f'{_named(plan)} {expect}'}"
+        if plan.moves and not saved:  # apply makes no plan of moves itself
+            save = f"reconciler plan {_named(plan)} --out moves.json"
+            apply = f"{save} && reconciler apply moves.json {expect}"
         lines.insert(0, f"To apply exactly this: {code(apply)}")
     return "---\n\n" + "<br>\n".join(lines)  # not in <sub>: GitHub prints its lines on each other

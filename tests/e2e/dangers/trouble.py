@@ -160,7 +160,17 @@ def too_much_for_one_request(stage: Stage) -> None:
     stage.plan_and_apply()
 
 
-SLOW = (too_much_for_one_request,)
+SLOW = (
+    broker_lost,
+    broker_down_elsewhere,
+    under_reassignment,
+    no_rights,
+    rights_to_read,
+    killed,
+    too_much_for_one_request,
+)
+"""Those that start a cluster or wait for a lock to expire; `broker_down` stays in the gate."""
+
 DANGERS = (
     broker_down,
     broker_lost,
@@ -172,5 +182,5 @@ DANGERS = (
     two_at_once,
     killed,
     answer_lost,
-    *SLOW,
+    too_much_for_one_request,
 )

@@ -17,7 +17,9 @@ main(["schema", "plan"])
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_signal_after_the_end_changes_nothing(number: signal.Signals) -> None:
     program = [sys.executable, "-c", PROGRAM, str(int(number))]
     done = subprocess.run(program, capture_output=True, text=True, check=False)

@@ -75,7 +75,7 @@ def test_validate_builds_a_model_for_each_kind_of_document_alone(tmp_path: Path)
     assert done.stdout.splitlines()[-1] == "['ClustersDocument', 'TopicDocument']"
 
 
-@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_plan_loads_only_what_shows_its_changes(tmp_path: Path, partitions: int) -> None:
     (tmp_path / "topics").mkdir()
     clusters = "version: 1\nclusters: {prod: {kafka_version: '4.1'}}\n"

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from code_host import HEAD, MERGED
-from shorthand import cluster, plan, spec, topic
+from code_hosts import GitHubHost, GitLabHost
+from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.codehost import find_approved, report_no_plan, report_plan
+from reconciler.codehost import Moves, find_approved, report_no_plan, report_plan
 from reconciler.errors import CodeHostError
 from reconciler.model import Broker
-from reconciler.plan import COMMENT_LIMIT, Approval, fingerprint_plan, list_new_rows
+from reconciler.plan import (
+    COMMENT_LIMIT,
+    Approval,
+    assemble_moves,
+    fingerprint_plan,
+    list_new_rows,
+)
+from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
     from code_host import CodeHost
@@ -22,6 +30,11 @@ if TYPE_CHECKING:
 
 WISHED = spec("a", partitions=4, replication_factor=2, config={"retention.ms": "1000"})
 PLAN = plan([WISHED], cluster())
+MOVES = assemble_moves(
+    ClusterEntry("prod", HERE, moves=may_move()),
+    [spec("b", replication_factor=2)],
+    cluster(topic("1", "b", in_sync=rows("1"))),
+)
 
 
 def refusal(run: Run) -> str:
@@ -39,6 +52,16 @@ def test_it_is_the_plan_that_the_merged_request_shows(host: CodeHost, run: Run) 
     approved = find_approved(replace(run, request=None), "prod")
     assert approved == Approval(fingerprint_plan(PLAN), list_new_rows(PLAN))
     assert len(approved.rows["a"]) == 4
+
+
+def test_moves_are_approved_by_themselves(host: CodeHost, run: Run) -> None:
+    host.open_request(12, HEAD).merged_as = MERGED
+    report_plan(run, PLAN, moves=Moves(MOVES, "moves.json"))
+    assert find_approved(run, "prod") == Approval(fingerprint_plan(PLAN), list_new_rows(PLAN))
+    assert find_approved(run, "prod", moves=True) == Approval(fingerprint_plan(MOVES))
+    report_plan(run, PLAN)
+    with pytest.raises(CodeHostError, match="request 12 shows no moves for prod"):
+        find_approved(run, "prod", moves=True)
 
 
 def test_a_push_without_a_request_has_none(host: CodeHost, run: Run) -> None:
@@ -88,7 +111,16 @@ def test_a_plan_without_new_rows_names_none(host: CodeHost, run: Run) -> None:
     assert find_approved(run, "prod") == Approval(fingerprint_plan(changed))
 
 
-@pytest.mark.parametrize(("topics", "kept"), [(60, True), (220, False)])
+@pytest.mark.parametrize(
+    ("host", "topics", "kept"),
+    [
+        (GitHubHost, 60, True),
+        (GitLabHost, 220, False),
+        pytest.param(GitHubHost, 220, False, marks=pytest.mark.slow),
+        pytest.param(GitLabHost, 60, True, marks=pytest.mark.slow),
+    ],
+    indirect=["host"],
+)
 def test_rows_that_take_too_much_of_the_comment_are_left_out(
     host: CodeHost, run: Run, topics: int, *, kept: bool
 ) -> None:

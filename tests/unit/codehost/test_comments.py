@@ -7,20 +7,38 @@ from typing import TYPE_CHECKING
 
 import pytest
 from code_host import Answer, CodeHost, Fault
-from code_hosts import GitLabHost
-from shorthand import cluster, plan, spec, topic
+from code_hosts import GitHubHost, GitLabHost
+from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.codehost import report_drift, report_no_drift, report_no_plan, report_plan
+from reconciler.codehost import (
+    Moves,
+    report_drift,
+    report_no_drift,
+    report_no_plan,
+    report_plan,
+)
 from reconciler.errors import CodeHostError, UsageError
-from reconciler.plan import fingerprint_plan
+from reconciler.plan import COMMENT_LIMIT, assemble_moves, fingerprint_plan
+from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
     from reconciler.codehost import Run
+    from reconciler.model import Plan
 
 LIVE = topic("1 2 3", "a")
 EMPTY = plan([spec("a", partitions=3)], cluster(LIVE))
 GROWN = plan([spec("a", partitions=4)], cluster(LIVE))
 REFUSED = plan([spec("a", partitions=1)], cluster(LIVE))
+
+
+def plan_moves(topics: int) -> Plan:
+    """Return the moves of topics that are to have a second replica."""
+    names = [f"{n:05}.to.move" for n in range(topics)]
+    return assemble_moves(
+        ClusterEntry("prod", HERE, moves=may_move()),
+        [spec(name, replication_factor=2) for name in names],
+        cluster(*(topic("1", name, in_sync=rows("1")) for name in names)),
+    )
 
 
 def texts(host: CodeHost, number: int = 12) -> list[str]:
@@ -34,6 +52,40 @@ def test_a_plan_is_one_comment_however_often_it_is_made(host: CodeHost, run: Run
     (text,) = texts(host)
     assert text.startswith("<!-- reconciler:plan cluster=prod -->\n### Kafka plan for `prod`: 1 re")
     assert fingerprint_plan(REFUSED) in text
+
+
+def test_moves_are_shown_below_the_changes(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    moves = plan_moves(1)
+    report_plan(run, EMPTY, "plan.json", Moves(moves, "moves.json"))
+    (text,) = texts(host)
+    assert text.count("<!-- reconciler:plan cluster=prod -->") == 1
+    assert text.index(f"`{fingerprint_plan(EMPTY)}`") < text.index("`00000.to.move`")
+    assert text.index("`00000.to.move`") < text.index(f"`{fingerprint_plan(moves)}`")
+    assert "reconciler apply moves.json" in text
+
+
+def test_a_plan_that_moves_nothing_is_not_shown(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    said = report_plan(run, EMPTY, moves=Moves(plan_moves(0)))
+    assert said == "no changes, so request 12 gets no comment"
+    report_plan(run, GROWN)
+    (alone,) = texts(host)
+    report_plan(run, GROWN, moves=Moves(plan_moves(0)))
+    assert texts(host) == [alone]
+
+
+def test_a_large_plan_of_moves_leaves_room_for_the_changes(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    names = [f"{n:05}.to.grow" for n in range(3000)]
+    live = cluster(*(topic("1 2 3", name) for name in names))
+    changes = plan([spec(name, partitions=4) for name in names], live)
+    report_plan(run, changes, "plan.json", Moves(plan_moves(600), "moves.json"))
+    (text,) = texts(host)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert text.count("**Left out to fit:**") == 2
+    assert "`00000.to.grow`" in text
+    assert "`00000.to.move`" in text
 
 
 def test_each_cluster_has_its_own_comment(host: CodeHost, run: Run) -> None:
@@ -150,6 +202,9 @@ def test_a_host_that_never_answers_is_given_up_with_its_words(host: CodeHost, ru
     assert "500 Internal Server Error: Server Error" in finding.what
 
 
+@pytest.mark.parametrize(
+    "host", [GitHubHost, pytest.param(GitLabHost, marks=pytest.mark.slow)], indirect=True
+)
 def test_the_largest_plan_fits_with_its_seal(host: CodeHost, run: Run) -> None:
     host.open_request(12, "")
     many = [spec(f"shop.topic-{number:04}-{'x' * 60}", partitions=1) for number in range(3_000)]

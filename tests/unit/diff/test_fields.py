@@ -35,6 +35,7 @@ def test_neither_numpy_nor_pandas_is_loaded_and_both_are_to_be_had_later() -> No
     assert run(program) == ["config.b partitions", ""]
 
 
+@pytest.mark.slow
 def test_another_thread_loads_numpy_meanwhile() -> None:
     program = """
 hidden = fields._Hidden(("numpy",))
@@ -44,6 +45,7 @@ load_in_another_thread()
     assert run(program) == ["numpy of another thread: True"]
 
 
+@pytest.mark.slow
 def test_what_is_loaded_already_is_used() -> None:
     program = "import numpy; compare(); import deepdiff.helper; print(deepdiff.helper.np is numpy)"
     assert run(program) == ["config.b partitions", "True"]

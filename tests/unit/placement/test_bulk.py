@@ -24,7 +24,13 @@ def place(
 
 @pytest.mark.parametrize(
     ("brokers", "racks", "topics", "partitions"),
-    [(100, 5, 400, 20), (12, 3, 500, 12), (30, 3, 100, 47), (100, 1, 300, 25), (9, 3, 2, 3000)],
+    [
+        (100, 5, 400, 20),
+        pytest.param(12, 3, 500, 12, marks=pytest.mark.slow),
+        (30, 3, 100, 47),
+        pytest.param(100, 1, 300, 25, marks=pytest.mark.slow),
+        (9, 3, 2, 3000),
+    ],
 )
 def test_topics_and_cluster_are_even(
     brokers: int, racks: int, topics: int, partitions: int
@@ -46,7 +52,9 @@ def test_new_topics_level_a_cluster_that_is_not() -> None:
     assert [level.skew for level in placed.levels[:4]] == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize(("topics", "partitions"), [(1000, 20), (12, 5000)])
+@pytest.mark.parametrize(
+    ("topics", "partitions"), [(1000, 20), pytest.param(12, 5000, marks=pytest.mark.slow)]
+)
 def test_no_heir_inherits_much_more_than_its_share(topics: int, partitions: int) -> None:
     heirs: dict[int, Counter[int]] = defaultdict(Counter)
     for rows in place(100, 5, topics, partitions).rows.values():

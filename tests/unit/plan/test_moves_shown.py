@@ -223,6 +223,16 @@ def test_the_cost_is_in_a_comment_whatever_has_no_room() -> None:
     assert "reconciler plan --cluster prod --moves" in small
 
 
+def test_moves_are_applied_from_a_saved_plan() -> None:
+    saved = "To apply exactly this: `reconciler apply moves/prod.json`"
+    assert saved in render_markdown(BIG, saved="moves/prod.json")
+    fresh = view_plan(BIG).fingerprint
+    assert (
+        "`reconciler plan --cluster prod --moves --out moves.json && "
+        f"reconciler apply moves.json --expect {fresh}`"
+    ) in render_markdown(BIG)
+
+
 def test_costs_come_after_refusals_and_before_changes() -> None:
     refusal = Finding("sizes-unseen", "it cannot be seen", "look")
     text = render_markdown(replace(BIG, refusals=(refusal,)))

@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.api import load_estate
 from reconciler.errors import Location, Severity, SpecError, UsageError
+from reconciler.model import MoveKind, MovePolicy
 from reconciler.placement import STRATEGIES
 from reconciler.spec.documents import MOST_FINDINGS
 from reconciler.spec.keys import PLACEMENTS
@@ -133,6 +134,27 @@ def test_cluster_entries_carry_what_a_run_needs(tmp_path: Path) -> None:
     assert entry.ignore == ("_schemas", "connect-*")
     assert entry.exclude_brokers == {7}
     assert entry.location == Location(str(tmp_path / "clusters.yaml"), 6, 3)
+
+
+def test_a_cluster_without_moves_moves_nothing(tmp_path: Path) -> None:
+    assert load(tmp_path, "topic: a").clusters["prod"].moves is None
+
+
+def test_moves_have_defaults_for_all_but_what_may_move_and_how_fast(tmp_path: Path) -> None:
+    clusters = "version: 1\nclusters:\n  prod:\n    moves: {allow: [replication], rate: 30MiB}"
+    entry = load(tmp_path, "topic: a", clusters).clusters["prod"]
+    assert entry.moves == MovePolicy(frozenset({MoveKind.REPLICATION}), 30 * 2**20, 50, 5, 15)
+    at = [entry.where(path) for path in ("moves", "moves.rate", "moves.max_bytes")]
+    assert [(where.line, where.column) for where in at] == [(4, 5), (4, 35), (3, 3)]
+
+
+def test_moves_are_read_as_written(tmp_path: Path) -> None:
+    written = "{allow: [assignment, replication], rate: unlimited, at_once: {cluster: 8, broker: 2}"
+    clusters = (
+        f"version: 1\nclusters: {{prod: {{moves: {written}, keep_free: 0%, max_bytes: 2TiB}}}}}}"
+    )
+    entry = load(tmp_path, "topic: a", clusters).clusters["prod"]
+    assert entry.moves == MovePolicy(frozenset(MoveKind), None, 8, 2, 0, 2 * 2**40)
 
 
 @pytest.mark.parametrize(

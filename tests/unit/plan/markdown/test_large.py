@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from shorthand import brokers
 
 from reconciler.errors import Finding, Location
@@ -129,6 +130,7 @@ def test_two_thousand_varied_changes_tell_every_risk_and_refusal_with_its_reason
     assert "refused" not in left_out
 
 
+@pytest.mark.slow
 def test_two_thousand_refusals_are_told_by_reason() -> None:
     before = TopicImage("id", ((1, 2, 3),) * 6, {})
     topics = [
@@ -165,6 +167,7 @@ def lower_retention(value: Callable[[int], str]) -> Plan:
     return Plan("prod", None, SIX, tuple(topics))
 
 
+@pytest.mark.slow
 def test_one_default_that_2000_topics_refuse_is_shown_once_with_every_name() -> None:
     made = lower_retention(lambda _: "86400000")
     text = render_markdown(made)
@@ -216,8 +219,9 @@ def test_many_of_a_kind_are_folded_below_a_line_that_counts_them() -> None:
 
 def test_a_wider_limit_tells_more() -> None:
     made = big_plan(300, 0)
-    assert len(render_markdown(made, limit=1 << 20)) > len(render_markdown(made))
-    assert "Left out" not in render_markdown(made, limit=1 << 20)
+    wide = render_markdown(made, limit=1 << 20)
+    assert len(wide) > len(render_markdown(made))
+    assert "Left out" not in wide
 
 
 def test_details_are_a_beginning_of_the_list_with_the_risky_first() -> None:

@@ -1,4 +1,4 @@
-"""`reconciler moves`: replicas that are being moved on a cluster, whoever started that."""
+"""`reconciler moves status`: replicas that are being moved on a cluster, whoever started that."""
 
 from __future__ import annotations
 
@@ -6,39 +6,37 @@ import shutil
 import sys
 from itertools import accumulate
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from reconciler import api
+from reconciler.cli.moves.target import (
+    IN_FLIGHT,
+    cluster_option,
+    connect_moves,
+    estate_argument,
+)
 from reconciler.cli.options import bootstrap_option
 from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, working
-from reconciler.errors import Severity, UsageError
+from reconciler.errors import Severity
 from reconciler.moves import list_moves, render_moves, summarise_moves
 from reconciler.styling import ERASE_BELOW, measure, move_up
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from reconciler.kafka import Connection
+    from pathlib import Path
+
     from reconciler.moves import MovesReport
 
 DEFAULT_WATCH_S = 5
 MOST_LISTED = (None, 20, 10, 5)
 """How many partitions are listed on a screen: the first of these numbers that fits, or the last."""
 
-IN_FLIGHT = 2
-"""The exit code if something is in flight or left over: as for changes that are pending."""
 
-
-@click.group(name="moves", context_settings={"help_option_names": ["-h", "--help"]})
-def command() -> None:
-    """Show which replicas are being moved on a cluster. Nothing is written to it."""
-
-
-@command.command()
-@click.argument("estate", required=False, type=click.Path(path_type=Path))
-@click.option("--cluster", metavar="NAME", help="Which cluster of ESTATE.")
+@click.command()
+@estate_argument
+@cluster_option
 @bootstrap_option
 @click.option(
     "--watch",
@@ -70,7 +68,7 @@ def status(
     With --cluster, ESTATE has the connection settings; without, --bootstrap-servers is the address.
     ESTATE defaults to topics. Exits 2 while something is in flight or left over.
     """
-    with _connect(estate, cluster, bootstrap_servers) as connection:
+    with connect_moves(estate, cluster, bootstrap_servers) as connection:
         reports = api.watch_moves(connection, every_s or 0)
         with working(f"reading {connection.entry.name}"):
             last = next(reports)
@@ -85,19 +83,6 @@ def status(
         return IN_FLIGHT
     # What nobody saw may be in flight or left over.
     return int(any(note.severity is Severity.WARNING for note in last.reading.notes))
-
-
-def _connect(estate: Path | None, cluster: str | None, bootstrap_servers: str | None) -> Connection:
-    if cluster is not None:
-        loaded = api.load_estate(estate or "topics")
-        return api.open_connection(loaded, cluster, bootstrap_servers)
-    if estate is not None:
-        raise UsageError("ESTATE has several clusters; name one with --cluster NAME")
-    if bootstrap_servers is None:
-        raise UsageError(
-            "name the cluster: --cluster NAME, or --bootstrap-servers HOST:PORT without an estate"
-        )
-    return api.open_address(bootstrap_servers)
 
 
 def _print(report: MovesReport, form: str) -> None:

@@ -1,0 +1,70 @@
+"""What a run of moves says while it works: what happened, and how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class MovesNote(StrEnum):
+    """The kind of an event of a run of moves."""
+
+    STARTED = "started"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    SKIPPED = "skipped"
+    BLOCKED = "blocked"
+    SLOW = "slow"
+    RATE_CHANGED = "rate changed"
+    SILENT = "silent"
+    STOPPING = "stopping"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class MovesNoted:
+    """Something that a person on call asks for later: what happened, and the numbers of it.
+
+    `topic` and `partition` are set if it concerns one partition.
+    """
+
+    kind: MovesNote
+    text: str
+    topic: str | None = None
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MovesWatched:
+    """Progress: partitions of the plan by state, and bytes of the replicas to copy.
+
+    `rate_bytes_per_s` is the rate in force per broker, None for no limit. `bytes_per_s` is measured
+    over the last half minute, `seconds_left` follows from it; None if they are not known.
+    """
+
+    done: int
+    in_flight: int
+    waiting: int
+    ended_otherwise: int
+    bytes_done: int
+    bytes_to_do: int
+    rate_bytes_per_s: int | None = None
+    bytes_per_s: float | None = None
+    seconds_left: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MovesSummary:
+    """How far a run of moves came, in partitions, and why it ended.
+
+    `reason` is empty if every partition is done. `left` names what the run could not take back:
+    throttles, a lowered min.insync.replicas, leaders that are not the preferred ones.
+    """
+
+    done: int
+    in_flight: int
+    waiting: int
+    ended_otherwise: int
+    reason: str = ""
+    left: tuple[str, ...] = ()

@@ -1,0 +1,90 @@
+"""The outcome of each topic of a plan of moves, from the states of its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
+from reconciler.model import Outcome, OutcomeKind
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.model import Plan
+
+NAMED = 3
+
+
+def judge_topics(
+    plan: Plan, rows: Rows, reason: str, left: Mapping[str, str]
+) -> tuple[Outcome, ...]:
+    """Return the outcomes by name. `left` says what could not be taken back, by topic.
+
+    | rows of the topic                                | outcome       |
+    |--------------------------------------------------|---------------|
+    | a request without an answer, not seen            | unknown       |
+    | some are in flight                               | in flight     |
+    | some wait, none is in flight                     | waiting       |
+    | the rest is done, some were cancelled or skipped | half done     |
+    | none is done, all were cancelled or skipped      | failed        |
+    | all as planned, but a config is still lowered    | waiting       |
+    | all as planned                                   | done          |
+    | all as planned before this run                   | already done  |
+    """
+    by_topic: dict[str, list[Row]] = {}
+    for row in rows:
+        by_topic.setdefault(row.place[0], []).append(row)
+    outcomes = [_judge(name, found, reason, left.get(name, "")) for name, found in by_topic.items()]
+    outcomes += [
+        Outcome(topic.name, OutcomeKind.REFUSED, topic.refusals[0].what, topic.refusals[0].rule)
+        for topic in plan.topics
+        if topic.refusals
+    ]
+    return tuple(sorted(outcomes, key=lambda outcome: outcome.topic))
+
+
+def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
+    states = Counter(row.state for row in rows)
+    done = states[RowState.DONE]
+    flying = states[RowState.UNDER_WAY] + states[RowState.UNCLEAR]
+    doubtful = sum(row.in_doubt for row in rows)
+    waiting = states[RowState.NOT_BEGUN] + states[RowState.FOREIGN] - doubtful
+    counted = [
+        f"{number} {what}"
+        for number, what in (
+            (done, "done"),
+            (flying, "in flight"),
+            (waiting, "waiting"),
+            (doubtful, "asked for without an answer"),
+        )
+        if number
+    ]
+    said = f"of {count(len(rows), 'partition')}: {', '.join(counted)}" if counted else ""
+    parts = [said, *_list_endings(rows), reason if flying or waiting or doubtful else "", left]
+    text = "; ".join(part for part in parts if part)
+    if doubtful:
+        return Outcome(name, OutcomeKind.UNKNOWN, text)
+    if flying:
+        return Outcome(name, OutcomeKind.IN_FLIGHT, text)
+    if waiting:
+        return Outcome(name, OutcomeKind.WAITING, text)
+    if done < len(rows):
+        kind = OutcomeKind.HALF_DONE if done else OutcomeKind.FAILED
+        return Outcome(name, kind, text)
+    if left:
+        return Outcome(name, OutcomeKind.WAITING, left)
+    if all(row.was_done for row in rows):
+        return Outcome(name, OutcomeKind.ALREADY_DONE)
+    others = sum(row.shown is not None and row.shown.leader != row.after[0] for row in rows)
+    unled = f"{count(others, 'partition')} not led by the preferred leader" if others else ""
+    return Outcome(name, OutcomeKind.DONE, unled)
+
+
+def _list_endings(rows: Sequence[Row]) -> list[str]:
+    """Name the partitions that ended otherwise, and why."""
+    ended = [row for row in rows if row.state in ENDED_OTHERWISE]
+    listed = [f"partition {row.place[1]}: {row.text}" for row in ended[:NAMED]]
+    return [*listed, f"{len(ended) - NAMED} more"] if len(ended) > NAMED else listed

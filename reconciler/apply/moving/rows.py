@@ -1,0 +1,226 @@
+"""The rows of a plan of moves, and the state of each: not begun, under way, done or elsewhere.
+
+| state     | seen                                                      | next                     |
+|-----------|-----------------------------------------------------------|--------------------------|
+| NOT_BEGUN | not listed, shown as before the plan, never accepted      | sent when there is room  |
+| UNDER_WAY | listed with the target of the plan: ours, whoever sent it | watched                  |
+| FOREIGN   | listed with another target                                | never touched            |
+| UNCLEAR   | not listed, and views show neither a start nor the end    | DONE or one of the below |
+| DONE      | a broker shows the row of the plan, and nothing is listed | elected, verified        |
+| CANCELLED | it was under way, and all brokers show its old replicas   | never sent again         |
+| ELSEWHERE | all brokers show other replicas, or another order         | never sent               |
+| GONE      | the topic was deleted, or created again                   | never sent               |
+| REFUSED   | the brokers, or this run, refuse the row                  | never sent again         |
+
+What is listed outweighs everything that was seen before: a request that a frozen controller carries
+out late makes a row UNDER_WAY from any state but DONE. Brokers show the end of a reassignment some
+seconds after the controller has it, so UNCLEAR is decided by all views that agree for SETTLED_S.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from reconciler.model import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from reconciler.model import (
+        MovesReading,
+        PartitionState,
+        Place,
+        Plan,
+        Reassignment,
+        Replicas,
+        TopicState,
+    )
+
+SETTLED_S = 30.0
+"""How long all brokers must agree that a row is not as planned: views lag 8 s under load."""
+
+
+class RowState(StrEnum):
+    """The state of a row; the table above has the meanings."""
+
+    NOT_BEGUN = "not begun"
+    UNDER_WAY = "under way"
+    FOREIGN = "foreign"
+    UNCLEAR = "unclear"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    ELSEWHERE = "elsewhere"
+    GONE = "gone"
+    REFUSED = "refused"
+
+
+ENDED_OTHERWISE = frozenset(
+    {RowState.CANCELLED, RowState.ELSEWHERE, RowState.GONE, RowState.REFUSED}
+)
+"""States in which this run sends nothing more for a row."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One partition that the plan alters.
+
+    `unanswered` counts requests that may still be carried out. `known`: this run has seen it under
+    way, or a request was accepted. `shown` is what metadata shows, `flight` what is listed.
+    `was_done` is set if it was as planned when the run began; `done_s` is the time of its end
+    in this run.
+    """
+
+    place: Place
+    before: Replicas
+    after: Replicas
+    state: RowState = RowState.NOT_BEGUN
+    unanswered: int = 0
+    known: bool = False
+    text: str = ""
+    shown: PartitionState | None = None
+    flight: Reassignment | None = None
+    asked_s: float = 0.0
+    done_s: float | None = None
+    unclear_since_s: float | None = None
+    seen_elsewhere: Replicas | None = None
+    elections: int = 0
+    was_done: bool = False
+
+    @property
+    def adding(self) -> Replicas:
+        """The replicas that are copied."""
+        return tuple(broker for broker in self.after if broker not in self.before)
+
+    @property
+    def is_reorder(self) -> bool:
+        """Return whether only the order of its replicas changes."""
+        return set(self.before) == set(self.after)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Return whether a request without an answer may still begin it."""
+        return self.state is RowState.NOT_BEGUN and self.unanswered > 0
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Every broker that takes part, in order."""
+        return tuple(sorted({*self.before, *self.after}))
+
+    @property
+    def leader(self) -> int:
+        """The leader that its copies read from, -1 if there is none or it is not known."""
+        if self.flight is not None and self.flight.leader is not None:
+            return self.flight.leader
+        return self.shown.leader if self.shown else -1
+
+    def end(self, state: RowState, text: str) -> None:
+        """Give it a state from which this run does not begin it again."""
+        self.state, self.text = state, text
+
+
+@dataclass(slots=True)
+class Rows:
+    """All rows of a plan by place, as of the last reading, and what else is in flight."""
+
+    by_place: dict[Place, Row]
+    foreign: tuple[Reassignment, ...] = ()
+    fallen: list[Row] = field(default_factory=list)
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Rows:
+        """Take the rows that differ between the images of a plan."""
+        rows = {}
+        for topic in plan.topics:
+            if topic.before is None or not steps_of(topic):
+                continue
+            old, new = topic.before.assignment, topic.after.assignment if topic.after else ()
+            for partition, pair in enumerate(zip(old, new, strict=False)):
+                if pair[0] != pair[1]:
+                    rows[topic.name, partition] = Row((topic.name, partition), *pair)
+        return cls(rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.by_place.values())
+
+    def list_in(self, *states: RowState) -> list[Row]:
+        """List the rows in some states, in the order of the plan."""
+        return [row for row in self if row.state in states]
+
+    def of_topics(self, topics: Iterable[str]) -> list[Row]:
+        """List the rows of some topics."""
+        wanted = set(topics)
+        return [row for row in self if row.place[0] in wanted]
+
+    def update(self, reading: MovesReading, now_s: float) -> None:
+        """Judge every row by a reading. `unclear` rows then need `resolve`."""
+        flights = {(each.topic, each.partition): each for each in reading.reassignments}
+        for row in self:
+            topic, partition = row.place
+            row.flight = flights.pop(row.place, None)
+            shown = reading.partitions.get(topic, ())
+            row.shown = shown[partition] if partition < len(shown) else None
+            _judge(row, now_s)
+            if row.flight is not None and row.state is not RowState.UNDER_WAY:
+                flights[row.place] = row.flight
+        self.foreign = tuple(flights[place] for place in sorted(flights))
+
+    def resolve(self, views: Mapping[int, Mapping[str, TopicState]], now_s: float) -> None:
+        """Decide unclear rows by the views of all brokers, once these agree for long enough."""
+        for row in self.list_in(RowState.UNCLEAR):
+            topic, partition = row.place
+            seen = [_show(view.get(topic), partition) for view in views.values()]
+            if row.after in seen:
+                _finish(row, now_s)
+                continue
+            alike = seen[0] if len(set(seen)) == 1 else ()
+            if alike == () or alike != row.seen_elsewhere or row.unclear_since_s is None:
+                row.seen_elsewhere, row.unclear_since_s = alike, now_s
+            elif now_s - row.unclear_since_s >= SETTLED_S:
+                self.fallen.append(row)
+                _conclude(row, alike)
+
+
+def _show(topic: TopicState | None, partition: int) -> Replicas | None:
+    """Return the row that a view shows, None if it does not know the partition."""
+    known = topic is not None and partition < len(topic.assignment)
+    return topic.assignment[partition] if topic and known else None
+
+
+def _judge(row: Row, now_s: float) -> None:
+    if row.flight is not None:
+        row.unclear_since_s = None
+        if row.flight.target == row.after:
+            row.state, row.known, row.unanswered = RowState.UNDER_WAY, True, 0
+        elif row.state not in ENDED_OTHERWISE and row.state is not RowState.DONE:
+            row.state = RowState.FOREIGN
+        return
+    if row.state in ENDED_OTHERWISE or row.state is RowState.DONE:
+        return
+    shown = row.shown.replicas if row.shown else None
+    if shown == row.after:
+        _finish(row, now_s)
+    elif shown == row.before and not row.known:
+        row.state, row.unclear_since_s = RowState.NOT_BEGUN, None
+    else:
+        if row.state is not RowState.UNCLEAR:
+            row.unclear_since_s, row.seen_elsewhere = now_s, None
+        row.state = RowState.UNCLEAR
+
+
+def _finish(row: Row, now_s: float) -> None:
+    row.state, row.unclear_since_s = RowState.DONE, None
+    row.done_s = now_s if row.known else None
+
+
+def _conclude(row: Row, alike: Replicas | None) -> None:
+    """Say why an unclear row is over: all brokers agree, and not on the row of the plan."""
+    if alike is None:
+        row.end(RowState.GONE, "the brokers do not show it any more")
+    elif row.known and set(alike) == set(row.before):
+        back = f"its replicas are {list(alike)}"
+        row.end(RowState.CANCELLED, f"it was cancelled by somebody else, and {back}")
+    else:
+        what = f"it is on brokers {list(alike)}, not {list(row.before)}, since the plan was made"
+        row.end(RowState.ELSEWHERE, what)

@@ -1,0 +1,174 @@
+"""Which rows may begin now: seats, room on disks, living brokers, and the time that is left.
+
+A sliding window without a barrier: one partition of 500 GiB does not hold up the free seats.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reconciler.model import INTERNAL_TOPICS
+from reconciler.units import approximate_duration, approximate_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reconciler.apply.moving.rows import Row, RowState
+    from reconciler.model import Forecast, MovePolicy, MovesReading, Place
+
+QUOTA_S = 10.0
+"""The quota remembers 10 s of earlier traffic, so a copy may begin this much later."""
+
+
+def find_size(row: Row, reading: MovesReading, forecast: Forecast | None) -> int:
+    """Return the bytes of a partition: of its leader, its largest replica, or as forecast.
+
+    0 if nothing is known.
+    """
+    held = [
+        size
+        for broker in (row.leader, *row.before)
+        if (size := reading.sizes.get(broker, {}).get(row.place)) is not None
+    ]
+    if row.leader in reading.sizes and held:
+        return held[0]
+    if held:
+        return max(held)
+    topic, partition = row.place
+    sizes = forecast.sizes.get(topic, ()) if forecast else ()
+    return max(0, sizes[partition]) if partition < len(sizes) else 0
+
+
+@dataclass(slots=True)
+class Window:
+    """The replicas that are being copied now, and the bytes that they still need.
+
+    `copies` counts by broker, as destination or as source; `total` counts all. `to_take` and
+    `to_send` are bytes by broker.
+    """
+
+    policy: MovePolicy
+    total: int = 0
+    copies: Counter[int] = field(default_factory=Counter)
+    to_take: Counter[int] = field(default_factory=Counter)
+    to_send: Counter[int] = field(default_factory=Counter)
+
+    def add(self, row: Row, size: int, reading: MovesReading) -> None:
+        """Give a row its seats."""
+        for broker in row.adding:
+            left = max(0, size - reading.sizes.get(broker, {}).get(row.place, 0))
+            self.total += 1
+            self.copies[broker] += 1
+            self.copies[row.leader] += 1
+            self.to_take[broker] += left
+            self.to_send[row.leader] += left
+
+    def has_room(self, row: Row) -> bool:
+        """Return whether a row has seats. One that needs more than there are begins alone."""
+        count = len(row.adding)
+        if not count:
+            return True
+        if self.total and self.total + count > self.policy.at_once_cluster:
+            return False
+        needed = Counter(dict.fromkeys(row.adding, 1))
+        needed[row.leader] += count
+        return all(
+            not self.copies[broker] or self.copies[broker] + number <= self.policy.at_once_broker
+            for broker, number in needed.items()
+        )
+
+    def find_full_disk(self, row: Row, size: int, reading: MovesReading) -> str:
+        """Name a log directory that would have less than `keep_free`; empty if none would.
+
+        Of several directories the fullest counts: the broker chooses, and not by free space.
+        """
+        for broker in row.adding:
+            for each in reading.directories.get(broker, ()):
+                if each.total_bytes is None or each.usable_bytes is None:
+                    continue
+                free = each.usable_bytes - self.to_take[broker] - size
+                least = each.total_bytes * self.policy.keep_free_percent // 100
+                if free < least:
+                    return (
+                        f"{each.path} of broker {broker} would have "
+                        f"{approximate_size(max(0, free))} free, less than the "
+                        f"{self.policy.keep_free_percent} % of keep_free"
+                    )
+        return ""
+
+    def estimate_s(self, row: Row, size: int, rate: int | None) -> float:
+        """Return the seconds until a row would have ended that begins now; 0 without a rate."""
+        if not rate or not row.adding:
+            return 0.0
+        taken = max(self.to_take[broker] + size for broker in row.adding)
+        sent = self.to_send[row.leader] + size * len(row.adding)
+        return QUOTA_S + max(taken, sent) / rate
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What decides about beginning a row, besides seats.
+
+    `rate` is in bytes per second and broker, None if it is not known. `seconds_left` is None
+    without an end. `last` has the partitions that hold the locks: they move after all others.
+    """
+
+    rate: int | None
+    seconds_left: float | None
+    last: frozenset[Place] = frozenset()
+
+
+def choose_rows(
+    waiting: Iterable[Row],
+    window: Window,
+    reading: MovesReading,
+    forecast: Forecast | None,
+    limits: Limits,
+) -> tuple[list[Row], Mapping[Place, str]]:
+    """Choose the rows that begin now. Returns: those, and why others cannot, by place.
+
+    A row that only has no seat has no reason: it waits for its turn. Under-replicated partitions
+    are first, then large ones; internal topics are last.
+    """
+    alive = {broker.id for broker in reading.brokers if broker.alive}
+    cordoned = {broker.id for broker in reading.brokers if broker.cordoned}
+    sizes = {row.place: find_size(row, reading, forecast) for row in waiting}
+    chosen: list[Row] = []
+    blocked: dict[Place, str] = {}
+
+    def urgency(row: Row) -> tuple[bool, bool, bool, int, Place]:
+        healthy = row.shown is not None and len(row.shown.in_sync) >= len(row.shown.replicas)
+        internal = row.place[0] in INTERNAL_TOPICS
+        return row.place in limits.last, internal, healthy, -sizes[row.place], row.place
+
+    for row in sorted(waiting, key=urgency):
+        size = sizes[row.place]
+        dead = sorted(set(row.adding) - alive)
+        seconds = window.estimate_s(row, size, limits.rate)
+        alone_s = Window(window.policy).estimate_s(row, size, limits.rate)
+        if dead:
+            blocked[row.place] = f"broker {dead[0]} is not alive"
+        elif closed := sorted(set(row.adding) & cordoned):
+            blocked[row.place] = f"broker {closed[0]} is cordoned"
+        elif row.leader == -1:
+            blocked[row.place] = "the partition has no leader"
+        elif full := window.find_full_disk(row, size, reading):
+            blocked[row.place] = full
+        elif limits.seconds_left is not None and alone_s > max(0.0, limits.seconds_left):
+            needed = approximate_duration(alone_s)
+            blocked[row.place] = f"it needs about {needed}, more than is left of --stop-after"
+        elif row.place in limits.last and (window.total or chosen):
+            continue
+        elif window.has_room(row) and (
+            limits.seconds_left is None or seconds <= limits.seconds_left
+        ):
+            window.add(row, size, reading)
+            chosen.append(row)
+    return chosen, blocked
+
+
+def count_states(rows: Iterable[Row]) -> Counter[RowState]:
+    """Count rows by state."""
+    return Counter(row.state for row in rows)

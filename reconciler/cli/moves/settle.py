@@ -1,0 +1,171 @@
+"""`reconciler moves settle`: wait for moves, then remove the throttles that nothing uses."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler import api
+from reconciler.cli import options
+from reconciler.cli.apply import WaitingNotes
+from reconciler.cli.moves.target import (
+    IN_FLIGHT,
+    NOT_APPROVED,
+    approve,
+    approve_option,
+    cluster_option,
+    connect_moves,
+    estate_argument,
+    lock_timeout_option,
+    name_moves,
+    name_target,
+    no_lock_option,
+    say,
+    say_each,
+)
+from reconciler.cli.terminal import working
+from reconciler.model import MIN_INSYNC
+from reconciler.moves import find_effect, find_settlement, summarise_moves
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from reconciler.api import Settled
+    from reconciler.model import MovesReading
+    from reconciler.moves import Leftover, MovesReport
+
+
+@click.command()
+@estate_argument
+@cluster_option
+@options.bootstrap_option
+@click.option(
+    "--stop-after",
+    metavar="DURATION",
+    callback=lambda ctx, param, value: value and options.read_duration(ctx, param, value),
+    help="Stop waiting after this time, such as 100m.",
+)
+@approve_option
+@lock_timeout_option
+@no_lock_option
+def settle(
+    *,
+    estate: Path | None,
+    cluster: str | None,
+    bootstrap_servers: str | None,
+    stop_after: float | None,
+    auto_approve: bool,
+    lock_timeout: float,
+    no_lock: bool,
+) -> int:
+    """Wait for moves that name their throttled replicas, then remove unused throttles.
+
+    This cleans up after a run that was killed, without its plan. Moves of other tools are not
+    waited for, and what they use stays. Exits 2 if anything is left. With --cluster, ESTATE has
+    the connection settings, and min.insync.replicas is compared with the specs; without,
+    --bootstrap-servers is the address. ESTATE defaults to topics.
+    """
+    specified = _read_min_insync(estate, cluster) if cluster is not None else {}
+    with (
+        connect_moves(estate, cluster, bootstrap_servers) as connection,
+        api.control_moves(connection) as control,
+    ):
+        name = connection.entry.name
+        with working(f"reading {name}"):
+            reading = control.read()
+        if not _show(reading):
+            say("Nothing to settle.")
+            return 0
+        topics = {each.topic for each in reading.lists}
+        control.check_rights(topics)
+        question = f"Remove these throttles of {name} once nothing uses them?"
+        if not approve(question, auto_approve=auto_approve):
+            return NOT_APPROVED
+        locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
+        with working("waiting for moves in flight") as say_progress:
+            settled = control.settle(
+                locking,
+                specified=specified,
+                stop_after_s=stop_after,
+                observe=_follow(say_progress),
+            )
+    _report(settled, name_target(estate, cluster, bootstrap_servers))
+    return 0 if settled.is_settled else IN_FLIGHT
+
+
+def _read_min_insync(estate: Path | None, cluster: str) -> Mapping[str, str]:
+    """Return min.insync.replicas by topic, where specs set it."""
+    loaded = api.load_estate(estate or "topics")
+    api.find_cluster(loaded, cluster)
+    return {
+        spec.name: value
+        for spec in loaded.topics_for(cluster)
+        if (value := spec.config.get(MIN_INSYNC)) is not None
+    }
+
+
+def _follow(say_progress: Callable[[str], None]) -> Callable[[MovesReport], None]:
+    """Return what shows progress: a line that is replaced on a terminal, or a line each time."""
+
+    def follow(report: MovesReport) -> None:
+        if sys.stderr.isatty():
+            say_progress(summarise_moves(report))
+        else:
+            click.echo(summarise_moves(report))
+
+    return follow
+
+
+def _show(reading: MovesReading) -> bool:
+    """Show what is in flight, and every throttle. Returns whether there is anything."""
+    found = find_settlement(reading)
+    if found.awaited:
+        say(f"{count(len(found.awaited), 'partition')} in flight, waited for:")
+        say_each(name_moves(found.awaited), "partition")
+    if found.foreign:
+        say(f"{count(len(found.foreign), 'partition')} in flight of others, not waited for:")
+        say_each(name_moves(found.foreign), "partition")
+    rate = find_effect(reading).rate
+    throttles = [f"cluster default: {rate} B/s"] if rate is not None else []
+    throttles += [f"{each.topic}: {each.side} replicas {each.replicas}" for each in reading.lists]
+    if throttles:
+        say("Throttles:")
+        say_each(throttles, "throttle")
+    if found.kept:
+        say("Not removed here, because reconciler sets no such throttles:")
+        say_each([each.command for each in found.kept], "throttle")
+    return bool(throttles or found.awaited or found.kept)
+
+
+def _report(settled: Settled, here: str) -> None:
+    removed = [f"throttled replicas of {topic}" for topic in settled.topics]
+    removed += ["the cluster default of the throttle rates"] * settled.rate_removed
+    if removed:
+        say("Removed:")
+        say_each(removed, "throttle")
+    left = settled.left
+    if left.awaited:
+        say(f"{count(len(left.awaited), 'partition')} still in flight: {settled.stopped}.")
+        say(f"To go on: reconciler moves settle {here}")
+    elif left.rate_used:
+        say("The cluster default of the throttle rates limits moves of others; it stays.")
+    if left.removable:
+        say("Not removed:")
+        say_each([_name(each) for each in left.removable], "throttle")
+    if left.kept:
+        say("Left over, and not set by reconciler. To remove (add --bootstrap-server):")
+        say_each([each.command for each in left.kept], "throttle")
+    if settled.traces:
+        say("Not restored:")
+        for trace in settled.traces:
+            say(f"  {trace.topic}: {trace.what}; {trace.way_out}")
+    if settled.is_settled:
+        say("Settled: no throttle of reconciler is left.")
+
+
+def _name(left: Leftover) -> str:
+    return left.topic or "the cluster default of the throttle rates"

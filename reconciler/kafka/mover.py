@@ -1,0 +1,208 @@
+"""Moves of replicas: one request per call, and an answer for every item of it.
+
+All requests are sent by kafka-python. librdkafka has no AlterPartitionReassignments, refuses the
+empty name of the cluster default, and elects without a timeout of the caller (confluent-kafka
+2.16.1). kafka-python's own methods drop the texts of the brokers, so requests are built here.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from reconciler.errors import ClusterError, keep_interrupts
+from reconciler.kafka.errors import UntranslatableError, read_answer
+from reconciler.kafka.moves import MovesReader
+from reconciler.kafka.second_client import SecondClient, describe_error
+from reconciler.model import Answer, AnswerKind, ThrottleSide
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from reconciler.kafka.connection import Connection
+    from reconciler.model import MovesReading, Place, Replicas, ThrottleList
+
+REQUEST_MS = 20_000
+OPERATION_MS = 15_000  # for the controller, which answers by then; so less than for the request
+CONNECT_MS = 10_000
+_TOPIC, _BROKER = 2, 4  # types of resources
+_EVERY_BROKER = ""  # the name of the cluster default
+_SET, _UNSET = 0, 1
+_PREFERRED = 0
+_SILENCE = Answer(AnswerKind.LOST, "CONNECTION_LOST", "the broker said nothing of this item")
+
+
+class KafkaMover:
+    """A mover of one cluster through its connection; implements ClusterMover.
+
+    A controller that was frozen executes a request after its client has given up (4.4.0), so no
+    request is repeated here. Not for several threads at once.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._client = SecondClient(connection)
+        self._reader = MovesReader(connection, self._client)
+
+    def close(self) -> None:
+        """Close its client; the next call opens another."""
+        self._client.close()
+
+    @keep_interrupts()
+    def read(self, topics: Collection[str]) -> MovesReading:
+        """Read what is in flight, and the health of all partitions; see MovesReader."""
+        return self._reader.read_moves(topics)
+
+    @keep_interrupts()
+    def read_lists(self, topics: Collection[str]) -> Mapping[int, Collection[ThrottleList]]:
+        """Ask every living broker for throttled replicas; see MovesReader."""
+        return self._reader.read_lists(topics)
+
+    def reassign(
+        self, rows: Mapping[Place, Replicas | None], *, may_resize: bool = False
+    ) -> Mapping[Place, Answer]:
+        """Ask for new rows, or cancel: AlterPartitionReassignments (KIP-455, KIP-860).
+
+        Brokers answer each partition on its own: some may be accepted while others are refused.
+        """
+        from kafka.protocol.admin import AlterPartitionReassignmentsRequest as Request
+
+        if not rows:
+            return {}
+        topics = [
+            Request.ReassignableTopic(
+                name=name,
+                partitions=[
+                    Request.ReassignableTopic.ReassignablePartition(
+                        partition_index=partition, replicas=None if row is None else list(row)
+                    )
+                    for (_, partition), row in group
+                ],
+            )
+            for name, group in groupby(sorted(rows.items()), key=lambda item: item[0][0])
+        ]
+        # Brokers before 4.1 know version 0 only, which has no such flag: the client leaves it out.
+        request = Request(
+            timeout_ms=OPERATION_MS, allow_replication_factor_change=may_resize, topics=topics
+        )
+        answer = self._send(request)
+        if isinstance(answer, Answer):
+            return dict.fromkeys(rows, answer)
+        if answer.error_code:
+            refusal = _read_answer(answer.error_code, answer.error_message)
+            return dict.fromkeys(rows, refusal)
+        told = {
+            (topic.name, each.partition_index): _read_answer(each.error_code, each.error_message)
+            for topic in answer.responses
+            for each in topic.partitions
+        }
+        return {place: told.get(place, _SILENCE) for place in rows}
+
+    def elect(self, places: Collection[Place]) -> Mapping[Place, Answer]:
+        """Have preferred leaders lead, never unclean ones: ElectLeaders (KIP-460)."""
+        from kafka.protocol.admin import ElectLeadersRequest as Request
+
+        if not places:
+            return {}
+        topics = [
+            Request.TopicPartitions(topic=name, partitions=[number for _, number in group])
+            for name, group in groupby(sorted(places), key=lambda place: place[0])
+        ]
+        request = Request(
+            election_type=_PREFERRED, topic_partitions=topics, timeout_ms=OPERATION_MS
+        )
+        answer = self._send(request)
+        if isinstance(answer, Answer):
+            return dict.fromkeys(places, answer)
+        if answer.error_code:
+            return dict.fromkeys(places, _read_answer(answer.error_code, None))
+        told = {}
+        for topic in answer.replica_election_results:
+            for each in topic.partition_result:
+                # A partition that its preferred leader leads already is as wished.
+                code = 0 if each.error_code == KafkaError.ELECTION_NOT_NEEDED else each.error_code
+                told[topic.topic, each.partition_id] = _read_answer(code, each.error_message)
+        return {place: told.get(place, _SILENCE) for place in places}
+
+    def configure(self, configs: Mapping[str, Mapping[str, str | None]]) -> Mapping[str, Answer]:
+        """Set and unset configs of topics: IncrementalAlterConfigs (KIP-339)."""
+        return self._alter(_TOPIC, configs)
+
+    def set_rate(self, bytes_per_s: int | None) -> Answer:
+        """Set the cluster default of both throttle rates, or unset it, in one request."""
+        value = None if bytes_per_s is None else str(bytes_per_s)
+        configs = {_EVERY_BROKER: dict.fromkeys((side.rate_key for side in ThrottleSide), value)}
+        return self._alter(_BROKER, configs)[_EVERY_BROKER]
+
+    def _alter(
+        self, kind: int, configs: Mapping[str, Mapping[str, str | None]]
+    ) -> Mapping[str, Answer]:
+        from kafka.protocol.admin import IncrementalAlterConfigsRequest as Request
+
+        if not configs:
+            return {}
+        resource = Request.AlterConfigsResource
+        resources = [
+            resource(resource_type=kind, resource_name=name, configs=list(_list_changes(values)))
+            for name, values in sorted(configs.items())
+        ]
+        answer = self._send(Request(resources=resources, validate_only=False))
+        if isinstance(answer, Answer):
+            return dict.fromkeys(configs, answer)
+        told = {
+            each.resource_name: _read_answer(each.error_code, each.error_message)
+            for each in answer.responses
+        }
+        return {name: told.get(name, _SILENCE) for name in configs}
+
+    @keep_interrupts()
+    def _send(self, request: Any) -> Any:
+        """Send a request to a living broker, which forwards it to the controller.
+
+        Returns: the answer; or, without one, an Answer that says whether the request was sent.
+        """
+        from kafka.errors import IncompatibleBrokerVersion
+        from kafka.errors import KafkaError as ClientError
+
+        sent = False
+        try:
+            manager = self._client.open()._manager
+            broker = manager.least_loaded_node()
+            # The connection comes first: only what fails after it may have been sent.
+            manager.run(_connect, manager, broker)
+            sent = True
+            return manager.run(_ask, manager, broker, request)
+        except (UntranslatableError, IncompatibleBrokerVersion) as error:
+            return Answer(AnswerKind.REFUSED, "UNSUPPORTED_FEATURE", str(error))
+        except (ClusterError, ClientError, OSError, ValueError) as error:
+            self._client.close()  # the next request finds living brokers
+            kind = AnswerKind.LOST if sent else AnswerKind.NOT_DONE
+            text = describe_error(error)
+            return Answer(kind, "CONNECTION_LOST", text)
+        except BaseException:  # such as an interrupt, after which an answer is still under way
+            self._client.close()
+            raise
+
+
+async def _connect(manager: Any, broker: int) -> None:
+    await manager.wait_for(manager.get_connection(broker).init_future, CONNECT_MS)
+
+
+async def _ask(manager: Any, broker: int, request: Any) -> Any:
+    sent = manager.send(request, node_id=broker, request_timeout_ms=REQUEST_MS)
+    return await manager.wait_for(sent, REQUEST_MS)
+
+
+def _list_changes(values: Mapping[str, str | None]) -> Iterable[Any]:
+    from kafka.protocol.admin import IncrementalAlterConfigsRequest as Request
+
+    for key, value in sorted(values.items()):
+        operation = _UNSET if value is None else _SET
+        yield Request.AlterConfigsResource.AlterableConfig(
+            name=key, config_operation=operation, value=value
+        )
+
+
+def _read_answer(code: int, text: str | None) -> Answer:
+    return read_answer(KafkaException(KafkaError(code, text or None)) if code else None)

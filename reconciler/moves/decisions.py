@@ -1,0 +1,232 @@
+"""Decisions on moves in flight: what a rate reaches, what may be cancelled, what nothing uses.
+
+What Kafka does is in tests/contract/test_mover.py; the reasons below rest on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from reconciler.model import RateSource, ThrottleList, ThrottleSide
+from reconciler.moves.throttles import Leftover, find_leftovers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from reconciler.model import MovesReading, Place, Plan, Reassignment, Replicas, ThrottleRate
+
+
+@dataclass(frozen=True, slots=True)
+class RateEffect:
+    """What the cluster default of the throttle rates reaches.
+
+    `rate` is its present value, None if it is not set. `limited` are the moves whose copies are in
+    a list of throttled replicas, `unlimited` the others: no rate reaches those. `own` are brokers
+    with a rate of their own, which wins over the default. `idle` are lists that nothing in flight
+    uses: a rate limits their replicas as well, when one of them catches up after a restart.
+    """
+
+    rate: int | None
+    limited: tuple[Reassignment, ...]
+    unlimited: tuple[Reassignment, ...]
+    own: tuple[ThrottleRate, ...]
+    idle: tuple[ThrottleList, ...]
+
+
+def find_effect(reading: MovesReading) -> RateEffect:
+    """Find out what the cluster default of the throttle rates reaches."""
+    default = [rate.bytes_per_s for rate in reading.rates if rate.broker is None]
+    listed = {(each.topic, each.side): frozenset(each.entries) for each in reading.lists}
+    limited = tuple(each for each in reading.reassignments if _is_limited(each, listed))
+    idle = (throttle for found in find_leftovers(reading) for throttle in found.throttles)
+    return RateEffect(
+        # Two rates that differ are shown as the lower one: it is what limits a copy.
+        min(default, default=None),
+        limited,
+        tuple(each for each in reading.reassignments if each not in limited),
+        tuple(
+            rate
+            for rate in reading.rates
+            if rate.broker is not None and rate.source is not RateSource.CLUSTER_DEFAULT
+        ),
+        tuple(throttle for throttle in idle if isinstance(throttle, ThrottleList)),
+    )
+
+
+def _is_limited(each: Reassignment, listed: dict[tuple[str, ThrottleSide], frozenset[str]]) -> bool:
+    """Return whether every copy of a move is in a list, at its destination or at its leader."""
+    ends = {ThrottleSide.LEADER: each.leader}
+    return all(
+        any(
+            not listed.get((each.topic, side), frozenset()).isdisjoint(
+                ("*", f"{each.partition}:{broker}")
+            )
+            for side, broker in (*ends.items(), (ThrottleSide.FOLLOWER, destination))
+        )
+        for destination in each.adding
+    )
+
+
+class RowState(StrEnum):
+    """Where a row of a plan of moves is.
+
+    | state | in the cluster |
+    |---|---|
+    | NOT_BEGUN | the row before the plan |
+    | IN_FLIGHT | a reassignment to the row of the plan |
+    | DONE | the row of the plan |
+    | TURNED | the replicas from before the plan in another order, as a cancel leaves them |
+    | ELSEWHERE | any other row, also in flight to another target, or the topic is gone |
+    """
+
+    NOT_BEGUN = "not begun"
+    IN_FLIGHT = "in flight"
+    DONE = "done"
+    TURNED = "turned"
+    ELSEWHERE = "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """A row that a plan changes, and where it is."""
+
+    place: Place
+    before: Replicas
+    after: Replicas
+    state: RowState
+
+
+def find_rows(plan: Plan, reading: MovesReading) -> tuple[PlannedRow, ...]:
+    """Return where each row is that a plan changes."""
+    moving = {(each.topic, each.partition): each.target for each in reading.reassignments}
+    rows = []
+    for topic in plan.topics:
+        if topic.before is None or topic.after is None or topic.refusals:
+            continue
+        shown = reading.partitions.get(topic.name, ())
+        pairs = zip(topic.before.assignment, topic.after.assignment, strict=False)
+        for number, (before, after) in enumerate(pairs):
+            if before == after:
+                continue
+            row = shown[number].replicas if number < len(shown) else ()
+            place = (topic.name, number)
+            if place in moving:
+                state = RowState.IN_FLIGHT if moving[place] == after else RowState.ELSEWHERE
+            elif row == after:
+                state = RowState.DONE
+            elif row == before:
+                state = RowState.NOT_BEGUN
+            else:
+                state = RowState.TURNED if set(row) == set(before) else RowState.ELSEWHERE
+            rows.append(PlannedRow(place, before, after, state))
+    return tuple(rows)
+
+
+def explain_keeping(row: PlannedRow, reading: MovesReading) -> str:
+    """Return why a move must not be cancelled, "" if it may be.
+
+    A cancel leaves the replicas from before. If none of them is in sync, that loses data: Kafka
+    refuses it, but not where unclean leader election is enabled.
+    """
+    topic, number = row.place
+    in_sync = {
+        broker
+        for each in reading.partitions.get(topic, ())[number : number + 1]
+        for broker in each.in_sync
+    }
+    alive = {broker.id for broker in reading.brokers if broker.alive}
+    if alive.isdisjoint(set(row.before) & in_sync):
+        named = ", ".join(map(str, row.before))
+        return f"none of its replicas from before the plan ({named}) is in sync and alive"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The throttles of a cluster, sorted by what `moves settle` does with them.
+
+    `awaited` are moves in flight that name their replicas in a list, as reconciler does; `foreign`
+    are the others. `removable` is what nothing in flight uses: lists of named replicas, and the
+    cluster default. `kept` is left over as well, and reconciler sets no such throttle: lists with
+    `*`, and rates of single brokers. `rate_used`: the cluster default limits something in flight.
+    """
+
+    awaited: tuple[Reassignment, ...]
+    foreign: tuple[Reassignment, ...]
+    removable: tuple[Leftover, ...]
+    kept: tuple[Leftover, ...]
+    rate_used: bool = False
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics whose lists can be removed."""
+        return tuple(each.topic for each in self.removable if each.topic is not None)
+
+    @property
+    def removes_rate(self) -> bool:
+        """Whether the cluster default can be removed."""
+        return any(each.topic is None for each in self.removable)
+
+
+def find_settlement(reading: MovesReading) -> Settlement:
+    """Sort what is in flight, and the throttles that nothing in flight uses."""
+    named = {
+        (each.topic, entry)
+        for each in reading.lists
+        for entry in each.entries
+        if each.side is ThrottleSide.FOLLOWER
+    }
+    awaited = tuple(
+        each
+        for each in reading.reassignments
+        if any((each.topic, f"{each.partition}:{broker}") in named for broker in each.adding)
+    )
+    removable: list[Leftover] = []
+    kept: list[Leftover] = []
+    for left in find_leftovers(reading):
+        starred = any(
+            isinstance(each, ThrottleList) and "*" in each.entries for each in left.throttles
+        )
+        ours = left.topic is not None and not starred
+        if left.topic is not None or left.broker is not None:
+            (removable if ours else kept).append(left)
+    default = tuple(rate for rate in reading.rates if rate.broker is None)
+    rate_used = bool(find_effect(reading).limited)
+    if default and not rate_used:
+        removable.append(Leftover(None, None, default))
+    foreign = tuple(each for each in reading.reassignments if each not in awaited)
+    return Settlement(
+        awaited, foreign, tuple(removable), tuple(kept), rate_used=bool(default) and rate_used
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """A trace of a move in one topic that only the plan, or a person, can put right."""
+
+    topic: str
+    what: str
+    way_out: str
+
+
+def find_traces(
+    reading: MovesReading, topics: Collection[str], cluster: str
+) -> tuple[Unsettled, ...]:
+    """Find what a run that did not end may have left in topics: uneven rows, other leaders."""
+    found = []
+    for topic in sorted(topics):
+        shown = reading.partitions.get(topic, ())
+        if len(sizes := sorted({len(each.replicas) for each in shown})) > 1:
+            what = f"its partitions have {sizes[0]} to {sizes[-1]} replicas"
+            found.append(Unsettled(topic, what, "apply the plan of moves again"))
+        led = [
+            number
+            for number, each in enumerate(shown)
+            if each.replicas and each.leader not in (-1, each.replicas[0])
+        ]
+        if led:
+            what = f"preferred leaders do not lead partitions {', '.join(map(str, led))}"
+            found.append(Unsettled(topic, what, f"reconciler elect --cluster {cluster}"))
+    return tuple(found)

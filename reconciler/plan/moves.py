@@ -1,0 +1,349 @@
+"""A plan that only moves existing replicas: what the specs ask for, and no other replica."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reconciler.diff import MoveDiff, TopicDiff, diff_moves, eligible_brokers, managed_overrides
+from reconciler.errors import Finding, Severity, UsageError
+from reconciler.model import (
+    MIN_INSYNC,
+    Plan,
+    PlannedMoves,
+    PlannedTopic,
+    Risk,
+    RiskNote,
+    Scope,
+    TopicImage,
+    Verb,
+    steps_of,
+)
+from reconciler.placement import (
+    MoveProblem,
+    MoveWish,
+    check_moves,
+    count_load,
+    least_moves,
+    measure_balance,
+    move_replicas,
+)
+from reconciler.plan.cluster import assume_defaults, concerns, note_scope
+from reconciler.plan.forecast import forecast_moves
+from reconciler.plan.guards import list_refused_fields
+from reconciler.plan.move_guards import guard_moves
+from reconciler.policy import ChangeFacts, TopicFacts
+from reconciler.spec import PolicyEngine, choose_catalogue
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from reconciler.model import (
+        Assignment,
+        ClusterState,
+        Commit,
+        MovePolicy,
+        RefusedField,
+        TopicSpec,
+    )
+    from reconciler.policy import Judge
+    from reconciler.spec import Changes, ClusterEntry
+
+NAMED = 5
+"""The number of topics that a note names; it counts the others."""
+
+
+def plan_moves(
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    changes: Changes | None = None,
+    commit: Commit | None = None,
+    remarks: Iterable[Finding] = (),
+) -> Plan:
+    """Plan the moves that the specs ask for, with their cost and within the limits of the cluster.
+
+    In: as `plan_cluster`; `state` also lists what is in flight, and the log directories.
+    Errors: UsageError if the cluster allows no moves.
+    """
+    every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
+    chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
+    plan = assemble_moves(entry, chosen, state, topics=topics)
+    files = {spec.location.file for spec in chosen}
+    # Without the list of what is in flight, rows may show old and new replicas together.
+    unseen = [note for note in state.notes if note.rule == "reassignments-unseen"]
+    notes = [
+        *(note_scope(changes, len(chosen), len(every), plan) if changes else ()),
+        *(note for note in remarks if concerns(note, plan, files)),
+        *entry.notes,
+        *(note for note in state.notes if note not in unseen and concerns(note, plan, files)),
+        *plan.notes,
+    ]
+    scope = Scope(topics, changes.ref if changes else None)
+    plan = replace(plan, files=len(files), commit=commit, scope=scope, notes=tuple(notes))
+    if plan.moves is not None:
+        plan = replace(plan, moves=replace(plan.moves, forecast=forecast_moves(plan, state)))
+    refusals = (replace(note, severity=Severity.ERROR) for note in unseen)
+    plan = replace(plan, refusals=(*plan.refusals, *refusals))
+    return guard_moves(plan, allowed_moves(entry), entry.where)
+
+
+def allowed_moves(entry: ClusterEntry) -> MovePolicy:
+    """Return the moves that a cluster allows. Errors: UsageError if it allows none."""
+    if entry.moves is None:
+        what = f"{entry.name} allows no moves; write moves: {{allow: [replication], rate: 30MiB}} "
+        raise UsageError(f"{what}below it in clusters.yaml")
+    return entry.moves
+
+
+def assemble_moves(
+    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState, *, topics: str = "*"
+) -> Plan:
+    """Choose the rows of every topic whose spec asks for other ones, and build the plan.
+
+    Rows in flight to what a spec asks for are part of the plan. It has no forecast yet, and no
+    limit is checked. Same input, same plan. Errors: UsageError if the cluster allows no moves.
+    """
+    policy = allowed_moves(entry)
+    chosen = [spec for spec in specs if fnmatchcase(spec.name, topics)]
+    state = assume_defaults(entry, state)
+    engine = PolicyEngine(entry, choose_catalogue(entry.kafka_version))
+    diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, engine.allows)
+    ids = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
+    while True:
+        placed = _place(diffs, state, ids, entry.capacity)
+        planned = [_plan_topic(diff, placed.rows[diff.spec.name], state, ids) for diff in diffs]
+        judged = [
+            _judge(diff, topic, state, engine.judge)
+            for diff, topic in zip(diffs, planned, strict=True)
+        ]
+        if not any(refusals for refusals, _ in judged):
+            break
+        # A refused topic takes no room from the others, so they are placed again without it.
+        diffs = tuple(
+            replace(diff, refusals=(*diff.refusals, *refusals))
+            for diff, (refusals, _) in zip(diffs, judged, strict=True)
+        )
+    planned = [
+        replace(topic, notes=(*topic.notes, *notes))
+        for topic, (_, notes) in zip(planned, judged, strict=True)
+    ]
+    live = {name: topic.assignment for name, topic in state.user_topics.items()}
+    after = {**live, **{d.spec.name: placed.rows[d.spec.name] for d in diffs if not d.stays}}
+    pairs = [
+        (old, new)
+        for topic in planned
+        if topic.before and topic.after
+        for old, new in zip(topic.before.assignment, topic.after.assignment, strict=True)
+    ]
+    moved = {topic.name for topic in planned if steps_of(topic)}
+    return Plan(
+        cluster=entry.name,
+        cluster_id=state.cluster_id,
+        brokers=tuple(sorted(state.brokers)),
+        topics=tuple(planned),
+        unchanged=sum(spec.name in live and not spec.absent for spec in chosen) - len(planned),
+        files=len({spec.location.file for spec in chosen}),
+        live_topics=len(live),
+        notes=tuple(_note_foreign(state, {topic.name for topic in planned})) if moved else (),
+        balance_before=measure_balance(live.values(), ids),
+        balance_after=measure_balance(after.values(), ids),
+        excluded=tuple(sorted(entry.exclude_brokers)),
+        scope=Scope(topics),
+        moves=PlannedMoves(
+            policy=policy,
+            replicas=sum(len(set(new) - set(old)) for old, new in pairs),
+            least_replicas=placed.least,
+            leader_changes=sum(old[0] != new[0] for old, new in pairs),
+            min_insync=MappingProxyType(
+                {
+                    diff.spec.name: value
+                    for diff, topic in zip(diffs, planned, strict=True)
+                    if (value := _lower_min_insync(diff, topic, state)) is not None
+                }
+            ),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """The rows of every topic after the moves, and the fewest replicas that they must copy."""
+
+    rows: Mapping[str, Assignment]
+    least: int
+
+
+def _place(
+    diffs: Sequence[MoveDiff],
+    state: ClusterState,
+    eligible: Collection[int],
+    capacity: Mapping[int, int],
+) -> _Placed:
+    """Choose the rows that are not given. Errors: AssertionError if the checker objects to them."""
+    load = {name: topic.assignment for name, topic in state.user_topics.items()}
+    wishes, given = [], 0
+    for diff in diffs:
+        if diff.stays:
+            continue
+        numbers = range(len(diff.rows))
+        free = [number for number in numbers if number not in diff.given]
+        fixed = tuple(diff.given[number] for number in numbers if number in diff.given)
+        load[diff.spec.name] = tuple(diff.given.get(n, row) for n, row in enumerate(diff.rows))
+        given += sum(len(set(row) - set(diff.rows[n])) for n, row in diff.given.items())
+        if free:
+            in_sync = diff.state.in_sync
+            wishes.append(
+                MoveWish(
+                    diff.spec.name,
+                    tuple(diff.rows[number] for number in free),
+                    diff.replication,
+                    diff.spec.rack_aware,
+                    tuple(in_sync[number] for number in free) if in_sync else (),
+                    fixed,
+                )
+            )
+    problem = MoveProblem(
+        tuple(sorted(state.brokers)),
+        frozenset(eligible),
+        *count_load(load.values()),
+        tuple(wishes),
+        capacity,
+    )
+    moved = move_replicas(problem) if wishes else {}
+    if violations := check_moves(problem, moved):
+        raise AssertionError("; ".join(violations))
+    rows = {}
+    for diff in diffs:
+        rest = iter(moved.get(diff.spec.name, ()))
+        rows[diff.spec.name] = tuple(
+            row if diff.stays else diff.given[number] if number in diff.given else next(rest)
+            for number, row in enumerate(diff.rows)
+        )
+    return _Placed(rows, given + least_moves(problem))
+
+
+def _plan_topic(
+    diff: MoveDiff, rows: Assignment, state: ClusterState, brokers: Collection[int]
+) -> PlannedTopic:
+    before = TopicImage(diff.state.topic_id, diff.rows, {})
+    topic = PlannedTopic(
+        name=diff.spec.name,
+        location=diff.spec.location,
+        before=before,
+        after=replace(before, assignment=rows),
+        refusals=diff.refusals,
+        notes=diff.notes,
+        refused_change=_list_refused(diff),
+        owner=diff.spec.owner,
+    )
+    if diff.stays:
+        return topic
+    value = _lower_min_insync(diff, topic, state)
+    override = managed_overrides(diff.state).get(MIN_INSYNC)
+    if value is not None and override is not None:
+        # Both images hold the override, so that a run knows what to restore.
+        before = replace(before, config={MIN_INSYNC: override})
+    return replace(
+        topic,
+        before=before,
+        after=replace(before, assignment=rows),
+        risks=tuple(_assess_risks(diff, rows)),
+        notes=(*diff.notes, *_note_min_insync(diff, value, state)),
+        balance_before=measure_balance([diff.rows], brokers),
+        balance_after=measure_balance([rows], brokers),
+    )
+
+
+def _list_refused(diff: MoveDiff) -> tuple[RefusedField, ...]:
+    if not diff.refusals:
+        return ()
+    return list_refused_fields(TopicDiff(diff.spec, diff.state, changes=diff.changes))
+
+
+def _assess_risks(diff: MoveDiff, rows: Assignment) -> Iterator[RiskNote]:
+    """Name the risks of a topic's moves."""
+    accepted = diff.spec.acknowledge
+    pairs = list(zip(diff.rows, rows, strict=True))
+    if copied := sum(len(set(new) - set(old)) for old, new in pairs):
+        what = f"{count(copied, 'replica')} {'is' if copied == 1 else 'are'} copied"
+        yield RiskNote(Risk.TRAFFIC, what, str(Risk.TRAFFIC) in accepted)
+    if falls := [(len(old), len(new)) for old, new in pairs if len(new) < len(old)]:
+        most, least = max(falls)
+        what = f"a partition has {count(least, 'replica')}, where it had {most}"
+        yield RiskNote(Risk.DURABILITY, what, str(Risk.DURABILITY) in accepted)
+
+
+def _lower_min_insync(diff: MoveDiff, topic: PlannedTopic, state: ClusterState) -> int | None:
+    """Return the min.insync.replicas of a topic while it moves; None if it stays as it is.
+
+    Brokers require at most as many replicas as there are (KAFKA-21110). Replicas that are being
+    copied count before they are in sync, so acks=all writes that work now would fail.
+    """
+    required = _required_in_sync(diff, state)
+    if diff.stays or required is None or topic.after is None:
+        return None
+    short = []
+    for number, (old, new) in enumerate(zip(diff.rows, topic.after.assignment, strict=True)):
+        in_sync = len(diff.state.in_sync[number] if diff.state.in_sync else old)
+        if min(required, len(old)) <= in_sync < min(required, len({*old, *new})):
+            short.append(in_sync)
+    return min(short, default=None)
+
+
+def _required_in_sync(diff: MoveDiff, state: ClusterState) -> int | None:
+    """Return the min.insync.replicas in force; None if it is not known."""
+    overrides = managed_overrides(diff.state)
+    value = overrides.get(MIN_INSYNC, state.config_defaults.get(MIN_INSYNC))
+    return None if value is None else int(value)
+
+
+def _note_min_insync(diff: MoveDiff, value: int | None, state: ClusterState) -> Iterator[Finding]:
+    if value is not None:
+        yield Finding(
+            "moves-min-insync",
+            f"{MIN_INSYNC} is {value} while replicas are copied, and "
+            f"{_required_in_sync(diff, state)} again afterwards",
+            "otherwise every acks=all write would fail until the first copy is in sync",
+            diff.spec.where("replication_factor"),
+            Severity.NOTE,
+        )
+
+
+def _judge(
+    diff: MoveDiff, topic: PlannedTopic, state: ClusterState, judge: Judge
+) -> tuple[list[Finding], list[Finding]]:
+    """Evaluate the team's own rules for the moves of a topic. Returns: refusals, notes."""
+    if topic.after is None or not (steps := steps_of(topic)):
+        return [], []
+    config = {**state.config_defaults, **managed_overrides(diff.state)}
+    before, after = (
+        TopicFacts(len(rows), max(map(len, rows), default=0), config)
+        for rows in (diff.rows, topic.after.assignment)
+    )
+    facts = ChangeFacts(
+        actions=tuple(step.verb for step in steps if step.verb in (Verb.REORDER, Verb.MOVE)),
+        before=before,
+        after=after,
+        risks=tuple(sorted({str(note.risk) for note in topic.risks})),
+    )
+    refusals: list[Finding] = []
+    notes: list[Finding] = []
+    for finding in judge.judge_change(diff.spec, facts):
+        (refusals if finding.severity is Severity.ERROR else notes).append(finding)
+    return refusals, notes
+
+
+def _note_foreign(state: ClusterState, planned: Collection[str]) -> Iterator[Finding]:
+    """Name the topics outside the plan that are being reassigned: a run waits for them."""
+    others = sorted({each.topic for each in state.reassignments} - set(planned))
+    if others:
+        more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
+        what = f"other topics are being reassigned: {', '.join(others[:NAMED])}{more}"
+        way_out = "a run of this plan waits until that has ended: reconciler moves status shows it"
+        yield Finding("moves-foreign", what, way_out, severity=Severity.NOTE)

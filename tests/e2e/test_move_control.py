@@ -1,0 +1,280 @@
+"""`reconciler moves pause`, `rate`, `cancel` and `settle`, as people and jobs run them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from command import run_reconciler
+from holding import NEWEST, Holding, accept
+from lab import wait_for
+
+from reconciler.errors import Location
+from reconciler.kafka import MOVES_GROUP, Holder, hold_lock
+from reconciler.model import EMPTY, AnswerKind, Plan, PlannedTopic, ThrottleSide, TopicImage
+from reconciler.plan import encode_plan
+from reconciler.sandbox import start_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from command import Ran
+
+    from reconciler.model import Place, Replicas
+    from reconciler.sandbox import Cluster
+
+    Run = Callable[..., Ran]
+
+pytestmark = pytest.mark.cluster
+
+YES = "--auto-approve"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with start_cluster(brokers=4, racks=2, kafka_version=NEWEST) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def holding(cluster: Cluster) -> Iterator[Holding]:
+    holding = Holding(cluster, NEWEST)
+    yield holding
+    holding.release()
+    wait_for(lambda: not holding.mover.read([]).reassignments, 60)
+    lists = {each.topic for each in holding.mover.read([]).lists}
+    unset = dict.fromkeys((side.list_key for side in ThrottleSide), None)
+    holding.mover.configure(dict.fromkeys(lists, unset))
+    holding.mover.close()
+
+
+@pytest.fixture
+def run(cluster: Cluster, tmp_path: Path) -> Run:
+    def run(*arguments: str) -> Ran:
+        return run_reconciler(tmp_path, cluster.bootstrap_servers, "moves", *arguments)
+
+    return run
+
+
+def write_plan(
+    path: Path, holding: Holding, rows: Mapping[Place, tuple[Replicas, Replicas]]
+) -> str:
+    """Write a plan that moves partition 0 of topics; `rows` has the rows before and after."""
+    reading = holding.mover.read([])
+    topics = tuple(
+        PlannedTopic(
+            topic,
+            Location("topics/orders.yaml", 1),
+            TopicImage(None, (before,), EMPTY),
+            TopicImage(None, (after,), EMPTY),
+        )
+        for (topic, _), (before, after) in sorted(rows.items())
+    )
+    path.write_text(encode_plan(Plan("lab", reading.cluster_id, reading.brokers, topics)))
+    return str(path)
+
+
+class TestRates:
+    def test_a_pause_and_a_rate_reach_what_is_in_flight(
+        self, holding: Holding, run: Run, topic_prefix: str
+    ) -> None:
+        place = holding.begin(topic_prefix + "orders", (1, 2), (3, 2))
+        assert holding.mover.set_rate(300_000).kind is AnswerKind.ACCEPTED
+        wait_for(lambda: holding.shows_rate(300_000))
+
+        ran = run("pause")
+        assert (ran.code, ran.err) == (
+            1,
+            "error: stdin is not a terminal; pass --auto-approve\n",
+        )
+        assert holding.shows_rate(300_000)
+
+        ran = run("pause", YES)
+        assert (ran.code, ran.err) == (0, "")
+        servers = f"--bootstrap-servers {holding.cluster.bootstrap_servers}"
+        first, second, *_, paused, resume = ran.out.splitlines()
+        assert first.endswith(": the throttle rate is 300000B/s, becomes 0B/s")
+        assert second == "1 partition in flight limited by it"
+        assert paused == "Paused. 1 partition in flight: copies stand still."
+        assert ran.out.replace("\n", " ").endswith(
+            f"To resume: reconciler moves rate 300000B {servers} "
+        ), resume
+        assert holding.shows_rate(0)
+
+        ran = run("rate", "30MiB", YES)
+        assert (ran.code, ran.err) == (0, "")
+        assert ": the throttle rate is 0B/s, becomes 30MiB/s\n" in ran.out
+        assert holding.shows_rate(30 << 20)
+        holding.await_row(place, (3, 2))
+
+        ran = run("rate", "unlimited", YES)
+        assert (ran.code, ran.err) == (0, "")
+        assert holding.mover.read([]).rates == ()
+
+    @pytest.mark.slow
+    def test_a_copy_that_no_list_names_is_not_stopped(
+        self, holding: Holding, run: Run, topic_prefix: str
+    ) -> None:
+        place = holding.create(topic_prefix + "unnamed", (1, 2))
+        holding.cluster.stop_broker(4)
+        try:
+            holding.move({place: (4, 2)})
+            ran = run("pause", YES)
+        finally:
+            holding.cluster.start_broker(4)
+        assert (ran.code, ran.err) == (2, "")
+        assert "Not limited, because no list of throttled replicas names these copies:" in ran.out
+        assert f"  {place[0]} partition 0 to 4,2\n" in ran.out
+
+    @pytest.mark.parametrize(
+        ("rate", "said"),
+        [("0B", "0 stops every copy"), ("fast", "fast"), ("30MB", "30MB")],
+    )
+    def test_a_rate_that_is_none_is_a_usage_error(self, run: Run, rate: str, said: str) -> None:
+        ran = run("rate", rate, YES)
+        assert ran.code == 64
+        assert said in ran.err
+
+
+class TestCancel:
+    def test_moves_of_the_plan_are_taken_back_with_their_order(
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
+    ) -> None:
+        moving = holding.begin(topic_prefix + "moving", (1, 2, 3), (4, 2, 3))
+        foreign = holding.begin(topic_prefix + "other", (1, 2), (1, 4))
+        waiting = holding.create(topic_prefix + "waiting", (1, 2))
+        done = holding.create(topic_prefix + "done", (3, 4))
+        rows = {
+            moving: ((1, 2, 3), (4, 2, 3)),
+            foreign: ((1, 2), (1, 3)),
+            waiting: ((1, 2), (3, 4)),
+            done: ((1, 2), (3, 4)),
+        }
+        plan = write_plan(tmp_path / "plan.json", holding, rows)
+        ran = run("cancel", "--plan", plan, YES)
+        assert (ran.code, ran.err) == (0, "")
+        assert "4 partitions of the plan: 1 not begun, 1 in flight, 1 done, 1 elsewhere" in ran.out
+        assert f"  {moving[0]} partition 0: back to 1,2,3\n" in ran.out
+        assert "1 move cancelled, with the former order of replicas.\n" in ran.out
+        assert holding.find(moving) is None
+        assert holding.look(moving).replicas == (1, 2, 3)
+        assert holding.look(moving).leader == 1
+        assert holding.find(foreign) is not None
+
+        ran = run("cancel", "--plan", plan, YES)
+        assert (ran.code, ran.out.splitlines()[-1]) == (0, "Nothing to cancel.")
+
+    def test_a_run_that_holds_the_lock_of_moves_is_named(
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
+    ) -> None:
+        place = holding.begin(topic_prefix + "run", (1, 2), (3, 2))
+        plan = write_plan(tmp_path / "plan.json", holding, {place: ((1, 2), (3, 2))})
+        ana = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
+        with hold_lock(holding.connection, ana, group=MOVES_GROUP):
+            ran = run("cancel", "--plan", plan, YES)
+        assert (ran.code, ran.err) == (0, "")
+        assert " are locked by ana@desk (process 7) since 2026-03-01T12:00:00Z" in ran.out
+        assert holding.look(place).replicas == (1, 2)
+
+    def test_an_apply_that_writes_is_not_disturbed(
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
+    ) -> None:
+        place = holding.begin(topic_prefix + "locked", (1, 2), (3, 2))
+        plan = write_plan(tmp_path / "plan.json", holding, {place: ((1, 2), (3, 2))})
+        ana = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
+        with hold_lock(holding.connection, ana):
+            ran = run("cancel", "--plan", plan, YES, "--lock-timeout", "0")
+        assert ran.code == 1
+        assert "is locked by ana@desk" in ran.err
+        assert holding.find(place) is not None
+
+    @pytest.mark.slow
+    def test_a_move_whose_original_replicas_are_all_away_is_left(
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
+    ) -> None:
+        place = holding.begin(topic_prefix + "leaderless", (3,), (1,))
+        plan = write_plan(tmp_path / "plan.json", holding, {place: ((3,), (1,))})
+        holding.cluster.stop_broker(3)
+        try:
+            wait_for(lambda: holding.look(place).leader == -1, 60)
+            ran = run("cancel", "--plan", plan, YES)
+        finally:
+            holding.cluster.start_broker(3)
+        assert (ran.code, ran.err) == (2, "")
+        assert (
+            f"  {place[0]} partition 0: none of its replicas from before the plan (3) is in sync "
+            "and alive\n" in ran.out
+        )
+        assert holding.find(place) is not None
+
+    def test_a_plan_of_another_cluster_is_refused(self, run: Run, tmp_path: Path) -> None:
+        plan = Plan("lab", "another", (), ())
+        (tmp_path / "plan.json").write_text(encode_plan(plan))
+        ran = run("cancel", "--plan", "plan.json", YES)
+        assert ran.code == 64
+        assert "the plan is for cluster another, not " in ran.err
+
+
+class TestSettle:
+    def test_a_run_that_was_killed_is_cleaned_up(
+        self, holding: Holding, run: Run, topic_prefix: str
+    ) -> None:
+        topic, _ = place = holding.begin(topic_prefix + "killed", (1, 2), (3, 2))
+        ran = run("settle", YES)
+        assert (ran.code, ran.err) == (2, "")
+        assert "1 partition still in flight: moves are paused: the throttle rate is 0." in ran.out
+        assert holding.shows_rate(0)
+        assert run("rate", "30MiB", YES).code == 0
+        ran = run("settle", YES)
+        assert (ran.code, ran.err) == (0, "")
+        assert f"  throttled replicas of {topic}\n" in ran.out
+        assert "  the cluster default of the throttle rates\n" in ran.out
+        assert ran.out.splitlines()[-1] == "Settled: no throttle of reconciler is left."
+        assert holding.look(place).replicas == (3, 2)
+        reading = holding.mover.read([])
+        assert (reading.lists, reading.rates) == ((), ())
+        ran = run("settle", YES)
+        assert (ran.code, ran.out) == (0, "Nothing to settle.\n")
+
+    def test_a_list_of_every_replica_is_shown_and_stays(
+        self, holding: Holding, run: Run, topic_prefix: str
+    ) -> None:
+        topic, _ = holding.create(topic_prefix + "starred", (1, 2))
+        accept(holding.mover.configure({topic: {ThrottleSide.LEADER.list_key: "*"}}))
+        wait_for(lambda: bool(holding.mover.read([]).lists))
+        ran = run("settle", YES)
+        assert (ran.code, ran.err) == (2, "")
+        assert f"--entity-name {topic} --delete-config" in ran.out.replace("\n", " ")
+        assert [each.topic for each in holding.mover.read([]).lists] == [topic]
+
+    def test_another_run_of_moves_is_not_disturbed(
+        self, holding: Holding, run: Run, topic_prefix: str
+    ) -> None:
+        holding.hold(holding.create(topic_prefix + "running", (1, 2)), (1, 2))
+        ana = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
+        with hold_lock(holding.connection, ana, group=MOVES_GROUP):
+            ran = run("settle", YES, "--lock-timeout", "0")
+        assert ran.code == 1
+        assert " are locked by ana@desk" in ran.err
+        assert holding.shows_rate(0)
+
+    def test_what_only_the_plan_can_restore_is_named(
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
+    ) -> None:
+        topic = topic_prefix + "lowered"
+        place = holding.create(topic, (1, 2), (1, 2), min_insync_replicas="1")
+        holding.move({(topic, 1): (1, 2, 3)}, may_resize=True)
+        holding.await_row((topic, 1), (1, 2, 3))
+        holding.hold(place, (1, 2))
+        (tmp_path / "topics").mkdir()
+        (tmp_path / "topics/clusters.yaml").write_text("version: 1\nclusters: {lab: {}}\n")
+        (tmp_path / "topics/orders.yaml").write_text(
+            f"topic: {topic}\npartitions: 2\nreplication_factor: 3\n"
+            "config: {min.insync.replicas: 2}\n"
+        )
+        ran = run("settle", YES, "--cluster", "lab")
+        assert (ran.code, ran.err) == (2, "")
+        assert f"  {topic}: its partitions have 2 to 3 replicas; " in ran.out
+        assert f"  {topic}: min.insync.replicas is 1, and its spec says 2; " in ran.out
+        assert holding.mover.read([]).lists == ()

@@ -1,0 +1,145 @@
+"""Laws of a run of moves under faults, on a simulated cluster.
+
+Answers are lost, and requests are carried out late or not at all. The run is killed, interrupted,
+or loses its lock. Brokers and controllers fail. Other people move, cancel, pause and change rates.
+In the end the same command makes the plan true, and leaves nothing of its own behind.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from simulated.scenario import find_faults, make_play, play_out
+
+from reconciler.apply.moving import rows as states
+from reconciler.apply.moving import run as engine
+from reconciler.apply.moving import window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SEEDS = range(600)
+"""About 2,100 runs in 20 s of CPU."""
+
+MANY = range(1_000, 7_000)
+"""More than 20,000 runs."""
+
+FEW = range(150)
+
+
+def play_all(seeds: Iterable[int]) -> dict[int, list[str]]:
+    """Play seeds, and return what is wrong by seed."""
+    wrong = {}
+    for seed in seeds:
+        play = make_play(seed)
+        play_out(play, random.Random(seed))
+        if found := find_faults(play):
+            wrong[seed] = [*found[:3], *play.ends]
+    return wrong
+
+
+def find_first(seeds: Iterable[int]) -> list[str]:
+    """Play seeds until something is wrong, and return it."""
+    for seed in seeds:
+        play = make_play(seed)
+        try:
+            play_out(play, random.Random(seed))
+        except Exception as error:  # noqa: BLE001  # a sabotaged run may fail anyhow
+            return [repr(error)]
+        if found := find_faults(play):
+            return found
+    return []
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_same_command_ends_as_planned_whatever_failed_before(part: int) -> None:
+    assert play_all(SEEDS[part::4]) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(16))
+def test_the_same_command_ends_as_planned_in_20_000_runs(part: int) -> None:
+    assert play_all(MANY[part::16]) == {}
+
+
+Run = engine._Run
+
+
+def _keep_lists(run: Any, moving: object, reading: object) -> None:
+    """Leave the lists of ended rows."""
+
+
+def _keep_rate(run: Any, moving: object, reading: object) -> bool:
+    """Leave the rate."""
+    return True
+
+
+def _stay_lowered(run: Any, name: str) -> str:
+    """Take the lowered value for the one to restore."""
+    return str(run.moves.min_insync[name])
+
+
+def _ignore_lock(run: Any) -> None:
+    """Write without the locks."""
+    run.has_written = True
+
+
+def _send_at_once(run: Any, reading: Any, chosen: object) -> str:
+    """Send before the brokers show the throttles."""
+    return ""
+
+
+def _forget_answers(row: Any, now_s: float) -> None:
+    """Take a row that is shown as before for one that was never begun."""
+    row.known = False
+    JUDGE(row, now_s)
+
+
+JUDGE = states._judge
+
+
+def _choose_foreign(run: Any, reading: Any) -> list[Any]:
+    """Choose what somebody else moves, too."""
+    foreign = run.rows.list_in(states.RowState.FOREIGN)
+    for row in foreign:
+        row.state = states.RowState.NOT_BEGUN
+    return [*CHOOSE(run, reading), *foreign]
+
+
+CHOOSE = engine._Run._choose
+
+
+SABOTAGE: dict[str, tuple[object, str, object]] = {  # what is broken, and how
+    "lists are left": (Run, "_remove_lists", _keep_lists),
+    "the rate is left": (Run, "_remove_rate", _keep_rate),
+    "min.insync.replicas stays lowered": (Run, "_restored", _stay_lowered),
+    "locks are not checked": (Run, "_check_right", _ignore_lock),
+    "throttles are not read back": (Run, "_name_unready", _send_at_once),
+    "no limit at once": (window.Window, "has_room", lambda *_: True),
+    "what was cancelled is sent again": (states, "_judge", _forget_answers),
+    "foreign moves are overridden": (Run, "_choose", _choose_foreign),
+    "no leader is elected": (Run, "_elect", lambda *_: True),
+    "a row elsewhere counts as done": (states, "SETTLED_S", 0.0),
+}
+
+
+@pytest.mark.parametrize("name", SABOTAGE)
+def test_the_laws_notice_a_run_that_breaks_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, attribute, broken = SABOTAGE[name]
+    monkeypatch.setattr(target, attribute, broken)
+    assert find_first(FEW), name
+
+
+def test_the_laws_notice_a_topic_that_refuses_acks_all() -> None:
+    found: list[str] = []
+    for seed in FEW:
+        play = make_play(seed)
+        moves = play.plan.moves
+        assert moves is not None
+        play.plan = replace(play.plan, moves=replace(moves, min_insync={}))
+        play_out(play, random.Random(seed))
+        found += play.cluster.violations
+    assert any("refuses acks=all" in each for each in found)

@@ -1,0 +1,315 @@
+"""A plan of moves on a simulated cluster, and a play of faults that follows from a seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from simulated.cluster import KilledError, SimulatedCluster
+
+from reconciler.apply import Applied, run_moves
+from reconciler.errors import ClusterError, Location, StalePlanError
+from reconciler.model import (
+    MIN_INSYNC,
+    Broker,
+    MoveKind,
+    MovePolicy,
+    Plan,
+    PlannedMoves,
+    PlannedTopic,
+    ThrottleSide,
+    TopicImage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reconciler.model import Place, Replicas
+
+HERE = Location("topics/shop.yaml", 3)
+EXTRA = "other"
+"""A topic that is not in the plan: others move it, and throttle it."""
+
+
+def plan_moves(
+    rows: Mapping[str, tuple[tuple[Replicas, Replicas], ...]],
+    *,
+    rate: int | None = 20,
+    at_once: tuple[int, int] = (4, 2),
+    keep_free: int = 0,
+    min_insync: Mapping[str, int] | None = None,
+    configs: Mapping[str, Mapping[str, str]] | None = None,
+    brokers: int = 5,
+) -> Plan:
+    """Return a plan of moves. `rows` holds the row before and after, by topic and partition."""
+    policy = MovePolicy(frozenset(MoveKind), rate, *at_once, keep_free)
+    moves = PlannedMoves(
+        policy=policy,
+        replicas=sum(len(set(new) - set(old)) for each in rows.values() for old, new in each),
+        least_replicas=0,
+        leader_changes=0,
+        min_insync=MappingProxyType(dict(min_insync or {})),
+    )
+    topics = tuple(
+        PlannedTopic(
+            name,
+            HERE,
+            TopicImage(f"id-{name}", tuple(old for old, _ in each), (configs or {}).get(name, {})),
+            TopicImage(f"id-{name}", tuple(new for _, new in each), (configs or {}).get(name, {})),
+        )
+        for name, each in sorted(rows.items())
+    )
+    return Plan(
+        cluster="prod",
+        cluster_id="cluster-1",
+        brokers=tuple(Broker(number) for number in range(1, brokers + 1)),
+        topics=topics,
+        moves=moves,
+    )
+
+
+def build_cluster(
+    plan: Plan,
+    *,
+    sizes: Mapping[Place, int] | None = None,
+    lags: Mapping[int, float] | None = None,
+    configs: Mapping[str, Mapping[str, str]] | None = None,
+) -> SimulatedCluster:
+    """Return a cluster in the state before a plan."""
+    moves = plan.moves
+    assert moves is not None
+    befores = {t.name: t.before.assignment for t in plan.topics if t.before}
+    lags = lags or {broker.id: 0.0 for broker in plan.brokers}
+    cluster = SimulatedCluster(
+        {**befores, EXTRA: ((1, 2), (2, 3))}, sizes or {}, lags, configs or {}
+    )
+    for topic in plan.topics:
+        assert topic.before
+        assert topic.after
+        pairs = zip(topic.before.assignment, topic.after.assignment, strict=True)
+        for number, (old, new) in enumerate(pairs):
+            if old != new:
+                cluster.plan_rows[topic.name, number] = new
+    cluster.limited = moves.policy.rate_bytes_per_s is not None
+    cluster.at_once_cluster = moves.policy.at_once_cluster
+    cluster.at_once_broker = moves.policy.at_once_broker
+    cluster.lowered = set(moves.min_insync)
+    return cluster
+
+
+Runner = "Callable[..., Applied]"
+
+
+@dataclass
+class Play:
+    """One plan, its cluster, and what happened: the runs, and their ends."""
+
+    plan: Plan
+    cluster: SimulatedCluster
+    runner: Callable[..., Applied] = run_moves
+    ends: list[str] = field(default_factory=list)
+    notes: list[object] = field(default_factory=list)
+
+    def run(self, *, stop_after_s: float | None = None) -> Applied | None:
+        """Run the plan once. Returns None if the run was killed, or refused to begin."""
+        cluster = self.cluster
+        cluster.run_number += 1
+        cluster.holds_lock = True
+        try:
+            applied = self.runner(
+                self.plan,
+                cluster,
+                cluster,
+                cluster.clock,
+                self.notes.append,
+                lease=cluster,
+                writing=cluster.writing,
+                stop_after_s=stop_after_s,
+            )
+        except (KilledError, KeyboardInterrupt, ClusterError, StalePlanError) as error:
+            self.ends.append(type(error).__name__ + f": {error}"[:100])
+            return None
+        self.ends.append(f"{applied.moves}")
+        return applied
+
+
+FAULTS = (
+    *("lost", "unanswered", "late", "not done", "error", "kill", "kill after"),
+    *("interrupt", "interrupt after", "lock"),
+)
+
+
+def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
+    """Make a plan and a cluster with faults, all of it from a seed."""
+    dice = random.Random(seed)
+    ids = range(1, 6)
+    rows: dict[str, tuple[tuple[Replicas, Replicas], ...]] = {}
+    lowered: dict[str, int] = {}
+    configs: dict[str, dict[str, str]] = {}
+    images: dict[str, dict[str, str]] = {}
+    for name in ("a", "b", "c")[: dice.randint(1, 3)]:
+        grows = dice.random() < 0.35
+        length = 1 if grows else dice.choice((2, 3))
+        pairs = []
+        for _ in range(dice.randint(1, 4)):
+            old = tuple(dice.sample(ids, length))
+            pairs.append((old, _alter(old, dice, grows=grows)))
+        rows[name] = tuple(pairs)
+        if grows:
+            lowered[name] = 1
+            if dice.random() < 0.7:
+                configs[name] = {MIN_INSYNC: "2"}
+                images[name] = {MIN_INSYNC: "2"}
+        if dice.random() < 0.2:
+            configs.setdefault(name, {})[ThrottleSide.LEADER.list_key] = "9:1"
+    if all(old == new for pairs in rows.values() for old, new in pairs):
+        rows["a"] = (((1, 2), (3, 2)), *rows["a"][1:])
+        lowered.pop("a", None)
+        configs.pop("a", None)
+        images.pop("a", None)
+    rate = None if dice.random() < 0.1 else dice.choice((10, 30))
+    at_once = (dice.randint(1, 5), dice.randint(1, 3))
+    plan = plan_moves(rows, rate=rate, at_once=at_once, min_insync=lowered, configs=images)
+    sizes = {
+        (t, n): dice.choice((0, 40, 300)) for t, each in rows.items() for n in range(len(each))
+    }
+    lag = dice.choice((0.0, 0.0, 2.0, 6.0))
+    lags = {broker: dice.random() * lag for broker in ids}
+    configs[EXTRA] = {ThrottleSide.FOLLOWER.list_key: "0:1"}
+    play = Play(plan, build_cluster(plan, sizes=sizes, lags=lags, configs=configs), runner)
+    _schedule(play.cluster, dice, rate)
+    return play
+
+
+def _alter(old: Replicas, dice: random.Random, *, grows: bool) -> Replicas:
+    others = [broker for broker in range(1, 6) if broker not in old]
+    if grows:
+        return (*old, *dice.sample(others, 2))
+    what = dice.choice(("move", "move", "swap", "shrink", "all", "same"))
+    if what == "move":
+        new = list(old)
+        new[dice.randrange(len(new))] = dice.choice(others)
+        return tuple(new)
+    if what == "swap":
+        return (*old[1:], old[0])
+    if what == "shrink":
+        return old[:-1]
+    return tuple(dice.sample(others, 2)) if what == "all" else old
+
+
+def _schedule(cluster: SimulatedCluster, dice: random.Random, rate: int | None) -> None:
+    """Plan what fails and who acts, all of it over a few minutes and some hundred calls."""
+    for _ in range(dice.choice((0, 1, 2, 4))):
+        cluster.faults[dice.randint(1, 120)] = dice.choice(FAULTS)
+    places = list(cluster.plan_rows)
+    for _ in range(dice.choice((0, 0, 1, 2))):
+        place = dice.choice(places)
+        start_s = dice.uniform(1, 90)
+        broker = dice.randint(1, 5)
+        match dice.choice(("broker", "controller", "cancel", "foreign", "rate", "pause", "unset")):
+            case "broker":
+                cluster.at(start_s, lambda broker=broker: cluster.kill_broker(broker))
+                cluster.at(
+                    start_s + dice.uniform(5, 200), lambda b=broker: cluster.revive_broker(b)
+                )
+            case "controller":
+                cluster.at(start_s, cluster.freeze_controller)
+                cluster.at(start_s + dice.uniform(1, 90), cluster.thaw_controller)
+            case "cancel":
+                cluster.at(start_s, lambda place=place: cluster.cancel_by_hand(place))
+            case "foreign" if dice.random() < 0.5:
+                cluster.at(start_s, lambda: cluster.move_by_hand((EXTRA, 0), (4, 5)))
+            case "foreign":
+                cluster.at(start_s, lambda place=place: cluster.move_by_hand(place, (5, 1, 4)))
+            case "rate":
+                cluster.at(start_s, lambda: cluster.change_rate(7))
+            case "pause":
+                cluster.at(start_s, lambda: cluster.change_rate(0))
+                cluster.at(start_s + dice.uniform(5, 100), lambda: cluster.change_rate(rate or 50))
+            case _:
+                cluster.at(start_s, lambda: cluster.change_rate(None))
+
+
+def play_out(play: Play, dice: random.Random) -> Applied | None:
+    """Run the plan until the faults are over, then calm the cluster, and run it twice more."""
+    cluster = play.cluster
+    for _ in range(3):
+        stop_after_s = dice.choice((None, 40.0, 400.0, 2000.0))
+        end = cluster.now_s + 3000
+        cluster.at(2900, lambda: cluster.faults.update({cluster.calls + 1: "kill"}))
+        applied = play.run(stop_after_s=stop_after_s)
+        assert cluster.now_s < end, (play.ends, cluster.violations)
+        cluster.events = [event for event in cluster.events if event[0] < end - 200]
+        cluster.sleep(dice.choice((0.0, 5.0, 60.0)))
+        if applied and applied.succeeded:
+            break
+    calm(cluster)
+    for _ in range(2):
+        # A run that does not end is killed, and then something is left to find.
+        cluster.at(2900, lambda: cluster.faults.update({cluster.calls + 1: "kill"}))
+        applied = play.run()
+        cluster.events.clear()
+    return applied
+
+
+def calm(cluster: SimulatedCluster) -> None:
+    """End all faults, and let everybody else clean up after themselves."""
+    cluster.faults.clear()
+    cluster.events.clear()
+    cluster.thaw_controller()
+    for broker, alive in cluster.alive.items():
+        if not alive:
+            cluster.revive_broker(broker)
+    cluster.sleep(200)
+    rates = set(cluster.rates.values())
+    if 0 in rates:
+        cluster.change_rate(50)
+    for _ in range(100):
+        if not _list_foreign(cluster):
+            break
+        cluster.sleep(20)
+    if not any(each.in_flight for partitions in cluster.topics.values() for each in partitions):
+        cluster.change_rate(None)
+    cluster.sleep(40)
+
+
+def _list_foreign(cluster: SimulatedCluster) -> list[Place]:
+    return [
+        (topic, number)
+        for topic, partitions in cluster.topics.items()
+        for number, each in enumerate(partitions)
+        if each.in_flight and cluster.plan_rows.get((topic, number)) != each.target
+    ]
+
+
+def find_faults(play: Play) -> list[str]:
+    """Return what is not as it must be at the end of a play."""
+    cluster, plan = play.cluster, play.plan
+    found = list(cluster.violations)
+    for (topic, number), row in cluster.plan_rows.items():
+        each = cluster.topics[topic][number]
+        free = (topic, number) in cluster.touched | cluster.cancelled
+        if each.replicas != row and not free:
+            found.append(f"{topic} {number} is {each.replicas}, not {row}")
+        if each.replicas == row and each.leader != row[0] and not free:
+            found.append(f"{topic} {number} is led by {each.leader}, not {row[0]}")
+        if each.in_flight and not free:
+            found.append(f"{topic} {number} is in flight")
+    for topic in plan.topics:
+        after = topic.after
+        assert after is not None
+        config = cluster.configs[topic.name]
+        if config.get(MIN_INSYNC) != after.config.get(MIN_INSYNC):
+            found.append(f"{topic.name} has {MIN_INSYNC} {config.get(MIN_INSYNC)}")
+        found += [
+            f"{topic.name} has {side} list {config[side.list_key]}"
+            for side in ThrottleSide
+            if config.get(side.list_key, "9:1") != "9:1"
+        ]
+    if cluster.configs[EXTRA] != {ThrottleSide.FOLLOWER.list_key: "0:1"}:
+        found.append(f"the lists of {EXTRA} were changed: {cluster.configs[EXTRA]}")
+    if cluster.rates:
+        found.append(f"the rate is left: {cluster.rates}")
+    return found

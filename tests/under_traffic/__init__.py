@@ -1,0 +1,8 @@
+"""Moves under traffic: scenarios on real brokers, and kills of apply at random points.
+
+    python -m under_traffic --minutes 60 --seed 1 --kills 200        (make campaign-moves)
+
+`traffic` writes and reads numbered records throughout; `world` is a cluster with data, an estate,
+and what must be true at the end; `scenarios` are single moves and what disturbs them; `kills` ends
+apply at random moments until its plan is done.
+"""

@@ -1,0 +1,69 @@
+"""Play every scenario, or kill apply many times; say what was wrong, and fail for it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+from reconciler.errors import FindingsError
+from under_traffic.kills import play_kills
+from under_traffic.scenarios import SCENARIOS, play
+from under_traffic.world import open_world
+
+
+def main() -> int:
+    """Return 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kafka-version", help="default: the newest")
+    parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="default: all")
+    parser.add_argument("--kills", type=int, help="kill this many runs instead")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    # A shell's background job ignores SIGINT, and its children would as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    wrong = kill(options) if options.kills else play_all(options)
+    print("nothing was wrong" if not wrong else f"{wrong} went wrong", flush=True)
+    return int(wrong > 0)
+
+
+def play_all(options: argparse.Namespace) -> int:
+    """Play scenarios, each on a new cluster: what one leaves behind is not another's fault."""
+    wrong = 0
+    for name in options.scenario or SCENARIOS:
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                with open_world(Path(folder), options.kafka_version) as world:
+                    verdict = play(world, name)
+                said = f"{verdict.written:,} records, none missing or out of order"
+            except (AssertionError, FindingsError, TimeoutError, TimeoutExpired) as error:
+                wrong += 1
+                said = f"FAILED {type(error).__name__}: {error}"
+                traceback.print_exc()
+        print(f"{name} ({time.monotonic() - started:.0f} s): {said}", flush=True)
+    return wrong
+
+
+def kill(options: argparse.Namespace) -> int:
+    """Kill runs on one cluster."""
+    wrong = kills = 0
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_world(Path(folder), options.kafka_version) as world,
+    ):
+        for plan in play_kills(world, options.seed, options.kills):
+            kills += plan.kills
+            wrong += bool(plan.faults)
+            said = "; ".join(plan.faults) or "as planned, nothing left"
+            print(f"{kills} kills · {plan.kind}, {plan.runs} runs: {said}", flush=True)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())

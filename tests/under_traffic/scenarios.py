@@ -1,0 +1,317 @@
+"""Single moves under traffic, and what disturbs each: `SCENARIOS` by name.
+
+A scenario gets a world whose topics `big`, `middle` and `small` hold data. It plans, applies and
+disturbs; what must be true afterwards, `play` checks for all of them alike.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient
+
+from reconciler.model import ThrottleSide
+from under_traffic.traffic import Traffic
+from under_traffic.world import SIZES, Ran, planned_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from subprocess import Popen
+
+    from reconciler.model import Assignment
+    from under_traffic.traffic import Verdict
+    from under_traffic.world import World
+
+    Rows = Mapping[str, Assignment]
+
+BYTES_S = 60.0
+
+
+def play(world: World, name: str, *, per_s: float = 20) -> Verdict:
+    """Play a scenario from new topics to the last check. Errors: AssertionError: what is wrong."""
+    factor, config, run = SCENARIOS[name]
+    world.topics.clear()
+    prefix = name.replace("_", "-")
+    for topic, (partitions, mib) in SIZES.items():
+        full = f"{prefix}.{topic}"
+        world.create(full, spread(partitions, factor), **config)
+        world.fill(full, mib)
+    traffic = Traffic(
+        world.cluster.bootstrap_servers,
+        {name: spec["partitions"] for name, spec in world.topics.items()},
+        per_s,
+    )
+    traffic.start()
+    try:
+        wanted = run(world)
+        world.await_end(wanted)
+    finally:
+        verdict = traffic.stop()
+    assert not verdict.faults, verdict.faults
+    assert not (left := world.list_leftovers()), left
+    assert not (wrong := world.list_wrong_leaders()), wrong
+    return verdict
+
+
+def spread(partitions: int, factor: int) -> list[list[int]]:
+    """Return rows over six brokers whose neighbours are in other racks."""
+    return [[(p + r) % 6 + 1 for r in range(factor)] for p in range(partitions)]
+
+
+def resize(world: World, factor: int) -> Rows:
+    """Plan another replication factor for all topics. Returns the planned rows."""
+    for spec in world.topics.values():
+        spec["replication_factor"] = factor
+    return planned_rows(world.plan())
+
+
+def assign(world: World, change: Callable[[tuple[int, ...]], list[int]]) -> Rows:
+    """Plan manual rows for all topics. Returns the planned rows."""
+    for name, topic in world.show().items():
+        world.topics[name]["assignment"] = {
+            number: change(row) for number, row in enumerate(topic.assignment)
+        }
+    return planned_rows(world.plan())
+
+
+def expect(ran: Ran, *codes: int) -> Ran:
+    assert ran.code in codes, ran
+    return ran
+
+
+def end(process: Popen[str], *codes: int) -> Ran:
+    """Wait for a command that was started."""
+    out, err = process.communicate(timeout=900)
+    return expect(Ran(process.returncode, out, err), *codes)
+
+
+def await_copying(world: World, process: Popen[str]) -> None:
+    """Wait until a run has replicas in flight."""
+    deadline = time.monotonic() + BYTES_S
+    while not world.read_moves().reassignments:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "nothing is in flight"
+        time.sleep(0.2)
+
+
+def grow(world: World) -> Rows:
+    rows = resize(world, 3)
+    expect(world.apply(), 0)
+    return rows
+
+
+def shrink_off_a_dead_broker(world: World) -> Rows:
+    world.cluster.kill_broker(6)
+    rows = resize(world, 2)
+    assert not any(6 in row for assignment in rows.values() for row in assignment)
+    expect(world.apply(), 0)
+    world.cluster.start_broker(6)
+    return rows
+
+
+def reverse(world: World) -> Rows:
+    rows = assign(world, lambda row: list(reversed(row)))
+    expect(world.apply(), 0)
+    return rows
+
+
+def shift(world: World) -> Rows:
+    rows = assign(world, lambda row: [(broker + 1) % 6 + 1 for broker in row])
+    expect(world.apply(), 0)
+    return rows
+
+
+def lose_a_destination(world: World) -> Rows:
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    broker = world.read_moves().reassignments[0].adding[0]
+    world.cluster.kill_broker(broker)
+    time.sleep(20)
+    world.cluster.start_broker(broker)
+    end(process, 0)
+    return rows
+
+
+def lose_a_source(world: World) -> Rows:
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    leader = world.read_moves().reassignments[0].leader
+    assert leader is not None
+    world.cluster.kill_broker(leader)
+    time.sleep(20)
+    world.cluster.start_broker(leader)
+    end(process, 0)
+    return rows
+
+
+def freeze_the_controller(world: World) -> Rows:
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    (controller,) = [each.id for each in world.cluster.controller_statuses()]
+    world.cluster.freeze_controller(controller)
+    time.sleep(25)
+    world.cluster.thaw_controller(controller)
+    end(process, 0)
+    return rows
+
+
+def wait_for_a_foreign_move(world: World) -> Rows:
+    """Another tool adds a replica on a broker that is down: it is in flight until that returns."""
+    world.create("foreign", [[1, 2]])
+    world.fill("foreign", 5)
+    foreign = world.topics.pop("foreign")
+    assert foreign
+    rows = resize(world, 3)
+    world.cluster.stop_broker(6)
+    reassign(world, "foreign", [1, 2, 6])
+    process = world.start_apply()
+    time.sleep(20)
+    assert process.poll() is None, process.communicate()
+    in_flight = [each.topic for each in world.read_moves().reassignments]
+    assert in_flight == ["foreign"], in_flight
+    world.cluster.start_broker(6)
+    end(process, 0)
+    return rows
+
+
+def find_leftovers(world: World) -> Rows:
+    """Another tool left a rate and lists: nothing is done before they are settled."""
+    rows = resize(world, 3)
+    topic = next(iter(world.topics))
+    alter(world, TOPIC, topic, {side.list_key: "*" for side in ThrottleSide})
+    alter(world, BROKER, "", {side.rate_key: "1000" for side in ThrottleSide})
+    refused = expect(world.apply(), 1)
+    assert "1000" in refused.err + refused.out, refused
+    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--yes"), 0)
+    expect(world.apply(), 0)
+    return rows
+
+
+def kill(world: World) -> Rows:
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    process.kill()
+    process.communicate()
+    expect(world.apply(), 0)
+    return rows
+
+
+def interrupt(world: World) -> Rows:
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    os.kill(process.pid, signal.SIGINT)
+    end(process, 2, 130)
+    expect(world.apply(), 0)
+    return rows
+
+
+def stop_and_continue(world: World) -> Rows:
+    rows = resize(world, 3)
+    expect(world.apply("--stop-after", "15s"), 2)
+    runs = 1
+    while expect(world.apply("--stop-after", "30s"), 0, 2).code:
+        runs += 1
+        assert runs < 20, "it does not get on"
+    return rows
+
+
+def cancel(world: World) -> Rows:
+    """Rows that were cancelled are as before, others as planned; the run says so and ends."""
+    before = {name: topic.assignment for name, topic in world.show().items()}
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    expect(
+        world.run("moves", "cancel", "topics", "--cluster", "lab", "--plan", "moves.json", "--yes"),
+        0,
+    )
+    end(process, 1, 2)
+    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--yes"), 0)
+    found = {name: topic.assignment for name, topic in world.show().items()}
+    for name, assignment in found.items():
+        for number, row in enumerate(assignment):
+            assert row in (before[name][number], rows[name][number]), (name, number, row)
+    assert any(found[name] != rows[name] for name in rows), "nothing was cancelled"
+    for name, spec in world.topics.items():
+        spec.pop("replication_factor")
+        spec["assignment"] = dict(enumerate(map(list, found[name])))
+    return found
+
+
+def pause_and_resume(world: World) -> Rows:
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    where = ("topics", "--cluster", "lab", "--yes")
+    expect(world.run("moves", "pause", *where), 0)
+    time.sleep(15)
+    assert process.poll() is None, process.communicate()
+    assert world.read_moves().reassignments
+    expect(world.run("moves", "rate", "16MiB", *where), 0)
+    end(process, 0)
+    return rows
+
+
+TOPIC, BROKER = 2, 4
+
+
+def alter(world: World, kind: int, name: str, values: Mapping[str, str]) -> None:
+    """Set configs as another tool does; librdkafka refuses the cluster default, an empty name."""
+    from kafka.protocol.admin import IncrementalAlterConfigsRequest
+
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+    configs = [
+        resource.AlterableConfig(name=key, config_operation=0, value=value)
+        for key, value in values.items()
+    ]
+    changed = resource(resource_type=kind, resource_name=name, configs=configs)
+    request = IncrementalAlterConfigsRequest(resources=[changed], validate_only=False)
+    for client in clients(world):
+        answer = client._manager.run(client._manager.send, request, None)
+        assert [each.error_code for each in answer.responses] == [0], answer
+
+
+def reassign(world: World, topic: str, row: list[int]) -> None:
+    for client in clients(world):
+        client.alter_partition_reassignments({TopicPartition(topic, 0): row})
+
+
+def clients(world: World) -> Iterator[Any]:
+    """Yield one client of another tool, and close it."""
+    alive = [each.id for each in world.cluster.statuses() if each.state == "running"]
+    client = KafkaAdminClient(bootstrap_servers=world.cluster.addresses()[alive[0]])
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+SAFE = {"min_insync_replicas": "2"}
+
+SCENARIOS: Mapping[str, tuple[int, Mapping[str, str], Callable[[World], Rows]]] = {
+    "two_to_three": (2, {}, grow),
+    "one_to_three": (1, SAFE, grow),
+    "three_to_two_with_a_dead_broker": (3, {}, shrink_off_a_dead_broker),
+    "order_only": (3, SAFE, reverse),
+    "manual_assignment": (3, SAFE, shift),
+    "destination_dies": (2, {}, lose_a_destination),
+    "source_dies": (2, {}, lose_a_source),
+    "controller_frozen": (2, {}, freeze_the_controller),
+    "another_tool_moves": (2, {}, wait_for_a_foreign_move),
+    "another_tool_left_throttles": (2, {}, find_leftovers),
+    "killed": (2, {}, kill),
+    "interrupted": (2, {}, interrupt),
+    "stopped_and_continued": (2, {}, stop_and_continue),
+    "cancelled": (2, {}, cancel),
+    "paused_and_resumed": (2, {}, pause_and_resume),
+}
+"""By name: the replication factor at first, the configs, and what is done."""

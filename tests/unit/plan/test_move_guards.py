@@ -1,0 +1,123 @@
+"""Limits of plans of moves: what is too large, too full, too slow, or not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from shorthand import cluster, may_move, spec, topic
+
+from reconciler.errors import Location
+from reconciler.model import DirectoryPeak, Forecast, MovePolicy, Plan
+from reconciler.plan import assemble_moves, guard_moves
+from reconciler.spec import ClusterEntry
+
+MIB = 2**20
+ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
+
+
+def where(path: str) -> Location:
+    return Location("topics/clusters.yaml", {"rate": 4, "keep_free": 5}.get(path[6:], 6))
+
+
+def plan(forecast: Forecast | None, factor: int = 2) -> Plan:
+    """Return a plan whose copies go to brokers 2 and 3, with this forecast."""
+    wished, state = (
+        spec(replication_factor=factor),
+        cluster(topic("1,2 1,3" if factor == 1 else "1 1")),
+    )
+    made = assemble_moves(ENTRY, [wished], state)
+    assert made.moves is not None
+    return replace(made, moves=replace(made.moves, forecast=forecast))
+
+
+def peak(broker: int, used: int = 10, highest: int = 20, total: int = 100) -> DirectoryPeak:
+    return DirectoryPeak(broker, f"/data{broker}", total * MIB, used * MIB, highest * MIB)
+
+
+FINE = Forecast(8 * MIB, {"shop.orders": (4 * MIB, 4 * MIB)}, peaks=(peak(2), peak(3)))
+
+
+def refuse(forecast: Forecast | None, factor: int = 2, **limits: Any) -> list[str]:
+    policy: MovePolicy = may_move(**limits)
+    return [str(finding) for finding in guard_moves(plan(forecast, factor), policy, where).refusals]
+
+
+def test_a_plan_within_its_limits_passes() -> None:
+    assert refuse(FINE, max_bytes=8 * MIB) == []
+    assert refuse(replace(FINE, least_rate=30 * MIB), max_bytes=None) == []
+
+
+def test_a_plan_that_copies_more_than_max_bytes_is_refused() -> None:
+    assert refuse(FINE, max_bytes=7 * MIB) == [
+        "topics/clusters.yaml:6:1: the plan copies 8.0 MiB, and max_bytes allows 7MiB; split the "
+        "plan, such as with --topic, or raise max_bytes in clusters.yaml if this is intended "
+        "[moves-too-large]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("forecast", "why"),
+    [
+        (None, "no size is known"),
+        (replace(FINE, unknown=1), "the size of 1 partition is unknown"),
+    ],
+)
+def test_limits_that_cannot_be_checked_refuse(forecast: Forecast | None, why: str) -> None:
+    see = "grant Describe on the cluster, so that sizes and disks are visible"
+    assert refuse(forecast, max_bytes=8 * MIB) == [
+        f"topics/clusters.yaml:6:1: max_bytes: 8MiB cannot be checked: {why}; {see}, or remove "
+        "max_bytes [moves-too-large]",
+        f"topics/clusters.yaml:5:1: keep_free: 15% cannot be checked: {why}; {see}, or write "
+        "keep_free: 0% [moves-disk]",
+    ]
+    assert refuse(forecast, keep_free_percent=0) == []
+
+
+def test_the_fullest_directory_is_named() -> None:
+    peaks = (peak(2, highest=86), peak(3, highest=91))
+    assert refuse(replace(FINE, peaks=peaks)) == [
+        "topics/clusters.yaml:5:1: /data3 of broker 3 would be up to 91% full, and keep_free: 15% "
+        "allows 85%; so would 1 more; move fewer topics at once with --topic, free space on the "
+        "broker, or lower keep_free [moves-disk]"
+    ]
+    assert refuse(replace(FINE, peaks=peaks), keep_free_percent=9) == []
+
+
+def test_a_directory_that_is_full_already_and_gets_nothing_refuses_nothing() -> None:
+    peaks = (*FINE.peaks, peak(1, used=99, highest=99))
+    assert refuse(replace(FINE, peaks=peaks)) == []
+
+
+def test_a_disk_that_would_overflow_refuses_whatever_is_to_stay_free() -> None:
+    (refusal,) = refuse(replace(FINE, peaks=(peak(2, highest=101),)), keep_free_percent=0)
+    assert "/data2 of broker 2 would be up to 101% full, and keep_free: 0% allows 100%" in refusal
+
+
+def test_a_broker_whose_disks_are_unknown_refuses() -> None:
+    (refusal,) = refuse(replace(FINE, peaks=(peak(2),)))
+    assert "keep_free: 15% cannot be checked: the disks of broker 3 are unknown" in refusal
+
+
+def test_a_rate_at_which_the_moves_never_end_is_refused() -> None:
+    assert refuse(replace(FINE, least_rate=31 * MIB)) == [
+        "topics/clusters.yaml:4:1: at rate 30MiB the moves never end: what is written to the "
+        "partitions meanwhile needs 31.0 MiB/s per broker; raise rate in clusters.yaml, or move "
+        "fewer topics at once with --topic [moves-rate-below-writes]"
+    ]
+    assert refuse(replace(FINE, least_rate=31 * MIB), rate=None) == []
+
+
+def test_a_plan_that_copies_nothing_needs_no_forecast() -> None:
+    assert refuse(None, factor=1, max_bytes=0) == []
+
+
+def test_another_plan_has_no_limits_of_moves() -> None:
+    other = replace(plan(None), moves=None)
+    assert guard_moves(other, may_move(max_bytes=0), where) == other
+
+
+def test_a_refused_plan_keeps_its_rows() -> None:
+    guarded = guard_moves(plan(None), may_move(), where)
+    assert (guarded.topics, guarded.moves) == (plan(None).topics, plan(None).moves)
