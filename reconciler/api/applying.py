@@ -6,7 +6,7 @@ import json
 import time
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.api.connections import open_connection
 from reconciler.api.records import begin_record
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from reconciler.api.records import ApplyRecord
-    from reconciler.apply import Applied, Ending, StepAnswered
-    from reconciler.kafka import Connection, Waiting
+    from reconciler.apply import Applied, Ending, MovesNoted, MovesWatched, StepAnswered
+    from reconciler.kafka import Connection, KafkaReader, Waiting
     from reconciler.model import Plan
     from reconciler.ports import Lease
     from reconciler.spec import Estate
+
+    Observe = Callable[[StepAnswered | MovesNoted | MovesWatched], None]
 
 
 def apply_plan(
@@ -30,29 +32,43 @@ def apply_plan(
     *,
     bootstrap_servers: str | None = None,
     skip_refused: bool = False,
-    observe: Callable[[StepAnswered], None] = lambda _: None,
+    observe: Observe = lambda _: None,
     lock_timeout_s: float | None = 0.0,
     observe_wait: Callable[[Waiting], None] = lambda _: None,
     record: ApplyRecord | None = None,
+    stop_after_s: float | None = None,
 ) -> Applied:
     """Make the changes of a plan on its cluster, and nothing else.
 
     The run holds the lock of the cluster. If another run has it, this run waits for up to
-    `lock_timeout_s`; None means no lock. `record` comes from `begin_record`; it is written to the
-    `audit_topic` of the cluster at the end, if there is one. Returns: an outcome for every topic.
+    `lock_timeout_s`; None means no lock. A plan of moves holds the lock of moves for its entire
+    run, and that of the cluster only while it writes; only such a plan takes `stop_after_s`, after
+    which it leaves what is in flight to a later run. `record` comes from `begin_record`; it is
+    written to the `audit_topic` of the cluster at the end, if there is one.
+    Returns: an outcome for every topic.
     Errors: RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before
     anything is written; AuditError with the outcomes, if the audit topic does not take the record.
     """
-    from reconciler import apply as stage
-    from reconciler.kafka import KafkaReader
-    from reconciler.kafka.writer import KafkaWriter
-    from reconciler.model import Verb
-    from reconciler.plan import is_deletion, steps_of
+    from reconciler.kafka import GROUP, MOVES_GROUP, KafkaReader
 
     record = record or begin_record(plan)
     connection = open_connection(estate, plan.cluster, bootstrap_servers)
-    reader, writer = KafkaReader(connection), KafkaWriter(connection)
-    work = partial(stage.run_plan, plan, reader, writer, time, observe, skip_refused=skip_refused)
+    reader = KafkaReader(connection)
+    take_lock = partial(_hold_lock, connection, record, lock_timeout_s, observe_wait)
+    if plan.moves is None:
+        group, work = GROUP, _prepare(plan, connection, reader, observe, skip_refused=skip_refused)
+    else:
+        group = MOVES_GROUP
+        work = partial(
+            _make_moves,
+            plan,
+            connection,
+            reader,
+            observe,
+            writing=partial(take_lock, GROUP),
+            stop_after_s=stop_after_s,
+            skip_refused=skip_refused,
+        )
     audit = _Audit(connection, record)
     applied: Applied | None = None
     try:
@@ -61,14 +77,9 @@ def apply_plan(
             audit.check(plan)
             with audit.keep_errors(), keep_interrupts():
                 # All rights are checked before the first write: half an apply is worse than none.
-                deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
-                steps = [step for topic in plan.topics for step in steps_of(topic)]
-                changed = {s.topic for s in steps if s.verb not in (Verb.ELECT, Verb.DELETE)}
-                elects = any(step.verb is Verb.ELECT for step in steps)
-                reader.check_rights(changed, for_apply=True, deleted=deleted, elects=elects)
+                _check_rights(plan, reader)
                 try:
-                    lock = _hold_lock(connection, record, lock_timeout_s, observe_wait)
-                    with keep_interrupts(), lock as lease:
+                    with keep_interrupts(), take_lock(group) as lease:
                         applied = work(lease=lease)
                 except KeyboardInterrupt:
                     # An interrupt of the release changes nothing: the work is done, and the lock
@@ -83,13 +94,54 @@ def apply_plan(
     return applied
 
 
+def _check_rights(plan: Plan, reader: KafkaReader) -> None:
+    """Refuse if a right for a step of a plan is missing. Errors: ClusterError."""
+    from reconciler.model import Verb
+    from reconciler.plan import is_deletion, steps_of
+
+    steps = [step for topic in plan.topics for step in steps_of(topic)]
+    if plan.moves is not None:
+        reader.check_rights((), for_apply=True, moved={step.topic for step in steps})
+        return
+    deleted = [topic.name for topic in plan.topics if is_deletion(topic)]
+    changed = {s.topic for s in steps if s.verb not in (Verb.ELECT, Verb.DELETE)}
+    elects = any(step.verb is Verb.ELECT for step in steps)
+    reader.check_rights(changed, for_apply=True, deleted=deleted, elects=elects)
+
+
+def _prepare(
+    plan: Plan, connection: Connection, reader: KafkaReader, observe: Observe, *, skip_refused: bool
+) -> Callable[..., Applied]:
+    """Return the work of a plan that moves nothing."""
+    from reconciler.apply import run_plan
+    from reconciler.kafka.writer import KafkaWriter
+
+    writer = KafkaWriter(connection)
+    return partial(run_plan, plan, reader, writer, time, observe, skip_refused=skip_refused)
+
+
+def _make_moves(
+    plan: Plan, connection: Connection, reader: KafkaReader, observe: Observe, **options: Any
+) -> Applied:
+    """Do the work of a plan of moves."""
+    from reconciler.apply import run_moves
+    from reconciler.kafka.mover import KafkaMover
+
+    mover = KafkaMover(connection)
+    try:
+        return run_moves(plan, reader, mover, time, observe, **options)
+    finally:
+        mover.close()
+
+
 def _hold_lock(
     connection: Connection,
     record: ApplyRecord,
     timeout_s: float | None,
     observe: Callable[[Waiting], None],
+    group: str,
 ) -> AbstractContextManager[Lease | None]:
-    """Hold the lock of the cluster under the name in the record."""
+    """Hold a lock of the cluster under the name in the record."""
     if timeout_s is None:
         return nullcontext()
     from reconciler.kafka import Holder, hold_lock
@@ -103,7 +155,7 @@ def _hold_lock(
         fingerprint=record.fingerprint[:12],
         commit=(record.commit or "")[:12],
     )
-    return hold_lock(connection, holder, patience_s=timeout_s, observe=observe)
+    return hold_lock(connection, holder, group=group, patience_s=timeout_s, observe=observe)
 
 
 class _Audit:

@@ -135,9 +135,9 @@ class MoveControl:
     def cancel(self, plan: Plan, chosen: Sequence[PlannedRow], locking: Locking) -> Cancelled:
         """Cancel rows of a plan, restore their order, and have their preferred leaders lead.
 
-        In: `chosen`, rows in flight. One is left if none of its replicas from before is in sync.
-        The lock of a run of moves is taken if it is free. A run that holds it does not send the
-        rows again, and goes on with others.
+        In: `chosen`, rows in flight, and those whose order an earlier cancel has changed. One is
+        left if none of its replicas from before is in sync. The lock of a run of moves is taken if
+        it is free. A run that holds it does not send the rows again, and goes on with others.
         """
         from reconciler.model import AnswerKind
         from reconciler.moves import RowState, explain_keeping
@@ -152,7 +152,7 @@ class MoveControl:
             reading = self.read()
             failed = {row.place: why for row in chosen if (why := explain_keeping(row, reading))}
             sent = [row for row in chosen if row.place not in failed]
-            answers = self._reassign({row.place: None for row in sent})
+            answers = self._reassign({r.place: None for r in sent if r.state is RowState.IN_FLIGHT})
             places = {row.place for row in sent}
 
             def find() -> Mapping[Place, PlannedRow]:

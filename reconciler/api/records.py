@@ -64,6 +64,7 @@ class ApplyRecord:
             "outcomes": dict(sorted(Counter(str(outcome.kind) for outcome in outcomes).items())),
             "topics": {outcome.topic: str(outcome.kind) for outcome in shown[:MOST_TOPICS]},
             "topics_left_out": max(0, len(shown) - MOST_TOPICS),
+            **({"moves": asdict(ending.moves)} if ending.moves else {}),
         }
 
     def _tell(self) -> dict[str, Any]:

@@ -76,6 +76,8 @@ def run_plan(
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError if the
     cluster cannot be read, before anything is written.
     """
+    if plan.moves is not None:
+        raise ValueError("a plan of moves; run_moves applies it")
     if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
     run = _Run(plan, reader, writer, clock, observe, lease or Unlocked())

@@ -28,7 +28,7 @@ VERBS = MappingProxyType(
         "elect": "Plan to have preferred leaders lead again.",
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",
         "import": "Write specs for a cluster, or for other tools' files.",
-        "moves": "Show which replicas are being moved, and how far they are.",
+        "moves": "Show, slow, cancel and settle moves of replicas.",
         "snapshot": "Save a cluster's state as a file to plan on.",
         "simulate": "Show what placement would do, without a cluster.",
         "fleet": "Collect, plan and audit every cluster, on Spark.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from contextlib import contextmanager
@@ -84,6 +85,12 @@ INTERRUPTED = 130
     help="How long to wait for another apply on the cluster, such as 10m.",
 )
 @click.option("--no-lock", is_flag=True, help="Apply without the cluster's lock.")
+@click.option(
+    "--stop-after",
+    metavar="DURATION",
+    callback=lambda ctx, param, value: value and options.read_duration(ctx, param, value),
+    help="For a plan of moves: begin nothing that would end later than this, such as 100m.",
+)
 def command(
     *,
     source: Path,
@@ -100,12 +107,14 @@ def command(
     journal: Path | None,
     lock_timeout: float,
     no_lock: bool,
+    stop_after: float | None,
 ) -> int:
     """Apply a saved PLAN, or plan SOURCE, an estate, for --cluster and apply that.
 
     Several clusters are planned, approved and applied one after the other; what fails on one does
     not stop the others. Exits 0 when everything is as planned, 1 when something was refused or
-    failed, 75 when it is unknown whether a change was made: run the same command again.
+    failed, 75 when it is unknown whether a change was made: run the same command again. Exits 2
+    when moves of replicas are in flight or waiting: the same command continues them.
     SOURCE defaults to topics.
     """
     wanted = Wanted(
@@ -120,7 +129,9 @@ def command(
     if approved is not None and expect is not None:
         raise UsageError("--approved has the fingerprint to expect; leave out --expect")
     patience_s = None if no_lock else lock_timeout
-    asked = ApplyOptions(auto_approve, skip_refused, expect, journal, bootstrap_servers, patience_s)
+    asked = ApplyOptions(
+        auto_approve, skip_refused, expect, journal, bootstrap_servers, patience_s, stop_after
+    )
     with _ending_gently():
         if source.is_file() and source.suffix not in (".yaml", ".yml"):
             return _apply_saved(wanted, estate, asked).exit_code
@@ -145,6 +156,7 @@ class ApplyOptions:
     journal: Path | None
     bootstrap_servers: str | None
     patience_s: float | None
+    stop_after_s: float | None = None
 
 
 def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
@@ -195,6 +207,8 @@ def _apply(plan: Plan, loaded: Estate, asked: ApplyOptions, label: str = "") -> 
 
     `label` is the prefix of errors if there are several clusters.
     """
+    if asked.stop_after_s is not None and plan.moves is None:
+        raise UsageError("--stop-after is for a plan of moves; this plan ends by itself")
     text = api.render_plan(plan, colour=wants_colour(sys.stdout), width=fold_width())
     click.echo(text, color=True)
     record = api.begin_record(plan)
@@ -204,7 +218,7 @@ def _apply(plan: Plan, loaded: Estate, asked: ApplyOptions, label: str = "") -> 
         with _undisturbed():
             log.conclude(ending)
     with _undisturbed():
-        print_ending(ending, label)
+        print_ending(ending, label, describe_moves(ending, record))
     return ending
 
 
@@ -237,6 +251,7 @@ def _run(
             lock_timeout_s=asked.patience_s,
             observe_wait=WaitingNotes(asked.patience_s or 0).observe,
             record=record,
+            stop_after_s=asked.stop_after_s,
         )
     except AuditError as error:
         # The audit topic did not take the record, so stderr must keep it.
@@ -318,8 +333,38 @@ class WaitingNotes:
         self._told_s = waiting.waited_s
 
 
-def print_ending(ending: Ending, label: str = "") -> None:
-    """Print the outcome of every topic and the result of the run; an error goes to stderr."""
+def describe_moves(ending: Ending, record: ApplyRecord) -> list[str]:
+    """Return what a person on call has to know of moves: how far, who ran it, and what is next."""
+    moves = ending.moves
+    if moves is None:
+        return []
+    counted = f"{moves.done} done, {moves.in_flight} in flight, {moves.waiting} waiting"
+    if moves.ended_otherwise:
+        counted += f", {moves.ended_otherwise} skipped"
+    lines = [f"partitions: {counted}"]
+    if moves.reason:
+        lines.append(f"reason: {moves.reason}")
+    lines += [f"left: {text}" for text in moves.left]
+    if moves.in_flight or moves.waiting or moves.left:
+        author = record.author
+        cluster = record.cluster
+        lines.append(f"run by {author.user}@{author.host} (process {author.pid})")
+        if moves.in_flight:
+            lines.append("copies in flight go on in Kafka, and keep their throttles")
+        again = shlex.join(["reconciler", *sys.argv[1:]])
+        lines.append(f"to continue: {again}")
+        lines.append(f"to watch: reconciler moves status --cluster {cluster} --watch")
+        lines.append(
+            f"to take throttles away without the plan: reconciler moves settle --cluster {cluster}"
+        )
+    return lines
+
+
+def print_ending(ending: Ending, label: str = "", more: Sequence[str] = ()) -> None:
+    """Print the outcome of every topic and the result of the run; an error goes to stderr.
+
+    `more` is printed before the last line, which scripts show alone.
+    """
     from reconciler.plan import paint_outcome
 
     on_stdout, shown = choose_paint(sys.stdout), ending.outcomes
@@ -327,6 +372,8 @@ def print_ending(ending: Ending, label: str = "") -> None:
     try:
         # The names of topics are not aligned, because the texts are long.
         for line in set_columns(rows, between=" ", least=(13,)):
+            click.echo(fold_to_screen(line), color=True)
+        for line in more:
             click.echo(fold_to_screen(line), color=True)
         click.echo(f"\n{ending.last_line}")
         sys.stdout.flush()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from reconciler.cli.terminal import print_note, show_cursor
+from reconciler.cli.terminal import fold_to_screen, print_note, show_cursor
 from reconciler.errors import UsageError
 from reconciler.files import open_to_append
+from reconciler.units import approximate_duration, approximate_size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +22,27 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from reconciler.api import ApplyRecord
-    from reconciler.apply import Ending, StepAnswered
+    from reconciler.apply import Ending, MovesNoted, MovesWatched, StepAnswered
     from reconciler.model import Outcome
+
+
+EVERY_S = 60.0
+"""The time between two lines about the progress of moves."""
+
+
+def describe_progress(watched: MovesWatched) -> str:
+    """Return one line: partitions, bytes, rate and time left of a run of moves."""
+    parts = [
+        f"{watched.done} done, {watched.in_flight} in flight, {watched.waiting} waiting",
+        f"{approximate_size(watched.bytes_done)} of {approximate_size(watched.bytes_to_do)}",
+    ]
+    if watched.bytes_per_s is not None:
+        parts.append(f"{approximate_size(watched.bytes_per_s)}/s")
+    if watched.seconds_left is not None:
+        parts.append(f"{approximate_duration(watched.seconds_left)} left")
+    if watched.reason:
+        parts.append(watched.reason)
+    return " · ".join(parts)
 
 
 class Journal:
@@ -40,6 +61,9 @@ class Journal:
         self._file: BinaryIO | None = None
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
+        self._moves = False
+        self._shown = False
+        self._watched_s: float | None = None
 
     def __enter__(self) -> Self:
         if self._path is not None:
@@ -69,6 +93,7 @@ class Journal:
 
         Call it after the approval: bars hide the cursor, and are drawn over the question.
         """
+        self._shown = True
         if not sys.stderr.isatty():
             return
         from rich.console import Console
@@ -80,9 +105,21 @@ class Journal:
         self._exits.callback(show_cursor)
         self._bars = self._exits.enter_context(bars)
 
-    def observe(self, answered: StepAnswered) -> None:
-        """Write one step's answer, and move the bar of its phase."""
-        self._note("step", answered)
+    def observe(self, event: StepAnswered | MovesNoted | MovesWatched) -> None:
+        """Write one step's answer, and move the bar of its phase; or say what moves do."""
+        from reconciler.apply import MovesNoted, MovesWatched
+
+        if isinstance(event, MovesNoted):
+            self._note("moves", event)
+            self._say(event)
+        elif isinstance(event, MovesWatched):
+            self._watch(event)
+        else:
+            self._note("step", event)
+            if not self._moves:
+                self._move_bar(event)
+
+    def _move_bar(self, answered: StepAnswered) -> None:
         if self._bars is None:
             return
         if answered.phase not in self._tasks:
@@ -95,6 +132,37 @@ class Journal:
         if not self._bars.tasks[task].finished:
             self._bars.advance(task)
 
+    def _say(self, noted: MovesNoted) -> None:
+        """Print what happened, above the bar if there is one."""
+        self._moves = True
+        place = f"{noted.topic} partition {noted.partition}: " if noted.topic else ""
+        text = fold_to_screen(f"{noted.kind}: {place}{noted.text}")
+        if self._bars is not None:
+            self._bars.console.print(text, markup=False, highlight=False)
+        elif self._shown:
+            print_note(text)
+
+    def _watch(self, watched: MovesWatched) -> None:
+        """Move the bar of the partitions; write and print a line each minute."""
+        now_s = time.monotonic()
+        is_due = self._watched_s is None or now_s - self._watched_s >= EVERY_S
+        if is_due:
+            self._watched_s = now_s
+            self._note("progress", watched)
+        if self._bars is None:
+            if is_due and self._shown:
+                print_note(describe_progress(watched))
+            return
+        if "move" not in self._tasks:
+            self._tasks["move"] = self._bars.add_task("moving replicas", total=1)
+        total = watched.done + watched.in_flight + watched.waiting + watched.ended_otherwise
+        self._bars.update(
+            self._tasks["move"],
+            completed=watched.done,
+            total=total,
+            description=describe_progress(watched),
+        )
+
     def conclude(self, ending: Ending) -> None:
         """Write every outcome, and the result of the run."""
         self._ended = True
@@ -102,7 +170,7 @@ class Journal:
             self._note("outcome", outcome)
         self._write(self._record.end(ending))
 
-    def _note(self, kind: str, noted: StepAnswered | Outcome) -> None:
+    def _note(self, kind: str, noted: StepAnswered | Outcome | MovesNoted | MovesWatched) -> None:
         if self._file is not None:
             self._write({"at": datetime.now(UTC).isoformat(), "type": kind, **asdict(noted)})
 

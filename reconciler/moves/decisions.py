@@ -84,7 +84,7 @@ class RowState(StrEnum):
     NOT_BEGUN = "not begun"
     IN_FLIGHT = "in flight"
     DONE = "done"
-    TURNED = "turned"
+    TURNED = "in another order"
     ELSEWHERE = "elsewhere"
 
 

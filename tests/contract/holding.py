@@ -119,9 +119,9 @@ class Holding:
         rates = self.mover.read([]).rates
         return len(rates) == 10 and {each.bytes_per_s for each in rates} == {rate}
 
-    def begin(self, topic: str, before: Replicas, after: Replicas) -> Place:
+    def begin(self, topic: str, before: Replicas, after: Replicas, **config: str) -> Place:
         """Create a topic, and begin a move that does not end."""
-        place = self.create(topic, before, size=SIZE)
+        place = self.create(topic, before, size=SIZE, **config)
         self.hold(place, before)
         self.move({place: after})
         assert self.find(place) is not None

@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from command import run_reconciler
+from command import RECONCILER, run_reconciler
 from holding import NEWEST, Holding, accept
-from lab import wait_for
+from lab import HERE, wait_for
+from terminal import Terminal
 
-from reconciler.errors import Location
-from reconciler.kafka import MOVES_GROUP, Holder, hold_lock
-from reconciler.model import EMPTY, AnswerKind, Plan, PlannedTopic, ThrottleSide, TopicImage
+from reconciler import api
+from reconciler.kafka import MOVES_GROUP, Holder, KafkaReader, hold_lock
+from reconciler.model import (
+    EMPTY,
+    MIN_INSYNC,
+    AnswerKind,
+    MovePolicy,
+    Plan,
+    PlannedMoves,
+    PlannedTopic,
+    ThrottleSide,
+    TopicImage,
+)
 from reconciler.plan import encode_plan
 from reconciler.sandbox import start_cluster
 
@@ -65,7 +76,7 @@ def write_plan(
     topics = tuple(
         PlannedTopic(
             topic,
-            Location("topics/orders.yaml", 1),
+            HERE,
             TopicImage(None, (before,), EMPTY),
             TopicImage(None, (after,), EMPTY),
         )
@@ -127,14 +138,10 @@ class TestRates:
         assert "Not limited, because no list of throttled replicas names these copies:" in ran.out
         assert f"  {place[0]} partition 0 to 4,2\n" in ran.out
 
-    @pytest.mark.parametrize(
-        ("rate", "said"),
-        [("0B", "0 stops every copy"), ("fast", "fast"), ("30MB", "30MB")],
-    )
-    def test_a_rate_that_is_none_is_a_usage_error(self, run: Run, rate: str, said: str) -> None:
-        ran = run("rate", rate, YES)
+    def test_a_rate_of_zero_is_a_usage_error(self, run: Run) -> None:
+        ran = run("rate", "0B", YES)
         assert ran.code == 64
-        assert said in ran.err
+        assert "0 stops every copy; use `reconciler moves pause`" in ran.err
 
 
 class TestCancel:
@@ -143,27 +150,60 @@ class TestCancel:
     ) -> None:
         moving = holding.begin(topic_prefix + "moving", (1, 2, 3), (4, 2, 3))
         foreign = holding.begin(topic_prefix + "other", (1, 2), (1, 4))
+        turned = holding.begin(topic_prefix + "turned", (1, 2), (3, 2))
+        holding.move({turned: None})
+        holding.await_row(turned, (2, 1))
         waiting = holding.create(topic_prefix + "waiting", (1, 2))
         done = holding.create(topic_prefix + "done", (3, 4))
         rows = {
             moving: ((1, 2, 3), (4, 2, 3)),
             foreign: ((1, 2), (1, 3)),
+            turned: ((1, 2), (3, 2)),
             waiting: ((1, 2), (3, 4)),
             done: ((1, 2), (3, 4)),
         }
         plan = write_plan(tmp_path / "plan.json", holding, rows)
         ran = run("cancel", "--plan", plan, YES)
         assert (ran.code, ran.err) == (0, "")
-        assert "4 partitions of the plan: 1 not begun, 1 in flight, 1 done, 1 elsewhere" in ran.out
+        states = "1 not begun, 1 in flight, 1 done, 1 in another order, 1 elsewhere"
+        assert f": 5 partitions of the plan: {states}\n" in ran.out
         assert f"  {moving[0]} partition 0: back to 1,2,3\n" in ran.out
-        assert "1 move cancelled, with the former order of replicas.\n" in ran.out
+        assert "2 moves taken back, with the former order of replicas.\n" in ran.out
         assert holding.find(moving) is None
         assert holding.look(moving).replicas == (1, 2, 3)
         assert holding.look(moving).leader == 1
+        assert f"  {turned[0]} partition 0: 1,2\n" in ran.out
+        assert holding.look(turned).replicas == (1, 2)
         assert holding.find(foreign) is not None
 
         ran = run("cancel", "--plan", plan, YES)
         assert (ran.code, ran.out.splitlines()[-1]) == (0, "Nothing to cancel.")
+
+    def test_min_insync_is_set_back_where_nothing_is_in_flight(
+        self, holding: Holding, topic_prefix: str
+    ) -> None:
+        topic, _ = place = holding.begin(
+            topic_prefix + "lowered", (1, 2), (3, 2), min_insync_replicas="1"
+        )
+        config = {MIN_INSYNC: "2"}
+        images = (TopicImage(None, (row,), config) for row in ((1, 2), (3, 2)))
+        topics = (PlannedTopic(topic, HERE, *images),)
+        policy = MovePolicy(frozenset(), None)
+        moves = PlannedMoves(policy, 1, 1, 0, {topic: 1})
+        plan = Plan("lab", None, (), topics, moves=moves)
+        reader = KafkaReader(holding.connection)
+        with api.control_moves(holding.connection) as control:
+            done = control.cancel(plan, control.find_rows(plan), api.Locking())
+        assert (done.cancelled, done.lowered, done.failed) == ((place,), (), {})
+        wait_for(
+            lambda: (
+                {
+                    view[topic].config.get(MIN_INSYNC)
+                    for view in reader.read_views([topic], [topic]).values()
+                }
+                == {"2"}
+            )
+        )
 
     def test_a_run_that_holds_the_lock_of_moves_is_named(
         self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
@@ -177,6 +217,7 @@ class TestCancel:
         assert " are locked by ana@desk (process 7) since 2026-03-01T12:00:00Z" in ran.out
         assert holding.look(place).replicas == (1, 2)
 
+    @pytest.mark.slow
     def test_an_apply_that_writes_is_not_disturbed(
         self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
     ) -> None:
@@ -230,13 +271,14 @@ class TestSettle:
         assert (ran.code, ran.err) == (0, "")
         assert f"  throttled replicas of {topic}\n" in ran.out
         assert "  the cluster default of the throttle rates\n" in ran.out
-        assert ran.out.splitlines()[-1] == "Settled: no throttle of reconciler is left."
+        assert ran.out.splitlines()[-1] == "Settled: nothing is left."
         assert holding.look(place).replicas == (3, 2)
         reading = holding.mover.read([])
         assert (reading.lists, reading.rates) == ((), ())
         ran = run("settle", YES)
         assert (ran.code, ran.out) == (0, "Nothing to settle.\n")
 
+    @pytest.mark.slow
     def test_a_list_of_every_replica_is_shown_and_stays(
         self, holding: Holding, run: Run, topic_prefix: str
     ) -> None:
@@ -278,3 +320,39 @@ class TestSettle:
         assert f"  {topic}: its partitions have 2 to 3 replicas; " in ran.out
         assert f"  {topic}: min.insync.replicas is 1, and its spec says 2; " in ran.out
         assert holding.mover.read([]).lists == ()
+
+
+@pytest.mark.slow
+class TestPerson:
+    def test_a_no_changes_nothing(self, holding: Holding, topic_prefix: str) -> None:
+        place = holding.begin(topic_prefix + "asked", (1, 2), (3, 2))
+        assert holding.mover.set_rate(1_000).kind is AnswerKind.ACCEPTED
+        wait_for(lambda: holding.shows_rate(1_000))
+        with Terminal(program(holding, "pause"), {}) as terminal:
+            terminal.wait_for(b"Pause moves on ", b"? [y/N]: ")
+            terminal.press(b"n\r")
+            terminal.wait_for(b"Not approved. Nothing was changed.")
+        assert holding.shows_rate(1_000)
+        assert holding.find(place) is not None
+
+    def test_an_interrupt_ends_the_wait_and_leaves_the_throttles(
+        self, holding: Holding, topic_prefix: str
+    ) -> None:
+        topic, _ = place = holding.begin(topic_prefix + "waited", (1, 2), (3, 2))
+        assert holding.mover.set_rate(1_000).kind is AnswerKind.ACCEPTED
+        wait_for(lambda: holding.shows_rate(1_000))
+        with Terminal(program(holding, "settle", YES), {}) as terminal:
+            terminal.wait_for(b" in flight ")
+            terminal.press(b"\x03")
+            terminal.wait_for(b"interrupted")
+        assert b"Traceback" not in terminal.output
+        assert holding.find(place) is not None
+        assert holding.shows_lists(topic)
+        ana = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
+        with hold_lock(holding.connection, ana, group=MOVES_GROUP) as lease:
+            lease.check()
+
+
+def program(holding: Holding, *arguments: str) -> tuple[str, ...]:
+    servers = holding.cluster.bootstrap_servers
+    return (*RECONCILER, "moves", *arguments, "--bootstrap-servers", servers)

@@ -38,11 +38,13 @@ if TYPE_CHECKING:
 
 PLAN = plan([spec(partitions=3, replication_factor=1)], cluster())
 WELL = {OutcomeKind.DONE, OutcomeKind.ALREADY_DONE}
+UNFINISHED = {OutcomeKind.IN_FLIGHT, OutcomeKind.WAITING}
 LOST = Finding("audit-lost", "audit_topic audit does not take the record", "keep the record")
 GONE = ClusterError([Finding("connect-lost", "no broker answers", "wait")])
 UNSEATED = LockLostError([Finding("lock-lost", "the lock is lost", "plan again")])
 KINDS = list(OutcomeKind)
-SETS = list(chain.from_iterable(combinations(KINDS, size) for size in range(len(KINDS) + 1)))
+SETS = [*chain.from_iterable(combinations(KINDS, size) for size in range(4)), tuple(KINDS)]
+"""Every pair and triple of kinds, and all of them: a result follows from which kinds there are."""
 
 
 @dataclass
@@ -150,9 +152,22 @@ def test_the_exit_code_says_who_was_interrupted_and_what_nobody_knows(run: Run) 
         interrupted = applied.interrupted if applied else isinstance(error, KeyboardInterrupt)
         unknown = OutcomeKind.UNKNOWN in {o.kind for o in (applied.outcomes if applied else ())}
         expected = 130 if interrupted else 75 if unknown else run.code
-        assert (run.code, run.code in (0, 1, 75, 130)) == (expected, True), (applied, error, kept)
+        assert (run.code, run.code in (0, 1, 2, 75, 130)) == (expected, True), (
+            applied,
+            error,
+            kept,
+        )
         if unknown:
             assert "1 unknown" in run.last_line
+
+
+def test_moves_that_go_on_are_said_before_what_failed(run: Run) -> None:
+    for applied, error, kept in every_end():
+        run.end(applied, error, kept=kept)
+        kinds = {outcome.kind for outcome in applied.outcomes} if applied else set()
+        other = applied is None or applied.interrupted or applied.cause is not None
+        goes_on = not other and bool(kinds & UNFINISHED) and OutcomeKind.UNKNOWN not in kinds
+        assert (run.code == 2) == goes_on == (run.record["ended"] == "unfinished"), (kinds, kept)
 
 
 def test_a_lost_record_outweighs_success_alone(run: Run) -> None:

@@ -16,7 +16,7 @@ One step, in order. Nothing later is done while something earlier is not shown b
 from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reconciler.apply.checks import find_other_cluster
@@ -43,6 +43,7 @@ from reconciler.errors import (
     LockHeldError,
     LockLostError,
     RefusedPlanError,
+    Severity,
     StalePlanError,
     keep_interrupts,
 )
@@ -102,7 +103,7 @@ class Unlocked:
         """Always hold."""
 
 
-def run_moves(  # noqa: PLR0913  # options of one run, each of them independent
+def run_moves(
     plan: Plan,
     reader: ClusterReader,
     mover: ClusterMover,
@@ -113,14 +114,13 @@ def run_moves(  # noqa: PLR0913  # options of one run, each of them independent
     writing: Callable[[], AbstractContextManager[Lease | None]] = nullcontext,
     stop_after_s: float | None = None,
     skip_refused: bool = False,
-    last: Collection[Place] = (),
 ) -> Applied:
     """Move the replicas of a plan of moves, a few at a time, and leave no throttle behind.
 
     `lease` is the lock of moves; it is checked before every write, and without it nothing is
     written, not even to remove a throttle. `writing` holds the lock of applies while something is
     written. After `stop_after_s` nothing is in flight that was not estimated to end before; what is
-    still in flight keeps its throttles. `last` has partitions that move after all others.
+    still in flight keeps its throttles.
 
     The first interrupt begins nothing more and waits for what is in flight; the second one leaves
     it, throttled. The same call continues after any ending: rows are done, under way or not begun.
@@ -133,9 +133,7 @@ def run_moves(  # noqa: PLR0913  # options of one run, each of them independent
         raise ValueError("a plan without moves; run_plan applies it")
     if refusals := list_refusals(plan, skip_refused=skip_refused):
         raise RefusedPlanError(refusals)
-    run = _Run(
-        plan, moves, reader, mover, clock, observe, lease or Unlocked(), writing, frozenset(last)
-    )
+    run = _Run(plan, moves, reader, mover, clock, observe, lease or Unlocked(), writing)
     if stop_after_s is not None:
         run.deadline_s = clock.monotonic() + stop_after_s
     run.begin()
@@ -166,7 +164,6 @@ class _Run:
     observe: Callable[[MovesEvent], None]
     lease: Lease
     writing: Callable[[], AbstractContextManager[Lease | None]]
-    last: frozenset[Place]
     deadline_s: float | None = None
     rows: Rows = field(default_factory=lambda: Rows({}))
     topics: dict[str, PlannedTopic] = field(default_factory=dict)
@@ -208,6 +205,10 @@ class _Run:
         self.topics = {name: self.topics[name] for name, _ in self.rows.by_place}
         self.health = Health(*self._read_min_insync(state))
         reading = self._read()
+        # What is not visible cannot be read back. A broker that is silent may answer again.
+        unseen = [note for note in reading.notes if note.rule != "broker-silent"]
+        if unseen:
+            raise ClusterError([replace(note, severity=Severity.ERROR) for note in unseen])
         self._check_ids(self.topics)
         self._check_configs(state)
         for row in self.rows:
@@ -414,7 +415,7 @@ class _Run:
         waiting = [row for row in self.rows.list_in(RowState.NOT_BEGUN) if not row.in_doubt]
         left_s = None if self.deadline_s is None else self.deadline_s - self.clock.monotonic()
         rate = self.rate or self.moves.policy.rate_bytes_per_s or self._measure_rate()
-        limits = Limits(rate, left_s, self.last)
+        limits = Limits(rate, left_s)
         chosen, blocked = choose_rows(waiting, window, reading, forecast, limits)
         if self.gates or (left_s is not None and left_s <= 0):
             chosen = []

@@ -112,12 +112,11 @@ class Limits:
     """What decides about beginning a row, besides seats.
 
     `rate` is in bytes per second and broker, None if it is not known. `seconds_left` is None
-    without an end. `last` has the partitions that hold the locks: they move after all others.
+    without an end.
     """
 
     rate: int | None
     seconds_left: float | None
-    last: frozenset[Place] = frozenset()
 
 
 def choose_rows(
@@ -138,10 +137,10 @@ def choose_rows(
     chosen: list[Row] = []
     blocked: dict[Place, str] = {}
 
-    def urgency(row: Row) -> tuple[bool, bool, bool, int, Place]:
+    def urgency(row: Row) -> tuple[bool, bool, int, Place]:
         healthy = row.shown is not None and len(row.shown.in_sync) >= len(row.shown.replicas)
         internal = row.place[0] in INTERNAL_TOPICS
-        return row.place in limits.last, internal, healthy, -sizes[row.place], row.place
+        return internal, healthy, -sizes[row.place], row.place
 
     for row in sorted(waiting, key=urgency):
         size = sizes[row.place]
@@ -159,8 +158,6 @@ def choose_rows(
         elif limits.seconds_left is not None and alone_s > max(0.0, limits.seconds_left):
             needed = approximate_duration(alone_s)
             blocked[row.place] = f"it needs about {needed}, more than is left of --stop-after"
-        elif row.place in limits.last and (window.total or chosen):
-            continue
         elif window.has_room(row) and (
             limits.seconds_left is None or seconds <= limits.seconds_left
         ):

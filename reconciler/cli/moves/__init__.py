@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconciler.cli.moves.cancel import cancel
-from reconciler.cli.moves.rates import pause, rate
-from reconciler.cli.moves.settle import settle
-from reconciler.cli.moves.status import status
+from reconciler.cli.moves import cancel, rates, settle, status
 
 
 @click.group(name="moves", context_settings={"help_option_names": ["-h", "--help"]})
@@ -15,5 +12,5 @@ def command() -> None:
     """Show, slow, cancel and settle moves of replicas on a cluster, whoever started them."""
 
 
-for verb in (status, pause, rate, cancel, settle):
+for verb in (status.command, rates.pause, rates.rate, cancel.command, settle.command):
     command.add_command(verb)

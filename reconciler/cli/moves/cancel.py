@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reconciler.moves import PlannedRow
 
 
-@click.command()
+@click.command(name="cancel")
 @estate_argument
 @cluster_option
 @options.bootstrap_option
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @approve_option
 @lock_timeout_option
 @no_lock_option
-def cancel(
+def command(
     *,
     estate: Path | None,
     cluster: str | None,
@@ -92,13 +92,17 @@ def cancel(
         states = Counter(row.state for row in rows)
         stand = ", ".join(f"{states[state]} {state}" for state in RowState if states[state])
         say(f"{name}: {count(len(rows), 'partition')} of the plan: {stand}")
-        chosen = _choose(in_flight, reading)
+        turned = [row for row in rows if row.state is RowState.TURNED]
+        chosen = [*_choose(in_flight, reading), *turned]
+        if turned:
+            say("Cancelled before, and their order of replicas is to be restored:")
+            say_each([f"{name_place(r.place)}: {_list(r.before)}" for r in turned], "partition")
         if not chosen:
             say("Nothing to cancel.")
             return IN_FLIGHT if in_flight else 0
         control.check_rights({row.place[0] for row in chosen})
         if not approve(
-            f"Cancel {count(len(chosen), 'move')} on {name}?", auto_approve=auto_approve
+            f"Take back {count(len(chosen), 'move')} on {name}?", auto_approve=auto_approve
         ):
             return NOT_APPROVED
         locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
@@ -109,7 +113,7 @@ def cancel(
         return UNKNOWN
     if done.failed:
         return 1
-    left = len(in_flight) > len(chosen) or done.led_by_others or done.lowered
+    left = len(in_flight) + len(turned) > len(chosen) or done.led_by_others or done.lowered
     return IN_FLIGHT if left else 0
 
 
@@ -139,7 +143,7 @@ def _list(replicas: Sequence[int]) -> str:
 
 
 def _report(done: Cancelled, here: str) -> None:
-    say(f"{count(len(done.cancelled), 'move')} cancelled, with the former order of replicas.")
+    say(f"{count(len(done.cancelled), 'move')} taken back, with the former order of replicas.")
     if done.ended:
         say("Ended before the cancel reached them:")
         say_each([name_place(place) for place in done.ended], "partition")

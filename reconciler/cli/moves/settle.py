@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from reconciler.api import Settled
     from reconciler.model import MovesReading
-    from reconciler.moves import Leftover, MovesReport
+    from reconciler.moves import Leftover, MovesReport, Settlement
 
 
-@click.command()
+@click.command(name="settle")
 @estate_argument
 @cluster_option
 @options.bootstrap_option
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @approve_option
 @lock_timeout_option
 @no_lock_option
-def settle(
+def command(
     *,
     estate: Path | None,
     cluster: str | None,
@@ -77,9 +77,11 @@ def settle(
         name = connection.entry.name
         with working(f"reading {name}"):
             reading = control.read()
-        if not _show(reading):
+        found = find_settlement(reading)
+        _show(reading, found)
+        if not (found.awaited or found.removable):
             say("Nothing to settle.")
-            return 0
+            return IN_FLIGHT if found.kept or found.rate_used else 0
         topics = {each.topic for each in reading.lists}
         control.check_rights(topics)
         question = f"Remove these throttles of {name} once nothing uses them?"
@@ -120,9 +122,8 @@ def _follow(say_progress: Callable[[str], None]) -> Callable[[MovesReport], None
     return follow
 
 
-def _show(reading: MovesReading) -> bool:
-    """Show what is in flight, and every throttle. Returns whether there is anything."""
-    found = find_settlement(reading)
+def _show(reading: MovesReading, found: Settlement) -> None:
+    """Show what is in flight, and every throttle."""
     if found.awaited:
         say(f"{count(len(found.awaited), 'partition')} in flight, waited for:")
         say_each(name_moves(found.awaited), "partition")
@@ -136,9 +137,8 @@ def _show(reading: MovesReading) -> bool:
         say("Throttles:")
         say_each(throttles, "throttle")
     if found.kept:
-        say("Not removed here, because reconciler sets no such throttles:")
+        say("Not set by reconciler, so they stay. To remove them (add --bootstrap-server):")
         say_each([each.command for each in found.kept], "throttle")
-    return bool(throttles or found.awaited or found.kept)
 
 
 def _report(settled: Settled, here: str) -> None:
@@ -156,15 +156,12 @@ def _report(settled: Settled, here: str) -> None:
     if left.removable:
         say("Not removed:")
         say_each([_name(each) for each in left.removable], "throttle")
-    if left.kept:
-        say("Left over, and not set by reconciler. To remove (add --bootstrap-server):")
-        say_each([each.command for each in left.kept], "throttle")
     if settled.traces:
         say("Not restored:")
         for trace in settled.traces:
             say(f"  {trace.topic}: {trace.what}; {trace.way_out}")
     if settled.is_settled:
-        say("Settled: no throttle of reconciler is left.")
+        say("Settled: nothing is left.")
 
 
 def _name(left: Leftover) -> str:

@@ -34,7 +34,7 @@ MOST_LISTED = (None, 20, 10, 5)
 """How many partitions are listed on a screen: the first of these numbers that fits, or the last."""
 
 
-@click.command()
+@click.command(name="status")
 @estate_argument
 @cluster_option
 @bootstrap_option
@@ -55,7 +55,7 @@ MOST_LISTED = (None, 20, 10, 5)
     show_default=True,
     help="For a terminal, or for programs; with --watch, one line of JSON for each reading.",
 )
-def status(
+def command(
     estate: Path | None,
     cluster: str | None,
     bootstrap_servers: str | None,

@@ -12,8 +12,8 @@ import pytest
 from readings import listed, move, reading
 
 from reconciler import api
-from reconciler.cli import moves
 from reconciler.cli.app import run
+from reconciler.cli.moves import status
 from reconciler.errors import Finding, Severity
 from reconciler.moves import measure_moves
 
@@ -90,8 +90,8 @@ def test_a_screen_holds_what_the_next_reading_replaces(
 ) -> None:
     now = reading(*(move(partition=n) for n in range(40)), lists=(listed("u", "*"),))
     show(monkeypatch, now, now)
-    monkeypatch.setattr(moves, "can_redraw", lambda _: True)
-    monkeypatch.setattr(moves.shutil, "get_terminal_size", lambda: os.terminal_size((80, rows)))
+    monkeypatch.setattr(status, "can_redraw", lambda _: True)
+    monkeypatch.setattr(status.shutil, "get_terminal_size", lambda: os.terminal_size((80, rows)))
     run([*STATUS, "--watch"])
     first, up, second = re.split(r"\x1b\[(\d+)F\x1b\[J", capsys.readouterr().out)
     drawn = first.removeprefix("\r\x1b[J")
@@ -104,7 +104,7 @@ def test_a_text_is_watched_whole_where_it_fits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     show(monkeypatch, reading(move()), reading())
-    monkeypatch.setattr(moves, "can_redraw", lambda _: True)
-    monkeypatch.setattr(moves.shutil, "get_terminal_size", lambda: os.terminal_size((80, 40)))
+    monkeypatch.setattr(status, "can_redraw", lambda _: True)
+    monkeypatch.setattr(status.shutil, "get_terminal_size", lambda: os.terminal_size((80, 40)))
     run([*STATUS, "--watch"])
     assert capsys.readouterr().out.endswith("\n\nNo partition is being moved.\n")

@@ -1,0 +1,197 @@
+"""What a rate reaches, where the rows of a plan are, and which throttles may be removed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from readings import FOLLOWER, LEADER, listed, move, rate, reading
+
+from reconciler.errors import Finding, Location
+from reconciler.model import (
+    EMPTY,
+    Broker,
+    PartitionState,
+    Plan,
+    PlannedTopic,
+    RateSource,
+    ThrottleRate,
+    TopicImage,
+)
+from reconciler.moves import (
+    RowState,
+    explain_keeping,
+    find_effect,
+    find_rows,
+    find_settlement,
+    find_traces,
+)
+
+if TYPE_CHECKING:
+    from reconciler.model import MovesReading, Replicas, ThrottleList
+
+HERE = Location("orders.yaml", 1)
+BEFORE, AFTER = (1, 2, 3), (4, 2, 3)
+
+
+def plan(before: Replicas = BEFORE, after: Replicas = AFTER) -> Plan:
+    images = (TopicImage(None, (row,), EMPTY) for row in (before, after))
+    return Plan("prod-eu", None, (), (PlannedTopic("t", HERE, *images),))
+
+
+def shown(*rows: Replicas, in_sync: Replicas | None = None, leader: int | None = None) -> object:
+    """Return the partitions of `t`; they are healthy unless `in_sync` and `leader` are given."""
+    return {
+        "t": tuple(
+            PartitionState(
+                row,
+                row[0] if leader is None else leader,
+                row if in_sync is None else in_sync,
+            )
+            for row in rows
+        )
+    }
+
+
+class TestEffect:
+    @pytest.mark.parametrize(
+        ("lists", "limited"),
+        [
+            ((), 0),
+            ((listed("t", "0:4"),), 1),
+            ((listed("t", "0:1", LEADER),), 1),
+            ((listed("t", "*"),), 1),
+            ((listed("t", "0:2", LEADER),), 0),
+            ((listed("t", "1:4"), listed("u", "0:4")), 0),
+            ((listed("t", "0:5"),), 0),
+        ],
+    )
+    def test_a_move_is_limited_at_its_destination_or_at_its_leader(
+        self, lists: tuple[ThrottleList, ...], limited: int
+    ) -> None:
+        effect = find_effect(reading(move(), lists=lists))
+        assert (len(effect.limited), len(effect.unlimited)) == (limited, 1 - limited)
+
+    def test_every_copy_of_a_limited_move_is_limited(self) -> None:
+        both = move(replicas=(4, 5, 2, 3, 1), adding=(4, 5))
+        assert find_effect(reading(both, lists=(listed("t", "0:4"),))).limited == ()
+        assert find_effect(reading(both, lists=(listed("t", "0:4,0:5"),))).limited == (both,)
+
+    def test_the_lower_of_two_rates_is_the_one_that_limits(self) -> None:
+        assert find_effect(reading()).rate is None
+        rates = (rate(None, 9, LEADER), rate(None, 7, FOLLOWER))
+        assert find_effect(reading(rates=rates)).rate == 7
+
+    def test_brokers_with_a_rate_of_their_own_are_named(self) -> None:
+        default = ThrottleRate(1, FOLLOWER, 7, RateSource.CLUSTER_DEFAULT)
+        static = ThrottleRate(2, FOLLOWER, 7, RateSource.STATIC)
+        own = rate(3, 5)
+        found = find_effect(reading(rates=(rate(None, 7), default, static, own)))
+        assert found.own == (static, own)
+
+    def test_lists_that_nothing_uses_are_named(self) -> None:
+        used, idle = listed("t", "0:4"), listed("u", "*", LEADER)
+        found = find_effect(reading(move(), rates=(rate(5, 7),), lists=(used, idle)))
+        assert found.idle == (idle,)
+
+
+class TestRows:
+    @pytest.mark.parametrize(
+        ("row", "state"),
+        [
+            (BEFORE, RowState.NOT_BEGUN),
+            (AFTER, RowState.DONE),
+            ((2, 3, 1), RowState.TURNED),
+            ((2, 3, 4), RowState.ELSEWHERE),
+            ((1, 2, 3, 4), RowState.ELSEWHERE),
+        ],
+    )
+    def test_a_row_at_rest(self, row: Replicas, state: RowState) -> None:
+        (found,) = find_rows(plan(), reading(partitions=shown(row)))
+        assert (found.place, found.before, found.after) == (("t", 0), BEFORE, AFTER)
+        assert found.state is state
+
+    @pytest.mark.parametrize(
+        ("target", "state"),
+        [(AFTER, RowState.IN_FLIGHT), ((4, 3, 2), RowState.ELSEWHERE)],
+    )
+    def test_a_row_in_flight_is_ours_if_its_target_is(
+        self, target: Replicas, state: RowState
+    ) -> None:
+        moving = move(replicas=(*target, 1))
+        found = find_rows(plan(), reading(moving, partitions=shown((*target, 1))))
+        assert [each.state for each in found] == [state]
+
+    def test_a_topic_that_is_gone_is_elsewhere(self) -> None:
+        assert [each.state for each in find_rows(plan(), reading())] == [RowState.ELSEWHERE]
+
+    def test_rows_that_stay_and_refused_topics_are_no_moves(self) -> None:
+        assert find_rows(plan(BEFORE, BEFORE), reading()) == ()
+        (topic,) = plan().topics
+        refused = replace(topic, refusals=(Finding("replicas-stay", "no", "wait"),))
+        assert find_rows(replace(plan(), topics=(refused,)), reading()) == ()
+
+
+class TestKeeping:
+    def explain(self, found: MovesReading) -> str:
+        (row,) = find_rows(plan(), found)
+        return explain_keeping(row, found)
+
+    def test_one_original_replica_in_sync_is_enough(self) -> None:
+        assert not self.explain(reading(move(), partitions=shown((*AFTER, 1), in_sync=(3,))))
+
+    def test_the_copy_does_not_count(self) -> None:
+        said = self.explain(reading(move(), partitions=shown((*AFTER, 1), in_sync=(4,))))
+        assert said == "none of its replicas from before the plan (1, 2, 3) is in sync and alive"
+
+    def test_a_dead_replica_does_not_count(self) -> None:
+        """Without a leader Kafka still shows the last replica that was in sync."""
+        brokers = (Broker(1, alive=False), Broker(2), Broker(3), Broker(4))
+        partitions = shown((*AFTER, 1), in_sync=(1,), leader=-1)
+        assert self.explain(reading(move(), partitions=partitions, brokers=brokers))
+
+
+class TestSettlement:
+    def test_what_nothing_uses_is_removed(self) -> None:
+        lists = (listed("t", "0:4"), listed("t", "0:1", LEADER), listed("u", "0:5"))
+        found = find_settlement(reading(rates=(rate(None, 7),), lists=lists))
+        assert (found.topics, found.removes_rate, found.kept) == (("t", "u"), True, ())
+
+    def test_a_move_that_names_its_replicas_is_waited_for(self) -> None:
+        lists = (listed("t", "0:4"), listed("u", "0:5"))
+        found = find_settlement(reading(move(), rates=(rate(None, 7),), lists=lists))
+        assert found.awaited == (move(),)
+        assert (found.topics, found.removes_rate, found.rate_used) == (("u",), False, True)
+
+    @pytest.mark.parametrize(("lists", "removes_rate"), [((listed("t", "*"),), False), ((), True)])
+    def test_moves_of_others_are_not_waited_for_and_keep_what_they_use(
+        self, lists: tuple[ThrottleList, ...], removes_rate: bool
+    ) -> None:
+        found = find_settlement(reading(move(), rates=(rate(None, 7),), lists=lists))
+        assert (found.awaited, found.foreign) == ((), (move(),))
+        assert (found.topics, found.removes_rate) == ((), removes_rate)
+        assert found.rate_used is not removes_rate
+
+    def test_throttles_that_reconciler_never_sets_stay(self) -> None:
+        found = find_settlement(reading(rates=(rate(5, 7),), lists=(listed("t", "*"),)))
+        assert (found.removable, found.removes_rate) == ((), False)
+        assert [(each.topic, each.broker) for each in found.kept] == [(None, 5), ("t", None)]
+
+
+class TestTraces:
+    def test_a_topic_as_it_should_be_has_none(self) -> None:
+        found = reading(partitions=shown(AFTER, (2, 3, 4)))
+        assert find_traces(found, ["t", "gone"], "prod-eu") == ()
+
+    def test_uneven_rows_and_other_leaders_are_named(self) -> None:
+        found = reading(partitions=shown(AFTER, (2, 3), leader=2))
+        said = [(each.what, each.way_out) for each in find_traces(found, ["t"], "prod-eu")]
+        assert said == [
+            ("its partitions have 2 to 3 replicas", "apply the plan of moves again"),
+            ("preferred leaders do not lead partitions 0", "reconciler elect --cluster prod-eu"),
+        ]
+
+    def test_a_partition_without_a_leader_is_nothing_to_elect(self) -> None:
+        found = reading(partitions=shown(AFTER, leader=-1))
+        assert find_traces(found, ["t"], "prod-eu") == ()
