@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MANY = 5_000
 """Of more rows, those that end at nearly the same time end together. That saves most of the CPU."""
 
-_STEPS = 20_000
+_STEPS = 5_000
 _NEGLIGIBLE = 0.5  # of a byte, for rounding
 
 Link = tuple[bool, int]

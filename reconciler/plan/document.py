@@ -7,7 +7,7 @@ that viewers and policies for Terraform work.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,11 @@ from reconciler.model import (
     Verb,
     Weighed,
 )
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 FORMAT_VERSION = "2.3"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
@@ -81,6 +86,13 @@ class ImageDocument(_Document):
         # Without elections the content of a fingerprint is what it was before there were any.
         written: dict[str, object] = write(self)
         return written if self.leaders else {k: v for k, v in written.items() if k != "leaders"}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        # The published schema has the fields, not the result of the method above: any object.
+        return handler({k: v for k, v in core_schema.items() if k != "serialization"})
 
 
 class ChangeDocument(_Document):

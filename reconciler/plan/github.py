@@ -81,6 +81,9 @@ def annotate_plan(plan: PlanView) -> Iterator[Annotation]:
             state = " (acknowledged)" if note.acknowledged else ""
             text = f"{topic.name}: {note.consequence}{state}"
             yield Annotation(severity, str(note.risk), text, topic.location)
+    if plan.moves:
+        text = "\n".join(f"{label}: {words}" for label, words in plan.moves)
+        yield Annotation(Severity.NOTE, "moves", text)
     for topic in plan.topics if plan.refusals else ():
         if topic.refused_change and not topic.refusals:
             text = _list_fields(f"{topic.name}: refused with the whole plan", topic)

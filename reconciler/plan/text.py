@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 HEAD = 11
 """The widest sign and verb: ~ configure."""
 
+ROWS = 10
+"""The number of partitions of a step to list with their old and new rows."""
+
 NARROW = 100
 """A terminal with fewer columns gets narrower ones."""
 
@@ -106,6 +109,10 @@ class _Text:
             head, place = f"{step.sign} {step.verb}", topic.place if number == 0 else ""
             yield self._title(_COLOURS[step.tone], head, topic.name, step.words, place)
             yield from (self.columns.detail(*detail) for detail in step.details)
+            yield from (self.columns.detail(row.name, row.words) for row in step.rows[:ROWS])
+            if beyond := len(step.rows[ROWS:]):
+                said = f"{count(beyond, 'more partition')}; --format json lists all"
+                yield self.columns.sentence(said)
             if step.places and topic.placement:
                 yield self.columns.detail("placement", topic.placement)
         if topic.refusals:
@@ -160,6 +167,7 @@ class _Text:
                 yield f"placement: {view.evenness}"
             if view.next_leaders:
                 yield f"next leaders: {view.next_leaders}"
+            yield from (f"{label}: {words}" for label, words in view.moves)
         if view.commit:
             yield self.paint("dim", view.commit)
         if view.to_do:

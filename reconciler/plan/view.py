@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.model import SHORT, Level, Verb, steps_of
 from reconciler.plan.codec import fingerprint_plan
+from reconciler.plan.move_words import detail_step, say_moves
 from reconciler.plan.wording import (
     FieldView,
     StepView,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         Broker,
         LevelResult,
         Plan,
+        PlannedMoves,
         PlannedTopic,
         RiskNote,
         Scope,
@@ -162,7 +164,8 @@ class PlanView:
 
     `headline` begins with the cluster. `idle` names the brokers that get no new replicas. `balance`
     is empty if it does not change, and so is `weighed`, the same by size or rate, which is also
-    empty by default; `evenness` and `next_leaders` if nothing is placed.
+    empty by default; `evenness` and `next_leaders` if nothing is placed. `moves` has labels and
+    texts about the cost of a plan of moves, and is empty for any other plan.
     """
 
     cluster: str
@@ -184,6 +187,7 @@ class PlanView:
     commit: str
     scope: Scope
     fingerprint: str
+    moves: tuple[tuple[str, str], ...] = ()
 
     @property
     def changed(self) -> tuple[TopicView, ...]:
@@ -241,7 +245,7 @@ class PlanView:
 def view_plan(plan: Plan) -> PlanView:
     """Turn a plan into the view that every rendering shows."""
     racks = group_racks(plan.brokers)
-    topics = tuple(_view_topic(topic, racks) for topic in plan.topics)
+    topics = tuple(_view_topic(topic, racks, plan.moves) for topic in plan.topics)
     owned: dict[str | None, Totals] = {}
     for topic in topics:
         if topic.steps:
@@ -274,6 +278,7 @@ def view_plan(plan: Plan) -> PlanView:
         commit=commit,
         scope=plan.scope,
         fingerprint=fingerprint_plan(plan),
+        moves=say_moves(plan),
     )
 
 
@@ -320,13 +325,13 @@ def _say_next_leaders(levels: Sequence[LevelResult]) -> str:
     return f"one broker takes over at most {', '.join(says)}" if says else ""
 
 
-def _view_topic(topic: PlannedTopic, racks: Racks) -> TopicView:
+def _view_topic(topic: PlannedTopic, racks: Racks, moves: PlannedMoves | None) -> TopicView:
     steps = steps_of(topic)
     return TopicView(
         name=topic.name,
         owner=topic.owner,
         location=topic.location,
-        steps=tuple(view_step(step, topic) for step in steps),
+        steps=tuple(detail_step(view_step(step, topic), topic, moves) for step in steps),
         risks=topic.risks if steps else (),
         refusals=topic.refusals,
         notes=topic.notes,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         FieldValue,
         PlannedTopic,
         RefusedField,
+        Replicas,
         Step,
         TopicImage,
         Weighed,
@@ -73,7 +74,8 @@ class FieldView:
 class StepView:
     """One step of a topic. `words` describe it briefly; `details` are lines of a label and a text.
 
-    `configs` are the overrides that it sets, unsets or deletes. `places`: it adds replicas.
+    `configs` are the overrides that it sets, unsets or deletes, `rows` the partitions that get
+    another row. `places`: it adds replicas.
     """
 
     verb: Verb
@@ -83,6 +85,7 @@ class StepView:
     details: tuple[tuple[str, str], ...]
     configs: tuple[FieldView, ...]
     places: bool
+    rows: tuple[FieldView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class Wording:
     list_details: Callable[[PlannedTopic, Sequence[FieldView]], Iterable[tuple[str, str]]] = (
         lambda _topic, _configs: ()
     )
+    list_rows: Callable[[Any, PlannedTopic], Iterable[FieldView]] = lambda _step, _topic: ()
 
 
 def view_step(step: Step, topic: PlannedTopic) -> StepView:
@@ -109,6 +113,7 @@ def view_step(step: Step, topic: PlannedTopic) -> StepView:
         details=tuple(wording.list_details(topic, configs)),
         configs=configs,
         places=bool(step.placed),
+        rows=tuple(wording.list_rows(step, topic)),
     )
 
 
@@ -143,6 +148,29 @@ def _list_elections(topic: PlannedTopic) -> Iterator[tuple[str, str]]:
         yield "leads", f"{was} → broker {new} ({count(number, 'partition')})"
 
 
+def _list_rows(step: Any, topic: PlannedTopic) -> Iterator[FieldView]:
+    """List the partitions that get another row, each from the old row to the new one."""
+    before = topic.before.assignment if topic.before else ()
+    for number, row in sorted(step.rows.items()):
+        yield FieldView(f"partition {number}", _spell_row(before[number]), _spell_row(row))
+
+
+def _spell_row(row: Replicas) -> str:
+    return ", ".join(map(str, row))
+
+
+def _say_moved(rows: Mapping[int, Replicas], topic: PlannedTopic) -> str:
+    """Return the partitions that get other replicas, and the number of these if it changes."""
+    before = topic.before.assignment if topic.before else ()
+    partitions = count(len(rows), "partition")
+    sizes = {(len(before[number]), len(row)) for number, row in rows.items()}
+    if len(sizes) == 1:
+        old, new = next(iter(sizes))
+        if old != new:
+            return f"{partitions}, {old} → {new} replicas"
+    return f"replicas of {partitions}"
+
+
 def _say_rows(rows: Assignment) -> str:
     return f"{count(len(rows), 'partition')} × {count(len(rows[0]), 'replica')}"
 
@@ -162,9 +190,13 @@ WORDINGS: Mapping[Verb, Wording] = MappingProxyType(
             "~",
             Tone.TUNE,
             lambda step, _: f"preferred order of {count(len(step.rows), 'partition')}",
+            list_rows=_list_rows,
         ),
         Verb.MOVE: Wording(
-            "~", Tone.CHANGE, lambda step, _: f"replicas of {count(len(step.rows), 'partition')}"
+            "~",
+            Tone.CHANGE,
+            lambda step, topic: _say_moved(step.rows, topic),
+            list_rows=_list_rows,
         ),
         Verb.ELECT: Wording(
             "~",

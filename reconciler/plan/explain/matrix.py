@@ -123,7 +123,8 @@ class Matrix:
     """A topic after the plan. The rows from `first_new` on are new.
 
     `odds` is None if nothing new is placed. `levels` are those of the entire plan. `weigh` is what
-    brokers are weighed by, and empty by default.
+    brokers are weighed by, and empty by default. `was` holds the rows before a plan that changes
+    rows, and is empty otherwise.
     """
 
     topic: str
@@ -136,6 +137,7 @@ class Matrix:
     reasons: tuple[str, ...]
     levels: tuple[LevelResult, ...] = ()
     weigh: str = ""
+    was: Assignment = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -148,6 +150,19 @@ class Matrix:
             return tuple(Block(p, p, p >= self.first_new) for p in range(len(self.rows)))
         old = _fold(0, self.first_new, most // 2, new=False)
         return (*old, *_fold(self.first_new, len(self.rows), most // 2, new=True))
+
+    def gained(self, block: Block) -> frozenset[int]:
+        """Return the brokers that hold a single partition after the plan, and not before."""
+        if len(block) > 1 or (not self.was and not block.new):
+            return frozenset()
+        old = () if block.new else self.was[block.first]
+        return frozenset(self.rows[block.first]).difference(old)
+
+    def lost(self, block: Block) -> frozenset[int]:
+        """Return the brokers that hold a single partition before the plan, and not after."""
+        if len(block) > 1 or block.new or not self.was:
+            return frozenset()
+        return frozenset(self.was[block.first]).difference(self.rows[block.first])
 
     def tally(self, block: Block) -> Mapping[int, Load]:
         """Count the load of a block of partitions on each broker."""
@@ -191,10 +206,12 @@ def build_matrix(
     rows = planned.after.assignment if planned and planned.after else before
     eligible = eligible_brokers(plan.brokers, plan.excluded)
     ids = [broker.id for broker in eligible]
+    moved = rows[: len(before)] != before
     growth = Growth(eligible, before, rows[len(before) :], spec is None or spec.rack_aware)
     loads = _Loads(plan, state, before, rows)
     racks = _racks(loads, plan.brokers, plan.excluded)
-    reasons = [*_say_why(growth, racks, planned, spec), *_say_losses(loads)]
+    why = _say_moves(before, rows) if moved else _say_why(growth, planned, spec)
+    reasons = [*why, *_idle_brokers(racks), *_say_losses(loads)]
     return Matrix(
         topic=name,
         racks=racks,
@@ -206,6 +223,7 @@ def build_matrix(
         reasons=tuple(map(escape_unprintable, reasons)),
         levels=plan.levels,
         weigh=plan.weighed.by if plan.weighed else "",
+        was=before if moved else (),
     )
 
 
@@ -228,12 +246,19 @@ def build_layout(topic: PlannedTopic, plan: Plan) -> Matrix:
         after=measure_balance([rows], ids),
         odds=None,
         reasons=(),
+        was=before if rows[: len(before)] != before else (),
     )
 
 
-def _say_why(
-    growth: Growth, racks: Iterable[Rack], planned: PlannedTopic | None, spec: TopicSpec | None
-) -> Iterator[str]:
+def _say_moves(before: Assignment, rows: Assignment) -> Iterator[str]:
+    """Count what a plan of moves does to the rows of a topic."""
+    pairs = [(set(old), set(new)) for old, new in zip(before, rows, strict=False) if old != new]
+    copied = count(sum(len(new - old) for old, new in pairs), "new replica")
+    dropped = sum(len(old - new) for old, new in pairs)
+    yield f"Rows of {count(len(pairs), 'partition')} change: {copied}, {dropped:,} removed."
+
+
+def _say_why(growth: Growth, planned: PlannedTopic | None, spec: TopicSpec | None) -> Iterator[str]:
     if planned and planned.refusals:
         yield f"Refused, so nothing new is placed: {planned.refusals[0].what}."
     elif planned and is_deletion(planned):
@@ -244,7 +269,6 @@ def _say_why(
         yield f"Placed by hand, at {place}: the rows are checked and taken as they are."
     else:
         yield from give_reasons(growth)
-    yield from _idle_brokers(racks)
 
 
 def _idle_brokers(racks: Iterable[Rack]) -> Iterator[str]:

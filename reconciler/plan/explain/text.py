@@ -24,7 +24,7 @@ from reconciler.plan.explain.words import (
 from reconciler.styling import Paint, set_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model import LevelResult
     from reconciler.plan.explain.matrix import Block, Column, Load, Matrix, Rack
@@ -81,8 +81,10 @@ def render_layout(matrix: Matrix, *, width: int = WIDTH) -> str:
 
 def _legend(matrix: Matrix, *, by_broker: bool) -> str:
     says = ["L leader", "F follower"]
-    if matrix.first_new < len(matrix.rows):
+    if matrix.first_new < len(matrix.rows) or matrix.was:
         says.append("+ new")
+    if matrix.was:
+        says.append("− removed")
     if len(matrix.rows) > ROWS:
         says.append("4L 9F: how many of each in a block of partitions")
     idle = [broker_name(column) for column in matrix.columns if column.idle]
@@ -98,7 +100,10 @@ def _broker_lines(matrix: Matrix, totals: Totals) -> Iterator[Line]:
     yield Line("broker", _each(racks, broker_name))
     for number, block in enumerate(matrix.blocks(ROWS)):
         tally = matrix.tally(block)
-        cells = [tuple(_mark(tally.get(c.broker), block) for c in rack.columns) for rack in racks]
+        cells = [
+            tuple(_broker_mark(matrix, block, column.broker, tally) for column in rack.columns)
+            for rack in racks
+        ]
         yield Line(block_name(block), tuple(cells), rule_above=number == 0)
     for title, measures in totals:
         yield _across(title, racks, lambda _: "", rule_above=True)
@@ -140,6 +145,15 @@ def _across(
     return Line(label, tuple((say(rack),) for rack in racks), rule_above, across=True)
 
 
+def _broker_mark(matrix: Matrix, block: Block, broker: int, tally: Mapping[int, Load]) -> str:
+    """Return the load of a block of partitions on a broker, with what a plan does to it."""
+    if broker in matrix.lost(block):
+        return "−"
+    if broker in matrix.gained(block):
+        return "+" + ("L" if tally[broker].leaders else "F")
+    return _mark(tally.get(broker), block)
+
+
 def _mark(load: Load | None, block: Block) -> str:
     """Return the load of a block of partitions on a broker or a rack."""
     if load is None:
@@ -175,9 +189,13 @@ def _rack_mark(matrix: Matrix, block: Block, rack: Rack) -> str:
     if len(block) > 1:
         held = [load for broker, load in matrix.tally(block).items() if broker in ids]
         return _mark(sum(held[1:], held[0]) if held else None, block)
-    new = "+" if block.new else ""
-    row = matrix.rows[block.first]
-    marks = [f"{new}{'LF'[i > 0]}{broker}" for i, broker in enumerate(row) if broker in ids]
+    row, gained = matrix.rows[block.first], matrix.gained(block)
+    marks = [
+        f"{'+' * (broker in gained)}{'LF'[i > 0]}{broker}"
+        for i, broker in enumerate(row)
+        if broker in ids
+    ]
+    marks += [f"−{broker}" for broker in sorted(matrix.lost(block) & ids)]
     return " ".join(marks) or NOTHING
 
 

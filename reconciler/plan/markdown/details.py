@@ -98,6 +98,10 @@ def _block(topic: TopicView, matrix: str = "") -> str:
             if value is not None
         )
         parts.append(fence("\n".join(configs), "diff"))
+    for step in topic.steps:
+        if step.rows:
+            rows = ((row.name, row.words) for row in step.rows)
+            parts.append(fence("\n".join(set_columns([*step.details, *rows])), "text"))
     if topic.places and topic.placement:
         parts.append(f"{capital(prose(topic.placement))}.")
     if matrix:

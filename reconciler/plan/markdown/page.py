@@ -23,6 +23,7 @@ from reconciler.plan.markdown.dangers import (
 from reconciler.plan.markdown.details import WITHOUT, write_details
 from reconciler.plan.markdown.folding import BETWEEN, fold, size_of
 from reconciler.plan.markdown.marks import code, prose
+from reconciler.plan.markdown.moves import write_moves
 from reconciler.plan.view import capital, view_plan
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     head, foot = _head(view), _foot(view, saved)
     closing = _left_out([""], saved, view)
     room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
-    dangers = (write_deletions, write_refused_plan, write_refusals, write_risks)
+    dangers = (write_deletions, write_refused_plan, write_refusals, write_moves, write_risks)
     changes = (write_changes, write_outcome, write_owners)
     sections = (*dangers, *changes, write_notes, write_unmanaged)
     (*first, notes, unmanaged), room = fold((tell(view) for tell in sections), room)
@@ -57,9 +58,10 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     return BETWEEN.join(filter(None, parts)) + "\n"
 
 
-def mark_cluster(cluster: str) -> str:
-    """Return the invisible first line of a cluster's comment."""
-    return f"<!-- reconciler:plan cluster={quote(cluster, safe='')} -->"
+def mark_cluster(cluster: str, *, moves: bool = False) -> str:
+    """Return the invisible first line of a cluster's comment; a plan of moves has its own."""
+    kind = "moves" if moves else "plan"
+    return f"<!-- reconciler:{kind} cluster={quote(cluster, safe='')} -->"
 
 
 def _head(plan: PlanView) -> str:
@@ -70,8 +72,9 @@ def _head(plan: PlanView) -> str:
     lines += [f"**{capital(said)}.**" for said in plan.idle]
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")
-    title = f"### Kafka plan for {code(plan.cluster)}: {counts}"
-    return BETWEEN.join([f"{mark_cluster(plan.cluster)}\n{title}", *lines])
+    kind = "plan of moves" if plan.moves else "plan"
+    title = f"### Kafka {kind} for {code(plan.cluster)}: {counts}"
+    return BETWEEN.join([f"{mark_cluster(plan.cluster, moves=bool(plan.moves))}\n{title}", *lines])
 
 
 def _left_out(without: Iterable[str], saved: str | None, plan: PlanView) -> str:
@@ -87,7 +90,8 @@ def _named(plan: PlanView) -> str:
         "--topic": plan.scope.topics if plan.scope.topics != "*" else None,
         "--changed-since": plan.scope.changed_since,
     }
-    return " ".join(f"{name} {shlex.quote(v)}" for name, v in options.items() if v is not None)
+    named = [f"{name} {shlex.quote(v)}" for name, v in options.items() if v is not None]
+    return " ".join([*named, *(["--moves"] if plan.moves else [])])
 
 
 def _foot(plan: PlanView, saved: str | None) -> str:
@@ -96,7 +100,10 @@ def _foot(plan: PlanView, saved: str | None) -> str:
     if plan.commit:
         lines.append(capital(plan.commit))
     if plan.changed and not plan.refusals:
-        fresh = f"{_named(plan)} --expect {plan.fingerprint}"
-        apply = f"reconciler apply {shlex.quote(saved) if saved else fresh}"
+        expect = f"--expect {plan.fingerprint}"
+        apply = f"reconciler apply {shlex.quote(saved) if saved else f'{_named(plan)} {expect}'}"
+        if plan.moves and not saved:  # apply makes no plan of moves itself
+            save = f"reconciler plan {_named(plan)} --out moves.json"
+            apply = f"{save} && reconciler apply moves.json {expect}"
         lines.insert(0, f"To apply exactly this: {code(apply)}")
     return "---\n\n" + "<br>\n".join(lines)  # not in <sub>: GitHub prints its lines on each other

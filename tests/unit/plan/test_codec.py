@@ -143,6 +143,12 @@ def test_the_document_validates_against_its_own_json_schema() -> None:
     jsonschema.validate(document(), json.loads(render_schema("plan")))
 
 
+def test_the_json_schema_names_the_fields_of_an_image() -> None:
+    image = json.loads(render_schema("plan"))["$defs"]["ImageDocument"]
+    assert {"assignment", "config", "leaders", "partitions"} <= image["properties"].keys()
+    assert "leaders" not in image["required"]
+
+
 # The seal.
 
 
