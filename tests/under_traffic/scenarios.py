@@ -189,7 +189,7 @@ def find_leftovers(world: World) -> Rows:
     alter(world, BROKER, "", {side.rate_key: "1000" for side in ThrottleSide})
     refused = expect(world.apply(), 1)
     assert "1000" in refused.err + refused.out, refused
-    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--yes"), 0)
+    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--auto-approve"), 0)
     expect(world.apply(), 0)
     return rows
 
@@ -231,11 +231,20 @@ def cancel(world: World) -> Rows:
     process = world.start_apply()
     await_copying(world, process)
     expect(
-        world.run("moves", "cancel", "topics", "--cluster", "lab", "--plan", "moves.json", "--yes"),
+        world.run(
+            "moves",
+            "cancel",
+            "topics",
+            "--cluster",
+            "lab",
+            "--plan",
+            "moves.json",
+            "--auto-approve",
+        ),
         0,
     )
     end(process, 1, 2)
-    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--yes"), 0)
+    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--auto-approve"), 0)
     found = {name: topic.assignment for name, topic in world.show().items()}
     for name, assignment in found.items():
         for number, row in enumerate(assignment):
@@ -251,7 +260,7 @@ def pause_and_resume(world: World) -> Rows:
     rows = resize(world, 3)
     process = world.start_apply()
     await_copying(world, process)
-    where = ("topics", "--cluster", "lab", "--yes")
+    where = ("topics", "--cluster", "lab", "--auto-approve")
     expect(world.run("moves", "pause", *where), 0)
     time.sleep(15)
     assert process.poll() is None, process.communicate()
