@@ -1,0 +1,130 @@
+"""Plans of moves applied to real brokers, by the command line: data, throttles, kills."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from holding import NEWEST, SIZE, Holding
+from lab import wait_for
+
+from reconciler.cli.app import run
+from reconciler.model import ThrottleSide
+from reconciler.sandbox import start_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def holding() -> Iterator[Holding]:
+    """Return a cluster of its own: a default rate reaches every broker."""
+    with start_cluster(brokers=4, racks=2) as cluster:
+        yield Holding(cluster, NEWEST)
+
+
+@dataclass
+class Estate:
+    """An estate with one topic, and its plan of moves."""
+
+    holding: Holding
+    root: Path
+    topic: str
+
+    @property
+    def plan(self) -> str:
+        return str(self.root / "plan.json")
+
+    def make_plan(self, wished: str, rate: str) -> None:
+        client = f"{{bootstrap.servers: '{self.holding.cluster.bootstrap_servers}'}}"
+        allow = f"{{allow: [replication, assignment], rate: {rate}, keep_free: 0%}}"
+        (self.root / "clusters.yaml").write_text(
+            f"version: 1\nclusters:\n  lab:\n    client: {client}\n    moves: {allow}\n"
+        )
+        (self.root / "topics.yaml").write_text(f"topic: {self.topic}\n{wished}\n")
+        planned = ["plan", str(self.root), "--cluster", "lab", "--moves", "--out", self.plan]
+        assert run(planned) == 0
+
+    @property
+    def command(self) -> list[str]:
+        return ["apply", self.plan, "--estate", str(self.root), "--auto-approve"]
+
+    def find_leftovers(self) -> list[object]:
+        reading = self.holding.mover.read([self.topic])
+        return [*reading.reassignments, *reading.rates, *reading.lists]
+
+
+@pytest.fixture
+def estate(holding: Holding, tmp_path: Path, topic_prefix: str) -> Estate:
+    return Estate(holding, tmp_path, f"{topic_prefix}moved")
+
+
+def test_a_topic_grows_without_refusing_a_write_and_nothing_is_left(
+    estate: Estate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic, holding = estate.topic, estate.holding
+    holding.create(topic, (1,), (2,), size=SIZE, min_insync_replicas="2")
+    estate.make_plan("replication_factor: 3\nconfig: {min.insync.replicas: 2}", "1MiB")
+    journal = tmp_path / "journal.jsonl"
+    with holding.writing(topic, (0,), 200_000) as written:
+        code = run([*estate.command, "--journal", str(journal)])
+        wait_for(lambda: written() > 0)
+    out = capsys.readouterr().out
+    assert code == 0, out
+    assert "2 done" in out
+    assert estate.find_leftovers() == []
+    partitions = holding.mover.read([]).partitions[topic]
+    assert {len(each.replicas) for each in partitions} == {3}
+    assert all(each.leader == each.replicas[0] for each in partitions)
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert {"apply", "moves", "step", "progress", "outcome", "applied"} == {
+        line["type"] for line in lines
+    }
+    assert lines[-1]["moves"]["done"] == 2
+    assert run([*estate.command]) == 0
+    assert "already done" in capsys.readouterr().out
+
+
+def test_a_killed_run_leaves_throttled_copies_that_the_same_command_ends(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic, holding = estate.topic, estate.holding
+    place = holding.create(topic, (1, 2), (2, 1), size=SIZE)
+    estate.make_plan("assignment: {0: [1, 3], 1: [2, 4]}", "100KiB")
+    program = [sys.executable, "-m", "reconciler", *estate.command]
+    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+        wait_for(lambda: holding.find(place) is not None, 120)
+        killed.send_signal(signal.SIGKILL)
+    reading = holding.mover.read([topic])
+    entries = {each.side: each.entries for each in reading.lists}
+    assert "0:3" in entries[ThrottleSide.FOLLOWER]
+    assert {rate.bytes_per_s for rate in reading.rates} == {100 << 10}
+    code = run([*estate.command, "--stop-after", "1s"])
+    said = capsys.readouterr().out
+    assert (code, holding.find(place) is not None) == (2, True), said
+    assert "1 in flight" in said
+    assert "reconciler moves settle --cluster lab" in said
+    assert holding.mover.set_rate(50 << 20).error == ""
+    assert run(estate.command) == 0
+    assert holding.look(place).replicas == (1, 3)
+    assert estate.find_leftovers() == []
+
+
+def test_nothing_begins_that_would_end_too_late(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = estate.holding.create(estate.topic, (1, 2), size=SIZE)
+    estate.make_plan("assignment: {0: [1, 3]}", "10KiB")
+    capsys.readouterr()
+    assert run([*estate.command, "--stop-after", "1m"]) == 2
+    assert "more than is left of --stop-after" in capsys.readouterr().out
+    assert estate.holding.look(place).replicas == (1, 2)
+    assert estate.find_leftovers() == []

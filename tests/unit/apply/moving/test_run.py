@@ -1,0 +1,394 @@
+"""A run of moves on a simulated cluster: what it refuses, skips, waits for and leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_moves
+
+from reconciler.apply import MovesNote, MovesNoted, end_run, run_moves, run_plan
+from reconciler.errors import ClusterError, LockLostError, StalePlanError
+from reconciler.model import (
+    MIN_INSYNC,
+    Forecast,
+    LogDirectory,
+    OutcomeKind,
+    RateSource,
+    ThrottleSide,
+)
+
+if TYPE_CHECKING:
+    from reconciler.apply import Applied
+
+FOLLOWER = ThrottleSide.FOLLOWER.list_key
+ONE = {"t": (((1, 2), (1, 3)),)}
+TWO = {"t": (((1, 2), (1, 3)), ((2, 3), (2, 4)))}
+SLOW = {("t", 0): 2000, ("t", 1): 2000}
+"""Sizes of a hundred seconds at the rate of the plan, which is 20 bytes per second."""
+
+
+def make(rows: Any = ONE, sizes: Any = None, **options: Any) -> Play:
+    configs = options.pop("live", None)
+    plan = plan_moves(rows, **options)
+    return Play(plan, build_cluster(plan, sizes=sizes or {}, configs=configs))
+
+
+def run(play: Play, **options: Any) -> Applied:
+    applied = play.run(**options)
+    assert applied is not None, play.ends
+    return applied
+
+
+def texts(play: Play, kind: MovesNote) -> list[str]:
+    return [n.text for n in play.notes if isinstance(n, MovesNoted) and n.kind is kind]
+
+
+def replicas(play: Play, number: int = 0) -> tuple[int, ...]:
+    return play.cluster.topics["t"][number].replicas
+
+
+def test_all_is_done_and_nothing_is_left() -> None:
+    play = make(TWO)
+    play.cluster.configs[EXTRA] = {FOLLOWER: "0:1"}
+    applied = run(play)
+    assert [outcome.kind for outcome in applied.outcomes] == [OutcomeKind.DONE]
+    assert end_run(applied).exit_code == 0
+    assert find_faults(play) == []
+
+
+def test_a_second_run_has_nothing_to_do() -> None:
+    play = make()
+    run(play)
+    calls = play.cluster.calls
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.ALREADY_DONE
+    assert play.cluster.calls - calls < 10
+
+
+def test_a_plan_of_another_kind_is_not_for_it() -> None:
+    play = make()
+    cluster = play.cluster
+    plain = replace(play.plan, moves=None)
+    with pytest.raises(ValueError, match="run_plan"):
+        run_moves(plain, cluster, cluster, cluster.clock)
+    with pytest.raises(ValueError, match="run_moves"):
+        run_plan(play.plan, cluster, None, cluster.clock)  # type: ignore[arg-type]
+
+
+def test_another_cluster_is_refused() -> None:
+    play = make()
+    play.plan = replace(play.plan, cluster_id="cluster-2")
+    assert play.run() is None
+    assert "the plan is for cluster cluster-2" in play.ends[0]
+
+
+def refusal(play: Play) -> str:
+    cluster = play.cluster
+    with pytest.raises(StalePlanError) as caught:
+        run_moves(play.plan, cluster, cluster, cluster.clock, lease=cluster)
+    assert (cluster.violations, replicas(play)) == ([], (1, 2))
+    return str(caught.value)
+
+
+def test_a_rate_of_somebody_else_is_not_overwritten() -> None:
+    play = make()
+    play.cluster.change_rate(7)
+    said = refusal(play)
+    assert "default throttle rate of 7 B/s" in said
+    assert said.endswith("[moves-rate-taken]")
+
+
+def test_a_rate_that_is_that_of_the_plan_is_used() -> None:
+    play = make()
+    play.cluster.change_rate(20)
+    assert end_run(run(play)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("amount", "source", "said"),
+    [
+        (30, RateSource.BROKER, "more than the 20 B/s of the plan"),
+        (5, RateSource.BROKER, "less than the 10 B/s that the moves need"),
+        (15, RateSource.STATIC, "in server.properties"),
+    ],
+)
+def test_a_rate_of_one_broker_that_makes_ours_untrue_is_refused(
+    amount: int, source: RateSource, said: str
+) -> None:
+    play = make()
+    moves = play.plan.moves
+    assert moves is not None
+    forecast = Forecast(0, {}, least_rate=10)
+    play.plan = replace(play.plan, moves=replace(moves, forecast=forecast))
+    play.cluster.own_rates[3] = (amount, source)
+    found = refusal(play)
+    assert said in found
+    assert "[moves-broker-rate]" in found
+
+
+def test_a_rate_of_one_broker_below_ours_is_fine() -> None:
+    play = make()
+    play.cluster.own_rates[3] = (15, RateSource.BROKER)
+    assert end_run(run(play)).exit_code == 0
+
+
+def test_a_broker_that_takes_no_part_may_have_any_rate() -> None:
+    play = make()
+    play.cluster.own_rates[5] = (1000, RateSource.STATIC)
+    assert end_run(run(play)).exit_code == 0
+
+
+def test_data_that_grew_since_the_plan_is_refused() -> None:
+    play = make(sizes={("t", 0): 3 << 30})
+    moves = play.plan.moves
+    assert moves is not None
+    forecast = Forecast(1 << 30, {"t": (1 << 30,)})
+    play.plan = replace(play.plan, moves=replace(moves, forecast=forecast))
+    assert "the replicas to copy have 3.0 GiB, more than 1.25 times" in refusal(play)
+
+
+def test_a_topic_with_a_list_of_all_replicas_is_skipped() -> None:
+    play = make(live={"t": {FOLLOWER: "*"}})
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.FAILED
+    assert "a throttle list of *" in applied.outcomes[0].text
+    assert play.cluster.configs["t"] == {FOLLOWER: "*"}
+    assert end_run(applied).exit_code == 1
+
+
+def test_entries_of_others_stay_in_a_list() -> None:
+    play = make(live={"t": {FOLLOWER: "7:1"}})
+    run(play)
+    assert play.cluster.configs["t"] == {FOLLOWER: "7:1"}
+
+
+def test_a_topic_that_was_created_again_is_not_touched() -> None:
+    play = make()
+    play.cluster.ids["t"] = "another"
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.FAILED
+    assert "deleted and created again" in applied.outcomes[0].text
+    assert replicas(play) == (1, 2)
+
+
+def test_a_row_elsewhere_does_not_make_the_plan_stale() -> None:
+    play = make(TWO)
+    play.cluster.topics["t"][0].replicas = (5, 4)
+    play.cluster.sleep(1)
+    play.cluster._publish()
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.HALF_DONE
+    assert "partition 0: it is on brokers [5, 4], not [1, 2]" in applied.outcomes[0].text
+    assert (replicas(play), replicas(play, 1)) == ((5, 4), (2, 4))
+
+
+def test_more_partitions_than_when_it_was_planned_are_fine() -> None:
+    play = make()
+    play.cluster.topics["t"].append(replace(play.cluster.topics["t"][0], in_sync={1, 2}))
+    play.cluster._publish()
+    assert end_run(run(play)).exit_code == 0
+
+
+def test_a_changed_min_insync_is_not_overwritten() -> None:
+    rows = {"t": (((1,), (1, 2, 3)),)}
+    play = make(rows, min_insync={"t": 1}, live={"t": {MIN_INSYNC: "3"}})
+    applied = run(play)
+    assert "min.insync.replicas: not set → 3 since the plan was made" in applied.outcomes[0].text
+    assert play.cluster.configs["t"] == {MIN_INSYNC: "3"}
+
+
+def test_a_pause_lasts_until_stop_after_and_stays() -> None:
+    play = make()
+    play.cluster.change_rate(0)
+    applied = run(play, stop_after_s=100)
+    assert applied.outcomes[0].kind is OutcomeKind.WAITING
+    assert "paused: the throttle rate is 0" in applied.outcomes[0].text
+    assert end_run(applied).exit_code == 2
+    assert set(play.cluster.rates.values()) == {0}
+    assert replicas(play) == (1, 2)
+
+
+def test_another_rate_is_adopted_and_removed_in_the_end() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.at(20, lambda: play.cluster.change_rate(0))
+    play.cluster.at(120, lambda: play.cluster.change_rate(200))
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.RATE_CHANGED) == [
+        "paused: the rate is 0",
+        "the rate is now 200 B/s",
+    ]
+    assert play.cluster.rates == {}
+
+
+def test_foreign_moves_are_waited_for() -> None:
+    play = make()
+    play.cluster.topics[EXTRA][0].size = 40_000
+    play.cluster.move_by_hand((EXTRA, 0), (4, 5))
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.PAUSED) == [
+        f"nothing new begins: somebody else moves {EXTRA} partition 0"
+    ]
+    assert play.cluster.topics[EXTRA][0].replicas == (4, 5)
+
+
+def test_a_row_that_was_cancelled_by_hand_is_reported() -> None:
+    play = make(TWO, sizes=SLOW)
+    play.cluster.at(20, lambda: play.cluster.cancel_by_hand(("t", 0)))
+    applied = run(play)
+    assert "partition 0: it was cancelled by somebody else" in applied.outcomes[0].text
+    assert (replicas(play), replicas(play, 1)) == ((1, 2), (2, 4))
+    assert play.cluster.violations == []
+
+
+def test_a_dead_destination_stays_pending_and_throttled() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.at(20, lambda: play.cluster.kill_broker(3))
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.IN_FLIGHT
+    assert play.cluster.topics["t"][0].in_flight
+    assert play.cluster.configs["t"][FOLLOWER] == "0:3"
+    assert set(play.cluster.rates.values()) == {20}
+    assert end_run(applied).last_line == "Unfinished. Applied: 1 in flight"
+
+
+def test_nothing_begins_to_a_dead_broker() -> None:
+    play = make(TWO)
+    play.cluster.kill_broker(3)
+    play.cluster._publish()
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.WAITING
+    assert "broker 3 is not alive" in applied.outcomes[0].text
+    assert (replicas(play), replicas(play, 1)) == ((1, 2), (2, 4))
+
+
+def test_unhealthy_partitions_pause_until_they_heal() -> None:
+    play = make(sizes={("t", 0): 10})
+    play.cluster.change_rate(20)
+    play.cluster.topics[EXTRA].append(replace(play.cluster.topics[EXTRA][0], in_sync={1, 2}))
+    cluster = play.cluster
+
+    def fall() -> None:
+        cluster.topics[EXTRA][2].in_sync.discard(2)
+
+    def heal() -> None:
+        cluster.topics[EXTRA][2].in_sync.add(2)
+
+    cluster.at(0.1, fall)
+    cluster.at(200, heal)
+    cluster.change_rate(0)
+    cluster.at(5, lambda: cluster.change_rate(20))
+    assert end_run(run(play)).exit_code == 0
+    paused = texts(play, MovesNote.PAUSED)
+    assert f"nothing new begins: {EXTRA} partition 2 is not fully in sync" in paused
+    assert cluster.now_s > 1200
+
+
+def test_what_was_unhealthy_before_does_not_pause() -> None:
+    play = make()
+    play.cluster.topics[EXTRA][0].in_sync.discard(2)
+    play.cluster._publish()
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.PAUSED) == []
+
+
+def test_a_disk_that_would_be_too_full_takes_nothing() -> None:
+    play = make(TWO, sizes=SLOW, keep_free=15)
+    play.cluster.directories[3] = (LogDirectory("/data", 10_000, 3000),)
+    play.cluster.directories[4] = (LogDirectory("/data", 10_000, 9000),)
+    applied = run(play)
+    assert "/data of broker 3 would have 1000 B free" in applied.outcomes[0].text
+    assert (replicas(play), replicas(play, 1)) == ((1, 2), (2, 4))
+
+
+def test_a_row_that_never_fits_into_stop_after_is_named() -> None:
+    play = make(sizes=SLOW)
+    applied = run(play, stop_after_s=60)
+    assert "it needs about 110 s, more than is left of --stop-after" in applied.outcomes[0].text
+    assert replicas(play) == (1, 2)
+    assert play.cluster.now_s < 1010
+
+
+def test_what_is_in_flight_at_stop_after_stays_throttled() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.at(20, lambda: play.cluster.change_rate(1))
+    applied = run(play, stop_after_s=150)
+    assert applied.outcomes[0].kind is OutcomeKind.IN_FLIGHT
+    assert play.cluster.configs["t"][FOLLOWER] == "0:3"
+    play.cluster.change_rate(100)
+    assert end_run(run(play)).exit_code == 0
+    assert find_faults(play)[:1] == [f"the lists of {EXTRA} were changed: {{}}"]
+
+
+def test_the_first_interrupt_waits_for_what_is_in_flight() -> None:
+    play = make(TWO, sizes=SLOW, at_once=(1, 1))
+    play.cluster.faults[30] = "interrupt"
+    applied = run(play)
+    assert sorted([replicas(play), replicas(play, 1)]) in ([(1, 2), (2, 4)], [(1, 3), (2, 3)])
+    assert applied.moves is not None
+    assert (applied.moves.done, applied.moves.waiting) == (1, 1)
+    assert applied.moves.reason.startswith("interrupted")
+    assert play.cluster.rates == {}
+    assert end_run(applied).exit_code == 2
+
+
+def test_the_second_interrupt_leaves_it_throttled() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.faults |= {30: "interrupt", 40: "interrupt"}
+    applied = run(play)
+    assert applied.outcomes[0].kind is OutcomeKind.IN_FLIGHT
+    assert set(play.cluster.rates.values()) == {20}
+
+
+def test_a_lost_lock_ends_all_writes() -> None:
+    play = make(TWO, sizes=SLOW, at_once=(1, 1))
+    play.cluster.at(60, lambda: setattr(play.cluster, "holds_lock", False))
+    applied = run(play)
+    assert isinstance(applied.cause, LockLostError)
+    assert play.cluster.violations == []
+    assert end_run(applied).exit_code == 1
+
+
+def test_a_controller_that_is_silent_for_a_minute_ends_the_run() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.at(20, play.cluster.freeze_controller)
+    applied = run(play)
+    assert isinstance(applied.cause, ClusterError)
+    assert applied.outcomes[0].kind is OutcomeKind.IN_FLIGHT
+
+
+def test_a_copy_that_gets_no_byte_is_named_once() -> None:
+    play = make(sizes={("t", 0): 2000})
+    cluster = play.cluster
+    limit = type(cluster)._limit
+    still = [True]
+    cluster.at(200, lambda: still.clear())
+
+    def stand_still(*asked: Any) -> int | None:
+        return 0 if still else limit(cluster, *asked)
+
+    cluster._limit = stand_still  # type: ignore[method-assign]
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.SLOW) == ["no byte for 60 s to broker 3: the cause is not visible"]
+
+
+def test_throttles_that_are_not_visible_refuse_the_run() -> None:
+    from reconciler.errors import Finding, Severity
+
+    play = make()
+    cluster = play.cluster
+    read = cluster.read
+    note = Finding("cluster-answer", "throttle rates are not visible", "", None, Severity.WARNING)
+    cluster.read = lambda topics: replace(read(topics), notes=(note,))  # type: ignore[method-assign]
+    assert play.run() is None
+    assert "throttle rates are not visible" in play.ends[0]
+
+
+def test_a_thousand_reorders_take_requests_of_500() -> None:
+    rows = {"t": tuple([((1, 2), (2, 1))] * 1100)}
+    play = make(rows)
+    applied = run(play)
+    assert end_run(applied).exit_code == 0
+    assert play.cluster.violations == []
+    assert all(each.leader == 2 for each in play.cluster.topics["t"])
