@@ -110,9 +110,8 @@ class MoveControl:
         return self._mover.read(())
 
     def check_rights(self, topics: Collection[str]) -> None:
-        """Refuse if a right to change moves of some topics is missing."""
-        if topics:
-            self._reader.check_rights((), for_apply=True, moved=topics)
+        """Refuse if a right is missing to change moves of some topics, or the rate of all."""
+        self._reader.check_rights((), for_apply=True, moved=topics)
 
     def set_rate(self, bytes_per_s: int | None) -> tuple[MovesReading, bool]:
         """Set the cluster default of both rates; None unsets it.

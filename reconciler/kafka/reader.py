@@ -179,15 +179,15 @@ class KafkaReader:
         for_apply: bool,
         deleted: Collection[str] = (),
         elects: bool = False,
-        moved: Collection[str] = (),
+        moved: Collection[str] | None = None,
     ) -> None:
         """Refuse if rights of the account are missing, and name them.
 
         A plan's rights on topics are checked by the reading itself; apply's are asked for here,
         on the topics that it would create or change, on those of `deleted`, and on those whose
-        replicas are to be `moved`.
+        replicas are to be `moved`; None if no move is started, slowed or ended.
         """
-        if moved:
+        if moved is not None:
             check_move_rights(self._connection, moved)
         check_cluster_rights(self._connection, elects=elects)
         if for_apply and (names or deleted):

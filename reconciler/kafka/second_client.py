@@ -108,6 +108,9 @@ class SecondClient:
             ) as error:
                 self.close()
                 reason = describe_error(error)
+            except KeyboardInterrupt:  # an answer is still under way, for the next question
+                self.close()
+                raise
             if pause is not None:
                 time.sleep(pause)
         raise NoAnswerError(reason)

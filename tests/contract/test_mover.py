@@ -191,6 +191,18 @@ def failing_mover(cluster: Cluster, api: int, loss: Loss) -> Iterator[KafkaMover
         assert fault.struck.is_set()
 
 
+@pytest.mark.slow
+def test_each_log_directory_is_shown_with_the_replicas_of_both(release: str) -> None:
+    with start_cluster(brokers=1, log_directories=2, kafka_version=release) as cluster:
+        holding = Holding(cluster, release)
+        topic, _ = holding.create("both", (1,), (1,), (1,), size=300_000)
+        reading = holding.mover.read([topic])
+        holding.mover.close()
+    assert len(reading.directories[1]) == 2
+    assert sorted(number for _, number in reading.sizes[1]) == [0, 1, 2]
+    assert reading.sizes[1][topic, 0] > 300_000
+
+
 class TestLostAnswers:
     @pytest.mark.parametrize("loss", [Loss.CUT_AFTER, Loss.CUT_BEFORE])
     def test_an_answer_that_is_lost_may_have_been_executed(

@@ -23,7 +23,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 from lab import HERE, wait_for
 
-from reconciler.api import read_moves
+from reconciler.api import control_moves, read_moves
 from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
@@ -497,10 +497,10 @@ def test_the_docs_list_these_grants() -> None:
             assert f"--operation {right.title()} --{kind.removesuffix('s')}" in deletion
 
 
-def refuse_moves(grants: Grants, name: str) -> list[str]:
+def refuse_moves(grants: Grants, *names: str) -> list[str]:
     """Check as a run of moves does; return what it says."""
     try:
-        KafkaReader(grants.connect()).check_rights([], for_apply=True, moved=[name])
+        KafkaReader(grants.connect()).check_rights([], for_apply=True, moved=names)
     except ClusterError as error:
         return [str(finding).removesuffix(" [cluster-rights]") for finding in error.findings]
     return []
@@ -568,6 +568,16 @@ class TestRunsOfMoves:
             f"the account lacks Describe on {topic} of lab; {GRANT} Describe --topic {topic}, "
             f"{OR_ALTER}",
         ]
+
+    def test_a_rate_needs_the_rights_on_the_cluster_alone(self, planner: Grants) -> None:
+        planner.give({"topic": set(), "cluster": {"ALTER"}})
+        said = f"the account lacks AlterConfigs on the cluster lab; {GRANT} AlterConfigs --cluster"
+        wait_for(lambda: refuse_moves(planner) == [said])
+        planner.give({"topic": set(), "cluster": MOVE["cluster"]})
+        wait_for(lambda: refuse_moves(planner) == [])
+        with control_moves(planner.connect()) as control:
+            assert control.set_rate(1_000)[1]
+            assert control.set_rate(None)[1]
 
     def test_rights_on_topics_do_not_allow_moves(self, planner: Grants, topic: str) -> None:
         """Kafka asks for Alter on the cluster, and the brokers say no more than that."""

@@ -96,6 +96,7 @@ def _set_rate(
         name = connection.entry.name
         with working(f"reading {name}"):
             before = find_effect(control.read())
+            control.check_rights(())
         say(f"{name}: the throttle rate is {name_rate(before.rate)}, becomes {name_rate(limit)}")
         _explain(before, limit)
         question = f"Pause moves on {name}?" if limit == 0 else f"Set this rate on {name}?"
