@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CLUSTER_FIXTURES = {"cluster3", "cluster6"}
 TESTS = Path(__file__).parent
 PARTS = {
-    "unit": {"unit", "golden"},
+    "unit": {"unit", "golden", "under_traffic"},
     "laws": {"laws", "campaign"},
     "kafka": {"contract", "e2e", "workflows", "campaign"},
     "fleet": {"fleet", "e2e"},

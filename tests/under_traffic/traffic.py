@@ -84,17 +84,7 @@ class Traffic:
             time.sleep(0.1)
         self._drained.set()
         self._threads[1].join()
-        for place, wanted in self._acknowledged.items():
-            where = f"{place[0]}-{place[1]}"
-            there = found.get(place, [])
-            if lost := set(wanted) - set(there):
-                self._verdict.missing.append(
-                    f"{where}: {len(lost)} acknowledged, such as {min(lost)}"
-                )
-            if there != list(range(1, len(there) + 1)):
-                self._verdict.out_of_order.append(f"{where}: {_first_gap(there)}")
-            if unread := set(wanted) - set(self._consumed[place]):
-                self._verdict.unread.append(f"{where}: {len(unread)} not seen by the consumer")
+        judge(self._verdict, self._acknowledged, found, self._consumed)
         return self._verdict
 
     def _write(self) -> None:
@@ -157,6 +147,26 @@ class Traffic:
             if message.key() == NUMBERED:
                 _take(message, found)
         return found
+
+
+def judge(
+    verdict: Verdict,
+    acknowledged: Mapping[Place, list[int]],
+    there: Mapping[Place, list[int]],
+    consumed: Mapping[Place, list[int]],
+) -> None:
+    """Say which records are missing, doubled or out of order, and which the consumer did not see.
+
+    In: numbers by partition, as acknowledged, as read from the start in the end, and as consumed.
+    """
+    for place, wanted in acknowledged.items():
+        where, found = f"{place[0]}-{place[1]}", there.get(place, [])
+        if lost := set(wanted) - set(found):
+            verdict.missing.append(f"{where}: {len(lost)} acknowledged, such as {min(lost)}")
+        if found != list(range(1, len(found) + 1)):
+            verdict.out_of_order.append(f"{where}: {_first_gap(found)}")
+        if unread := set(wanted) - set(consumed.get(place, [])):
+            verdict.unread.append(f"{where}: {len(unread)} not seen by the consumer")
 
 
 def read_from_start(servers: str, places: Iterable[Place]) -> Iterable[Message]:

@@ -363,7 +363,7 @@ def test_a_copy_that_gets_no_byte_is_named_once() -> None:
     cluster = play.cluster
     limit = type(cluster)._limit
     still = [True]
-    cluster.at(200, lambda: still.clear())
+    cluster.at(200, still.clear)
 
     def stand_still(*asked: Any) -> int | None:
         return 0 if still else limit(cluster, *asked)
