@@ -160,29 +160,29 @@ class _Selection:
         )
 
     def _list_offers(self, topic: int) -> Iterator[_Arc]:
-        base = topic * len(self._order)
         for (b, c), heap in self._offers[topic].items():
             while heap and not self._is_open(heap[0][1], b, c):
                 heappop(heap)
             if heap:
                 price, number = heap[0]
-                yield _Arc(base + self._place[b], base + self._place[c], price, number, b, c)
+                yield _Arc(self._place[b], self._place[c], price, number, b, c)
 
     def find_negative_cycle(self, topics: Sequence[int]) -> list[_Arc] | None:
         """Find a cycle of negative price through some topics."""
         arcs = list(self._list_arcs(topics))
-        nodes = len(self._order) * (len(self.held.topics) + 1) + 1
+        nodes = len(self._order) * (len(topics) + 1) + 1
         return find_negative_cycle(nodes, arcs)
 
     def _list_arcs(self, topics: Sequence[int]) -> Iterator[_Arc]:
         n, held = len(self._order), self.held
-        clusters = n * len(held.topics)
+        clusters = n * len(topics)
         sink = clusters + n
-        for topic in topics:
+        for first, topic in zip(range(0, clusters, n), topics, strict=True):
             units = self._units[topic]
-            yield from self._arcs[topic]
+            for i, j, *exchange in self._arcs[topic]:
+                yield _Arc(first + i, first + j, *exchange)
             for i, b in enumerate(self._order):
-                node = topic * n + i
+                node = first + i
                 yield _Arc(node, clusters + i, held.topic_price(topic, b))
                 if units[b]:
                     yield _Arc(clusters + i, node, -held.topic_price(topic, b, -1))
