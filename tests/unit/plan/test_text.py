@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from shorthand import (
+    CATALOGUE,
     HERE,
     NOW_MS,
     ONE,
     brokers,
     cluster,
+    may_move,
     plan,
     rows,
     spec,
@@ -20,9 +22,10 @@ from shorthand import (
     unused_cluster,
 )
 
+from reconciler.diff import diff_topics
 from reconciler.errors import Finding, Severity
 from reconciler.model import Broker, Commit, Level, LevelResult
-from reconciler.plan import fingerprint_plan, render_text
+from reconciler.plan import assemble_plan, fingerprint_plan, render_text
 from reconciler.plan.markdown import render_markdown
 
 if TYPE_CHECKING:
@@ -326,3 +329,11 @@ def test_the_commit_of_the_specs_is_said(dirty: bool, beyond: str, partitions: i
     made = plan([spec(partitions=partitions)], cluster(topic("1")))
     made = replace(made, commit=Commit("ab" * 20, dirty))
     assert f"specs of commit ababababab{beyond}" in lines(made)
+
+
+def test_topics_whose_moves_are_pending_are_not_said_to_be_as_specified() -> None:
+    state = cluster(topic("1 2"), topic("1,2 2,1", name="shop.other"))
+    wished = [spec(replication_factor=2), spec("shop.other", replication_factor=2)]
+    diffs = diff_topics(wished, state, CATALOGUE, moves=may_move())
+    text = render_text(assemble_plan("prod", diffs, state))
+    assert "No changes. 1 topic as specified · moves of 1 topic are pending" in text
