@@ -182,14 +182,20 @@ def wait_for_a_foreign_move(world: World) -> Rows:
 
 
 def find_leftovers(world: World) -> Rows:
-    """Another tool left a rate and lists: nothing is done before they are settled."""
+    """Another tool left a rate and lists: nothing is done, and settle leaves them to a person."""
     rows = resize(world, 3)
     topic = next(iter(world.topics))
-    alter(world, TOPIC, topic, {side.list_key: "*" for side in ThrottleSide})
-    alter(world, BROKER, "", {side.rate_key: "1000" for side in ThrottleSide})
+    alter(world, TOPIC, topic, dict.fromkeys(LISTS, "*"))
+    alter(world, BROKER, "", dict.fromkeys(RATES, "1000"))
     refused = expect(world.apply(), 1)
     assert "1000" in refused.err + refused.out, refused
-    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--auto-approve"), 0)
+    settled = expect(
+        world.run("moves", "settle", "topics", "--cluster", "lab", "--auto-approve"), 2
+    )
+    assert "Not set by reconciler" in settled.out, settled
+    assert not world.read_moves().reassignments
+    alter(world, TOPIC, topic, dict.fromkeys(LISTS))
+    alter(world, BROKER, "", dict.fromkeys(RATES))
     expect(world.apply(), 0)
     return rows
 
@@ -271,15 +277,17 @@ def pause_and_resume(world: World) -> Rows:
 
 
 TOPIC, BROKER = 2, 4
+LISTS = [side.list_key for side in ThrottleSide]
+RATES = [side.rate_key for side in ThrottleSide]
 
 
-def alter(world: World, kind: int, name: str, values: Mapping[str, str]) -> None:
-    """Set configs as another tool does; librdkafka refuses the cluster default, an empty name."""
+def alter(world: World, kind: int, name: str, values: Mapping[str, str | None]) -> None:
+    """Set or unset configs as another tool does; librdkafka refuses an empty name."""
     from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource
     configs = [
-        resource.AlterableConfig(name=key, config_operation=0, value=value)
+        resource.AlterableConfig(name=key, config_operation=int(value is None), value=value)
         for key, value in values.items()
     ]
     changed = resource(resource_type=kind, resource_name=name, configs=configs)

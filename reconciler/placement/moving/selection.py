@@ -177,8 +177,8 @@ class _Selection:
         n, held = len(self._order), self.held
         clusters = n * len(topics)
         sink = clusters + n
-        for first, topic in zip(range(0, clusters, n), topics, strict=True):
-            units = self._units[topic]
+        for number, topic in enumerate(topics):
+            first, units = number * n, self._units[topic]
             for i, j, *exchange in self._arcs[topic]:
                 yield _Arc(first + i, first + j, *exchange)
             for i, b in enumerate(self._order):
