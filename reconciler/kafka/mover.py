@@ -100,7 +100,7 @@ class KafkaMover:
         return {place: told.get(place, _SILENCE) for place in rows}
 
     def elect(self, places: Collection[Place]) -> Mapping[Place, Answer]:
-        """Have preferred leaders lead, never unclean ones: ElectLeaders (KIP-460)."""
+        """Have preferred leaders lead, never unclean ones (KIP-460)."""
         from kafka.protocol.admin import ElectLeadersRequest as Request
 
         if not places:
