@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -155,7 +155,8 @@ class MoveControl:
             places = {row.place for row in sent}
 
             def find() -> Mapping[Place, PlannedRow]:
-                return {row.place: row for row in self.find_rows(plan) if row.place in places}
+                rows = self._confirm([r for r in self.find_rows(plan) if r.place in places])
+                return {row.place: row for row in rows}
 
             refused = {place for place, a in answers.items() if a.kind is AnswerKind.REFUSED}
             passing = (RowState.IN_FLIGHT, RowState.ELSEWHERE)
@@ -167,15 +168,19 @@ class MoveControl:
             )
             turned = {p: row.before for p, row in found.items() if row.state is RowState.TURNED}
             answers |= self._reassign(turned)
+            ended = (RowState.NOT_BEGUN, RowState.DONE)
             found, _ = _await_state(
-                find, lambda rows: all(row.state is not RowState.TURNED for row in rows.values())
+                find,
+                lambda rows: all(
+                    row.state in ended for place, row in rows.items() if place not in refused
+                ),
             )
             states = {place: row.state for place, row in found.items()}
             for place in places:
                 state = states.get(place, RowState.ELSEWHERE)
                 if state is RowState.TURNED:
                     failed[place] = f"its order is not restored{_say(answers[place])}"
-                elif state not in (RowState.NOT_BEGUN, RowState.DONE):
+                elif state not in ended:
                     failed[place] = f"it is {state}{_say(answers[place])}"
             cancelled = sorted(p for p in places if states.get(p) is RowState.NOT_BEGUN)
             led_by_others = self._elect({p: found[p].before[0] for p in cancelled})
@@ -189,6 +194,23 @@ class MoveControl:
                 run,
                 any(answers[p].kind is AnswerKind.LOST for p in failed if p in answers),
             )
+
+    def _confirm(self, rows: Sequence[PlannedRow]) -> list[PlannedRow]:
+        """Return rows as every broker shows them; one on which they disagree is elsewhere.
+
+        A reading has the view of one broker, and that may be older than the move.
+        """
+        from reconciler.moves import RowState
+
+        views = self._reader.read_views({row.place[0] for row in rows}).values() if rows else ()
+        confirmed = []
+        for row in rows:
+            topic, number = row.place
+            wanted = {RowState.NOT_BEGUN: row.before, RowState.DONE: row.after}.get(row.state)
+            shown = {v[topic].assignment[number] for v in views if topic in v}
+            agreed = wanted is None or shown == {wanted}
+            confirmed.append(row if agreed else replace(row, state=RowState.ELSEWHERE))
+        return confirmed
 
     def settle(
         self,
@@ -274,22 +296,19 @@ class MoveControl:
         lowered = plan.moves.min_insync if plan.moves is not None else {}
         if not lowered:
             return ()
-        images = {topic.name: topic.before for topic in plan.topics}
+        before = {t.name: t.before.config.get(MIN_INSYNC) for t in plan.topics if t.before}
         views = self._reader.read_views(list(lowered), list(lowered)).values()
         found = {
             topic
             for topic, value in lowered.items()
-            if any(topic in v and v[topic].config.get(MIN_INSYNC) == str(value) for v in views)
+            if before.get(topic) != str(value)
+            and any(topic in v and v[topic].config.get(MIN_INSYNC) == str(value) for v in views)
         }
         busy = {r.place[0] for r in self.find_rows(plan) if r.state is RowState.IN_FLIGHT}
-        wanted = {}
-        for topic in found - busy if may_write else ():
-            image = images.get(topic)
-            wanted[topic] = {MIN_INSYNC: image.config.get(MIN_INSYNC) if image else None}
-        same = {topic for topic in found if wanted.get(topic) == {MIN_INSYNC: str(lowered[topic])}}
+        wanted = {t: {MIN_INSYNC: before.get(t)} for t in found - busy} if may_write else {}
         answers = self._mover.configure(wanted)
-        refused = {topic for topic, answer in answers.items() if answer.error}
-        return tuple(sorted((found - wanted.keys() - same) | refused))
+        done = {topic for topic, answer in answers.items() if not answer.error}
+        return tuple(sorted(found - done))
 
     def _reassign(self, rows: Mapping[Place, tuple[int, ...] | None]) -> dict[Place, Answer]:
         answers: dict[Place, Answer] = {}
