@@ -36,7 +36,14 @@ from reconciler.apply.moving.throttle import (
     read_lists,
     spell_list,
 )
-from reconciler.apply.moving.window import Limits, Window, choose_rows, count_states, find_size
+from reconciler.apply.moving.window import (
+    TOO_LATE,
+    Limits,
+    Window,
+    choose_rows,
+    count_states,
+    find_size,
+)
 from reconciler.errors import (
     ClusterError,
     Finding,
@@ -175,6 +182,7 @@ class _Run:
     gates: tuple[str, ...] = ()
     blocked: dict[Place, str] = field(default_factory=dict)
     blocked_since_s: dict[Place, float] = field(default_factory=dict)
+    stuck_since_s: dict[Place, float] = field(default_factory=dict)
     written_s: dict[tuple[str, str], tuple[str | None, float]] = field(default_factory=dict)
     insync_shown: dict[str, str | None] = field(default_factory=dict)
     insync_wanted: dict[str, str | None] = field(default_factory=dict)
@@ -444,18 +452,17 @@ class _Run:
         waiting = self.rows.list_in(RowState.NOT_BEGUN, RowState.FOREIGN)
         if not flying and not waiting:
             return True
-        if chosen or self.gates or any(row.state is RowState.FOREIGN for row in waiting):
+        if chosen or any(row.state is RowState.FOREIGN for row in waiting):
+            return False
+        if waiting and self.gates:  # a pause may end
             return False
         alive = {broker.id for broker in reading.brokers if broker.alive}
-        stuck = [row for row in flying if set(row.adding) - alive]
-        for row in flying:
-            if row not in stuck:
-                self.blocked_since_s.pop(row.place, None)
-        for row in stuck:
-            self.blocked_since_s.setdefault(row.place, now)
+        stuck = {row.place for row in flying if set(row.adding) - alive}
+        self.stuck_since_s = {place: self.stuck_since_s.get(place, now) for place in stuck}
+        since = self.blocked_since_s | self.stuck_since_s
+        since |= {place: 0.0 for place, why in self.blocked.items() if why.endswith(TOO_LATE)}
         return len(stuck) == len(flying) and all(
-            now - self.blocked_since_s.get(row.place, now) >= BLOCKED_S
-            for row in (*waiting, *stuck)
+            now - since.get(row.place, now) >= BLOCKED_S for row in (*waiting, *flying)
         )
 
     # -- throttles and min.insync.replicas --------------------------------------------------------
@@ -528,11 +535,24 @@ class _Run:
             if topic not in self.topics:
                 continue
             target = str(value) if topic in busy else self._restored(topic)
-            if target == str(value) or self._is_in_sync(topic, target, reading):
-                self.insync_wanted[topic] = target
-                if self.insync_shown.get(topic) != target:
-                    wanted[topic] = target
+            if topic not in busy and not self._is_restorable(topic, target, reading):
+                continue
+            self.insync_wanted[topic] = target
+            if self.insync_shown.get(topic) != target:
+                wanted[topic] = target
         return wanted
+
+    def _is_restorable(self, topic: str, target: str | None, reading: MovesReading) -> bool:
+        """Return whether to give a topic back its value: the lowered one is what all brokers show.
+
+        Another value was set by somebody else meanwhile, and stays.
+        """
+        if self.insync_shown.get(topic) == target:
+            return True
+        if topic not in reading.partitions or not self._is_in_sync(topic, target, reading):
+            return False
+        self._read_insync([topic])
+        return self.insync_shown.get(topic) in (target, str(self.moves.min_insync[topic]))
 
     def _is_in_sync(self, topic: str, value: str | None, reading: MovesReading) -> bool:
         """Return whether all partitions of a topic have enough in-sync replicas for a value."""
@@ -703,27 +723,20 @@ class _Run:
     def _restore_insync(self, moving: Sequence[Row], reading: MovesReading) -> None:
         """Restore min.insync.replicas of topics that have nothing in flight."""
         busy = {row.place[0] for row in moving}
-        topics = [t for t in self.moves.min_insync if t in self.topics and t not in busy]
-        topics = [t for t in topics if self._is_restorable(t)]
         wanted = self._list_insync(moving, reading, ending=True)
-        due = {t: v for t, v in wanted.items() if self._is_due((t, MIN_INSYNC), v)}
-        if due:
+        if due := {t: v for t, v in wanted.items() if self._is_due((t, MIN_INSYNC), v)}:
             self._configure({topic: {MIN_INSYNC: value} for topic, value in due.items()})
+        topics = [t for t in self.moves.min_insync if t in reading.partitions and t not in busy]
+        topics = [t for t in topics if t in self.topics]
         if topics:
             self._read_insync(topics)
         for topic in topics:
-            if self.insync_shown.get(topic) != self._restored(topic):
+            if (
+                self.insync_shown.get(topic)
+                == str(self.moves.min_insync[topic])
+                != self._restored(topic)
+            ):
                 self.left[topic] = f"{MIN_INSYNC} of {topic} is still lowered"
-        for topic in self.moves.min_insync:
-            if topic in busy:
-                self.insync_wanted[topic] = str(self.moves.min_insync[topic])
-
-    def _is_restorable(self, topic: str) -> bool:
-        """Return whether a topic exists, and its config is one that a run of this plan leaves."""
-        gone = all(row.state is RowState.GONE for row in self.rows.of_topics([topic]))
-        lowered = str(self.moves.min_insync[topic])
-        mine = (None, lowered, self._restored(topic))
-        return not gone and self.insync_shown.get(topic) in mine
 
     def _remove_rate(self, moving: Sequence[Row], reading: MovesReading) -> bool:
         """Remove the rate if the run set it and nothing uses it. Returns: whether none is left."""

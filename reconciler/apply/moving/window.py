@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.rows import Row, RowState
     from reconciler.model import Forecast, MovePolicy, MovesReading, Place
 
+TOO_LATE = "more than is left of --stop-after"
+"""How the reason ends for a row that no wait can help: the time only gets less."""
+
 QUOTA_S = 10.0
 """The quota remembers 10 s of earlier traffic, so a copy may begin this much later."""
 
@@ -157,7 +160,7 @@ def choose_rows(
             blocked[row.place] = full
         elif limits.seconds_left is not None and alone_s > max(0.0, limits.seconds_left):
             needed = approximate_duration(alone_s)
-            blocked[row.place] = f"it needs about {needed}, more than is left of --stop-after"
+            blocked[row.place] = f"it needs about {needed}, {TOO_LATE}"
         elif window.has_room(row) and (
             limits.seconds_left is None or seconds <= limits.seconds_left
         ):

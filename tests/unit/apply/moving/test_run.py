@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FOLLOWER = ThrottleSide.FOLLOWER.list_key
 ONE = {"t": (((1, 2), (1, 3)),)}
 TWO = {"t": (((1, 2), (1, 3)), ((2, 3), (2, 4)))}
+TWO_INSYNC = {"t": {MIN_INSYNC: "2"}}
 SLOW = {("t", 0): 2000, ("t", 1): 2000}
 """Sizes of a hundred seconds at the rate of the plan, which is 20 bytes per second."""
 
@@ -199,6 +200,18 @@ def test_a_changed_min_insync_is_not_overwritten() -> None:
     assert play.cluster.configs["t"] == {MIN_INSYNC: "3"}
 
 
+def test_a_min_insync_that_is_changed_during_the_run_stays() -> None:
+    rows = {"t": (((1,), (1, 2, 3)),)}
+    play = make(rows, SLOW, min_insync={"t": 1}, live={"t": {MIN_INSYNC: "2"}}, configs=TWO_INSYNC)
+
+    def change() -> None:
+        play.cluster.configs["t"][MIN_INSYNC] = "3"
+
+    play.cluster.at(30, change)
+    assert end_run(run(play)).exit_code == 0
+    assert play.cluster.configs["t"] == {MIN_INSYNC: "3"}
+
+
 def test_a_pause_lasts_until_stop_after_and_stays() -> None:
     play = make()
     play.cluster.change_rate(0)
@@ -305,7 +318,7 @@ def test_a_disk_that_would_be_too_full_takes_nothing() -> None:
 def test_a_row_that_never_fits_into_stop_after_is_named() -> None:
     play = make(sizes=SLOW)
     applied = run(play, stop_after_s=60)
-    assert "it needs about 110 s, more than is left of --stop-after" in applied.outcomes[0].text
+    assert "it needs about 2 min, more than is left of --stop-after" in applied.outcomes[0].text
     assert replicas(play) == (1, 2)
     assert play.cluster.now_s < 1010
 
