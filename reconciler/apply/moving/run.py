@@ -193,6 +193,7 @@ class _Run:
     has_written: bool = False
     cause: ClusterError | None = None
     left: dict[str, str] = field(default_factory=dict)
+    ours: dict[tuple[str, ThrottleSide], frozenset[str]] = field(default_factory=dict)
     held: ExitStack | None = None
     holding: Lease | None = None
     progress: list[tuple[float, int]] = field(default_factory=list)
@@ -468,8 +469,10 @@ class _Run:
     # -- throttles and min.insync.replicas --------------------------------------------------------
 
     def _ours(self) -> dict[tuple[str, ThrottleSide], frozenset[str]]:
-        """Return every entry that a run of this plan writes."""
-        return list_entries(self.rows)
+        """Return every entry that a run of this plan writes; the same in all steps."""
+        if not self.ours:
+            self.ours = list_entries(self.rows)
+        return self.ours
 
     def _list_wanted(
         self, reading: MovesReading, rows: Iterable[Row]

@@ -137,6 +137,7 @@ def choose_rows(
     alive = {broker.id for broker in reading.brokers if broker.alive}
     cordoned = {broker.id for broker in reading.brokers if broker.cordoned}
     sizes = {row.place: find_size(row, reading, forecast) for row in waiting}
+    empty = Window(window.policy)
     chosen: list[Row] = []
     blocked: dict[Place, str] = {}
 
@@ -149,7 +150,7 @@ def choose_rows(
         size = sizes[row.place]
         dead = sorted(set(row.adding) - alive)
         seconds = window.estimate_s(row, size, limits.rate)
-        alone_s = Window(window.policy).estimate_s(row, size, limits.rate)
+        alone_s = empty.estimate_s(row, size, limits.rate)
         if dead:
             blocked[row.place] = f"broker {dead[0]} is not alive"
         elif closed := sorted(set(row.adding) & cordoned):
