@@ -106,6 +106,10 @@ def grow(world: World) -> Rows:
 
 def shrink_off_a_dead_broker(world: World) -> Rows:
     world.cluster.kill_broker(6)
+    deadline = time.monotonic() + BYTES_S
+    while any(6 in row for topic in world.show().values() for row in topic.in_sync):
+        assert time.monotonic() < deadline, "the cluster does not notice"
+        time.sleep(1)
     rows = resize(world, 2)
     assert not any(6 in row for assignment in rows.values() for row in assignment)
     expect(world.apply(), 0)
