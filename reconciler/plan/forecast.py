@@ -49,7 +49,7 @@ def forecast_moves(plan: Plan, state: ClusterState) -> Forecast:
         raise ValueError("the plan has no moves")
     policy, rate = plan.moves.policy, plan.moves.policy.rate_bytes_per_s
     moves = list_row_moves(plan, state)
-    queue = order_moves(moves, measure_fullness(state), find_urgent(moves, state))
+    queue = order_moves(moves, measure_fullness(state.directories), find_urgent(moves, state))
     unknown = sum(move.size < 0 for move in moves if move.adding)
     seconds, events = None, [Event(0.0, move, ends=False) for move in queue]
     if rate and not unknown:
@@ -109,12 +109,14 @@ def find_urgent(moves: Iterable[RowMove], state: ClusterState) -> set[Place]:
     return urgent
 
 
-def measure_fullness(state: ClusterState) -> dict[int, float]:
+def measure_fullness(
+    directories: Mapping[int, Sequence[LogDirectory]],
+) -> dict[int, float]:
     """Return the share of use of the fullest log directory of each broker that tells."""
     return {
         broker: max(shares)
-        for broker, directories in state.directories.items()
-        if (shares := [used / total for _, total, used in _list_used(directories) if total])
+        for broker, each in directories.items()
+        if (shares := [used / total for _, total, used in _list_used(each) if total])
     }
 
 

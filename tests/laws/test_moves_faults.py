@@ -118,7 +118,7 @@ SABOTAGE: dict[str, tuple[object, str, object]] = {  # what is broken, and how
     "min.insync.replicas stays lowered": (Run, "_restored", _stay_lowered),
     "locks are not checked": (Run, "_check_right", _ignore_lock),
     "throttles are not read back": (Run, "_name_unready", _send_at_once),
-    "no limit at once": (window.Window, "has_room", lambda *_: True),
+    "no limit at once": (Seats, "fits", lambda *_: True),
     "what was cancelled is sent again": (states, "_judge", _forget_answers),
     "foreign moves are overridden": (Run, "_choose", _choose_foreign),
     "no leader is elected": (Run, "_elect", lambda *_: True),

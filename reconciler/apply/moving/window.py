@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.model import INTERNAL_TOPICS
+from reconciler.plan import RowMove, Seats, measure_fullness, order_moves
 from reconciler.units import approximate_duration, approximate_size
 
 if TYPE_CHECKING:
@@ -48,39 +49,24 @@ def find_size(row: Row, reading: MovesReading, forecast: Forecast | None) -> int
 class Window:
     """The replicas that are being copied now, and the bytes that they still need.
 
-    `copies` counts by broker, as destination or as source; `total` counts all. `to_take` and
-    `to_send` are bytes by broker.
+    `to_take` and `to_send` are bytes by broker.
     """
 
     policy: MovePolicy
-    total: int = 0
-    copies: Counter[int] = field(default_factory=Counter)
+    seats: Seats = field(init=False)
     to_take: Counter[int] = field(default_factory=Counter)
     to_send: Counter[int] = field(default_factory=Counter)
 
+    def __post_init__(self) -> None:
+        self.seats = Seats(self.policy)
+
     def add(self, row: Row, size: int, reading: MovesReading) -> None:
         """Give a row its seats."""
+        self.seats.take(restate(row, size))
         for broker in row.adding:
             left = max(0, size - reading.sizes.get(broker, {}).get(row.place, 0))
-            self.total += 1
-            self.copies[broker] += 1
-            self.copies[row.leader] += 1
             self.to_take[broker] += left
             self.to_send[row.leader] += left
-
-    def has_room(self, row: Row) -> bool:
-        """Return whether a row has seats. One that needs more than there are begins alone."""
-        count = len(row.adding)
-        if not count:
-            return True
-        if self.total and self.total + count > self.policy.at_once_cluster:
-            return False
-        needed = Counter(dict.fromkeys(row.adding, 1))
-        needed[row.leader] += count
-        return all(
-            not self.copies[broker] or self.copies[broker] + number <= self.policy.at_once_broker
-            for broker, number in needed.items()
-        )
 
     def find_full_disk(self, row: Row, size: int, reading: MovesReading) -> str:
         """Name a log directory that would have less than `keep_free`; empty if none would.
@@ -131,8 +117,8 @@ def choose_rows(
 ) -> tuple[list[Row], Mapping[Place, str]]:
     """Choose the rows that begin now. Returns: those, and why others cannot, by place.
 
-    A row that only has no seat has no reason: it waits for its turn. Under-replicated partitions
-    are first, then large ones; internal topics are last.
+    A row that only has no seat has no reason: it waits for its turn. The order and the seats are
+    those of the forecast.
     """
     alive = {broker.id for broker in reading.brokers if broker.alive}
     cordoned = {broker.id for broker in reading.brokers if broker.cordoned}
@@ -141,12 +127,11 @@ def choose_rows(
     chosen: list[Row] = []
     blocked: dict[Place, str] = {}
 
-    def urgency(row: Row) -> tuple[bool, bool, int, Place]:
-        healthy = row.shown is not None and len(row.shown.in_sync) >= len(row.shown.replicas)
-        internal = row.place[0] in INTERNAL_TOPICS
-        return internal, healthy, -sizes[row.place], row.place
-
-    for row in sorted(waiting, key=urgency):
+    by_place = {row.place: row for row in waiting}
+    moves = [restate(row, sizes[row.place]) for row in by_place.values()]
+    fullness = measure_fullness(reading.directories)
+    for move in order_moves(moves, fullness, _find_urgent(by_place.values())):
+        row = by_place[move.place]
         size = sizes[row.place]
         dead = sorted(set(row.adding) - alive)
         seconds = window.estimate_s(row, size, limits.rate)
@@ -162,12 +147,27 @@ def choose_rows(
         elif limits.seconds_left is not None and alone_s > max(0.0, limits.seconds_left):
             needed = approximate_duration(alone_s)
             blocked[row.place] = f"it needs about {needed}, {TOO_LATE}"
-        elif window.has_room(row) and (
+        elif window.seats.fits(move) and (
             limits.seconds_left is None or seconds <= limits.seconds_left
         ):
             window.add(row, size, reading)
             chosen.append(row)
     return chosen, blocked
+
+
+def _find_urgent(rows: Iterable[Row]) -> set[Place]:
+    """Return the partitions that lack a copy."""
+    return {
+        row.place
+        for row in rows
+        if row.shown is None or len(row.shown.in_sync) < len(row.shown.replicas)
+    }
+
+
+def restate(row: Row, size: int) -> RowMove:
+    """Restate a row as the forecast knows it."""
+    internal = row.place[0] in INTERNAL_TOPICS
+    return RowMove(row.place, row.before, row.after, row.leader, size, internal=internal)
 
 
 def count_states(rows: Iterable[Row]) -> Counter[RowState]:

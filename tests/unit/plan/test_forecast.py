@@ -262,7 +262,7 @@ def test_a_directory_of_unknown_size_has_no_peak() -> None:
 
 def test_a_broker_is_as_full_as_its_fullest_directory() -> None:
     held = {1: disks((1000, 100), (1000, 600)), 2: (LogDirectory("/data", None, None),), 3: ()}
-    assert measure_fullness(state(directories=held)) == {1: 0.6}
+    assert measure_fullness(held) == {1: 0.6}
 
 
 def test_a_row_is_urgent_that_lacks_a_copy() -> None:
