@@ -132,6 +132,9 @@ class Play:
             self.ends.append(type(error).__name__ + f": {error}"[:100])
             return None
         self.ends.append(f"{applied.moves}")
+        free = len(cluster.touched | cluster.cancelled)
+        if applied.moves and applied.moves.ended_otherwise > free and not cluster.broker_died:
+            cluster.violations.append(f"{applied.moves.ended_otherwise} rows are given up")
         return applied
 
 

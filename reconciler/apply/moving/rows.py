@@ -104,6 +104,12 @@ class Row:
         return self.state is RowState.NOT_BEGUN and self.unanswered > 0
 
     @property
+    def may_copy(self) -> bool:
+        """Return whether its replicas are being copied, or may be a moment later or earlier."""
+        ended = self.state is RowState.UNCLEAR and self.known
+        return ended or self.state is RowState.UNDER_WAY or self.in_doubt
+
+    @property
     def brokers(self) -> tuple[int, ...]:
         """Every broker that takes part, in order."""
         return tuple(sorted({*self.before, *self.after}))

@@ -418,7 +418,7 @@ class _Run:
         window = Window(self.moves.policy)
         forecast = self.moves.forecast
         doubtful = [row for row in self.rows if row.in_doubt]
-        for row in (*self.rows.list_in(RowState.UNDER_WAY, RowState.UNCLEAR), *doubtful):
+        for row in self._list_moving():
             window.add(row, find_size(row, reading, forecast), reading)
         self.blocked = {}
         waiting = [row for row in self.rows.list_in(RowState.NOT_BEGUN) if not row.in_doubt]
@@ -514,12 +514,8 @@ class _Run:
             self._configure(configs)
 
     def _list_moving(self) -> list[Row]:
-        """List the rows whose throttles stay: in flight, unclear, or perhaps begun later."""
-        return [
-            row
-            for row in self.rows
-            if row.state in (RowState.UNDER_WAY, RowState.UNCLEAR) or row.in_doubt
-        ]
+        """List the rows whose throttles stay: in flight, perhaps just ended, or begun later."""
+        return [row for row in self.rows if row.may_copy]
 
     def _list_insync(
         self, rows: Iterable[Row], reading: MovesReading, *, ending: bool = False

@@ -185,6 +185,18 @@ def test_a_row_elsewhere_does_not_make_the_plan_stale() -> None:
     assert (replicas(play), replicas(play, 1)) == ((5, 4), (2, 4))
 
 
+def test_a_row_elsewhere_alone_sets_no_throttle() -> None:
+    play = make()
+    play.cluster.topics["t"][0].replicas = (5, 4)
+    play.cluster._publish()
+    cluster = play.cluster
+    writes = []
+    cluster.set_rate = writes.append  # type: ignore[assignment, method-assign]
+    cluster.configure = writes.append  # type: ignore[assignment, method-assign]
+    assert run(play).outcomes[0].kind is OutcomeKind.FAILED
+    assert writes == []
+
+
 def test_more_partitions_than_when_it_was_planned_are_fine() -> None:
     play = make()
     play.cluster.topics["t"].append(replace(play.cluster.topics["t"][0], in_sync={1, 2}))
