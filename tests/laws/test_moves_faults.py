@@ -16,7 +16,7 @@ from simulated.scenario import find_faults, make_play, play_out
 
 from reconciler.apply.moving import rows as states
 from reconciler.apply.moving import run as engine
-from reconciler.apply.moving import window
+from reconciler.plan import Seats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
