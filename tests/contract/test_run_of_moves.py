@@ -28,7 +28,9 @@ pytestmark = pytest.mark.cluster
 def holding() -> Iterator[Holding]:
     """Return a cluster of its own: a default rate reaches every broker."""
     with start_cluster(brokers=4, racks=2) as cluster:
-        yield Holding(cluster, NEWEST)
+        holding = Holding(cluster, NEWEST)
+        yield holding
+        holding.mover.close()
 
 
 @dataclass
