@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from under_traffic.scenarios import assign, resize, spread
@@ -38,23 +38,22 @@ class Plan:
 
 
 def play_kills(world: World, seed: int, kills: int) -> Iterator[Plan]:
-    """Plan, and kill the runs of each plan, until `kills` runs were killed. Traffic goes on."""
+    """Plan under traffic, and kill the runs of each plan, until `kills` runs were killed."""
     draw = random.Random(seed)
     world.moves["rate"] = "2MiB"
     for name, partitions in PARTITIONS.items():
         world.create(name, spread(partitions, 2))
         world.fill(name, MIB)
-    traffic = Traffic(world.cluster.bootstrap_servers, PARTITIONS, per_s=10)
-    traffic.start()
     done = 0
-    try:
-        while done < kills:
+    while done < kills:
+        traffic = Traffic(world.cluster.bootstrap_servers, PARTITIONS, per_s=10)
+        traffic.start()
+        try:
             plan = _play_plan(world, draw)
-            done += plan.kills
-            yield plan
-    finally:
-        verdict = traffic.stop()
-    yield Plan("traffic", 0, 0, tuple(verdict.faults))
+        finally:
+            verdict = traffic.stop()
+        done += plan.kills
+        yield replace(plan, faults=(*plan.faults, *verdict.faults))
 
 
 def _play_plan(world: World, draw: random.Random) -> Plan:

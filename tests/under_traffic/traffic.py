@@ -12,6 +12,7 @@ import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
 Place = tuple[str, int]
-
-NUMBERED = b"n"
-"""The key of the records that count; whatever else is in a topic is ballast."""
 
 PATIENCE_S = 120.0
 
@@ -63,6 +61,8 @@ class Traffic:
         self._servers = servers
         self._places = [(t, p) for t, count in partitions.items() for p in range(count)]
         self._pause_s = 1 / per_s
+        # Whatever has another key is ballast, or of an earlier time.
+        self._key = uuid4().bytes
         self._verdict = Verdict()
         self._acknowledged: dict[Place, list[int]] = defaultdict(list)
         self._consumed: dict[Place, list[int]] = defaultdict(list)
@@ -104,7 +104,7 @@ class Traffic:
             for topic, partition in self._places:
                 record = struct.pack(">Qd", number, time.monotonic()) + bytes(1000)
                 producer.produce(
-                    topic, record, NUMBERED, partition=partition, on_delivery=self._acknowledge
+                    topic, record, self._key, partition=partition, on_delivery=self._acknowledge
                 )
             producer.poll(0)
             self._stopped.wait(self._pause_s)
@@ -134,7 +134,7 @@ class Traffic:
         consumer.subscribe(sorted({topic for topic, _ in self._places}))
         while not self._drained.is_set():
             message = consumer.poll(0.5)
-            if message is not None and message.error() is None and message.key() == NUMBERED:
+            if message is not None and message.error() is None and message.key() == self._key:
                 _take(message, self._consumed)
         consumer.close()
 
@@ -144,7 +144,7 @@ class Traffic:
     def _read_again(self) -> Mapping[Place, list[int]]:
         found: dict[Place, list[int]] = defaultdict(list)
         for message in read_from_start(self._servers, self._places):
-            if message.key() == NUMBERED:
+            if message.key() == self._key:
                 _take(message, found)
         return found
 
