@@ -16,7 +16,7 @@ from reconciler.units import approximate_duration, approximate_size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reconciler.apply.moving.rows import Row, RowState
+    from reconciler.apply.moving.rows import Row
     from reconciler.model import Forecast, MovePolicy, MovesReading, Place
 
 TOO_LATE = "more than is left of --stop-after"
@@ -168,8 +168,3 @@ def restate(row: Row, size: int) -> RowMove:
     """Restate a row as the forecast knows it."""
     internal = row.place[0] in INTERNAL_TOPICS
     return RowMove(row.place, row.before, row.after, row.leader, size, internal=internal)
-
-
-def count_states(rows: Iterable[Row]) -> Counter[RowState]:
-    """Count rows by state."""
-    return Counter(row.state for row in rows)
