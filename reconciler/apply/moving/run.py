@@ -27,7 +27,7 @@ from reconciler.apply.moving.start import (
 )
 from reconciler.apply.moving.throttle import Throttles
 from reconciler.apply.moving.watch import WATCH_S, Watch
-from reconciler.apply.moving.window import TOO_LATE, Limits, Window, choose_rows, find_size
+from reconciler.apply.moving.window import Blocked, Limits, Window, choose_rows, find_size
 from reconciler.apply.moving.writes import Unlocked, Writes
 from reconciler.errors import (
     ClusterError,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from reconciler.model import (
         ClusterState,
         MovesReading,
-        Place,
         Plan,
         PlannedMoves,
         PlannedTopic,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
 VERIFY_S = 0.5
 
 SILENT_S = 60.0
-BLOCKED_S = 60.0
 DOUBT_S = 60.0
 """How long a run that is to end waits for requests without an answer to show an effect."""
 
@@ -121,6 +119,7 @@ def run_moves(
         MinInsync(moves.min_insync, least, topics, rows, reader, writes),
         Gates(rows, Health(min_insync, least), observe),
         Watch(rows, moves.forecast, observe),
+        Blocked(rows, observe),
     )
     run.begin(state)
     for _ in range(2):
@@ -142,8 +141,8 @@ def run_moves(
 class _Run:
     """One run of a plan of moves. What it keeps only saves requests, or belongs to its report.
 
-    `topics` has those of the plan that have rows. `blocked` says why rows cannot begin, by place.
-    `left` says what is not taken back yet, by topic; "" is the cluster.
+    `topics` has those of the plan that have rows. `left` says what is not taken back yet, by topic;
+    "" is the cluster.
     """
 
     plan: Plan
@@ -160,11 +159,9 @@ class _Run:
     insync: MinInsync
     gates: Gates
     watch: Watch
+    blocked: Blocked
     reading: MovesReading | None = None
     last_reading: MovesReading | None = None
-    blocked: dict[Place, str] = field(default_factory=dict)
-    blocked_since_s: dict[Place, float] = field(default_factory=dict)
-    stuck_since_s: dict[Place, float] = field(default_factory=dict)
     silent_since_s: float | None = None
     ending_since_s: float | None = None
     interrupted: bool = False
@@ -233,7 +230,14 @@ class _Run:
         self.throttles.adopt_rate(reading, self.observe)
         rate = self.throttles.rate
         self.gates.check(reading, now, rate=rate, interrupted=self.interrupted)
-        self._watch(reading, now)
+        self.watch.look(
+            reading,
+            self.last_reading,
+            now,
+            rate=self.throttles.wanted_rate,
+            paused=rate == 0,
+            reason="; ".join(self.gates.reasons),
+        )
         chosen = self._choose(reading)
         if self._is_over(reading, chosen):
             return self._end(reading)
@@ -259,13 +263,6 @@ class _Run:
             self.rows.fallen.clear()
         return reading
 
-    def _watch(self, reading: MovesReading, now: float) -> None:
-        done_bytes = self.watch.measure_bytes(reading)
-        paused = self.throttles.rate == 0
-        self.watch.name_slow(reading, self.last_reading, now, paused=paused)
-        summary = summarise(self.rows, "; ".join(self.gates.reasons), {})
-        self.watch.show_progress(done_bytes, summary, self.throttles.wanted_rate, now)
-
     # -- what begins ------------------------------------------------------------------------------
 
     def _choose(self, reading: MovesReading) -> list[Row]:
@@ -275,7 +272,6 @@ class _Run:
         doubtful = [row for row in self.rows if row.in_doubt]
         for row in self._list_moving():
             window.add(row, find_size(row, reading, forecast), reading)
-        self.blocked = {}
         waiting = [row for row in self.rows.list_in(RowState.NOT_BEGUN) if not row.in_doubt]
         left_s = None if self.deadline_s is None else self.deadline_s - self.clock.monotonic()
         rate = self.throttles.rate or self.throttles.policy_rate or self.watch.measure_rate()
@@ -283,20 +279,12 @@ class _Run:
         chosen, blocked = choose_rows(waiting, window, reading, forecast, limits)
         if self.gates.reasons or (left_s is not None and left_s <= 0):
             chosen = []
-        self._note_blocked(blocked)
+        self.blocked.update(blocked, self.clock.monotonic())
         return [] if self.interrupted else [*doubtful, *chosen]
 
     def _list_moving(self) -> list[Row]:
         """List the rows whose throttles stay: in flight, perhaps just ended, or begun later."""
         return [row for row in self.rows if row.may_copy]
-
-    def _note_blocked(self, blocked: Mapping[Place, str]) -> None:
-        now = self.clock.monotonic()
-        self.blocked = dict(blocked)
-        since = self.blocked_since_s
-        self.blocked_since_s = {place: since.get(place, now) for place in blocked}
-        for place in blocked.keys() - since.keys():
-            note(self.observe, MovesNote.BLOCKED, blocked[place], self.rows.by_place[place])
 
     def _keep_throttled(self, reading: MovesReading, chosen: Sequence[Row]) -> None:
         """Set the rate, lists and min.insync.replicas for what is in flight and shall begin."""
@@ -349,14 +337,7 @@ class _Run:
             return False
         if waiting and self.gates.reasons:  # a pause may end
             return False
-        alive = {broker.id for broker in reading.brokers if broker.alive}
-        stuck = {row.place for row in flying if set(row.adding) - alive}
-        self.stuck_since_s = {place: self.stuck_since_s.get(place, now) for place in stuck}
-        since = self.blocked_since_s | self.stuck_since_s
-        since |= {place: 0.0 for place, why in self.blocked.items() if why.endswith(TOO_LATE)}
-        return len(stuck) == len(flying) and all(
-            now - since.get(row.place, now) >= BLOCKED_S for row in (*waiting, *flying)
-        )
+        return self.blocked.are_hopeless(waiting, flying, reading, now)
 
     def _end(self, reading: MovesReading) -> float | None:
         """Take back what the run has set, as far as nothing in flight needs it.
@@ -404,7 +385,7 @@ class _Run:
             reasons.append("--stop-after is over")
         if self.cause is not None:
             reasons.append(f"stopped, since {self.cause.findings[0].what}")
-        reasons += sorted(set(self.blocked.values()) - set(reasons))
+        reasons += sorted(set(self.blocked.reasons.values()) - set(reasons))
         reason = "; ".join(reasons)
         outcomes = judge_topics(self.plan, self.rows, reason, self.left)
         summary = summarise(self.rows, reason, self.left)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesNote, MovesWatched, note
+from reconciler.apply.moving.report import summarise
 from reconciler.apply.moving.rows import RowState
 from reconciler.apply.moving.window import find_size
 from reconciler.moves import measure_moves
 
 if TYPE_CHECKING:
-    from reconciler.apply.moving.events import MovesSummary, Observe
+    from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.model import Forecast, MovesReading, Place
 
@@ -37,26 +38,23 @@ class Watch:
     grown: dict[tuple[Place, int], tuple[int, float, bool]] = field(default_factory=dict)
     watched_s: float | None = None
 
-    def measure_bytes(self, reading: MovesReading) -> int:
-        """Return the bytes that are copied, of ended rows and of those in flight."""
-        done = 0
-        for row in self.rows:
-            if not row.adding:
-                continue
-            size = find_size(row, reading, self.forecast)
-            self.total_bytes[row.place] = max(size, self.total_bytes.get(row.place, 0))
-            total = self.total_bytes[row.place]
-            if row.state is RowState.DONE:
-                done += total * len(row.adding)
-            elif row.state is RowState.UNDER_WAY:
-                copied = (reading.sizes.get(b, {}).get(row.place, 0) for b in row.adding)
-                done += sum(min(each, total) for each in copied)
-        return done
-
-    def show_progress(
-        self, done_bytes: int, summary: MovesSummary, rate: int | None, now: float
+    def look(
+        self,
+        reading: MovesReading,
+        last: MovesReading | None,
+        now: float,
+        *,
+        rate: int | None,
+        paused: bool,
+        reason: str,
     ) -> None:
-        """Say how far the run is, every WATCH_S. `rate` is that in force, None for no limit."""
+        """Measure, name copies that stand still, and every WATCH_S say how far the run is.
+
+        `last` is the reading before, `rate` the rate in force, None for no limit, and `reason` why
+        nothing new begins.
+        """
+        done_bytes = self._measure_bytes(reading)
+        self._name_slow(reading, last, now, paused=paused)
         if self.watched_s is not None and now - self.watched_s < WATCH_S:
             return
         self.watched_s = now
@@ -65,6 +63,7 @@ class Watch:
             self.progress.pop(0)
         speed = self.measure_rate()
         to_do = sum(self.total_bytes[r.place] * len(r.adding) for r in self.rows if r.adding)
+        summary = summarise(self.rows, reason, {})
         self.observe(
             MovesWatched(
                 summary.done,
@@ -87,7 +86,23 @@ class Watch:
         (then, before), (now, after) = self.progress[0], self.progress[-1]
         return max(0, int((after - before) / (now - then))) or None if now > then else None
 
-    def name_slow(
+    def _measure_bytes(self, reading: MovesReading) -> int:
+        """Return the bytes that are copied, of ended rows and of those in flight."""
+        done = 0
+        for row in self.rows:
+            if not row.adding:
+                continue
+            size = find_size(row, reading, self.forecast)
+            self.total_bytes[row.place] = max(size, self.total_bytes.get(row.place, 0))
+            total = self.total_bytes[row.place]
+            if row.state is RowState.DONE:
+                done += total * len(row.adding)
+            elif row.state is RowState.UNDER_WAY:
+                copied = (reading.sizes.get(b, {}).get(row.place, 0) for b in row.adding)
+                done += sum(min(each, total) for each in copied)
+        return done
+
+    def _name_slow(
         self, reading: MovesReading, last: MovesReading | None, now: float, *, paused: bool
     ) -> None:
         """Name the copies that got no byte for SLOW_S, once each, with the cause if it is seen."""
