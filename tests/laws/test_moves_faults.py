@@ -16,6 +16,9 @@ from simulated.scenario import find_faults, make_play, play_out
 
 from reconciler.apply.moving import rows as states
 from reconciler.apply.moving import run as engine
+from reconciler.apply.moving.insync import MinInsync
+from reconciler.apply.moving.throttle import Throttles
+from reconciler.apply.moving.writes import Writes
 from reconciler.plan import Seats
 
 if TYPE_CHECKING:
@@ -68,23 +71,23 @@ def test_the_same_command_ends_as_planned_in_20_000_runs(part: int) -> None:
 Run = engine._Run
 
 
-def _keep_lists(run: Any, moving: object, reading: object) -> None:
+def _keep_lists(throttles: Any, moving: object, reading: object, left: object) -> None:
     """Leave the lists of ended rows."""
 
 
-def _keep_rate(run: Any, moving: object, reading: object) -> bool:
+def _keep_rate(throttles: Any, moving: object, reading: object, left: object) -> bool:
     """Leave the rate."""
     return True
 
 
-def _stay_lowered(run: Any, name: str) -> str:
+def _stay_lowered(insync: Any, name: str) -> str:
     """Take the lowered value for the one to restore."""
-    return str(run.moves.min_insync[name])
+    return str(insync.lowered[name])
 
 
-def _ignore_lock(run: Any) -> None:
+def _ignore_lock(writes: Any) -> None:
     """Write without the locks."""
-    run.has_written = True
+    writes.has_written = True
 
 
 def _send_at_once(run: Any, reading: Any, chosen: object) -> str:
@@ -109,19 +112,19 @@ def _choose_foreign(run: Any, reading: Any) -> list[Any]:
     return [*CHOOSE(run, reading), *foreign]
 
 
-CHOOSE = engine._Run._choose
+CHOOSE = Run._choose
 
 
 SABOTAGE: dict[str, tuple[object, str, object]] = {  # what is broken, and how
-    "lists are left": (Run, "_remove_lists", _keep_lists),
-    "the rate is left": (Run, "_remove_rate", _keep_rate),
-    "min.insync.replicas stays lowered": (Run, "_restored", _stay_lowered),
-    "locks are not checked": (Run, "_check_right", _ignore_lock),
+    "lists are left": (Throttles, "remove_lists", _keep_lists),
+    "the rate is left": (Throttles, "remove_rate", _keep_rate),
+    "min.insync.replicas stays lowered": (MinInsync, "_find_restored", _stay_lowered),
+    "locks are not checked": (Writes, "check_right", _ignore_lock),
     "throttles are not read back": (Run, "_name_unready", _send_at_once),
     "no limit at once": (Seats, "fits", lambda *_: True),
     "what was cancelled is sent again": (states, "_judge", _forget_answers),
     "foreign moves are overridden": (Run, "_choose", _choose_foreign),
-    "no leader is elected": (Run, "_elect", lambda *_: True),
+    "no leader is elected": (Writes, "elect", lambda *_: True),
     "a row elsewhere counts as done": (states, "SETTLED_S", 0.0),
 }
 

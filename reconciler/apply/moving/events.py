@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from reconciler.apply.ending import StepAnswered
+    from reconciler.apply.moving.rows import Row
+
+    MovesEvent: TypeAlias = "StepAnswered | MovesNoted | MovesWatched"
+    Observe = Callable[[MovesEvent], None]
 
 
 class MovesNote(StrEnum):
@@ -68,3 +81,16 @@ class MovesSummary:
     ended_otherwise: int
     reason: str = ""
     left: tuple[str, ...] = ()
+
+
+def note(observe: Observe, kind: MovesNote, text: str, row: Row | None = None) -> None:
+    """Say what happened."""
+    observe(MovesNoted(kind, text, *(row.place if row else (None, None))))
+
+
+def skip(observe: Observe, row: Row, text: str, state: RowState = RowState.ELSEWHERE) -> None:
+    """Leave a row alone from now on, unless it is done or in flight."""
+    if row.state in (RowState.DONE, *ENDED_OTHERWISE) or row.flight is not None:
+        return
+    row.end(state, text)
+    note(observe, MovesNote.SKIPPED, text, row)

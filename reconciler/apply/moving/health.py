@@ -9,14 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.model import MIN_INSYNC
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from reconciler.model import MovesReading, Place
+    from reconciler.model import ClusterState, MovesReading, Place, PlannedMoves
 
 NAMED = 3
+
+
+def read_min_insync(state: ClusterState, moves: PlannedMoves) -> tuple[dict[str, int], int]:
+    """Return min.insync.replicas in force during a run of moves, by topic and of all others."""
+    found = {
+        name: int(value)
+        for name, topic in state.topics.items()
+        if (value := topic.config.get(MIN_INSYNC)) is not None and value.isdecimal()
+    }
+    default = state.config_defaults.get(MIN_INSYNC, "1")
+    return found | dict(moves.min_insync), int(default) if default.isdecimal() else 1
 
 
 @dataclass(slots=True)

@@ -1,21 +1,62 @@
-"""The outcome of each topic of a plan of moves, from the states of its rows."""
+"""How far a run of moves is, in all and for each topic, from the states of its rows."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from reconciler.apply.moving.events import MovesSummary
 from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
 from reconciler.model import Outcome, OutcomeKind
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.model import Plan
+    from reconciler.ports import ClusterReader
 
 NAMED = 3
+
+
+def count_states(rows: Iterable[Row]) -> Counter[RowState]:
+    """Count rows by state."""
+    return Counter(row.state for row in rows)
+
+
+def describe(rows: Rows) -> str:
+    """Say how many rows are in which state."""
+    states = count_states(rows)
+    listed = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    return f"{count(len(rows.by_place), 'partition')}: {listed}"
+
+
+def summarise(rows: Rows, reason: str, left: Mapping[str, str]) -> MovesSummary:
+    """Count the partitions by how far they are. `left` is as in `judge_topics`."""
+    states = count_states(rows)
+    done = states[RowState.DONE]
+    flying = states[RowState.UNDER_WAY] + states[RowState.UNCLEAR]
+    otherwise = sum(states[state] for state in ENDED_OTHERWISE)
+    waiting = len(rows.by_place) - done - flying - otherwise
+    complete = not flying and not waiting
+    texts = tuple(text for _, text in sorted(left.items()))
+    return MovesSummary(done, flying, waiting, otherwise, "" if complete else reason, texts)
+
+
+def name_behind(done: Iterable[Row], reader: ClusterReader) -> dict[str, str]:
+    """Name topics of which a broker does not show the new rows yet. Errors: ClusterError."""
+    fresh = [row for row in done if not row.was_done]
+    names = sorted({row.place[0] for row in fresh})
+    views = reader.read_views(names) if names else {}
+    behind = {}
+    for row in fresh:
+        topic, partition = row.place
+        for broker, view in views.items():
+            shown = view.get(topic)
+            if shown is None or shown.assignment[partition : partition + 1] != (row.after,):
+                behind[topic] = f"broker {broker} does not show the new rows of {topic} yet"
+    return behind
 
 
 def judge_topics(

@@ -7,17 +7,22 @@ healing of brokers. The rate is the cluster default, which reaches dead and futu
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding
-from reconciler.model import RateSource, ThrottleSide
-from reconciler.units import approximate_size
+from reconciler.apply.moving.events import MovesNote, note
+from reconciler.apply.moving.rows import RowState
+from reconciler.errors import ClusterError, Finding
+from reconciler.model import AnswerKind, RateSource, ThrottleSide
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from reconciler.apply.moving.rows import Row
-    from reconciler.model import MovesReading, PlannedMoves, ThrottleList
+    from reconciler.apply.moving.events import Observe
+    from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.apply.moving.writes import Writes
+    from reconciler.model import MovesReading, ThrottleList
+    from reconciler.ports import ClusterMover
 
 Entries = frozenset[str]
 Lists = dict[tuple[str, ThrottleSide], Entries]
@@ -63,32 +68,6 @@ def find_default(reading: MovesReading) -> int | None:
     return min(rates, default=None)
 
 
-def find_other_limits(
-    reading: MovesReading, moves: PlannedMoves, brokers: Collection[int]
-) -> Iterator[Finding]:
-    """Name the rates of single brokers that make the rate of the plan untrue."""
-    wanted = moves.policy.rate_bytes_per_s
-    least = moves.forecast.least_rate if moves.forecast else None
-    for rate in reading.rates:
-        if rate.broker not in brokers or rate.source is RateSource.CLUSTER_DEFAULT:
-            continue
-        amount = f"{rate.bytes_per_s} B/s ({approximate_size(rate.bytes_per_s)}/s)"
-        what = f"broker {rate.broker} has its own {rate.side} throttle rate of {amount}"
-        command = (
-            f"kafka-configs --alter --entity-type brokers --entity-name {rate.broker} "
-            f"--delete-config {rate.side.rate_key}"
-        )
-        if rate.source is RateSource.STATIC:
-            way_out = f"remove {rate.side.rate_key} from server.properties, and restart the broker"
-            yield Finding("moves-broker-rate", f"{what}, in server.properties", way_out)
-        elif wanted is not None and rate.bytes_per_s > wanted:
-            more = f"more than the {wanted} B/s of the plan, which it overrides"
-            yield Finding("moves-broker-rate", f"{what}, {more}", f"remove it: {command}")
-        elif least is not None and rate.bytes_per_s < least:
-            less = f"less than the {least} B/s that the moves need to end"
-            yield Finding("moves-broker-rate", f"{what}, {less}", f"remove it: {command}")
-
-
 def is_rate_shown(reading: MovesReading, default: int | None, wanted: int | None) -> bool:
     """Return whether every living broker shows the default rate, or one of its own.
 
@@ -126,3 +105,160 @@ def name_missing_lists(
             if not entries <= shown.get((topic, side), frozenset()):
                 return f"broker {broker} does not show the {side} list of {topic}"
     return ""
+
+
+@dataclass(slots=True)
+class Throttles:
+    """Sets and removes the throttles of a run.
+
+    `policy_rate` is that of the plan in bytes per second, None for no limit. `rate` is the default
+    rate that is in force, as set or adopted; None if there is none. `owns_rate`: this run removes
+    it. `ours` has every entry that a run of this plan writes.
+    """
+
+    policy_rate: int | None
+    rows: Rows
+    mover: ClusterMover
+    writes: Writes
+    rate: int | None = None
+    owns_rate: bool = False
+    ours: Lists = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ours = list_entries(self.rows)
+
+    @property
+    def wanted_rate(self) -> int | None:
+        """The default rate to have in force, None for no limit."""
+        return self.rate if self.owns_rate else self.policy_rate
+
+    def take_over(self, reading: MovesReading) -> bool:
+        """Adopt the default rate at the start, if it is ours.
+
+        It is if it is that of the plan, or if this plan has rows in flight or throttled: then a run
+        of it set one, and an operator may have changed it. 0 is a pause.
+        Returns: whether a run of this plan has set it, or may have.
+        """
+        found, lists = find_default(reading), read_lists(reading.lists)
+        is_begun = any(
+            entries & lists.get(key, frozenset()) for key, entries in self.ours.items()
+        ) or bool(self.rows.list_in(RowState.UNDER_WAY, RowState.UNCLEAR))
+        self.rate = found
+        self.owns_rate = found is not None and (is_begun or found in (self.policy_rate, 0))
+        return is_begun or self.owns_rate
+
+    def adopt_rate(self, reading: MovesReading, observe: Observe) -> None:
+        """Take over the default rate that an operator set while this run is under way."""
+        found = find_default(reading)
+        if not self.owns_rate or found is None or found == self.rate:
+            return
+        said = "paused: the rate is 0" if found == 0 else f"the rate is now {found} B/s"
+        note(observe, MovesNote.RATE_CHANGED, said)
+        self.rate = found
+
+    def list_due(
+        self, reading: MovesReading, rows: Iterable[Row]
+    ) -> dict[str, dict[str, str | None]]:
+        """Return the lists to write now, as configs by topic."""
+        configs: dict[str, dict[str, str | None]] = {}
+        for (topic, side), value in self._list_wanted(reading, rows).items():
+            if self.writes.is_due((topic, side.list_key), value):
+                configs.setdefault(topic, {})[side.list_key] = value
+        return configs
+
+    def keep_rate(self, reading: MovesReading) -> None:
+        """Set the default rate if there is none. Errors: ClusterError if the brokers refuse."""
+        wanted = self.wanted_rate
+        lacks_rate = wanted is not None and find_default(reading) is None
+        if lacks_rate and self.writes.is_due(("", "rate"), str(wanted)):
+            self._write_rate(wanted)
+
+    def name_unready_rate(self, reading: MovesReading) -> str:
+        """Say that a living broker does not show the rate yet; empty if all of them do."""
+        shown = is_rate_shown(reading, self.rate, self.policy_rate)
+        return "" if shown else "not every broker shows the rate"
+
+    def name_unready_lists(self, reading: MovesReading, copying: Sequence[Row]) -> str:
+        """Name a living broker that does not show a list yet; empty if all of them do."""
+        topics = sorted({row.place[0] for row in copying})
+        living = [broker.id for broker in reading.brokers if broker.alive]
+        return name_missing_lists(self.mover.read_lists(topics), list_entries(copying), living)
+
+    def remove_rate(
+        self, moving: Sequence[Row], reading: MovesReading, left: dict[str, str]
+    ) -> bool:
+        """Remove the rate if the run set it and nothing uses it. `left` gets why it is still set.
+
+        Returns: whether none is left that is to be removed.
+        """
+        if not self.owns_rate:
+            return True
+        if moving or (self.rate == 0 and self.rows.list_in(RowState.NOT_BEGUN)):
+            return True  # it stays: for what is in flight, or as the pause of an operator
+        if self.rows.foreign:
+            left[""] = "the throttle rate stays, since somebody else moves replicas"
+            return False
+        if is_rate_gone(reading):
+            return True
+        if self.writes.is_due(("", "rate"), None):
+            self._write_rate(None)
+        left[""] = "the throttle rate is still set"
+        return False
+
+    def remove_lists(
+        self, moving: Sequence[Row], reading: MovesReading, left: dict[str, str]
+    ) -> None:
+        """Remove the entries that nothing in flight needs. `left` gets the topics that have some.
+
+        Of topics that were configured, all brokers are asked, once nothing else is left.
+        """
+        configs: dict[str, dict[str, str | None]] = {}
+        for (topic, side), value in self._list_wanted(reading, moving).items():
+            if all(row.state is RowState.GONE for row in self.rows.of_topics([topic])):
+                continue
+            left[topic] = f"throttle lists of {topic} are still set"
+            if self.writes.is_due((topic, side.list_key), value):
+                configs.setdefault(topic, {})[side.list_key] = value
+        if configs:
+            self.writes.configure(configs)
+        if not left and self.writes.configured:
+            needed = list_entries(moving)
+            for lists in self.mover.read_lists(sorted(self.writes.configured)).values():
+                for key, entries in read_lists(lists).items():
+                    if entries & self.ours.get(key, frozenset()) - needed.get(key, frozenset()):
+                        left[key[0]] = f"throttle lists of {key[0]} are still set"
+
+    def _list_wanted(
+        self, reading: MovesReading, rows: Iterable[Row]
+    ) -> dict[tuple[str, ThrottleSide], str | None]:
+        """Return the lists that differ from those that some rows need; None removes a list.
+
+        Entries of others stay.
+        """
+        needed, shown = list_entries(rows), read_lists(reading.lists)
+        wanted: dict[tuple[str, ThrottleSide], str | None] = {}
+        for key, entries in self.ours.items():
+            now = shown.get(key, frozenset())
+            if EVERY in now:
+                continue
+            then = (now - entries) | needed.get(key, frozenset())
+            if then != now:
+                wanted[key] = spell_list(then)
+        return wanted
+
+    def _write_rate(self, value: int | None) -> None:
+        """Set or remove the default rate.
+
+        Errors: ClusterError if the brokers refuse it: nothing can be throttled then.
+        """
+        self.writes.check_right()
+        self.writes.mark(("", "rate"), None if value is None else str(value))
+        if value is not None:
+            # Before the request: it may be carried out although its answer is lost.
+            self.owns_rate, self.rate = True, value
+        answer = self.mover.set_rate(value)
+        if answer.kind is AnswerKind.REFUSED:
+            said = answer.text or answer.error
+            what = f"the brokers refuse the throttle rate of the cluster: {said}"
+            way_out = "grant AlterConfigs on the cluster, then run the same command again"
+            raise ClusterError([Finding("cluster-answer", what, way_out)])

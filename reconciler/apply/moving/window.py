@@ -1,6 +1,7 @@
 """Which rows may begin now: seats, room on disks, living brokers, and the time that is left.
 
-A sliding window without a barrier: one partition of 500 GiB does not hold up the free seats.
+A sliding window without a barrier: one partition of 500 GiB does not hold up the free seats. What
+is blocked is remembered, so that a run ends that nothing can bring further.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from reconciler.apply.moving.events import MovesNote, note
 from reconciler.model import INTERNAL_TOPICS
 from reconciler.plan import RowMove, Seats, measure_fullness, order_moves
 from reconciler.units import approximate_duration, approximate_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from reconciler.apply.moving.rows import Row, RowState
+    from reconciler.apply.moving.events import Observe
+    from reconciler.apply.moving.rows import Row, Rows
     from reconciler.model import Forecast, MovePolicy, MovesReading, Place
 
 TOO_LATE = "more than is left of --stop-after"
 """How the reason ends for a row that no wait can help: the time only gets less."""
+
+BLOCKED_S = 60.0
 
 QUOTA_S = 10.0
 """The quota remembers 10 s of earlier traffic, so a copy may begin this much later."""
@@ -170,6 +175,38 @@ def restate(row: Row, size: int) -> RowMove:
     return RowMove(row.place, row.before, row.after, row.leader, size, internal=internal)
 
 
-def count_states(rows: Iterable[Row]) -> Counter[RowState]:
-    """Count rows by state."""
-    return Counter(row.state for row in rows)
+@dataclass(slots=True)
+class Blocked:
+    """Remembers which rows cannot begin or go on, and since when.
+
+    `reasons` says why rows cannot begin, by place, as `choose_rows` returns it.
+    """
+
+    rows: Rows
+    observe: Observe
+    reasons: Mapping[Place, str] = field(default_factory=dict)
+    since_s: dict[Place, float] = field(default_factory=dict)
+    stuck_since_s: dict[Place, float] = field(default_factory=dict)
+
+    def update(self, reasons: Mapping[Place, str], now: float) -> None:
+        """Take the reasons of a step, and say what is new."""
+        before, self.reasons = self.since_s, reasons
+        self.since_s = {place: before.get(place, now) for place in reasons}
+        for place in reasons.keys() - before.keys():
+            note(self.observe, MovesNote.BLOCKED, reasons[place], self.rows.by_place[place])
+
+    def are_hopeless(
+        self, waiting: Sequence[Row], flying: Sequence[Row], reading: MovesReading, now: float
+    ) -> bool:
+        """Return whether no row can begin or end: all are blocked or stuck for BLOCKED_S.
+
+        A copy to a broker that is not alive is stuck.
+        """
+        alive = {broker.id for broker in reading.brokers if broker.alive}
+        stuck = {row.place for row in flying if set(row.adding) - alive}
+        self.stuck_since_s = {place: self.stuck_since_s.get(place, now) for place in stuck}
+        since = self.since_s | self.stuck_since_s
+        since |= {place: 0.0 for place, why in self.reasons.items() if why.endswith(TOO_LATE)}
+        return len(stuck) == len(flying) and all(
+            now - since.get(row.place, now) >= BLOCKED_S for row in (*waiting, *flying)
+        )

@@ -1,0 +1,56 @@
+"""The reasons for which a run of moves begins nothing now, and what is said when they change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconciler.apply.moving.events import MovesNote, note
+from reconciler.apply.moving.rows import SETTLED_S, RowState
+
+if TYPE_CHECKING:
+    from reconciler.apply.moving.events import Observe
+    from reconciler.apply.moving.health import Health
+    from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.model import MovesReading
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass(slots=True)
+class Gates:
+    """Finds the reasons in each reading. `reasons` has those of the last one."""
+
+    rows: Rows
+    health: Health
+    observe: Observe
+    reasons: tuple[str, ...] = ()
+
+    def check(
+        self, reading: MovesReading, now: float, *, rate: int | None, interrupted: bool
+    ) -> None:
+        """Find the reasons. `rate` is the default rate in force, 0 for a pause."""
+        found = [INTERRUPTED] if interrupted else []
+        if rate == 0:
+            found.append("paused: the throttle rate is 0")
+        if foreign := self.rows.foreign:
+            named = f"{foreign[0].topic} partition {foreign[0].partition}"
+            more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+            found.append(f"somebody else moves {named}{more}")
+        moving = {(each.topic, each.partition) for each in reading.reassignments}
+        moving |= {row.place for row in self.rows if _is_settling(row, now)}
+        found += self.health.check(reading, moving)
+        reasons = tuple(found)
+        if reasons and reasons != self.reasons:
+            text = f"nothing new begins: {'; '.join(reasons)}"
+            note(self.observe, MovesNote.PAUSED, text)
+        elif self.reasons and not reasons:
+            note(self.observe, MovesNote.RESUMED, "the reasons for the pause are gone")
+        self.reasons = reasons
+
+
+def _is_settling(row: Row, now_s: float) -> bool:
+    """Return whether a broker may still show a row as it was before its reassignment ended."""
+    if row.state is RowState.UNCLEAR:
+        return True
+    return row.done_s is not None and now_s - row.done_s < SETTLED_S

@@ -1,0 +1,118 @@
+"""The judgement of a plan of moves at the start: what is refused, and which rows are skipped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.apply.moving.events import skip
+from reconciler.apply.moving.rows import RowState
+from reconciler.apply.moving.throttle import EVERY, find_default, read_lists
+from reconciler.apply.moving.window import find_size
+from reconciler.errors import ClusterError, Finding, Severity, StalePlanError
+from reconciler.model import RateSource, ThrottleSide
+from reconciler.units import approximate_size
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from reconciler.apply.moving.events import Observe
+    from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.model import MovesReading, PlannedMoves, PlannedTopic
+    from reconciler.ports import ClusterReader
+
+GROWTH = 1.25
+GROWTH_SLACK = 1 << 30
+"""The sizes that were approved may grow this much, and by 1 GiB in any case."""
+
+
+def check_visible(reading: MovesReading) -> None:
+    """Check that nothing is hidden. Errors: ClusterError.
+
+    What is not visible cannot be read back. A broker that is silent may answer again.
+    """
+    unseen = [each for each in reading.notes if each.rule != "broker-silent"]
+    if unseen:
+        raise ClusterError([replace(each, severity=Severity.ERROR) for each in unseen])
+
+
+def skip_replaced(
+    topics: Mapping[str, PlannedTopic], rows: Rows, reader: ClusterReader, observe: Observe
+) -> None:
+    """Skip the rows of topics that were deleted, or created again, since the plan was made."""
+    ids = reader.read_topic_ids(topics) if topics else {}
+    for name, topic in topics.items():
+        then = topic.before.topic_id if topic.before else None
+        if name in ids and then is not None and ids[name] != then:
+            for row in rows.of_topics([name]):
+                row.flight = None
+                skip(observe, row, "it was deleted and created again", RowState.GONE)
+
+
+def skip_throttled_by_others(rows: Rows, reading: MovesReading, observe: Observe) -> None:
+    """Skip the rows of topics that throttle all replicas: a run never writes that."""
+    lists = read_lists(reading.lists)
+    for row in rows:
+        if any(EVERY in lists.get((row.place[0], side), ()) for side in ThrottleSide):
+            skip(observe, row, "its topic has a throttle list of *, which somebody else set")
+
+
+def check_limits(rows: Rows, moves: PlannedMoves, reading: MovesReading) -> None:
+    """Check the rates that are set and the sizes, before the first run of a plan sets a throttle.
+
+    Errors: StalePlanError with everything that differs.
+    """
+    waiting = rows.list_in(RowState.NOT_BEGUN)
+    if not waiting:
+        return
+    brokers = {broker for row in rows for broker in row.brokers}
+    moved = list(find_other_limits(reading, moves, brokers))
+    if (found := find_default(reading)) is not None:
+        amount = f"{found} B/s ({approximate_size(found)}/s)"
+        what = f"the cluster has a default throttle rate of {amount}, which this plan did not set"
+        way_out = "wait until what uses it has ended, or set that rate in moves.rate"
+        moved.append(Finding("moves-rate-taken", what, way_out))
+    known = [row for row in waiting if _forecast_size(row, moves) >= 0]
+    then = sum(_forecast_size(row, moves) * len(row.adding) for row in known)
+    now = sum(find_size(row, reading, None) * len(row.adding) for row in known)
+    if now > GROWTH * then and now > then + GROWTH_SLACK:
+        what = (
+            f"the replicas to copy have {approximate_size(now)}, more than {GROWTH} times the "
+            f"{approximate_size(then)} of the plan"
+        )
+        moved.append(Finding("plan-stale", what, "plan again"))
+    if moved:
+        raise StalePlanError(moved)
+
+
+def _forecast_size(row: Row, moves: PlannedMoves) -> int:
+    """Return the bytes of a partition in the forecast, -1 if they are not known."""
+    topic, partition = row.place
+    sizes = moves.forecast.sizes.get(topic, ()) if moves.forecast else ()
+    return sizes[partition] if partition < len(sizes) else -1
+
+
+def find_other_limits(
+    reading: MovesReading, moves: PlannedMoves, brokers: Collection[int]
+) -> Iterator[Finding]:
+    """Name the rates of single brokers that make the rate of the plan untrue."""
+    wanted = moves.policy.rate_bytes_per_s
+    least = moves.forecast.least_rate if moves.forecast else None
+    for rate in reading.rates:
+        if rate.broker not in brokers or rate.source is RateSource.CLUSTER_DEFAULT:
+            continue
+        amount = f"{rate.bytes_per_s} B/s ({approximate_size(rate.bytes_per_s)}/s)"
+        what = f"broker {rate.broker} has its own {rate.side} throttle rate of {amount}"
+        command = (
+            f"kafka-configs --alter --entity-type brokers --entity-name {rate.broker} "
+            f"--delete-config {rate.side.rate_key}"
+        )
+        if rate.source is RateSource.STATIC:
+            way_out = f"remove {rate.side.rate_key} from server.properties, and restart the broker"
+            yield Finding("moves-broker-rate", f"{what}, in server.properties", way_out)
+        elif wanted is not None and rate.bytes_per_s > wanted:
+            more = f"more than the {wanted} B/s of the plan, which it overrides"
+            yield Finding("moves-broker-rate", f"{what}, {more}", f"remove it: {command}")
+        elif least is not None and rate.bytes_per_s < least:
+            less = f"less than the {least} B/s that the moves need to end"
+            yield Finding("moves-broker-rate", f"{what}, {less}", f"remove it: {command}")

@@ -1,0 +1,134 @@
+"""The watch over copies: bytes, the rate that is measured, and those that stand still."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reconciler.apply.moving.events import MovesNote, MovesWatched, note
+from reconciler.apply.moving.report import summarise
+from reconciler.apply.moving.rows import RowState
+from reconciler.apply.moving.window import find_size
+from reconciler.moves import measure_moves
+
+if TYPE_CHECKING:
+    from reconciler.apply.moving.events import Observe
+    from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.model import Forecast, MovesReading, Place
+
+WATCH_S = 2.0
+SLOW_S = 60.0
+RATE_WINDOW_S = 30.0
+
+
+@dataclass(slots=True)
+class Watch:
+    """Measures the copies of a run.
+
+    `progress` has the time and the bytes done of the last half minute, `total_bytes` the size by
+    partition. `grown` has, by copy, its last size, since when it has that, and whether that was
+    said.
+    """
+
+    rows: Rows
+    forecast: Forecast | None
+    observe: Observe
+    progress: list[tuple[float, int]] = field(default_factory=list)
+    total_bytes: dict[Place, int] = field(default_factory=dict)
+    grown: dict[tuple[Place, int], tuple[int, float, bool]] = field(default_factory=dict)
+    watched_s: float | None = None
+
+    def look(
+        self,
+        reading: MovesReading,
+        last: MovesReading | None,
+        now: float,
+        *,
+        rate: int | None,
+        paused: bool,
+        reason: str,
+    ) -> None:
+        """Measure, name copies that stand still, and every WATCH_S say how far the run is.
+
+        `last` is the reading before, `rate` the rate in force, None for no limit, and `reason` why
+        nothing new begins.
+        """
+        done_bytes = self._measure_bytes(reading)
+        self._name_slow(reading, last, now, paused=paused)
+        if self.watched_s is not None and now - self.watched_s < WATCH_S:
+            return
+        self.watched_s = now
+        self.progress.append((now, done_bytes))
+        while len(self.progress) > 2 and now - self.progress[1][0] >= RATE_WINDOW_S:
+            self.progress.pop(0)
+        speed = self.measure_rate()
+        to_do = sum(self.total_bytes[r.place] * len(r.adding) for r in self.rows if r.adding)
+        summary = summarise(self.rows, reason, {})
+        self.observe(
+            MovesWatched(
+                summary.done,
+                summary.in_flight,
+                summary.waiting,
+                summary.ended_otherwise,
+                done_bytes,
+                to_do,
+                rate,
+                speed,
+                (to_do - done_bytes) / speed if speed else None,
+                summary.reason,
+            )
+        )
+
+    def measure_rate(self) -> int | None:
+        """Return the bytes per second that were copied in the last half minute; None for none."""
+        if len(self.progress) < 2:
+            return None
+        (then, before), (now, after) = self.progress[0], self.progress[-1]
+        return max(0, int((after - before) / (now - then))) or None if now > then else None
+
+    def _measure_bytes(self, reading: MovesReading) -> int:
+        """Return the bytes that are copied, of ended rows and of those in flight."""
+        done = 0
+        for row in self.rows:
+            if not row.adding:
+                continue
+            size = find_size(row, reading, self.forecast)
+            self.total_bytes[row.place] = max(size, self.total_bytes.get(row.place, 0))
+            total = self.total_bytes[row.place]
+            if row.state is RowState.DONE:
+                done += total * len(row.adding)
+            elif row.state is RowState.UNDER_WAY:
+                copied = (reading.sizes.get(b, {}).get(row.place, 0) for b in row.adding)
+                done += sum(min(each, total) for each in copied)
+        return done
+
+    def _name_slow(
+        self, reading: MovesReading, last: MovesReading | None, now: float, *, paused: bool
+    ) -> None:
+        """Name the copies that got no byte for SLOW_S, once each, with the cause if it is seen."""
+        still: list[tuple[Row, int]] = []
+        grown: dict[tuple[Place, int], tuple[int, float, bool]] = {}
+        for row in self.rows.list_in(RowState.UNDER_WAY):
+            for broker in row.adding:
+                if row.flight is not None and broker in row.flight.in_sync:
+                    continue
+                size = reading.sizes.get(broker, {}).get(row.place, 0)
+                then, since, said = self.grown.get((row.place, broker), (-1, now, False))
+                if size != then:
+                    since, said = now, False
+                if now - since >= SLOW_S and not said and not paused:
+                    still.append((row, broker))
+                    said = True
+                grown[row.place, broker] = (size, since, said)
+        self.grown = grown
+        if not still:
+            return
+        causes = {
+            ((move.reassignment.topic, move.reassignment.partition), copy.broker): copy.why
+            for move in measure_moves(reading, last).moves
+            for copy in move.copies
+        }
+        for row, broker in still:
+            why = causes.get((row.place, broker)) or "the cause is not visible"
+            text = f"no byte for 60 s to broker {broker}: {why}"
+            note(self.observe, MovesNote.SLOW, text, row)

@@ -1,0 +1,153 @@
+"""The writes of a run of moves: the locks before each, what was written when, and the answers."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reconciler.apply.ending import StepAnswered
+from reconciler.apply.moving.events import skip
+from reconciler.apply.moving.rows import RowState
+from reconciler.model import AnswerKind, Verb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from reconciler.apply.moving.events import Observe
+    from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.ports import Clock, ClusterMover, Lease
+
+MOST_ROWS = 500
+"""Rows in one request; the controller refuses requests of more than 10,000 records."""
+
+REWRITE_S = 5.0
+"""After this time without effect it is written again: a late request may have undone it."""
+
+ELECTIONS = 4
+
+
+class Unlocked:
+    """The lease of a run that takes no lock."""
+
+    def check(self) -> None:
+        """Always hold."""
+
+
+@dataclass(slots=True)
+class Writes:
+    """Writes configs, rows and elections, and knows whether a run may write, and what it wrote.
+
+    `written` has the last value and its time by topic and config; the topic of the rate is "".
+    `configured` has the topics of which a config was written. `held` is what the step holds until
+    its end, None once the lock of applies was taken; `holding` is that lock.
+    """
+
+    rows: Rows
+    mover: ClusterMover
+    clock: Clock
+    observe: Observe
+    lease: Lease
+    writing: Callable[[], AbstractContextManager[Lease | None]]
+    has_written: bool = False
+    configured: set[str] = field(default_factory=set)
+    written: dict[tuple[str, str], tuple[str | None, float]] = field(default_factory=dict)
+    held: ExitStack | None = None
+    holding: Lease | None = None
+
+    def begin_step(self) -> ExitStack:
+        """Begin a step. Returns: what gives back the lock of applies at its end."""
+        self.held, self.holding = ExitStack(), None
+        return self.held
+
+    def check_right(self) -> None:
+        """Take the lock of applies for the rest of this step, and check both locks.
+
+        Errors: LockLostError, after which nothing is written; LockHeldError.
+        """
+        self.lease.check()
+        if self.held is not None:
+            self.holding, self.held = self.held.enter_context(self.writing()), None
+        if self.holding is not None:
+            self.holding.check()
+        self.has_written = True
+
+    def is_due(self, key: tuple[str, str], value: str | None) -> bool:
+        """Return whether to write a value: a new one, or one that had no effect for some time."""
+        now = self.clock.monotonic()
+        then = self.written.get(key)
+        return then is None or then[0] != value or now - then[1] >= REWRITE_S
+
+    def mark(self, key: tuple[str, str], value: str | None) -> None:
+        """Remember that a value is written now."""
+        self.written[key] = (value, self.clock.monotonic())
+
+    def configure(self, configs: Mapping[str, Mapping[str, str | None]]) -> set[str]:
+        """Set and unset configs of topics. A topic that refuses is skipped.
+
+        Returns: the topics that accepted.
+        """
+        self.check_right()
+        for topic, values in configs.items():
+            self.configured.add(topic)
+            for key, value in values.items():
+                self.mark((topic, key), value)
+        answers = self.mover.configure(configs)
+        for topic, answer in answers.items():
+            if answer.kind is not AnswerKind.REFUSED:
+                continue
+            for row in self.rows.of_topics([topic]):
+                if row.state is RowState.NOT_BEGUN:
+                    text = f"its throttle was refused: {answer.text}"
+                    skip(self.observe, row, text, RowState.REFUSED)
+        return {topic for topic, each in answers.items() if each.kind is AnswerKind.ACCEPTED}
+
+    def send(self, ready: Sequence[Row]) -> None:
+        """Ask for rows, at most MOST_ROWS in a request."""
+        for resizes in (False, True):
+            alike = [row for row in ready if (len(row.before) != len(row.after)) == resizes]
+            for first in range(0, len(alike), MOST_ROWS):
+                self._reassign(alike[first : first + MOST_ROWS], resizes=resizes)
+
+    def elect(self, rows: Iterable[Row]) -> bool:
+        """Have preferred leaders lead that can. Returns: whether all of them do or cannot."""
+        asked = [row for row in rows if row.elections < ELECTIONS and _is_led_by_another(row)]
+        able = [row for row in asked if row.shown and row.after[0] in row.shown.in_sync]
+        for first in range(0, len(able), MOST_ROWS):
+            batch = able[first : first + MOST_ROWS]
+            self.check_right()
+            answers = self.mover.elect([row.place for row in batch])
+            for row in batch:
+                row.elections += 1
+                answer = answers[row.place]
+                total = len(self.rows.by_place)
+                said = StepAnswered(Verb.ELECT, row.place[0], total, answer.kind, answer.text)
+                self.observe(said)
+        return not able
+
+    def _reassign(self, rows: Sequence[Row], *, resizes: bool) -> None:
+        self.check_right()
+        for row in rows:
+            # Before the request: an interrupt must count it as sent.
+            row.unanswered += 1
+            row.asked_s = self.clock.monotonic()
+        answers = self.mover.reassign({row.place: row.after for row in rows}, may_resize=resizes)
+        for row in rows:
+            answer = answers[row.place]
+            if answer.kind is not AnswerKind.LOST:
+                row.unanswered -= 1
+            verb = Verb.REORDER if row.is_reorder else Verb.MOVE
+            total = len(self.rows.by_place)
+            self.observe(StepAnswered(verb, row.place[0], total, answer.kind, answer.text))
+            if answer.kind is AnswerKind.ACCEPTED:
+                row.known, row.state = True, RowState.UNCLEAR
+                row.unclear_since_s, row.seen_elsewhere = self.clock.monotonic(), None
+            elif answer.kind is AnswerKind.REFUSED and not row.unanswered:
+                text = f"the brokers refuse it: {answer.text or answer.error}"
+                skip(self.observe, row, text, RowState.REFUSED)
+
+
+def _is_led_by_another(row: Row) -> bool:
+    state = row.shown
+    return state is not None and state.replicas == row.after and state.leader != row.after[0]
