@@ -365,12 +365,14 @@ LOW = {"defaults": {"replication_factor": 3, "config": {MIN_INSYNC: 2}}}
 @pytest.mark.parametrize(
     "rule", ["replication-below-policy", "replication-below-default", "replication-single"]
 )
-def test_a_factor_is_raised_by_a_reassignment_and_then_written(rule: str, tmp_path: Path) -> None:
-    way_out = AUDIT_RULES[rule].way_out
-    assert way_out.startswith("reassign it with kafka-reassign-partitions")
+def test_a_factor_is_written_and_then_raised_by_moves(rule: str, tmp_path: Path) -> None:
+    assert "move its replicas with plan --moves" in AUDIT_RULES[rule].way_out
     written = spec(replication_factor=3)
-    too_soon = World((written,), LOW, live("1 2 3")).judge(tmp_path)
-    assert "replication-stays" in {found.rule for found in too_soon}
+    refused = World((written,), LOW, live("1 2 3")).judge(tmp_path)
+    assert "replication-stays" in {found.rule for found in refused}
+    moves = {"allow": ["replication"], "rate": "30MiB"}
+    allowed = {**LOW, "clusters": {"prod": {"moves": moves}}}
+    assert World((written,), allowed, live("1 2 3")).judge(tmp_path) == []
     assert World((written,), LOW, live(RAISED)).judge(tmp_path) == []
 
 

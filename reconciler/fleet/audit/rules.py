@@ -81,22 +81,21 @@ _ALL = (
         "replication-below-policy",
         _ERROR,
         "Topics have the replicas that the policy of the cluster asks for.",
-        "reassign it with kafka-reassign-partitions, then write that replication_factor into its"
-        " file: a plan moves no replicas",
+        "write that replication_factor into its file, and move its replicas with plan --moves",
     ),
     AuditRule(
         "replication-below-default",
         _WARNING,
         "Topics have the replicas of the defaults, unless their files set another number.",
-        "reassign it with kafka-reassign-partitions; or, if this is intended, write the"
+        "move its replicas with plan --moves; or, if this is intended, write the"
         " replication_factor that it has into its file, and no higher min.insync.replicas",
     ),
     AuditRule(
         "replication-single",
         _WARNING,
         "Topics of a cluster of several brokers have more than one replica.",
-        "reassign it with kafka-reassign-partitions, then write that replication_factor into its"
-        " file: the loss of one broker is the loss of its records",
+        "write a higher replication_factor into its file, and move its replicas with plan --moves:"
+        " the loss of one broker is the loss of its records",
     ),
     AuditRule(
         "replication-uneven",
