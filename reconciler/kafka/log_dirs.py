@@ -172,26 +172,31 @@ def _ask_each(client: Any, brokers: list[int], found: _Answers) -> None:
         elif answer.error_code:
             found.silent[broker] = name_error(KafkaError(answer.error_code))
         else:
-            found.held[broker] = _read_answer(answer, clock_s)
+            found.held[broker] = _Held(clock_s, *read_directories(answer, is_whole=True))
 
     run_side_by_side(ask, brokers, _AT_ONCE, take)
 
 
-def _read_answer(answer: Any, clock_s: float) -> _Held:
-    """Read a broker's directories that are online, without replicas that move between these."""
+def read_directories(
+    answer: Any, *, is_whole: bool
+) -> tuple[tuple[LogDirectory, ...], dict[Place, int]]:
+    """Read a broker's directories that are online, and bytes by partition.
+
+    Replicas that move between directories are left out. `is_whole`: the answer lists all replicas,
+    so they are counted.
+    """
     directories, sizes = [], {}
     for each in answer.results:
         if each.error_code:
             continue
-        replicas = 0
         for topic in each.topics:
-            replicas += len(topic.partitions)
             for partition in topic.partitions:
                 if not partition.is_future_key:
                     sizes[topic.name, partition.partition_index] = partition.partition_size
         total, usable = (
-            value if isinstance(value, int) and value >= 0 else None
+            value if isinstance(value, int) and value >= 0 else None  # brokers before 3.3
             for value in (getattr(each, "total_bytes", None), getattr(each, "usable_bytes", None))
         )
+        replicas = sum(len(topic.partitions) for topic in each.topics) if is_whole else None
         directories.append(LogDirectory(each.log_dir, total, usable, replicas))
-    return _Held(clock_s, tuple(sorted(directories, key=lambda each: each.path)), sizes)
+    return tuple(sorted(directories, key=lambda each: each.path)), sizes

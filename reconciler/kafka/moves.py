@@ -18,6 +18,7 @@ from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import ASKED_BROKERS, find_cordoned
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
+from reconciler.kafka.log_dirs import read_directories
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.rights import NO_TOPIC, check_cluster_rights, find_hidden, name_missing
 from reconciler.kafka.second_client import NoAnswerError, SecondClient, describe_error
@@ -213,20 +214,7 @@ class _Answers:
         if answer.error_code:
             self.silent[broker] = name_error(KafkaError(answer.error_code))
             return
-        self.directories[broker] = tuple(
-            LogDirectory(each.log_dir, _if_told(each.total_bytes), _if_told(each.usable_bytes))
-            for each in sorted(answer.results, key=lambda each: str(each.log_dir))
-        )
-        sizes = self.sizes[broker] = {}
-        for directory in answer.results:
-            for topic in directory.topics:
-                for each in topic.partitions:
-                    if not each.is_future_key:
-                        sizes[topic.name, each.partition_index] = each.partition_size
-
-
-def _if_told(number: int) -> int | None:
-    return None if number < 0 else number  # brokers before 3.3, and directories that are offline
+        self.directories[broker], self.sizes[broker] = read_directories(answer, is_whole=False)
 
 
 @dataclass(slots=True)
