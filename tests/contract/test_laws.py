@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from lab import create
 from shorthand import CATALOGUE, spec
-from workbench import Workbench, outcomes
+from workbench import Workbench, outcomes, remove
 from worlds import rows_on, seldom
 
 from reconciler.diff import eligible_brokers, managed_overrides
@@ -199,12 +199,3 @@ def shape(state: ClusterState) -> dict[str, tuple[str | None, Assignment, dict[s
 
 def of_topic(topic: TopicState) -> tuple[str | None, Assignment, dict[str, str]]:
     return (topic.topic_id, topic.assignment, dict(managed_overrides(topic)))
-
-
-def remove(bench: Workbench, names: list[str]) -> None:
-    """Make room for the next case, and wait, lest its first reading shows half of this one."""
-    there = list(bench.topics(*names))
-    for answer in bench.others.delete_topics(there).values() if there else ():
-        answer.result(15)
-    while any(view for view in bench.reader.read_views(names).values()):
-        pass

@@ -88,3 +88,12 @@ def assert_landed(bench: Workbench, plan: Plan) -> None:
         assert topic.after is not None
         assert found[topic.name].assignment == topic.after.assignment
         assert found[topic.name].config == topic.after.config
+
+
+def remove(bench: Workbench, names: Iterable[str]) -> None:
+    """Delete topics, and wait until no broker shows one: the next reading must not show half."""
+    there = list(bench.topics(*names))
+    for answer in bench.others.delete_topics(there).values() if there else ():
+        answer.result(15)
+    while any(view for view in bench.reader.read_views(there).values()):
+        pass
