@@ -35,9 +35,13 @@ PARTS = {
 _numbers = itertools.count()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Take Ctrl-C where a shell has it ignored, as for background jobs: children inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--part") == "kafka":
+        # Now and then kafka-python leaves a socket open when it is closed, in one of three runs of
+        # this part. The warning comes with the next collection of garbage, in any later test.
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
