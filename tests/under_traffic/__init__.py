@@ -1,6 +1,7 @@
 """Moves under traffic: scenarios on real brokers, and kills of apply at random points.
 
-    python -m under_traffic --minutes 60 --seed 1 --kills 200        (make campaign-moves)
+    python -m under_traffic                          (make campaign-moves)
+    python -m under_traffic --kills 200 --seed 1     (make campaign-moves KILLS=200)
 
 `traffic` writes and reads numbered records throughout; `world` is a cluster with data, an estate,
 and what must be true at the end; `scenarios` are single moves and what disturbs them; `kills` ends

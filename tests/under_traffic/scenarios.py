@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from subprocess import Popen
 
-    from reconciler.model import Assignment
+    from reconciler.model import Assignment, Reassignment
     from under_traffic.traffic import Verdict
     from under_traffic.world import World
 
@@ -130,26 +130,23 @@ def shift(world: World) -> Rows:
 
 
 def lose_a_destination(world: World) -> Rows:
-    rows = resize(world, 3)
-    process = world.start_apply()
-    await_copying(world, process)
-    broker = world.read_moves().reassignments[0].adding[0]
-    world.cluster.kill_broker(broker)
-    time.sleep(20)
-    world.cluster.start_broker(broker)
-    end(process, 0)
-    return rows
+    return lose(world, lambda move: move.adding[0])
 
 
 def lose_a_source(world: World) -> Rows:
+    return lose(world, lambda move: move.leader)
+
+
+def lose(world: World, choose: Callable[[Reassignment], int | None]) -> Rows:
+    """Kill a broker of a move in flight, and start it again."""
     rows = resize(world, 3)
     process = world.start_apply()
     await_copying(world, process)
-    leader = world.read_moves().reassignments[0].leader
-    assert leader is not None
-    world.cluster.kill_broker(leader)
+    broker = choose(world.read_moves().reassignments[0])
+    assert broker is not None
+    world.cluster.kill_broker(broker)
     time.sleep(20)
-    world.cluster.start_broker(leader)
+    world.cluster.start_broker(broker)
     end(process, 0)
     return rows
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.apply.checks import find_other_cluster
 from reconciler.apply.ending import Applied
+from reconciler.apply.engine import Unlocked
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.gates import INTERRUPTED, Gates
 from reconciler.apply.moving.health import Health, read_min_insync
@@ -28,7 +29,7 @@ from reconciler.apply.moving.start import (
 from reconciler.apply.moving.throttle import Throttles
 from reconciler.apply.moving.watch import WATCH_S, Watch
 from reconciler.apply.moving.window import Blocked, Limits, Window, choose_rows, find_size
-from reconciler.apply.moving.writes import Unlocked, Writes
+from reconciler.apply.moving.writes import Writes
 from reconciler.errors import (
     ClusterError,
     LockHeldError,

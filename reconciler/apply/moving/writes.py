@@ -28,13 +28,6 @@ REWRITE_S = 5.0
 ELECTIONS = 4
 
 
-class Unlocked:
-    """The lease of a run that takes no lock."""
-
-    def check(self) -> None:
-        """Always hold."""
-
-
 @dataclass(slots=True)
 class Writes:
     """Writes configs, rows and elections, and knows whether a run may write, and what it wrote.
