@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from reconciler.model import Assignment, Replicas
     from reconciler.placement.moving.problem import MoveProblem, MoveWish
@@ -47,24 +47,31 @@ def least_moves(problem: MoveProblem) -> int:
     """Return the fewest replicas that any rows of these wishes copy."""
     racks = _list_racks(problem)
     return sum(
-        wish.replication - _most_kept(problem, racks, wish, row)
+        wish.count_wanted(row) - _most_kept(problem, racks, wish, row)
         for wish in problem.wishes
         for row in wish.rows
-        if len(row) < wish.replication
+        if _must_copy(problem, wish, row)
     )
+
+
+def _must_copy(problem: MoveProblem, wish: MoveWish, row: Replicas) -> bool:
+    """Return whether a row does not have the replicas that it needs."""
+    return len(set(row) - problem.drained) < wish.count_wanted(row)
 
 
 def _most_kept(problem: MoveProblem, racks: Racks, wish: MoveWish, row: Replicas) -> int:
     """Return how many replicas of a row can stay: one by one, as the racks allow."""
-    sizes = Counter(_rack(racks, wish, b) for b in problem.eligible | set(row))
+    rest = set(row) - problem.drained
+    sizes = Counter(_rack(racks, wish, b) for b in problem.eligible | rest)
+    wanted = wish.count_wanted(row)
     division = dict.fromkeys(sizes, 0)
-    for _ in range(wish.replication):  # the most even division gives to an emptiest rack with room
+    for _ in range(wanted):  # the most even division gives to an emptiest rack with room
         rack = min((r for r in sizes if division[r] < sizes[r]), key=lambda r: (division[r], r))
         division[rack] += 1
     most = max(division.values())
     fewest = {r: min(size, most - 1) for r, size in sizes.items()}
-    extra = wish.replication - sum(fewest.values())  # racks that have one more than their fewest
-    present = Counter(_rack(racks, wish, b) for b in row)
+    extra = wanted - sum(fewest.values())  # racks that have one more than their fewest
+    present = Counter(_rack(racks, wish, b) for b in rest)
     kept = sum(min(present[r], fewest[r]) for r in sizes)
     return kept + min(extra, sum(present[r] > fewest[r] for r in sizes))
 
@@ -77,29 +84,32 @@ def _faults(
     old: Replicas,
     new: Replicas,
 ) -> Iterator[str]:
-    if len(old) == wish.replication:
+    wanted, rest = wish.count_wanted(old), set(old) - problem.drained
+    if len(old) == wanted == len(rest):
         if set(old) != set(new):
             yield f"{list(old)} had {len(old)} replicas and became {list(new)}"
         return
-    if len(new) != wish.replication:
-        yield f"{len(new)} replicas instead of {wish.replication}"
+    if len(new) != wanted:
+        yield f"{len(new)} replicas instead of {wanted}"
     if len(set(new)) != len(new):
         yield f"a broker twice in {list(new)}"
+    if kept := sorted(problem.drained.intersection(new)):
+        yield f"brokers {kept} are drained"
     added = set(new) - set(old)
     if strangers := sorted(added - problem.eligible):
         yield f"brokers {strangers} may take nothing new"
-    if len(new) < len(old) and added:
+    if len(rest) >= wanted and added:
         yield f"{sorted(added)} are new in a row that shrinks"
-    if len(old) < len(new) and not _is_even(problem, racks, wish, old, new):
+    if len(rest) < wanted and not _is_even(problem, racks, wish, rest, new):
         yield f"{list(new)} is not spread over the racks as evenly as they allow"
-    if set(old) & set(in_sync) and not set(new) & set(in_sync):
+    if not added and set(old) & set(in_sync) and not set(new) & set(in_sync):
         yield f"none of the in-sync replicas {list(in_sync)} stays in {list(new)}"
 
 
 def _is_even(
-    problem: MoveProblem, racks: Racks, wish: MoveWish, old: Replicas, new: Replicas
+    problem: MoveProblem, racks: Racks, wish: MoveWish, rest: Collection[int], new: Replicas
 ) -> bool:
-    size = Counter(_rack(racks, wish, b) for b in problem.eligible | set(old))
+    size = Counter(_rack(racks, wish, b) for b in problem.eligible | set(rest))
     held = Counter(_rack(racks, wish, b) for b in new)
     most = max(held.values())
     return all(most - held[rack] <= 1 for rack in size if held[rack] < size[rack])

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def move_replicas(problem: MoveProblem) -> Mapping[str, Assignment]:
     """Return all rows of every wish, by topic: same wishes in any order, same rows.
 
-    A row that has the wanted number of replicas keeps them; it may get another preferred leader.
+    A row that has the wanted number of replicas, none of them on a drained broker, keeps them; it
+    may get another preferred leader.
     """
     wishes = sorted(problem.wishes, key=lambda wish: wish.topic)
     brokers = _Brokers(problem, wishes)
@@ -57,19 +58,19 @@ class _Brokers:
 
 
 def _choose_sets(brokers: _Brokers, wishes: Sequence[MoveWish]) -> list[list[frozenset[int]]]:
-    """Choose the replicas of all rows that have too many or too few."""
+    """Choose the replicas of all rows that have too many, too few, or one on a drained broker."""
     cluster = Counter(brokers.problem.replicas)
     topics = [Counter(b for row in (*wish.rows, *wish.fixed) for b in row) for wish in wishes]
     touched = [
         (t, p)
         for t, wish in enumerate(wishes)
         for p, row in enumerate(wish.rows)
-        if len(row) != wish.replication
+        if brokers.problem.must_change(wish, row)
     ]
     for t, p in touched:
         topics[t].subtract(wishes[t].rows[p])
         cluster.subtract(wishes[t].rows[p])
-    total = sum(wishes[t].replication for t, _ in touched)
+    total = sum(wishes[t].count_wanted(wishes[t].rows[p]) for t, p in touched)
     cluster_bits = _bits(max(brokers.scales.values()), max(cluster.values(), default=0), total)
     topic_unit = 1 << cluster_bits
     most = max((count for topic in topics for count in topic.values()), default=0)
@@ -87,14 +88,16 @@ def _restate(
     brokers: _Brokers, wish: MoveWish, topic: int, partition: int, moved: int, lagging: int
 ) -> Row:
     row = wish.rows[partition]
+    wanted = wish.count_wanted(row)
     in_sync = wish.in_sync[partition] if wish.in_sync else row
-    living = [b for b in row if b in brokers.alive]
-    if wish.replication > len(row):
-        candidates = sorted(brokers.problem.eligible | set(row))
-    elif len(living) >= wish.replication and set(living) & set(in_sync):
+    rest = set(row) - brokers.problem.drained
+    living = rest & brokers.alive
+    if len(row) <= wanted or len(rest) < wanted:
+        candidates = sorted(brokers.problem.eligible | rest)
+    elif len(living) >= wanted and living & set(in_sync):
         candidates = sorted(living)  # replicas on dead brokers go first
     else:
-        candidates = sorted(row)
+        candidates = sorted(rest)
     prices = {b: (moved if b not in row else 0 if b in in_sync else lagging) for b in candidates}
     names = sorted({brokers.racks.get(b, "") for b in candidates}) if wish.rack_aware else [""]
     rack_of = {
@@ -103,9 +106,9 @@ def _restate(
     racks: list[list[int]] = [[] for _ in names]
     for index, b in enumerate(candidates):
         racks[rack_of[b]].append(index)
-    rule = RackRule.deal(tuple(map(tuple, racks)), wish.replication)
+    rule = RackRule.deal(tuple(map(tuple, racks)), wanted)
     bounds = dict(enumerate(zip(rule.fewest, rule.most, strict=True)))
-    return Row(topic, wish.replication, prices, rack_of, bounds, brokers.ties[wish.topic])
+    return Row(topic, wanted, prices, rack_of, bounds, brokers.ties[wish.topic])
 
 
 def _choose_leaders(

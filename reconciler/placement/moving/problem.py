@@ -9,24 +9,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reconciler.model import Assignment, Broker
+    from reconciler.model import Assignment, Broker, Replicas
 
 
 @dataclass(frozen=True, slots=True)
 class MoveWish:
     """A topic that is to have `replication` replicas of every partition.
 
-    `rows` holds the replicas of each partition now, preferred leader first. `in_sync` holds those
-    that are in sync, per partition; empty if unknown, and then all count as in sync. `fixed` holds
-    other rows of the topic, which stay as they are and count in its balance.
+    If `replication` is None, each row keeps its number of replicas. `rows` holds the replicas of
+    each partition now, preferred leader first. `in_sync` holds those that are in sync, per
+    partition; empty if unknown, and then all count as in sync. `fixed` holds other rows of the
+    topic, which stay as they are and count in its balance.
     """
 
     topic: str
     rows: Assignment
-    replication: int
+    replication: int | None
     rack_aware: bool = True
     in_sync: Assignment = ()
     fixed: Assignment = ()
+
+    def count_wanted(self, row: Replicas) -> int:
+        """Return the number of replicas that a row is to have."""
+        return len(row) if self.replication is None else self.replication
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ class MoveProblem:
     """All brokers of a cluster, those that may receive a replica, and the wishes.
 
     `eligible` holds ids of living brokers that are neither excluded nor cordoned; no row grows to
-    more replicas than their number. `leaders` and `replicas` count the preferred leaders and
+    more replicas than their number. Every row gives up the replicas on `drained` brokers, which are
+    not eligible. `leaders` and `replicas` count the preferred leaders and
     replicas on each broker over all topics, the wished and the fixed rows included. `capacity` says
     how much a broker can bear next to others (1 if it is not named).
     """
@@ -45,3 +51,8 @@ class MoveProblem:
     replicas: Mapping[int, int]
     wishes: tuple[MoveWish, ...]
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    drained: frozenset[int] = frozenset()
+
+    def must_change(self, wish: MoveWish, row: Replicas) -> bool:
+        """Return whether other brokers must hold a row."""
+        return len(row) != wish.count_wanted(row) or not self.drained.isdisjoint(row)
