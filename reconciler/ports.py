@@ -110,6 +110,10 @@ class ClusterMover(Protocol):
         """Set configs of topics; None unsets one. Others stay (IncrementalAlterConfigs)."""
         ...
 
+    def cordon(self, broker: int) -> Answer:
+        """Cordon every log directory of a living broker: Kafka places nothing there (KIP-1066)."""
+        ...
+
     def set_rate(self, bytes_per_s: int | None) -> Answer:
         """Set the cluster default of both throttle rates; None unsets it."""
         ...

@@ -84,6 +84,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("kafka-version-form", "A Kafka version is a quoted text, because 4.10 is not 4.1."),
     Rule("kafka-version-newer", "A newer Kafka is checked with the newest catalogue."),
     Rule("kafka-version-older", "An older Kafka is checked with the oldest catalogue."),
+    Rule("drain-allowed", "drain_brokers moves replicas, so moves.allow of its cluster has drain."),
     Rule("client-property-unknown", "Client properties have names that librdkafka knows."),
     Rule("client-property-runs", "No client property of an estate loads or runs code."),
     Rule("secret-misplaced", "Secrets are only in properties that authenticate the client."),
@@ -177,6 +178,14 @@ _DIFF: tuple[Rule, ...] = (
         "moves-unhealthy",
         "A partition moves only if a replica is alive and in sync, and one stays.",
     ),
+    Rule(
+        "drain-impossible", "A broker is drained only if others can hold every one of its replicas."
+    ),
+    Rule("broker-drained", "No assignment names a broker in drain_brokers."),
+    Rule("drain-unnamed", "A plan reports the topics of no file that a drain moves."),
+    Rule("drain-incomplete", "A plan reports what stays on a broker in drain_brokers, and why."),
+    Rule("drain-last-of-rack", "A plan reports a rack in which a drain leaves no able broker."),
+    Rule("drain-done", "A plan reports that a broker in drain_brokers stores nothing."),
     Rule("moves-foreign", "What another tool or run moves is reported and left alone."),
     Rule(
         "moves-min-insync",

@@ -53,10 +53,12 @@ def read_cluster(
 
     specs = estate.topics_for(cluster)
     names = [spec.name for spec in specs]
+    drained = find_cluster(estate, cluster).drain_brokers if with_moves else frozenset()
     with open_connection(estate, cluster, bootstrap_servers, client) as connection:
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
-        state = reader.read_cluster(config_of=names)
+        # A drain moves all topics of its brokers, whether a file names them or not.
+        state = reader.read_cluster(config_of=None if drained else names)
         entry = find_cluster(estate, cluster)
         release = choose_catalogue(entry.kafka_version)
         doubts = list_doubts(specs, state, release, entry.known_configs)
@@ -65,13 +67,19 @@ def read_cluster(
         state = reader.confirm(state, doubts.longer, doubts.overridden)
         if with_moves:
             state = reader.read_moves(state)
+            state = reader.read_voters(state) if drained else state
         elif with_sizes:
             state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, and only if deletions are allowed.
         deleted = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
         state = replace(state, usage=reader.read_usage(deleted if entry.guards.max_deletes else ()))
         # A topic in flight shows the rows that it is to have, so it may not differ from its spec.
-        moving = {each.topic for each in state.reassignments if each.topic in names}
+        moving = {each.topic for each in state.reassignments if each.topic in names or drained}
+        moving |= {
+            name
+            for name, topic in state.topics.items()
+            if any(not drained.isdisjoint(row) for row in topic.assignment)
+        }
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 
 

@@ -18,6 +18,7 @@ from reconciler.errors import (
     UsageError,
 )
 from reconciler.model import OutcomeKind
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,6 +124,9 @@ class Ending:
             return "Nothing to do."
         counts = Counter(str(outcome.kind) for outcome in self.outcomes)
         listed = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items()))
+        if self.moves and self.moves.cordoned:
+            cordoned = f"{count(len(self.moves.cordoned), 'broker')} cordoned"
+            listed = f"{listed}, {cordoned}" if listed else cordoned
         said = f"Applied: {listed}" if listed else "Nothing was changed."
         return said if self.ended is Ended.DONE else f"{self.ended.capitalize()}. {said}"
 
@@ -141,6 +145,7 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
         return Ending(ended, earlier.outcomes, str(error), earlier.moves)
     cause = error or (applied.cause if applied else None)
     outcomes = applied.outcomes if applied else ()
+    moves = applied.moves if applied else None
     kinds = {outcome.kind for outcome in outcomes}
     if applied and applied.interrupted:
         ended = Ended.INTERRUPTED
@@ -148,14 +153,13 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
         ended = Ended.UNKNOWN
     elif cause:
         ended = next((e for kind, e in _BY_ERROR.items() if isinstance(cause, kind)), Ended.ERROR)
-    elif any(kind.is_unfinished for kind in kinds):
+    elif any(kind.is_unfinished for kind in kinds) or (moves and moves.left):
         ended = Ended.UNFINISHED
-    elif not kinds:
+    elif not kinds and not (moves and moves.cordoned):
         ended = Ended.NOTHING_TO_DO
     elif all(kind.is_done for kind in kinds):
         ended = Ended.DONE
     else:
         ended = Ended.FAILED
     said = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
-    moves = applied.moves if applied else None
     return Ending(ended, outcomes, (said or type(cause).__name__) if cause else None, moves)

@@ -162,10 +162,11 @@ def _check_explain(
 
 def exit_code(made: Made, *, detailed: bool) -> int:
     """Return 1 if something failed or is refused, 2 if changes are pending, if asked."""
-    from reconciler.plan import list_refusals, steps_of
+    from reconciler.model import has_steps
+    from reconciler.plan import list_refusals
 
     plans = [planned.plan for planned in made.plans]
     if made.failures or any(list_refusals(plan) for plan in plans):
         return 1
-    pending = any(steps_of(topic) for plan in plans for topic in plan.topics)
+    pending = any(map(has_steps, plans))
     return PENDING if detailed and pending else 0

@@ -6,6 +6,7 @@ reported. Forbidden here: deciding where replicas go, and all I/O.
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.deletions import describe_time, object_to_use
+from reconciler.diff.drains import Drain, keep_drained_topics
 from reconciler.diff.fields import (
     NOT_MANAGED_KEYS,
     ConfigEquality,
@@ -25,6 +26,7 @@ __all__ = [
     "NOT_MANAGED_KEYS",
     "ConfigEquality",
     "Doubts",
+    "Drain",
     "FieldChange",
     "MoveDiff",
     "TopicDiff",
@@ -34,6 +36,7 @@ __all__ = [
     "diff_moves",
     "diff_topics",
     "eligible_brokers",
+    "keep_drained_topics",
     "leave_unoffered",
     "list_doubts",
     "managed_overrides",

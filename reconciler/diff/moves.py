@@ -1,6 +1,7 @@
 """Existing partitions compared with their specs: which rows must change, and refusals.
 
-Only what a spec asks for moves: another number of replicas, or other manual rows.
+Only what is asked for moves: another number of replicas, other manual rows, or off a broker that
+is drained.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from reconciler.diff.fields import (
 from reconciler.diff.moving import allow_moves, kind_of, list_kinds
 from reconciler.diff.refusals import allow_all, refuse_change
 from reconciler.errors import Finding, Severity
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -46,15 +48,16 @@ class MoveDiff:
 
     `rows` holds the replicas of each partition without those that a reassignment adds. `given`
     holds the rows that are decided, by partition: manual ones, what is in flight already, and what
-    cannot change. Every other row is to have `replication` replicas. If there are `refusals`, or
-    another tool moves the topic (`foreign`), nothing moves.
+    cannot change. Every other row is to have `replication` replicas, or as many as it has if that
+    is None, and none on a drained broker. If there are `refusals`, or another tool moves the topic
+    (`foreign`), nothing moves.
     """
 
     spec: TopicSpec
     state: TopicState
     rows: Assignment
     given: Mapping[int, Replicas]
-    replication: int
+    replication: int | None
     changes: tuple[FieldChange, ...]
     refusals: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
@@ -72,19 +75,20 @@ def diff_moves(
     moves: MovePolicy,
     excluded: Collection[int] = (),
     allows: Allows = allow_all,
+    drained: frozenset[int] = frozenset(),
 ) -> tuple[MoveDiff, ...]:
     """Compare every spec with the existing partitions of its topic.
 
     `cluster` lists all reassignments in flight; a partition that is only known to be in flight is
-    left alone. Topics without a difference are left out, and so
-    are new topics, topics to be deleted, and those that are internal to Kafka. Returns the others
-    by name. Errors: none; what cannot move is refused by topic.
+    left alone. `drained` brokers are among the excluded ones. Topics without a difference and
+    without a replica there are left out, and so are new topics and topics to be deleted. Returns
+    the others by name. Errors: none; what cannot move is refused by topic.
     """
     moving: dict[str, dict[int, Reassignment]] = defaultdict(dict)
     for each in cluster.reassignments:
         moving[each.topic][each.partition] = each
-    comparison = _Comparison(cluster, moves, excluded, allows)
-    live = cluster.user_topics
+    comparison = _Comparison(cluster, moves, excluded, allows, drained)
+    live = cluster.topics
     found = [
         comparison.compare(spec, live[spec.name], moving[spec.name])
         for spec in sorted(specs, key=lambda spec: spec.name)
@@ -102,12 +106,15 @@ class _Comparison:
         moves: MovePolicy,
         excluded: Collection[int],
         allows: Allows,
+        drained: frozenset[int],
     ) -> None:
         self.moves = moves
+        self.drained = drained
         self.allows = allows
         self.brokers = PlacementBrokers(cluster.brokers, excluded, allows)
         self.alive = {broker.id for broker in cluster.brokers if broker.alive}
-        self.cordoned = {broker.id for broker in cluster.brokers if broker.cordoned}
+        # Rows leave a drained broker, whether it is cordoned yet or not.
+        self.cordoned = {b.id for b in cluster.brokers if b.cordoned and b.id not in drained}
 
     def compare(
         self, spec: TopicSpec, state: TopicState, moving: Mapping[int, Reassignment]
@@ -121,10 +128,11 @@ class _Comparison:
         differences = compare_fields(current_fields(spec, now, {}), desired_fields(spec, {}))
         every = tuple(differences)
         changes = tuple(change for change in every if kind_of(change) is not None)
-        if not changes:
+        stays = all(map(self.drained.isdisjoint, rows))
+        if stays and (not changes or state.internal):  # no file manages a topic of Kafka itself
             return None
         given, foreign = self._settle(spec, now, moving)
-        diff = MoveDiff(spec, now, rows, given, desired_replication(spec) or 0, changes)
+        diff = MoveDiff(spec, now, rows, given, desired_replication(spec), changes)
         if foreign:
             return replace(diff, notes=(_note_foreign(spec, changes, foreign),), foreign=True)
         shrinks = [
@@ -139,6 +147,7 @@ class _Comparison:
     ) -> tuple[dict[int, Replicas], list[int]]:
         """Return the rows that are decided, and the partitions in flight to somewhere else."""
         replication = desired_replication(spec)
+        unmanaged = replication is None and spec.assignment is None
         given: dict[int, Replicas] = {}
         foreign = []
         for number, row in enumerate(state.assignment):
@@ -147,8 +156,12 @@ class _Comparison:
                 wanted = spec.assignment[number] if number < len(spec.assignment) else row
             if number in moving:
                 target = moving[number].target
-                resized = len(row) != replication == len(target)
-                if target == wanted or (wanted is None and resized):
+                fulfils = len(target) == (replication or len(row)) and not self._must_change(
+                    target, replication
+                )
+                if target == wanted or (
+                    wanted is None and fulfils and self._must_change(row, replication)
+                ):
                     given[number] = target
                 else:
                     foreign.append(number)
@@ -156,12 +169,17 @@ class _Comparison:
                 foreign.append(number)  # from a snapshot, which does not say what is added
             elif wanted is not None:
                 given[number] = wanted
-            elif len(row) == replication and (
-                self.cordoned & set(row) or self._is_leaderless(state, number)
+            elif not self._must_change(row, replication) and (
+                unmanaged or self.cordoned & set(row) or self._is_leaderless(state, number)
             ):
-                # It could only get another order. Kafka 4.4 refuses that for a cordoned broker.
+                # It could only get another order. That is for the topics of files, and Kafka 4.4
+                # refuses it for a cordoned broker.
                 given[number] = row
         return given, foreign
+
+    def _must_change(self, row: Replicas, replication: int | None) -> bool:
+        """Return whether other brokers must hold a row, whose rows are not manual."""
+        return len(row) != (replication or len(row)) or not self.drained.isdisjoint(row)
 
     def _is_leaderless(self, state: TopicState, number: int) -> bool:
         """Return whether no replica of a partition can be copied."""
@@ -186,14 +204,47 @@ class _Comparison:
             if number not in moving and diff.given.get(number) != row
         ]
         free = [number for number in altered if number not in diff.given]
-        if any(len(rows[number]) < diff.replication for number in free):
+        if diff.replication and any(len(rows[number]) < diff.replication for number in free):
             yield from self.brokers.refuse_placement(spec, None, diff.replication)
+        else:
+            yield from self._refuse_drain(diff, free)
+        for number, row in diff.given.items():
+            if kept := sorted(self.drained.intersection(row)):
+                brokers = ", ".join(map(str, kept))
+                yield Finding(
+                    "broker-drained",
+                    f"partition {number} is assigned to broker {brokers}, which drain_brokers "
+                    "empties",
+                    f"assign it to other brokers, or take {brokers} off drain_brokers",
+                    spec.where(f"assignment.{number}"),
+                )
         for number in altered:
             if number in diff.given:
                 added = [b for b in diff.given[number] if b not in rows[number]]
                 yield from self.brokers.refuse_brokers(spec, number, added)
         yield from self._refuse_cordoned(diff, altered)
         yield from self._refuse_unhealthy(diff, altered)
+
+    def _refuse_drain(self, diff: MoveDiff, free: Iterable[int]) -> Iterator[Finding]:
+        """Refuse to drain rows that too few other brokers can take."""
+        eligible = {broker.id for broker in self.brokers.eligible}
+        leaving = [number for number in free if not self.drained.isdisjoint(diff.rows[number])]
+        able = {number: len(eligible | set(diff.rows[number]) - self.drained) for number in leaving}
+        wanted = {number: diff.replication or len(diff.rows[number]) for number in leaving}
+        if short := [number for number in leaving if able[number] < wanted[number]]:
+            brokers = ", ".join(map(str, sorted(self.drained)))
+            worst = max(short, key=lambda number: wanted[number] - able[number])
+            yield Finding(
+                "drain-impossible",
+                f"{_name(short, 'needs', 'need')} {count(wanted[worst], 'broker')}, and "
+                f"{able[worst]} can hold {'it' if len(short) == 1 else 'them'} without broker "
+                f"{brokers}",
+                f"bring up more brokers, or take {brokers} off drain_brokers",
+                _place(diff),
+            )
+        elif leaving and eligible:
+            fits = min(len(eligible), max(wanted.values()))
+            yield from self.brokers.refuse_placement(diff.spec, None, fits)
 
     def _refuse_cordoned(self, diff: MoveDiff, altered: Iterable[int]) -> Iterator[Finding]:
         """Refuse rows that keep a cordoned broker: Kafka 4.4 refuses every target with one."""
@@ -245,16 +296,16 @@ def _note_foreign(
 ) -> Finding:
     return Finding(
         "moves-foreign",
-        f"{_name(numbers, 'is', 'are')} being reassigned, and not to what the spec asks for, so "
+        f"{_name(numbers, 'is', 'are')} being reassigned, and not to what is asked for here, so "
         "the topic is left alone",
         "wait until that has ended, or cancel it, and plan again: reconciler moves status shows it",
-        spec.where(changes[-1].path),
+        spec.where(changes[-1].path) if changes else spec.location,
         Severity.NOTE,
     )
 
 
 def _place(diff: MoveDiff) -> Location:
-    return diff.spec.where(diff.changes[-1].path)
+    return diff.spec.where(diff.changes[-1].path) if diff.changes else diff.spec.location
 
 
 def _name(numbers: Collection[int], one: str, many: str) -> str:

@@ -205,6 +205,14 @@ def read_broker_configs(
     return found
 
 
+CORDONED = "cordoned.log.dirs"
+
+
+def can_cordon(configs: Mapping[int, Mapping[str, str | None]]) -> bool:
+    """Return whether brokers know how to cordon log directories (KIP-1066, Kafka 4.3)."""
+    return any(CORDONED in values for values in configs.values())
+
+
 def find_cordoned(configs: Mapping[int, Mapping[str, str | None]]) -> frozenset[int]:
     """Return the brokers whose log directories are all cordoned (KIP-1066, Kafka 4.3).
 
@@ -213,7 +221,7 @@ def find_cordoned(configs: Mapping[int, Mapping[str, str | None]]) -> frozenset[
     """
     found = set()
     for broker, values in configs.items():
-        cordoned = _read_list(values.get("cordoned.log.dirs"))
+        cordoned = _read_list(values.get(CORDONED))
         directories = _read_list(values.get("log.dirs")) or _read_list(values.get("log.dir"))
         # With one free directory a broker still takes replicas. Without any, it refuses even a
         # manual assignment.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError, keep_interrupts
+from reconciler.kafka.configs import CORDONED
 from reconciler.kafka.errors import UntranslatableError, read_answer
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.second_client import SecondClient, describe_error
@@ -135,8 +136,15 @@ class KafkaMover:
         configs = {_EVERY_BROKER: dict.fromkeys((side.rate_key for side in ThrottleSide), value)}
         return self._alter(_BROKER, configs)[_EVERY_BROKER]
 
+    def cordon(self, broker: int) -> Answer:
+        """Cordon every log directory of a broker (KIP-1066). Only that broker takes the request."""
+        return self._alter(_BROKER, {str(broker): {CORDONED: "*"}}, broker)[str(broker)]
+
     def _alter(
-        self, kind: int, configs: Mapping[str, Mapping[str, str | None]]
+        self,
+        kind: int,
+        configs: Mapping[str, Mapping[str, str | None]],
+        broker: int | None = None,
     ) -> Mapping[str, Answer]:
         from kafka.protocol.admin import IncrementalAlterConfigsRequest as Request
 
@@ -147,7 +155,7 @@ class KafkaMover:
             resource(resource_type=kind, resource_name=name, configs=list(_list_changes(values)))
             for name, values in sorted(configs.items())
         ]
-        answer = self._send(Request(resources=resources, validate_only=False))
+        answer = self._send(Request(resources=resources, validate_only=False), broker)
         if isinstance(answer, Answer):
             return dict.fromkeys(configs, answer)
         told = {
@@ -157,8 +165,8 @@ class KafkaMover:
         return {name: told.get(name, _SILENCE) for name in configs}
 
     @keep_interrupts()
-    def _send(self, request: Any) -> Any:
-        """Send a request to a living broker, which forwards it to the controller.
+    def _send(self, request: Any, broker: int | None = None) -> Any:
+        """Send a request to a broker, by default any living one: it forwards to the controller.
 
         Returns: the answer; or, without one, an Answer that says whether the request was sent.
         """
@@ -168,7 +176,7 @@ class KafkaMover:
         sent = False
         try:
             manager = self._client.open()._manager
-            broker = manager.least_loaded_node()
+            broker = manager.least_loaded_node() if broker is None else broker
             # The connection comes first: only what fails after it may have been sent.
             manager.run(_connect, manager, broker)
             sent = True

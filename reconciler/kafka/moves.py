@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from confluent_kafka import KafkaError
 
 from reconciler.errors import ClusterError, Finding, Severity
-from reconciler.kafka.configs import ASKED_BROKERS, find_cordoned
+from reconciler.kafka.configs import ASKED_BROKERS, CORDONED, find_cordoned
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.log_dirs import read_directories
@@ -298,7 +298,7 @@ def _send(client: Any, request: Any, broker: int) -> Any:
 
 def _ask_for_rates(broker: int) -> Any:
     """Build the request for the rates of a broker, which only that one knows, and the default."""
-    keys = [*_RATES, "cordoned.log.dirs", "log.dirs", "log.dir"]
+    keys = [*_RATES, CORDONED, "log.dirs", "log.dir"]
     return _ask_for_configs(_BROKER, (_EVERY_BROKER, str(broker)), keys)
 
 

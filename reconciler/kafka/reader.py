@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from reconciler.errors import Finding, Severity
 from reconciler.kafka.configs import (
     TopicConfigs,
+    can_cordon,
     complete_defaults,
     find_cordoned,
     find_settings,
@@ -20,6 +21,7 @@ from reconciler.kafka.configs import (
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
+from reconciler.kafka.quorum import read_voters
 from reconciler.kafka.rights import (
     NO_TOPIC,
     check_apply_rights,
@@ -97,6 +99,7 @@ class KafkaReader:
             config_defaults=MappingProxyType(found.defaults),
             broker_settings=MappingProxyType(found.settings),
             notes=tuple(notes),
+            can_cordon=found.can_cordon,
         )
 
     def confirm(
@@ -139,6 +142,10 @@ class KafkaReader:
         new = [note for note in notes if note.rule not in {each.rule for each in state.notes}]
         state = replace(state, reassignments=in_flight, notes=(*state.notes, *new))
         return read_sizes(self._connection, state, interval_s)
+
+    def read_voters(self, state: ClusterState) -> ClusterState:
+        """Add the controllers that vote to a state; none if the cluster does not tell."""
+        return replace(state, voters=read_voters(self._connection))
 
     def read_views(
         self, names: Collection[str], with_config: Collection[str] = ()
@@ -221,6 +228,7 @@ class _Found:
     nodes: list[Node]
     topics: dict[str, TopicMetadata]
     cordoned: frozenset[int] = frozenset()
+    can_cordon: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
     defaults: dict[str, str] = field(default_factory=dict)
@@ -240,6 +248,7 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
     alive = [node.id for node in nodes]
     told = read_broker_configs(client, alive)
     found.cordoned = find_cordoned(told)
+    found.can_cordon = can_cordon(told)
     found.settings = find_settings(told)
     named = set(found.topics if config_of is None else config_of)
     # If no named topic exists, any other one shows the defaults that new topics will have.

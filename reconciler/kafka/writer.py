@@ -28,6 +28,7 @@ from confluent_kafka.admin import (
 )
 
 from reconciler.errors import ClusterError, Finding
+from reconciler.kafka.configs import CORDONED
 from reconciler.kafka.connection import REQUEST_S as READ_S
 from reconciler.kafka.errors import (
     UntranslatableError,
@@ -314,7 +315,7 @@ CORDON_S = 15.0
 
 def cordon_brokers(connection: Connection, brokers: Iterable[int]) -> None:
     """Cordon every log directory of some brokers. Errors: ClusterError. Kafka 4.3 or newer."""
-    every = ConfigEntry("cordoned.log.dirs", "*", incremental_operation=AlterConfigOpType.SET)
+    every = ConfigEntry(CORDONED, "*", incremental_operation=AlterConfigOpType.SET)
     asked = [
         ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[every])
         for broker in brokers

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         MovesReading,
         PartitionState,
         Place,
+        PlannedDrain,
         PlannedMoves,
         RateSource,
         Reassignment,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         Step,
         Verb,
         brokers_of,
+        has_steps,
         is_deletion,
         steps_of,
     )
@@ -110,6 +112,7 @@ __all__ = [
     "PartitionState",
     "Place",
     "Plan",
+    "PlannedDrain",
     "PlannedMoves",
     "PlannedTopic",
     "RateSource",
@@ -132,6 +135,7 @@ __all__ = [
     "Verb",
     "Weighed",
     "brokers_of",
+    "has_steps",
     "is_deletion",
     "steps_of",
 ]
@@ -145,7 +149,7 @@ __getattr__ = export_lazily(
         ),
         "moves": (
             "MIN_INSYNC BrokerTraffic DirectoryPeak Forecast LogDirectory MoveKind MovePolicy "
-            "MovesReading PartitionState Place PlannedMoves RateSource Reassignment "
+            "MovesReading PartitionState Place PlannedDrain PlannedMoves RateSource Reassignment "
             "ThrottleList ThrottleRate ThrottleSide"
         ),
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
@@ -155,7 +159,7 @@ __getattr__ = export_lazily(
         ),
         "steps": (
             "STEPS ConfigureTopic CreateTopic DeleteTopic ElectLeaders ExpandTopic MoveReplicas "
-            "ReorderReplicas Step Verb brokers_of is_deletion steps_of"
+            "ReorderReplicas Step Verb brokers_of has_steps is_deletion steps_of"
         ),
     },
 )

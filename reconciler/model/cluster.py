@@ -152,8 +152,9 @@ class ClusterState:
     `usage` covers only the topics that are to be deleted. `config_defaults` holds the effective
     value of each config key on topics without an override; a key on which the brokers disagree is
     omitted. `broker_settings` holds the broker flags that limit topics, "false" if any broker has
-    the flag off; empty if unknown. `directories` holds the log directories by broker, and
-    `reassignments` what is in flight; both are read for plans of moves only. `notes` lists what
+    the flag off; empty if unknown. `can_cordon`: brokers know cordoned.log.dirs (KIP-1066).
+    `directories` holds the log directories by broker, `reassignments` what is in flight, and
+    `voters` the controllers that vote; they are read for plans of moves only. `notes` lists what
     could not be read from the cluster, and the consequence for a plan.
     """
 
@@ -169,6 +170,8 @@ class ClusterState:
         default_factory=lambda: MappingProxyType({})
     )
     reassignments: tuple[Reassignment, ...] = ()
+    can_cordon: bool = False
+    voters: frozenset[int] = frozenset()
 
     @property
     def user_topics(self) -> Mapping[str, TopicState]:

@@ -26,6 +26,7 @@ class MoveKind(StrEnum):
 
     REPLICATION = "replication"
     ASSIGNMENT = "assignment"
+    DRAIN = "drain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,23 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedDrain:
+    """A broker that is to hold no replica.
+
+    `cordon`: the run cordons it first, so that Kafka places nothing on it (KIP-1066). `topics` and
+    `replicas` count what leaves it, and `unnamed` the topics among these that no file names.
+    `stays` holds the topics that keep replicas on it after the plan, with the reason.
+    """
+
+    broker: int
+    cordon: bool = False
+    topics: int = 0
+    replicas: int = 0
+    unnamed: tuple[str, ...] = ()
+    stays: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedMoves:
     """The limits and the cost of a plan that moves replicas.
 
@@ -115,6 +133,12 @@ class PlannedMoves:
     leader_changes: int
     min_insync: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     forecast: Forecast | None = None
+    drains: tuple[PlannedDrain, ...] = ()
+
+    @property
+    def cordons(self) -> frozenset[int]:
+        """The brokers that a run cordons."""
+        return frozenset(drain.broker for drain in self.drains if drain.cordon)
 
 
 class ThrottleSide(StrEnum):

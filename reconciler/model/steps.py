@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.model.cluster import Assignment, Replicas
-    from reconciler.model.plan import PlannedTopic
+    from reconciler.model.plan import Plan, PlannedTopic
 
 
 class Verb(StrEnum):
@@ -223,6 +223,11 @@ def steps_of(topic: PlannedTopic) -> tuple[Step, ...]:
     if topic.refusals:
         return ()
     return tuple([step for kind in STEPS if (step := kind.derive(topic)) is not None])
+
+
+def has_steps(plan: Plan) -> bool:
+    """Return whether a plan changes anything."""
+    return bool(plan.moves and plan.moves.cordons) or any(map(steps_of, plan.topics))
 
 
 def is_deletion(topic: PlannedTopic) -> bool:

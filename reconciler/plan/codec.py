@@ -25,6 +25,7 @@ from reconciler.model import (
     Forecast,
     MovePolicy,
     Plan,
+    PlannedDrain,
     PlannedMoves,
     PlannedTopic,
     TopicImage,
@@ -40,6 +41,7 @@ from reconciler.plan.document import (
     ChangeDocument,
     ClusterDocument,
     CommitDocument,
+    DrainDocument,
     ForecastDocument,
     ImageDocument,
     MovePolicyDocument,
@@ -123,6 +125,9 @@ def fingerprint_plan(plan: Plan) -> str:
         # What people approve: how fast, how much at a time, and which guarantees are lowered. Sizes
         # change all the time, so the forecast is left out.
         essence["moves"] = [_policy(plan.moves.policy), dict(plan.moves.min_insync)]
+        if plan.moves.drains:
+            # Only what is asked of the brokers: the topics on them are among the topics above.
+            essence["drains"] = [[drain.broker, drain.cordon] for drain in plan.moves.drains]
     return _digest(to_jsonable_python(essence))
 
 
@@ -239,6 +244,9 @@ def _moves(moves: PlannedMoves) -> PlannedMovesDocument:
         replicas=moves.replicas,
         least_replicas=moves.least_replicas,
         leader_changes=moves.leader_changes,
+        drains=tuple(
+            DrainDocument.model_validate(drain, from_attributes=True) for drain in moves.drains
+        ),
         min_insync=dict(moves.min_insync),
         forecast=ForecastDocument.model_validate(moves.forecast, from_attributes=True)
         if moves.forecast
@@ -330,6 +338,7 @@ def _read_moves(moves: PlannedMovesDocument) -> PlannedMoves:
         replicas=moves.replicas,
         least_replicas=moves.least_replicas,
         leader_changes=moves.leader_changes,
+        drains=tuple(PlannedDrain(**dict(drain)) for drain in moves.drains),
         min_insync=moves.min_insync,
         forecast=_read_forecast(forecast) if forecast else None,
     )

@@ -215,19 +215,37 @@ class ForecastDocument(_Document):
     peaks: tuple[PeakDocument, ...] = ()
 
 
+class DrainDocument(_Document):
+    """A broker that is to hold no replica.
+
+    `cordon`: the run cordons it first, so that Kafka places nothing on it. `topics` and `replicas`
+    count what leaves it, and `unnamed` the topics among these that no file names. `stays` holds the
+    topics that keep replicas on it, with the reason.
+    """
+
+    broker: int
+    cordon: bool = False
+    topics: int = 0
+    replicas: int = 0
+    unnamed: tuple[str, ...] = ()
+    stays: dict[str, str] = Field(default_factory=dict)
+
+
 class PlannedMovesDocument(_Document):
     """The limits and the cost of a plan that moves replicas.
 
     `replicas` counts those to be copied, and `least_replicas` is the proven minimum.
-    `leader_changes` counts partitions whose preferred leader changes. `min_insync` holds, by topic,
-    the value that min.insync.replicas has while replicas are copied. The fingerprint covers
-    `policy` and `min_insync`; the other fields change with the sizes of topics.
+    `leader_changes` counts partitions whose preferred leader changes. `drains` lists the brokers to
+    empty. `min_insync` holds, by topic, the value that min.insync.replicas has while replicas are
+    copied. The fingerprint covers `policy`, `min_insync`, and which brokers are drained; the other
+    fields change with the sizes of topics.
     """
 
     policy: MovePolicyDocument
     replicas: int
     least_replicas: int
     leader_changes: int
+    drains: tuple[DrainDocument, ...] = ()
     min_insync: dict[str, int] = Field(default_factory=dict)
     forecast: ForecastDocument | None = None
 

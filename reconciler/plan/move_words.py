@@ -15,9 +15,16 @@ from reconciler.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from reconciler.model import DirectoryPeak, Forecast, Plan, PlannedMoves, PlannedTopic
+    from reconciler.model import (
+        DirectoryPeak,
+        Forecast,
+        Plan,
+        PlannedDrain,
+        PlannedMoves,
+        PlannedTopic,
+    )
     from reconciler.plan.wording import StepView
 
 Line = tuple[str, str]
@@ -31,6 +38,8 @@ def say_moves(plan: Plan) -> tuple[Line, ...]:
 
 def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
     forecast = moves.forecast
+    racks = {broker.id: broker.rack for broker in plan.brokers}
+    yield from ((f"drain {each.broker}", _say_drain(each, racks)) for each in moves.drains)
     yield "moves", " · ".join(_say_copies(moves, plan))
     if moves.replicas:
         yield "time", " · ".join(_say_time(moves))
@@ -46,6 +55,25 @@ def _say(moves: PlannedMoves, plan: Plan) -> Iterator[Line]:
         leaders = count(moves.leader_changes, "partition")
         get = "gets" if moves.leader_changes == 1 else "get"
         yield "elections", f"at the end, {leaders} {get} another preferred leader"
+
+
+def _say_drain(drain: PlannedDrain, racks: Mapping[int, str | None]) -> str:
+    """Say what leaves a broker, and what stays on it."""
+    rack = racks.get(drain.broker)
+    said = [f"rack {rack}"] if rack else []
+    if drain.replicas:
+        leave = "leaves" if drain.replicas == 1 else "leave"
+        topics = count(drain.topics, "topic")
+        said.append(f"{count(drain.replicas, 'replica')} of {topics} {leave}")
+    if drain.unnamed:
+        said.append(f"{count(len(drain.unnamed), 'topic')} of these in no file")
+    if drain.stays:
+        said.append(f"replicas of {count(len(drain.stays), 'topic')} stay")
+    elif not drain.replicas:
+        said.append("no replica is on it")
+    if drain.cordon:
+        said.append("cordoned first")
+    return " · ".join(said)
 
 
 def _say_copies(moves: PlannedMoves, plan: Plan) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A plan that only moves existing replicas: what the specs ask for, and no other replica."""
+"""A plan that only moves existing replicas: what the specs and drains ask for, and no other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.diff import (
+    Drain,
     MoveDiff,
     TopicDiff,
     diff_moves,
     eligible_brokers,
+    keep_drained_topics,
     managed_overrides,
     read_min_insync,
 )
@@ -38,6 +40,7 @@ from reconciler.placement import (
     move_replicas,
 )
 from reconciler.plan.cluster import assume_defaults, concerns, note_scope
+from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields
 from reconciler.plan.move_guards import guard_moves
@@ -78,11 +81,12 @@ def plan_moves(
     In: as `plan_cluster`; `state` also lists what is in flight, and the log directories.
     Errors: UsageError if the cluster allows no moves.
     """
+    specs = tuple(specs)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if chosen:
         state = assume_defaults(entry, state)
-    plan = assemble_moves(entry, chosen, state, topics=topics)
+    plan = assemble_moves(entry, specs, state, topics=topics, changes=changes)
     files = {spec.location.file for spec in chosen}
     # Without the list of what is in flight, rows may show old and new replicas together.
     unseen = [note for note in state.notes if note.rule == "reassignments-unseen"]
@@ -91,6 +95,7 @@ def plan_moves(
         *(note for note in remarks if concerns(note, plan, files)),
         *entry.notes,
         *(note for note in state.notes if note not in unseen and concerns(note, plan, files)),
+        *note_drains(plan, state, entry.where("drain_brokers")),
         *plan.notes,
     ]
     scope = Scope(topics, changes.ref if changes else None)
@@ -102,6 +107,13 @@ def plan_moves(
     return guard_moves(plan, allowed_moves(entry), entry.where)
 
 
+def _find_drain(entry: ClusterEntry, changes: Changes | None = None) -> Drain:
+    """Return the brokers to drain. They belong to the request that changes clusters.yaml."""
+    where = entry.where("drain_brokers")
+    covered = changes is None or changes.touch(where.file)
+    return Drain(entry.drain_brokers if covered else frozenset(), where)
+
+
 def allowed_moves(entry: ClusterEntry) -> MovePolicy:
     """Return the moves that a cluster allows. Errors: UsageError if it allows none."""
     if entry.moves is None:
@@ -111,24 +123,38 @@ def allowed_moves(entry: ClusterEntry) -> MovePolicy:
 
 
 def assemble_moves(
-    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState, *, topics: str = "*"
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    changes: Changes | None = None,
 ) -> Plan:
-    """Choose the rows of every topic whose spec asks for other ones, and build the plan.
+    """Choose the rows of every topic whose spec or brokers ask for other ones, and build the plan.
 
     Rows in flight to what a spec asks for are part of the plan. It has no forecast yet, and no
     limit is checked. Same input, same plan. Errors: UsageError if the cluster allows no moves.
     """
     policy = allowed_moves(entry)
-    chosen = [spec for spec in specs if fnmatchcase(spec.name, topics)]
+    specs = tuple(specs)
+    drain = _find_drain(entry, changes)
+    chosen = [spec for spec in specs if changes is None or changes.touch(spec.location.file)]
+    chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
+    chosen = [spec for spec in chosen if fnmatchcase(spec.name, topics)]
     state = assume_defaults(entry, state)
     engine = PolicyEngine(entry, choose_catalogue(entry.kafka_version))
-    diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, engine.allows)
+    diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, engine.allows, drain.brokers)
     ids = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
-    settled = _settle(diffs, state, ids, entry.capacity, engine.judge)
+    settle = _Settlement(state, ids, entry.capacity, drain.brokers, engine.judge)
+    settled = settle.settle(diffs)
     live = {name: topic.assignment for name, topic in state.user_topics.items()}
     after = {
         **live,
-        **{d.spec.name: settled.rows[d.spec.name] for d in settled.diffs if not d.stays},
+        **{
+            diff.spec.name: settled.rows[diff.spec.name]
+            for diff in settled.diffs
+            if not diff.stays and diff.spec.name in live
+        },
     }
     pairs = [
         (old, new)
@@ -141,12 +167,12 @@ def assemble_moves(
         if (value := _lower_min_insync(diff, settled.rows[diff.spec.name], state)) is not None
     }
     moved = any(map(steps_of, settled.topics))
-    return Plan(
+    plan = Plan(
         cluster=entry.name,
         cluster_id=state.cluster_id,
         brokers=tuple(sorted(state.brokers)),
         topics=settled.topics,
-        unchanged=sum(spec.name in live and not spec.absent for spec in chosen) - len(diffs),
+        unchanged=len({s.name for s in chosen if not s.absent} & live.keys() - settled.rows.keys()),
         files=len({spec.location.file for spec in chosen}),
         live_topics=len(live),
         notes=tuple(_note_foreign(state, settled.rows)) if moved else (),
@@ -162,6 +188,8 @@ def assemble_moves(
             min_insync=MappingProxyType(lowered),
         ),
     )
+    drains = plan_drains(drain, plan, state, [spec.name for spec in specs])
+    return replace(plan, moves=replace(plan.moves, drains=drains)) if plan.moves else plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,34 +202,6 @@ class _Settled:
     least: int
 
 
-def _settle(
-    diffs: tuple[MoveDiff, ...],
-    state: ClusterState,
-    brokers: Collection[int],
-    capacity: Mapping[int, int],
-    judge: Judge,
-) -> _Settled:
-    """Choose rows that no rule of the team refuses."""
-    while True:
-        placed = _place(diffs, state, brokers, capacity)
-        planned = [_plan_topic(diff, placed.rows[diff.spec.name], state, brokers) for diff in diffs]
-        judged = [
-            _judge(diff, topic, state, judge) for diff, topic in zip(diffs, planned, strict=True)
-        ]
-        if not any(refusals for refusals, _ in judged):
-            break
-        # A refused topic takes no room from the others, so they are placed again without it.
-        diffs = tuple(
-            replace(diff, refusals=(*diff.refusals, *refusals))
-            for diff, (refusals, _) in zip(diffs, judged, strict=True)
-        )
-    topics = tuple(
-        replace(topic, notes=(*topic.notes, *notes)) if notes else topic
-        for topic, (_, notes) in zip(planned, judged, strict=True)
-    )
-    return _Settled(diffs, topics, placed.rows, placed.least)
-
-
 @dataclass(frozen=True, slots=True)
 class _Placed:
     """The rows of every topic after the moves, and the fewest replicas that they must copy."""
@@ -210,53 +210,88 @@ class _Placed:
     least: int
 
 
-def _place(
-    diffs: Sequence[MoveDiff],
-    state: ClusterState,
-    eligible: Collection[int],
-    capacity: Mapping[int, int],
-) -> _Placed:
-    """Choose the rows that are not given. Errors: AssertionError if the checker objects to them."""
-    load = {name: topic.assignment for name, topic in state.user_topics.items()}
-    wishes, given = [], 0
-    for diff in diffs:
-        if diff.stays:
-            continue
-        numbers = range(len(diff.rows))
-        free = [number for number in numbers if number not in diff.given]
-        fixed = tuple(diff.given[number] for number in numbers if number in diff.given)
-        load[diff.spec.name] = tuple(diff.given.get(n, row) for n, row in enumerate(diff.rows))
-        given += sum(len(set(row) - set(diff.rows[n])) for n, row in diff.given.items())
-        if free:
-            in_sync = diff.state.in_sync
-            wishes.append(
-                MoveWish(
-                    diff.spec.name,
-                    tuple(diff.rows[number] for number in free),
-                    diff.replication,
-                    diff.spec.rack_aware,
-                    tuple(in_sync[number] for number in free) if in_sync else (),
-                    fixed,
-                )
+@dataclass(frozen=True, slots=True)
+class _Settlement:
+    """Chooses rows that no rule of the team refuses.
+
+    `brokers` are those that may take replicas, and `drained` those that are to hold none.
+    """
+
+    state: ClusterState
+    brokers: Collection[int]
+    capacity: Mapping[int, int]
+    drained: frozenset[int]
+    judge: Judge
+
+    def settle(self, diffs: tuple[MoveDiff, ...]) -> _Settled:
+        """Place the rows of all diffs until no rule refuses any of them."""
+        state = self.state
+        while True:
+            placed = self._place(diffs)
+            planned = [
+                _plan_topic(diff, placed.rows[diff.spec.name], state, self.brokers)
+                for diff in diffs
+            ]
+            judged = [
+                _judge(diff, topic, state, self.judge)
+                for diff, topic in zip(diffs, planned, strict=True)
+            ]
+            if not any(refusals for refusals, _ in judged):
+                break
+            # A refused topic takes no room from the others, so they are placed again without it.
+            diffs = tuple(
+                replace(diff, refusals=(*diff.refusals, *refusals))
+                for diff, (refusals, _) in zip(diffs, judged, strict=True)
             )
-    problem = MoveProblem(
-        tuple(sorted(state.brokers)),
-        frozenset(eligible),
-        *count_load(load.values()),
-        tuple(wishes),
-        capacity,
-    )
-    moved = move_replicas(problem) if wishes else {}
-    if violations := check_moves(problem, moved):
-        raise AssertionError("; ".join(violations))
-    rows = {}
-    for diff in diffs:
-        rest = iter(moved.get(diff.spec.name, ()))
-        rows[diff.spec.name] = tuple(
-            row if diff.stays else diff.given[number] if number in diff.given else next(rest)
-            for number, row in enumerate(diff.rows)
+        topics = tuple(
+            replace(topic, notes=(*topic.notes, *notes)) if notes else topic
+            for topic, (_, notes) in zip(planned, judged, strict=True)
         )
-    return _Placed(rows, given + least_moves(problem))
+        return _Settled(diffs, topics, placed.rows, placed.least)
+
+    def _place(self, diffs: Sequence[MoveDiff]) -> _Placed:
+        """Choose the rows that are not given. Errors: AssertionError if the checker objects."""
+        load = {name: topic.assignment for name, topic in self.state.user_topics.items()}
+        wishes, given = [], 0
+        for diff in diffs:
+            if diff.stays:
+                continue
+            numbers = range(len(diff.rows))
+            free = [number for number in numbers if number not in diff.given]
+            fixed = tuple(diff.given[number] for number in numbers if number in diff.given)
+            load[diff.spec.name] = tuple(diff.given.get(n, row) for n, row in enumerate(diff.rows))
+            given += sum(len(set(row) - set(diff.rows[n])) for n, row in diff.given.items())
+            if free:
+                in_sync = diff.state.in_sync
+                wishes.append(
+                    MoveWish(
+                        diff.spec.name,
+                        tuple(diff.rows[number] for number in free),
+                        diff.replication,
+                        diff.spec.rack_aware,
+                        tuple(in_sync[number] for number in free) if in_sync else (),
+                        fixed,
+                    )
+                )
+        problem = MoveProblem(
+            tuple(sorted(self.state.brokers)),
+            frozenset(self.brokers),
+            *count_load(load.values()),
+            tuple(wishes),
+            self.capacity,
+            self.drained,
+        )
+        moved = move_replicas(problem) if wishes else {}
+        if violations := check_moves(problem, moved):
+            raise AssertionError("; ".join(violations))
+        rows = {}
+        for diff in diffs:
+            rest = iter(moved.get(diff.spec.name, ()))
+            rows[diff.spec.name] = tuple(
+                row if diff.stays else diff.given[number] if number in diff.given else next(rest)
+                for number, row in enumerate(diff.rows)
+            )
+        return _Placed(rows, given + least_moves(problem))
 
 
 def _plan_topic(

@@ -165,7 +165,8 @@ class PlanView:
     `headline` begins with the cluster. `idle` names the brokers that get no new replicas. `balance`
     is empty if it does not change, and so is `weighed`, the same by size or rate, which is also
     empty by default; `evenness` and `next_leaders` if nothing is placed. `moves` has labels and
-    texts about the cost of a plan of moves, and is empty for any other plan.
+    texts about the cost of a plan of moves, and is empty for any other plan; `cordons` counts the
+    brokers that it cordons.
     """
 
     cluster: str
@@ -188,6 +189,7 @@ class PlanView:
     scope: Scope
     fingerprint: str
     moves: tuple[tuple[str, str], ...] = ()
+    cordons: int = 0
 
     @property
     def changed(self) -> tuple[TopicView, ...]:
@@ -206,6 +208,7 @@ class PlanView:
         counted = {f"to {verb}": self.counts[verb] for verb in verbs} | {
             "refused": len(self.refused)
         }
+        counted["to cordon"] = self.cordons
         said = (f"{number:,} {what}" for what, number in counted.items() if number)
         return (*said, *(["refused as a whole"] if self.refusals else []))
 
@@ -279,6 +282,7 @@ def view_plan(plan: Plan) -> PlanView:
         scope=plan.scope,
         fingerprint=fingerprint_plan(plan),
         moves=say_moves(plan),
+        cordons=len(plan.moves.cordons) if plan.moves else 0,
     )
 
 

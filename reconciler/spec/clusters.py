@@ -34,8 +34,9 @@ class ClusterEntry:
     `owns` holds patterns of the topics that the estate owns; empty means all topics. `policy` is
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
     configs that a managed service knows; None means all configs of Kafka. `moves` says which
-    replicas may move, and how fast; None means none. `fields` holds the locations of guards and
-    moves by dotted path ("guards.max_changed"). `notes` say which checks are imprecise, such as
+    replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
+    are among `exclude_brokers`. `fields` holds the locations of guards, moves and drains by dotted
+    path ("guards.max_changed"). `notes` say which checks are imprecise, such as
     those for a Kafka version without a catalogue.
     """
 
@@ -47,6 +48,7 @@ class ClusterEntry:
     ignore: tuple[str, ...] = ()
     owns: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
+    drain_brokers: frozenset[int] = frozenset()
     guards: Guards = field(default_factory=Guards)
     audit_topic: str | None = None
     strategy: str = "optimal"
@@ -100,6 +102,8 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
         if form.moves is not None:
             fields["moves"] = settings.key("moves").where
             fields |= {f"moves.{key}": place for key, place in settings["moves"].places().items()}
+        if form.drain_brokers:
+            fields["drain_brokers"] = settings.key("drain_brokers").where
         entries[name] = ClusterEntry(
             name=name,
             location=places[name],
@@ -108,7 +112,8 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             client=form.client,
             ignore=tuple(map(str, form.ignore)),
             owns=tuple(map(str, form.owns)) or owns,
-            exclude_brokers=frozenset(form.exclude_brokers),
+            exclude_brokers=frozenset((*form.exclude_brokers, *form.drain_brokers)),
+            drain_brokers=frozenset(form.drain_brokers),
             guards=Guards(guards.max_changed, guards.max_deletes, guards.unused_for),
             audit_topic=None if form.audit_topic is None else str(form.audit_topic),
             strategy=form.strategy,

@@ -16,7 +16,7 @@ from reconciler.errors import Finding, Location, Severity, SpecError, show_path,
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.documents import read_documents
 from reconciler.spec.resolve import Resolver
-from reconciler.spec.rules import check_written_topics, refuse_cluster
+from reconciler.spec.rules import check_drains, check_written_topics, refuse_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -47,6 +47,7 @@ def parse_estate(files: Mapping[str, bytes | Finding], root: str = "") -> Estate
         findings += check_written_topics(documents.topics, entries, clusters.document.profiles)
         each = ((*entries[name].notes, *resolved[name].findings) for name in checked)
         findings += _say_once(each, clusters.file)
+        findings += (found for name in checked for found in check_drains(entries[name]))
         findings += resolver.check_unused(frozenset(checked))
     if not documents.topics and not findings:
         what, way_out = "the estate has no topics", "there is nothing to do"

@@ -279,7 +279,7 @@ class MovesForm(Form):
     """The moves of existing replicas that a cluster allows, and how fast."""
 
     allow: MoveKinds = Field(
-        description="Allowed reasons for a move: replication, assignment, or both."
+        description="Allowed reasons for a move: replication, assignment, drain."
     )
     rate: Rate = Field(
         description="Bytes per second that a broker sends, and that it receives, "
@@ -341,6 +341,10 @@ class ClusterForm(Form):
     )
     exclude_brokers: BrokerIds = Field(
         default=(), description="Ids of brokers that get no new replicas."
+    )
+    drain_brokers: BrokerIds = Field(
+        default=(),
+        description="Ids of brokers that are to hold no replica. Needs drain in moves.allow.",
     )
     guards: GuardsForm = Field(
         default_factory=GuardsForm.model_construct, description="Limits for a single plan."

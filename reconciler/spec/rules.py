@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
+from reconciler.model import MoveKind
 from reconciler.policy import Judge, PolicyCluster, check_limits
 from reconciler.spec import names
 from reconciler.spec.fields import suggest
@@ -52,6 +53,20 @@ def check_written_topics(
             if cluster not in clusters:
                 yield refuse_cluster(cluster, clusters, cluster.where)
         yield from _check_overrides(topic, clusters)
+
+
+def check_drains(entry: ClusterEntry) -> Iterator[Finding]:
+    """Check that a cluster with brokers to drain allows it."""
+    if entry.drain_brokers and (entry.moves is None or MoveKind.DRAIN not in entry.moves.allow):
+        way_out = "write moves: {allow: [drain], rate: 30MiB} below this cluster"
+        if entry.moves is not None:
+            way_out = "add drain to moves.allow of this cluster"
+        yield Finding(
+            "drain-allowed",
+            f"drain_brokers moves replicas, and {entry.name} does not allow that",
+            way_out,
+            entry.where("drain_brokers"),
+        )
 
 
 def refuse_cluster(cluster: str, clusters: Collection[str], where: Location | None) -> Finding:

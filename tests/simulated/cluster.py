@@ -493,6 +493,13 @@ class SimulatedCluster:
             self.violations.append("a throttle list of *")
         return self._write(execute, configs)
 
+    def cordon(self, broker: int) -> Answer:
+        def execute() -> Mapping[str, Answer]:
+            self.cordoned.add(broker)
+            return {"": ACCEPTED}
+
+        return self._write(execute, [""])[""]
+
     def set_rate(self, bytes_per_s: int | None) -> Answer:
         def execute() -> Mapping[str, Answer]:
             self.rates = {} if bytes_per_s is None else dict.fromkeys(SIDES, bytes_per_s)

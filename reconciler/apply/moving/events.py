@@ -23,6 +23,7 @@ class MovesNote(StrEnum):
     """The kind of an event of a run of moves."""
 
     STARTED = "started"
+    CORDONED = "cordoned"
     PAUSED = "paused"
     RESUMED = "resumed"
     SKIPPED = "skipped"
@@ -72,7 +73,8 @@ class MovesSummary:
     """How far a run of moves came, in partitions, and why it ended.
 
     `reason` is empty if every partition is done. `left` names what the run could not take back:
-    throttles, a lowered min.insync.replicas, leaders that are not the preferred ones.
+    throttles, a lowered min.insync.replicas, leaders that are not the preferred ones. `cordoned`
+    lists the brokers that are cordoned as the plan says.
     """
 
     done: int
@@ -81,6 +83,7 @@ class MovesSummary:
     ended_otherwise: int
     reason: str = ""
     left: tuple[str, ...] = ()
+    cordoned: tuple[int, ...] = ()
 
 
 def note(observe: Observe, kind: MovesNote, text: str, row: Row | None = None) -> None:

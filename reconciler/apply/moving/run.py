@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from reconciler.apply.checks import find_other_cluster
 from reconciler.apply.ending import Applied
 from reconciler.apply.engine import Unlocked
+from reconciler.apply.moving.cordons import Cordons
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.gates import INTERRUPTED, Gates
 from reconciler.apply.moving.health import Health, read_min_insync
@@ -116,6 +117,7 @@ def run_moves(
         deadline_s,
         rows,
         writes,
+        Cordons(moves.cordons, writes, observe),
         Throttles(moves.policy.rate_bytes_per_s, rows, mover, writes),
         MinInsync(moves.min_insync, least, topics, rows, reader, writes),
         Gates(rows, Health(min_insync, least), observe),
@@ -156,6 +158,7 @@ class _Run:
     deadline_s: float | None
     rows: Rows
     writes: Writes
+    cordons: Cordons
     throttles: Throttles
     insync: MinInsync
     gates: Gates
@@ -222,6 +225,7 @@ class _Run:
 
         | missing                                                     | done                      |
         |-------------------------------------------------------------|---------------------------|
+        | the cordon of a broker that is drained                      | set, and read back        |
         | a rate, lists and min.insync.replicas for what shall begin  | set, and read back        |
         | rows that have room                                         | sent, 500 per request     |
         | nothing can begin, nothing in flight is worth a wait        | unthrottled, then elected |
@@ -239,6 +243,8 @@ class _Run:
             paused=rate == 0,
             reason="; ".join(self.gates.reasons),
         )
+        if not (self.interrupted or self._is_late() or self.cordons.set(reading, now)):
+            return VERIFY_S
         chosen = self._choose(reading)
         if self._is_over(reading, chosen):
             return self._end(reading)
@@ -389,7 +395,9 @@ class _Run:
         reasons += sorted(set(self.blocked.reasons.values()) - set(reasons))
         reason = "; ".join(reasons)
         outcomes = judge_topics(self.plan, self.rows, reason, self.left)
-        summary = summarise(self.rows, reason, self.left)
+        left = {**self.left, **self.cordons.name_left()}
+        cordoned = self.cordons.list_set(self.reading) if self.reading else ()
+        summary = summarise(self.rows, reason, left, cordoned)
         for text in summary.left:
             note(self.observe, MovesNote.LEFT, text)
         return Applied(outcomes, cause=self.cause, moves=summary)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.model import Answer
     from reconciler.ports import Clock, ClusterMover, Lease
 
 MOST_ROWS = 500
@@ -95,6 +96,12 @@ class Writes:
                     text = f"its throttle was refused: {answer.text}"
                     skip(self.observe, row, text, RowState.REFUSED)
         return {topic for topic, each in answers.items() if each.kind is AnswerKind.ACCEPTED}
+
+    def cordon(self, broker: int) -> Answer:
+        """Cordon a broker."""
+        self.check_right()
+        self.mark(("", f"cordon {broker}"), "*")
+        return self.mover.cordon(broker)
 
     def send(self, ready: Sequence[Row]) -> None:
         """Ask for rows, at most MOST_ROWS in a request."""

@@ -99,7 +99,7 @@ def _foot(plan: PlanView, saved: str | None) -> str:
     lines = [f"Fingerprint {code(plan.fingerprint)}"]
     if plan.commit:
         lines.append(capital(plan.commit))
-    if plan.changed and not plan.refusals:
+    if (plan.changed or plan.cordons) and not plan.refusals:
         expect = f"--expect {plan.fingerprint}"
         apply = f"reconciler apply {shlex.quote(saved) if saved else f'{_named(plan)} {expect}'}"
         if plan.moves and not saved:  # apply makes no plan of moves itself

@@ -203,7 +203,7 @@ def test_a_topic_that_another_tool_moves_elsewhere_is_left_alone(
     planned = only(move(wished, found, reassignments=(moving,)))
     assert (steps_of(planned), planned.refusals) == ((), ())
     assert said(planned.notes) == [
-        f"{AT}partition 0 is being reassigned, and not to what the spec asks for, so the "
+        f"{AT}partition 0 is being reassigned, and not to what is asked for here, so the "
         "topic is left alone; wait until that has ended, or cancel it, and plan again: reconciler "
         "moves status shows it [moves-foreign]"
     ]

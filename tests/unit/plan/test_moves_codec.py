@@ -26,7 +26,9 @@ from reconciler.model import (
 from reconciler.plan import decode_plan, encode_plan, fingerprint_plan
 
 MIB = 1 << 20
-POLICY = MovePolicy(frozenset(MoveKind), 30 * MIB, 50, 5, 15, 2 << 40)
+POLICY = MovePolicy(
+    frozenset({MoveKind.REPLICATION, MoveKind.ASSIGNMENT}), 30 * MIB, 50, 5, 15, 2 << 40
+)
 FORECAST = Forecast(
     copied_bytes=200,
     sizes={"orders": (100, 100, -1)},

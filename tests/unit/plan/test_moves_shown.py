@@ -36,7 +36,9 @@ from reconciler.styling import strip_colours
 
 GIB = 1 << 30
 NODES = brokers("a", "a", "b", "b", "c", "c")
-POLICY = MovePolicy(frozenset(MoveKind), 30 << 20, 50, 5, 15, 2 << 40)
+POLICY = MovePolicy(
+    frozenset({MoveKind.REPLICATION, MoveKind.ASSIGNMENT}), 30 << 20, 50, 5, 15, 2 << 40
+)
 MANY = 14
 LIVE: ClusterState = replace(
     cluster(

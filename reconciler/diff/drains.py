@@ -1,0 +1,47 @@
+"""Brokers that are to hold no replica: the topics on them that no spec of a plan moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from reconciler.model import TopicSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from reconciler.errors import Location
+    from reconciler.model import Assignment, ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Brokers to drain, and the line that asks for it. No brokers, no drain."""
+
+    brokers: frozenset[int]
+    where: Location
+
+    def touches(self, rows: Assignment) -> bool:
+        """Return whether any row has a replica on a broker to drain."""
+        return any(not self.brokers.isdisjoint(row) for row in rows)
+
+
+def keep_drained_topics(
+    drain: Drain, cluster: ClusterState, planned: Collection[str], specs: Iterable[TopicSpec]
+) -> Iterator[TopicSpec]:
+    """Yield a spec that changes nothing for every other topic on a broker to drain.
+
+    In: the names of the `planned` topics, and all `specs` of the cluster. A broker is empty only
+    without the topics of no file, and without Kafka's own. A topic to be deleted stays.
+    """
+    written = {spec.name: spec for spec in specs}
+    rows = {each.topic: each.replicas for each in cluster.reassignments}
+    for name, topic in sorted(cluster.topics.items()):
+        spec = written.get(name)
+        if name in planned or (spec is not None and spec.absent):
+            continue
+        if drain.touches(topic.assignment) or not drain.brokers.isdisjoint(rows.get(name, ())):
+            if spec is None:
+                yield TopicSpec(name, drain.where)
+            else:
+                yield replace(spec, partitions=None, replication_factor=None, assignment=None)
