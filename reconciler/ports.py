@@ -93,6 +93,13 @@ class ClusterMover(Protocol):
         """
         ...
 
+    def read_stored(self, broker: int) -> Collection[Place] | None:
+        """Ask a living broker for the partitions in its log directories; None if it does not tell.
+
+        Errors: ClusterError if it does not answer.
+        """
+        ...
+
     def reassign(
         self, rows: Mapping[Place, Replicas | None], *, may_resize: bool = False
     ) -> Mapping[Place, Answer]:

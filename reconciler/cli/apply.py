@@ -344,6 +344,10 @@ def describe_moves(ending: Ending, record: ApplyRecord) -> list[str]:
     lines = [f"partitions: {counted}"]
     if moves.reason:
         lines.append(f"reason: {moves.reason}")
+    lines += [
+        f"broker {broker} is empty: stop it, unregister it, and take it off drain_brokers"
+        for broker in moves.emptied
+    ]
     lines += [f"left: {text}" for text in moves.left]
     if moves.in_flight or moves.waiting or moves.left:
         author = record.author

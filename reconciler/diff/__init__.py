@@ -19,11 +19,12 @@ from reconciler.diff.fields import (
     managed_overrides,
 )
 from reconciler.diff.moves import MoveDiff, diff_moves
-from reconciler.diff.moving import read_min_insync
+from reconciler.diff.moving import PLAN_MOVES, read_min_insync
 from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
 
 __all__ = [
     "NOT_MANAGED_KEYS",
+    "PLAN_MOVES",
     "ConfigEquality",
     "Doubts",
     "Drain",

@@ -151,13 +151,10 @@ def _ask_brokers(client: Any, interval_s: float) -> _Answers:
 
 def _ask_each(client: Any, brokers: list[int], found: _Answers) -> None:
     from kafka.errors import KafkaError as ClientError
-    from kafka.protocol.admin import DescribeLogDirsRequest
 
     def ask(broker: int) -> tuple[int, Any, float]:
-        # No topics are named, so brokers list everything: replicas of a directory are counted.
-        request = DescribeLogDirsRequest(topics=None)
         try:
-            answer = client._manager.run(client._manager.send, request, broker)
+            answer = _ask_broker(client, broker)
         except (ClientError, OSError) as error:
             return broker, error, 0.0
         return broker, answer, time.monotonic()
@@ -175,6 +172,21 @@ def _ask_each(client: Any, brokers: list[int], found: _Answers) -> None:
             found.held[broker] = _Held(clock_s, *read_directories(answer, is_whole=True))
 
     run_side_by_side(ask, brokers, _AT_ONCE, take)
+
+
+def _ask_broker(client: Any, broker: int) -> Any:
+    from kafka.protocol.admin import DescribeLogDirsRequest
+
+    # No topics are named, so brokers list everything: replicas of a directory are counted.
+    return client._manager.run(client._manager.send, DescribeLogDirsRequest(topics=None), broker)
+
+
+def list_stored(client: Any, broker: int) -> frozenset[Place] | None:
+    """Return the partitions in the log directories of a broker; None if it does not tell."""
+    answer = _ask_broker(client, broker)
+    if answer.error_code or not answer.results or any(each.error_code for each in answer.results):
+        return None
+    return frozenset(read_directories(answer, is_whole=True)[1])
 
 
 def read_directories(

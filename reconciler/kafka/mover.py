@@ -60,6 +60,11 @@ class KafkaMover:
         """Ask every living broker for throttled replicas; see MovesReader."""
         return self._reader.read_lists(topics)
 
+    @keep_interrupts()
+    def read_stored(self, broker: int) -> Collection[Place] | None:
+        """Ask a living broker for the partitions in its log directories; see MovesReader."""
+        return self._reader.read_stored(broker)
+
     def reassign(
         self, rows: Mapping[Place, Replicas | None], *, may_resize: bool = False
     ) -> Mapping[Place, Answer]:

@@ -18,7 +18,7 @@ from reconciler.errors import ClusterError, Finding, Severity
 from reconciler.kafka.configs import ASKED_BROKERS, CORDONED, find_cordoned
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
-from reconciler.kafka.log_dirs import read_directories
+from reconciler.kafka.log_dirs import list_stored, read_directories
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.rights import NO_TOPIC, check_cluster_rights, find_hidden, name_missing
 from reconciler.kafka.second_client import NoAnswerError, SecondClient, describe_error
@@ -142,6 +142,10 @@ class MovesReader:
         if found.keys() < set(brokers):
             self._client.close()
         return found
+
+    def read_stored(self, broker: int) -> frozenset[Place] | None:
+        """Return the partitions in the log directories of a broker; None if it does not tell."""
+        return self._ask(lambda client: list_stored(client, broker))
 
     def _ask(self, question: Callable[[Any], T]) -> T:
         from kafka.errors import KafkaError as ClientError

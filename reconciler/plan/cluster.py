@@ -11,6 +11,7 @@ from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import Scope, brokers_of, is_deletion, steps_of
 from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
+from reconciler.plan.drains import note_pending_drains
 from reconciler.plan.guards import guard_plan
 from reconciler.plan.policy import judge_changes
 from reconciler.spec import PolicyEngine, choose_catalogue
@@ -78,6 +79,7 @@ def plan_cluster(
             *entry.notes,
             *(note for note in state.notes if concerns(note, plan, files)),
             *_warn_of_strange_cluster(entry, plan),
+            *note_pending_drains(entry, state),
             *plan.notes,
         ]
         scope = Scope(topics, changes.ref if changes else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.diff import PLAN_MOVES
 from reconciler.errors import Finding, Severity
 from reconciler.model import PlannedDrain
 from reconciler.units import count
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from reconciler.diff import Drain
     from reconciler.errors import Location
     from reconciler.model import Assignment, Broker, ClusterState, Plan, PlannedTopic
+    from reconciler.spec import ClusterEntry
 
 NAMED = 5
 """The number of topics that a note names; it counts the others."""
@@ -106,6 +108,22 @@ def note_drains(plan: Plan, state: ClusterState, where: Location) -> Iterator[Fi
         if not drain.replicas and not drain.stays:
             yield _note_empty(drain.broker, brokers, state, where)
     yield from _warn_of_lost_racks(plan, brokers, where)
+
+
+def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Say in a plan of changes which brokers a plan of moves is to drain."""
+    for number in sorted(entry.drain_brokers):
+        held = {name: _count(number, topic.assignment) for name, topic in state.topics.items()}
+        topics = sum(map(bool, held.values()))
+        if topics:
+            yield Finding(
+                "moves-pending",
+                f"broker {number} is to be drained, and holds "
+                f"{count(sum(held.values()), 'replica')} of {count(topics, 'topic')}",
+                f"plan it with {PLAN_MOVES}",
+                entry.where("drain_brokers"),
+                Severity.NOTE,
+            )
 
 
 def _note_empty(

@@ -493,6 +493,14 @@ class SimulatedCluster:
             self.violations.append("a throttle list of *")
         return self._write(execute, configs)
 
+    def read_stored(self, broker: int) -> Collection[Place] | None:
+        return [
+            (name, number)
+            for name, partitions in self.topics.items()
+            for number, each in enumerate(partitions)
+            if broker in each.replicas
+        ]
+
     def cordon(self, broker: int) -> Answer:
         def execute() -> Mapping[str, Answer]:
             self.cordoned.add(broker)

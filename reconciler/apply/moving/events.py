@@ -24,6 +24,7 @@ class MovesNote(StrEnum):
 
     STARTED = "started"
     CORDONED = "cordoned"
+    DRAINED = "drained"
     PAUSED = "paused"
     RESUMED = "resumed"
     SKIPPED = "skipped"
@@ -74,7 +75,7 @@ class MovesSummary:
 
     `reason` is empty if every partition is done. `left` names what the run could not take back:
     throttles, a lowered min.insync.replicas, leaders that are not the preferred ones. `cordoned`
-    lists the brokers that are cordoned as the plan says.
+    lists the brokers that are cordoned as the plan says, `emptied` those that store nothing now.
     """
 
     done: int
@@ -84,6 +85,7 @@ class MovesSummary:
     reason: str = ""
     left: tuple[str, ...] = ()
     cordoned: tuple[int, ...] = ()
+    emptied: tuple[int, ...] = ()
 
 
 def note(observe: Observe, kind: MovesNote, text: str, row: Row | None = None) -> None:

@@ -32,9 +32,7 @@ def describe(rows: Rows) -> str:
     return f"{count(len(rows.by_place), 'partition')}: {listed}"
 
 
-def summarise(
-    rows: Rows, reason: str, left: Mapping[str, str], cordoned: Iterable[int] = ()
-) -> MovesSummary:
+def summarise(rows: Rows, reason: str, left: Mapping[str, str]) -> MovesSummary:
     """Count the partitions by how far they are. `left` is as in `judge_topics`."""
     states = count_states(rows)
     done = states[RowState.DONE]
@@ -43,9 +41,7 @@ def summarise(
     waiting = len(rows.by_place) - done - flying - otherwise
     complete = not flying and not waiting
     texts = tuple(text for _, text in sorted(left.items()))
-    return MovesSummary(
-        done, flying, waiting, otherwise, "" if complete else reason, texts, tuple(cordoned)
-    )
+    return MovesSummary(done, flying, waiting, otherwise, "" if complete else reason, texts)
 
 
 def name_behind(done: Iterable[Row], reader: ClusterReader) -> dict[str, str]:

@@ -8,13 +8,13 @@ of their own. Kafka holds what is in flight and its throttles; the plan holds th
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reconciler.apply.checks import find_other_cluster
 from reconciler.apply.ending import Applied
 from reconciler.apply.engine import Unlocked
-from reconciler.apply.moving.cordons import Cordons
+from reconciler.apply.moving.drains import Drains
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.gates import INTERRUPTED, Gates
 from reconciler.apply.moving.health import Health, read_min_insync
@@ -117,7 +117,7 @@ def run_moves(
         deadline_s,
         rows,
         writes,
-        Cordons(moves.cordons, writes, observe),
+        Drains(moves.drains, mover, writes, observe),
         Throttles(moves.policy.rate_bytes_per_s, rows, mover, writes),
         MinInsync(moves.min_insync, least, topics, rows, reader, writes),
         Gates(rows, Health(min_insync, least), observe),
@@ -158,7 +158,7 @@ class _Run:
     deadline_s: float | None
     rows: Rows
     writes: Writes
-    cordons: Cordons
+    drains: Drains
     throttles: Throttles
     insync: MinInsync
     gates: Gates
@@ -243,7 +243,7 @@ class _Run:
             paused=rate == 0,
             reason="; ".join(self.gates.reasons),
         )
-        if not (self.interrupted or self._is_late() or self.cordons.set(reading, now)):
+        if not (self.interrupted or self._is_late() or self.drains.cordon(reading, now)):
             return VERIFY_S
         chosen = self._choose(reading)
         if self._is_over(reading, chosen):
@@ -366,6 +366,8 @@ class _Run:
             is_clear = self.writes.elect(done)
         if not self.left:
             self.left |= name_behind(done, self.reader)
+        if not self.left and len(done) == len(self.rows.by_place):
+            self.drains.verify(reading, self.left)
         if not self.left and is_clear:
             return None
         waits = self.rows.foreign and not self.interrupted and not self._is_late()
@@ -395,9 +397,11 @@ class _Run:
         reasons += sorted(set(self.blocked.reasons.values()) - set(reasons))
         reason = "; ".join(reasons)
         outcomes = judge_topics(self.plan, self.rows, reason, self.left)
-        left = {**self.left, **self.cordons.name_left()}
-        cordoned = self.cordons.list_set(self.reading) if self.reading else ()
-        summary = summarise(self.rows, reason, left, cordoned)
+        left = {**self.left, **self.drains.name_failed()}
+        summary = summarise(self.rows, reason, left)
+        cordoned = self.drains.list_cordoned(self.reading) if self.reading else ()
+        emptied = tuple(sorted(self.drains.empty))
+        summary = replace(summary, cordoned=tuple(cordoned), emptied=emptied)
         for text in summary.left:
             note(self.observe, MovesNote.LEFT, text)
         return Applied(outcomes, cause=self.cause, moves=summary)
