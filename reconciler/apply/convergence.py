@@ -22,7 +22,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.model import PlannedTopic, Step, TopicState
+    from reconciler.model import Assignment, PlannedTopic, Step, TopicState
     from reconciler.ports import Clock, ClusterReader
 
 LAGS_S = (0.5, 1.0, 2.0)  # for configs that arrive after their topic
@@ -77,17 +77,20 @@ def compare_state(
         return Remaining(moved=(_moved(topic, f"it was deleted {SINCE}"),))
     now = _pick_keys(topic, managed_overrides(live))
     stages = list(_list_stages(topic, steps))
-    rows_count = any(kind_of(step).rests_on_rows for step in steps)
-    # From the end, since a view without configs does not tell the last stages apart. Rows do not
-    # count for configs alone: a reassignment of another tool may move them meanwhile.
+    rested_on = [first for step in steps if (first := kind_of(step).rests_on(step)) is not None]
+    first_row = min(rested_on, default=None)
+    # From the end, since a view without configs does not tell the last stages apart.
     for stage in reversed(stages):
-        same_rows = stage.image.assignment == live.assignment or not rows_count
+        same_rows = first_row is None or _has_rows(live, stage.image.assignment, first_row)
         same_config = stage.image.config == now or not with_config
         shown = all(kind_of(step).is_shown(step, live) for step in stage.done)
         if same_rows and same_config and shown:
-            return Remaining(stage.left)
-    counts = {len(stage.image.assignment) for stage in stages}
-    moved = list(_name_moved_rows(topic, topic.after, live, counts)) if rows_count else []
+            resized = tuple(_name_resized_rows(topic, live, stage.left))
+            return Remaining(moved=resized) if resized else Remaining(stage.left)
+    moved: list[Finding] = []
+    if first_row is not None:
+        counts = {len(stage.image.assignment) for stage in stages}
+        moved += _name_moved_rows(topic, topic.after, live, counts, first_row)
     lags = topic.before is None and not moved and now.items() < topic.after.config.items()
     moved += _name_moved_keys(topic, now) if with_config else ()
     return Remaining(moved=tuple(moved), lags=lags)
@@ -177,10 +180,35 @@ def _moved(topic: PlannedTopic, what: str) -> Finding:
     return Finding("plan-stale", f"{topic.name}: {what}", "plan again", topic.location)
 
 
-def _name_moved_rows(
-    topic: PlannedTopic, after: TopicImage, live: TopicState, counts: set[int]
+def _has_rows(live: TopicState, planned: Assignment, first: int) -> bool:
+    """Return whether a topic has as many partitions as planned, and the same rows from `first`."""
+    found = live.assignment
+    return len(found) == len(planned) and found[first:] == planned[first:]
+
+
+def _name_resized_rows(
+    topic: PlannedTopic, live: TopicState, left: Iterable[Step]
 ) -> Iterator[Finding]:
-    """Name a number of partitions that apply never leaves, or partitions on other brokers."""
+    """Name the first partition that has not as many replicas as those that are to be added."""
+    wanted = next(filter(None, (kind_of(step).replicas_each(step) for step in left)), None)
+    for number, row in enumerate(live.assignment if wanted else ()):
+        if len(row) != wanted:
+            what = (
+                f"partition {number} has {count(len(row), 'replica')} by now, and new partitions "
+                f"are planned with {wanted}"
+            )
+            way_out = "apply again once its replicas have moved, or plan again"
+            yield Finding("plan-stale", f"{topic.name}: {what}", way_out, topic.location)
+            return
+
+
+def _name_moved_rows(
+    topic: PlannedTopic, after: TopicImage, live: TopicState, counts: set[int], first: int
+) -> Iterator[Finding]:
+    """Name a number of partitions that apply never leaves, or partitions on other brokers.
+
+    Those before `first` may be on any.
+    """
     planned, found = len(after.assignment), len(live.assignment)
     if found not in counts:
         then = len(topic.before.assignment) if topic.before else 0
@@ -188,7 +216,8 @@ def _name_moved_rows(
         created = f"it was created {SINCE} with {count(found, 'partition')} (planned: {planned})"
         yield _moved(topic, what if topic.before else created)
         return
-    pairs = enumerate(zip(after.assignment, live.assignment, strict=False))
+    rows = zip(after.assignment[first:], live.assignment[first:], strict=False)
+    pairs = enumerate(rows, first)
     others = [(number, *pair) for number, pair in pairs if pair[0] != pair[1]]
     for number, wanted, row in others[:MOST_ROWS]:
         what = f"partition {number} is on brokers {list(row)}, not {list(wanted)}"

@@ -50,8 +50,10 @@ class StepKind(Generic[S]):
     controller; `split`, what one request can take of it and what has to follow. `done_error` is
     the refusal that says that the step is done already, by a request whose answer was lost.
     `take_effect` turns what the topic was into what the step makes of it; `is_shown` looks for an
-    effect that no image holds. `name_missing` names what lacks while the step is not done. The
-    rows of the topic must be as planned if the step `rests_on_rows`.
+    effect that no image holds. `name_missing` names what lacks while the step is not done.
+    `rests_on` is the first partition whose row, like all later ones, must be as planned for the
+    step; None if replicas may be anywhere, since a move of another run may go on meanwhile.
+    `replicas_each` is the number of replicas that every partition must have before the step.
     """
 
     progress: str
@@ -61,7 +63,8 @@ class StepKind(Generic[S]):
     split: Callable[[S], tuple[S, Step | None]] = lambda step: (step, None)
     is_shown: Callable[[S, TopicState], bool] = lambda _step, _live: True
     done_error: str | None = None
-    rests_on_rows: bool = False
+    rests_on: Callable[[S], int | None] = lambda _: None
+    replicas_each: Callable[[S], int | None] = lambda _: None
 
 
 def _split_creation(step: CreateTopic) -> tuple[CreateTopic, Step | None]:
@@ -102,6 +105,10 @@ def _alter(step: ConfigureTopic, image: TopicImage) -> TopicImage:
     return replace(image, config={**kept, **step.set})
 
 
+def _rest_on_all(_: Step) -> int:
+    return 0
+
+
 CREATE: StepKind[CreateTopic] = StepKind(
     progress="creating topics",
     count_records=lambda step: 1 + len(step.config) + len(step.assignment),  # 1: the topic
@@ -109,7 +116,7 @@ CREATE: StepKind[CreateTopic] = StepKind(
     name_missing=lambda _: "the topic",
     split=_split_creation,
     done_error="TOPIC_ALREADY_EXISTS",
-    rests_on_rows=True,
+    rests_on=_rest_on_all,
 )
 EXPAND: StepKind[ExpandTopic] = StepKind(
     progress="adding partitions",
@@ -118,7 +125,9 @@ EXPAND: StepKind[ExpandTopic] = StepKind(
     name_missing=_name_partitions,
     split=_split_expansion,
     done_error="INVALID_PARTITIONS",  # of a smaller count as well: the views say which
-    rests_on_rows=True,
+    rests_on=lambda step: step.first,
+    # Kafka holds new partitions against an arbitrary one of those that exist.
+    replicas_each=lambda step: len(step.added[0]),
 )
 CONFIGURE: StepKind[ConfigureTopic] = StepKind(
     progress="altering configs",
@@ -132,14 +141,14 @@ REORDER: StepKind[ReorderReplicas] = StepKind(
     count_records=lambda step: len(step.rows),
     take_effect=lambda step, image: _place(step.rows, image),
     name_missing=lambda step: f"the order of {count(len(step.rows), 'partition')}",
-    rests_on_rows=True,
+    rests_on=_rest_on_all,
 )
 MOVE: StepKind[MoveReplicas] = StepKind(
     progress="moving replicas",
     count_records=lambda step: len(step.rows),
     take_effect=lambda step, image: _place(step.rows, image),
     name_missing=lambda step: f"the replicas of {count(len(step.rows), 'partition')}",
-    rests_on_rows=True,
+    rests_on=_rest_on_all,
 )
 ELECT: StepKind[ElectLeaders] = StepKind(
     progress="electing leaders",
@@ -148,7 +157,7 @@ ELECT: StepKind[ElectLeaders] = StepKind(
     name_missing=lambda step: f"{count(len(step.leaders), 'preferred leader')}",
     split=_split_election,
     is_shown=_leads,
-    rests_on_rows=True,
+    rests_on=_rest_on_all,
     # No error says that it is done: the writer counts a leader that leads already as elected.
 )
 DELETE: StepKind[DeleteTopic] = StepKind(

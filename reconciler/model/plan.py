@@ -189,7 +189,8 @@ class Plan:
     with or without a note. If `refusals` is not empty, the entire plan is refused: no part of it is
     applied, even if some topics are skipped. `excluded` lists brokers that get no new replicas, as
     the estate requires. `moves` is set in a plan that only moves replicas: it is approved alone,
-    and takes hours where others take seconds.
+    and takes hours where others take seconds. `fingerprint_format` is the version of what the
+    fingerprint covers; a plan file of an earlier release keeps that of its release.
     """
 
     cluster: str
@@ -210,3 +211,4 @@ class Plan:
     commit: Commit | None = None
     scope: Scope = field(default_factory=Scope)
     moves: PlannedMoves | None = None
+    fingerprint_format: Literal[1, 2] = 2

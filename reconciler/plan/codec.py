@@ -1,7 +1,7 @@
 """A plan as canonical JSON, sealed, and back.
 
 The fingerprint covers the effects of the plan and its inputs: the cluster, the racks of the brokers
-that get replicas, each topic's images, risks and refusals, and the refusals of the plan itself; in
+that get replicas, each topic's change, risks and refusals, and the refusals of the plan itself; in
 a plan of moves also its limits. It does not cover the rest of the cluster, the balance, the cost of
 moves, or the commit of the specs. So the same plan made again has the same fingerprint. The seal
 covers every field of one file, also those of a newer minor format.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from hashlib import sha256
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -53,9 +54,6 @@ from reconciler.plan.document import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_ESSENCE = "1"
-"""The version of a fingerprint's content: an approval survives a new format of the file."""
 
 _ACTIONS: dict[Verb, Action] = {Verb.CREATE: "create", Verb.DELETE: "delete"}
 """Terraform's words for steps; every other step is an update."""
@@ -107,14 +105,17 @@ def fingerprint_plan(plan: Plan) -> str:
     used = {b for topic in plan.topics for step in steps_of(topic) for b in brokers_of(step)}
     topics: list[list[object]] = []
     for topic in plan.topics:
+        if _is_untouched(plan, topic):
+            continue
         resource, deletion = _resource(topic), topic.deletion
         rules = [finding.rule for finding in resource.refusals]
         # The end offsets stand for the usage behind a deletion: a write changes them, while a
         # record that expires does not.
         usage = [] if deletion is None else [deletion.unused_for_ms, deletion.ends]
-        topics.append([resource.name, resource.change, resource.risks, rules, *usage])
+        change = resource.change if plan.fingerprint_format == 1 else _list_bound(plan, topic)
+        topics.append([resource.name, change, resource.risks, rules, *usage])
     essence: dict[str, object] = {
-        "format": _ESSENCE,
+        "format": str(plan.fingerprint_format),
         "cluster": [plan.cluster, plan.cluster_id],
         "brokers": [[broker.id, broker.rack] for broker in plan.brokers if broker.id in used],
         "topics": topics,
@@ -129,6 +130,36 @@ def fingerprint_plan(plan: Plan) -> str:
             # Only what is asked of the brokers: the topics on them are among the topics above.
             essence["drains"] = [[drain.broker, drain.cordon] for drain in plan.moves.drains]
     return _digest(to_jsonable_python(essence))
+
+
+def _is_untouched(plan: Plan, topic: PlannedTopic) -> bool:
+    """Return whether a topic is in a plan of changes only for its notes, which come and go."""
+    counts = plan.fingerprint_format == 1 or plan.moves is not None
+    return not counts and topic.before == topic.after and not topic.refusals
+
+
+def _list_bound(plan: Plan, topic: PlannedTopic) -> list[object]:
+    """List what an approval binds of a topic before and after: what the plan changes or rests on.
+
+    Replicas may move, and other configs change, before a plan of changes is applied: a drain takes
+    hours. Apply asks for the same, in `compare_state`.
+    """
+    before, after = topic.before, topic.after
+    # Moves and elections rest on all rows of the topic.
+    if plan.moves is not None or before is None or before.leaders:
+        return [_image(before), _image(after)]
+    bound: list[object] = [before.topic_id, len(before.assignment)]
+    if after is None:
+        return [*bound, None]
+    keys = before.config.keys() | after.config.keys()
+    altered = {
+        key: [before.config.get(key), after.config.get(key)]
+        for key in keys
+        if before.config.get(key) != after.config.get(key)
+    }
+    rows = enumerate(zip_longest(before.assignment, after.assignment))
+    changed = [[number, *pair] for number, pair in rows if pair[0] != pair[1]]
+    return [*bound, after.topic_id, altered, changed]
 
 
 def _seal(document: Mapping[str, object]) -> str:
@@ -215,6 +246,7 @@ def _document(plan: Plan) -> PlanDocument:
     commit = plan.commit
     return PlanDocument(
         format_version=FORMAT_VERSION,
+        fingerprint_format=plan.fingerprint_format,
         fingerprint="0" * 64,
         seal="0" * 64,
         commit=CommitDocument(sha=commit.sha, dirty=commit.dirty) if commit else None,
@@ -321,6 +353,7 @@ def _plan(document: PlanDocument) -> Plan:
         commit=Commit(commit.sha, commit.dirty) if commit else None,
         scope=document.scope,
         moves=_read_moves(document.moves) if document.moves else None,
+        fingerprint_format=document.fingerprint_format,
     )
 
 

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-FORMAT_VERSION = "2.3"
+FORMAT_VERSION = "2.4"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
 `owner`. 2.1 adds next leaders to the levels, 2.2 elections and `weighed`. 2.3 adds
 plans of moves: an older reader refuses one, since it does not know its steps, and since the
-fingerprint covers limits that it does not read. The content of the fingerprint of any other plan
-has not changed since 1.0.
+fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: an older reader
+computes another fingerprint, and refuses the plan.
 """
 
 READABLE = ("1", "2")
@@ -254,11 +254,15 @@ class PlanDocument(_Document):
     """A plan of reconciler: all changes to make on one Kafka cluster.
 
     `fingerprint` covers the effects of the plan and its inputs, so that the same plan made
-    elsewhere has the same fingerprint. `seal` covers the entire document except itself. Only a plan
-    that moves replicas has `moves`, and it makes no other change.
+    elsewhere has the same fingerprint. `fingerprint_format` says what it covers of topics that
+    exist: 1, their entire images; 2, only what the plan changes, their ids, and their numbers of
+    partitions. Of plans of moves and of elections it covers the images in both. `seal` covers the
+    entire document except itself. Only a plan that moves replicas has `moves`, and it makes no
+    other change.
     """
 
     format_version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
+    fingerprint_format: Literal[1, 2] = 1
     fingerprint: Sha256
     seal: Sha256
     commit: CommitDocument | None = None

@@ -11,19 +11,23 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from worlds import NAMES, VALUES, World, worlds
 
+from reconciler.apply.convergence import Remaining, compare_state
 from reconciler.errors import PlanFileError
 from reconciler.model import Plan, PlannedTopic, TopicImage, TopicState
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan
+from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, is_deletion, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
-MUTATIONS: tuple[Callable[[TopicImage], TopicImage], ...] = (
+SHAPES: tuple[Callable[[TopicImage], TopicImage], ...] = (
     lambda image: replace(image, topic_id=f"{image.topic_id}x"),
     lambda image: replace(image, assignment=(*image.assignment, (1,))),
     lambda image: replace(image, assignment=image.assignment[1:]),
-    lambda image: replace(image, assignment=((*image.assignment[0], 77),)),
+)
+MUTATIONS: tuple[Callable[[TopicImage], TopicImage], ...] = (
+    *SHAPES,
+    lambda image: replace(image, assignment=((*image.assignment[0], 77), *image.assignment[1:])),
     lambda image: replace(image, config={**image.config, "flush.ms": "77"}),
     lambda image: replace(image, config={**image.config, "": ""}),
 )
@@ -46,7 +50,9 @@ def test_the_fingerprint_moves_with_every_image(world: World, data: st.DataObjec
     assume(images)
     number, side = data.draw(st.sampled_from(images))
     image = getattr(plan.topics[number], side)
-    for mutate in (*MUTATIONS, lambda _: None):
+    # A topic that is deleted is gone wherever its replicas are, and whatever its configs.
+    mutations = SHAPES if is_deletion(plan.topics[number]) else MUTATIONS
+    for mutate in (*mutations, lambda _: None):
         other = changed(plan, number, replace(plan.topics[number], **{side: mutate(image)}))
         assert fingerprint_plan(other) != fingerprint_plan(plan)
 
@@ -81,6 +87,35 @@ def test_the_fingerprint_stays_when_an_unrelated_topic_comes_and_nothing_is_plac
     without = replace(world, specs=specs)
     beside = replace(without, state=state)
     assert fingerprint_plan(beside.plan()) == fingerprint_plan(without.plan())
+
+
+@given(worlds(), st.data())
+def test_a_plan_stays_approved_and_applicable_while_its_replicas_move(
+    world: World, data: st.DataObject
+) -> None:
+    """A drain moves replicas for hours, to any broker; apply takes none of them back."""
+    plan = world.plan()
+    topics = []
+    for topic in plan.topics:
+        before, after = topic.before, topic.after
+        if before is None:
+            topics.append(topic)
+            continue
+        number = len(before.assignment)
+        rows = tuple(
+            tuple(data.draw(st.permutations([*row, 50 + len(row)])))[: len(row)]
+            for row in before.assignment
+        )
+        live = replace(world.state.topics[topic.name], assignment=rows)
+        assert compare_state(topic, live) == Remaining(steps_of(topic))
+        if after is not None:
+            done = replace(live, assignment=rows + after.assignment[number:], config=after.config)
+            assert compare_state(topic, done).is_done
+            after = replace(after, assignment=rows + after.assignment[number:])
+        topics.append(replace(topic, before=replace(before, assignment=rows), after=after))
+    moved = replace(plan, topics=tuple(topics))
+    assert fingerprint_plan(moved) == fingerprint_plan(plan)
+    assert [steps_of(topic) for topic in moved.topics] == [steps_of(t) for t in plan.topics]
 
 
 @given(worlds(), st.data())

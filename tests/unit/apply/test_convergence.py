@@ -148,15 +148,37 @@ def test_another_number_of_partitions_has_moved(live: str, found: int) -> None:
     assert moved(EXPAND, topic(live)) == [what]
 
 
+def test_new_partitions_elsewhere_have_moved() -> None:
+    what = "partition 2 is on brokers [2], not [3]"
+    assert moved(EXPAND, topic("1 2 2 1")) == [what]
+
+
+@pytest.mark.parametrize("rows_now", ["1 3", "3 1", "4 4"])
+def test_an_expansion_leaves_replicas_where_they_are_by_now(rows_now: str) -> None:
+    assert left(EXPAND, topic(rows_now)) == (ExpandTopic(NAME, 2, rows("3 1")),)
+    assert compare_state(EXPAND, topic(f"{rows_now} 3 1")).is_done
+
+
 @pytest.mark.parametrize(
-    ("live", "what"),
-    [
-        ("1 3", "partition 1 is on brokers [3], not [2]"),
-        ("1 2 2 1", "partition 2 is on brokers [2], not [3]"),
-    ],
+    ("rows_now", "number", "found"),
+    [("1,2 2,1", 0, "2 replicas"), ("1 3,2", 1, "2 replicas"), ("1 4,2,3", 1, "3 replicas")],
 )
-def test_replicas_elsewhere_have_moved(live: str, what: str) -> None:
-    assert moved(EXPAND, topic(live)) == [what]
+def test_an_expansion_waits_for_moves_that_change_the_number_of_replicas(
+    rows_now: str, number: int, found: str
+) -> None:
+    """Kafka takes new partitions with as many replicas as one of the existing has, in flight."""
+    found_now = compare_state(EXPAND, topic(rows_now))
+    assert found_now.steps == ()
+    assert said(found_now.moved) == [
+        f"{HERE}: {NAME}: partition {number} has {found} by now, and new partitions are planned "
+        "with 1; apply again once its replicas have moved, or plan again [plan-stale]"
+    ]
+
+
+def test_an_expansion_that_is_there_stays_done_while_replicas_move() -> None:
+    assert compare_state(EXPAND, topic("1 4,2 3 1")).is_done
+    both = planned(image("1"), image("1 2", {"flush.ms": "1"}))
+    assert left(both, topic("3,1 2")) == (ConfigureTopic(NAME, {"flush.ms": "1"}, frozenset()),)
 
 
 def test_an_expansion_does_not_care_for_configs() -> None:
@@ -235,8 +257,8 @@ def test_a_topic_without_steps_is_done_whatever_there_is() -> None:
 
 
 def test_everything_that_moved_is_told_at_once() -> None:
-    both = planned(image("1 2", {"flush.ms": "1"}), image("1 2 3", {"flush.ms": "2"}))
-    assert len(moved(both, topic("3 1", config={"flush.ms": "9"}))) == 3
+    both = planned(image("1", {"flush.ms": "1"}), image("1 2 3", {"flush.ms": "2"}))
+    assert len(moved(both, topic("1 3 1", config={"flush.ms": "9"}))) == 3
 
 
 # Several brokers' views.
@@ -262,7 +284,7 @@ def test_of_equal_views_the_one_with_least_left_counts() -> None:
 
 
 def test_a_foreign_change_that_one_broker_shows_counts() -> None:
-    good, foreign = topic("1 2"), topic("2 1")
+    good, foreign = topic("1 2 3 1"), topic("1 2 1 3")
     for views in ([good, foreign], [foreign, good]):
         assert merge_views(EXPAND, views).moved != ()
 

@@ -6,16 +6,16 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema
 import pytest
-from shorthand import HERE, NOW_MS, ONE, brokers, cluster, plan, spec, topic, unused_cluster
+from shorthand import HERE, NOW_MS, ONE, brokers, cluster, plan, rows, spec, topic, unused_cluster
 
 from reconciler.cli.schema import render_schema
 from reconciler.errors import Finding, PlanFileError, Severity
-from reconciler.model import Commit, Plan, Scope
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan
+from reconciler.model import ClusterState, Commit, Plan, PlannedTopic, Scope, TopicImage
+from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, list_new_rows
 from reconciler.plan.codec import summarise
 
 LIVE = cluster(
@@ -278,8 +278,95 @@ def test_the_fingerprint_covers_the_cluster(field: str) -> None:
 def test_the_fingerprint_is_the_same_everywhere() -> None:
     """It is printed, compared and kept in other systems: a change of it is a change of format."""
     empty = Plan(cluster="c", cluster_id=None, brokers=(), topics=())
-    expected = "310c9bcd6e69a96977cbcddc3a4c671baf61460970da28319fbd09d4ae7993d4"
-    assert fingerprint_plan(empty) == expected
+    expected = {
+        1: "310c9bcd6e69a96977cbcddc3a4c671baf61460970da28319fbd09d4ae7993d4",
+        2: "14ba7d5c41e421818f2f409299e62d73ebdd31fccb04f80a699c340f6cebfc1b",
+    }
+    assert fingerprint_plan(empty) == expected[2]
+    assert fingerprint_plan(replace(empty, fingerprint_format=1)) == expected[1]
+
+
+def moved_rows(state: ClusterState, **rows_now: str) -> ClusterState:
+    """Return a cluster some of whose topics were moved to other brokers."""
+    moved = {n: replace(state.topics[n], assignment=rows(text)) for n, text in rows_now.items()}
+    return replace(state, topics={**state.topics, **moved})
+
+
+def replanned(state: ClusterState) -> Plan:
+    """Return what a merge plans on a changed cluster, with the approved rows."""
+    return plan(SPECS, state, excluded=[3], proposed=list_new_rows(PLAN))
+
+
+@pytest.mark.parametrize("name", ["grown", "shrunk", "tuned", "same", "stranger"])
+def test_an_approval_survives_replicas_that_move(name: str) -> None:
+    row = "2,1 1,2" if name in ("grown", "shrunk") else "2"
+    made = replanned(moved_rows(LIVE, **{name: row}))
+    assert fingerprint_plan(made) == fingerprint_plan(PLAN)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        moved_rows(LIVE, tuned="1 2"),
+        moved_rows(LIVE, grown="1,2 2,3 3,1"),
+        moved_rows(LIVE, grown="1 2"),
+        replace(LIVE, topics={**LIVE.topics, "tuned": replace(LIVE.topics["tuned"], topic_id="x")}),
+        replace(LIVE, brokers=brokers("a", "z", "c")),
+    ],
+)
+def test_an_approval_covers_what_new_partitions_rest_on(state: ClusterState) -> None:
+    """The number of partitions and of replicas, the id of the topic, and the racks."""
+    assert fingerprint_plan(replanned(state)) != fingerprint_plan(PLAN)
+
+
+def test_an_approval_survives_a_config_that_stays_as_it_is() -> None:
+    """A run of moves lowers min.insync.replicas, and raises it again."""
+    tuned = PLAN.topics[[topic.name for topic in PLAN.topics].index("tuned")]
+    assert tuned.before is not None
+    assert tuned.after is not None
+    key = {"min.insync.replicas": "1"}
+    before, after = (
+        replace(image, config={**image.config, **key}) for image in (tuned.before, tuned.after)
+    )
+    same = replace(tuned, before=before, after=after)
+    held = replace(PLAN, topics=tuple(same if t is tuned else t for t in PLAN.topics))
+    assert fingerprint_plan(held) == fingerprint_plan(PLAN)
+    lowered = replace(tuned, before=before)
+    other = replace(PLAN, topics=tuple(lowered if t is tuned else t for t in PLAN.topics))
+    assert fingerprint_plan(other) != fingerprint_plan(PLAN)
+
+
+def test_an_approval_survives_a_note_on_a_topic_that_stays_as_it_is() -> None:
+    """Notes on pending moves come and go with them."""
+    image = TopicImage("id-same", rows("1"), {})
+    noted = PlannedTopic("same", HERE, image, image, notes=(NOTE,))
+    with_note = replace(PLAN, topics=tuple(sorted((*PLAN.topics, noted), key=lambda t: t.name)))
+    assert fingerprint_plan(with_note) == fingerprint_plan(PLAN)
+    refused = replace(noted, refusals=(Finding("deletion-budget", "no"),))
+    assert fingerprint_plan(replace(PLAN, topics=(*PLAN.topics, refused))) != fingerprint_plan(PLAN)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_file_says_what_its_fingerprint_covers(number: Literal[1, 2]) -> None:
+    made = replace(PLAN, fingerprint_format=number)
+    doc = json.loads(encode_plan(made))
+    assert doc["fingerprint_format"] == number
+    assert decode_plan(encode_plan(made)) == made
+    other = {**doc, "fingerprint_format": 3 - number}
+    assert refusal(json.dumps(other)) == TAMPERED
+
+
+def test_a_plan_of_2_3_is_read_with_its_own_fingerprint() -> None:
+    """Such a file does not say what its fingerprint covers: the entire images."""
+    made = replace(PLAN, fingerprint_format=1)
+    doc = {k: v for k, v in json.loads(encode_plan(made)).items() if k != "fingerprint_format"}
+    doc["format_version"] = "2.3"
+    assert decode_plan(json.dumps(sealed(doc))) == made
+
+
+def test_a_fingerprint_of_a_newer_release_is_refused() -> None:
+    said = refusal(json.dumps(sealed({**document(), "fingerprint_format": 3})))
+    assert said.startswith("plan.json is not a plan: fingerprint_format: ")
 
 
 # Deletions.
@@ -350,7 +437,8 @@ class TestOfAnEarlierRelease:
         made = decode_plan(text)
         again = encode_plan(made)
         assert decode_plan(again) == made
-        assert json.loads(again)["format_version"] == "2.3"
+        assert json.loads(again)["format_version"] == "2.4"
+        assert json.loads(again)["fingerprint"] == json.loads(text)["fingerprint"]
 
     def test_its_steps_are_verbs(self, text: str) -> None:
         named = {
