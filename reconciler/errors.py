@@ -225,16 +225,16 @@ class LockLostError(ClusterError):
 
 
 class AuditError(FindingsError):
-    """An apply has ended, and its audit record could not be written.
+    """A run has ended, and its audit record could not be written.
 
-    `record` is that record, as JSON. `applied` is the result of the plan, an `apply.Applied`. It is
-    None if the apply ended with an error; the findings then include those of that error.
+    `record` is that record, as JSON. `ending` is how the run ended, an `apply.Ending`. If it ended
+    with an error, the findings include those of that error.
     """
 
-    def __init__(self, findings: Iterable[Finding], applied: object = None) -> None:
+    def __init__(self, findings: Iterable[Finding], ending: object) -> None:
         super().__init__(findings)
         self.record = ""
-        self.applied = applied
+        self.ending = ending
 
 
 class PlanFileError(FindingsError):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         plan_elections,
         read_cluster,
     )
-    from reconciler.api.records import ApplyRecord, begin_record
+    from reconciler.api.records import ApplyRecord, RunRecord, begin_control, begin_record
     from reconciler.api.rehearsing import rehearse_plan
     from reconciler.api.rendering import (
         PlanFormat,
@@ -47,9 +47,11 @@ __all__ = [
     "Cancelled",
     "Locking",
     "PlanFormat",
+    "RunRecord",
     "Settled",
     "adopt_cluster",
     "apply_plan",
+    "begin_control",
     "begin_record",
     "build_moves",
     "build_plan",
@@ -86,7 +88,7 @@ __getattr__ = export_lazily(
         "move_control": "Cancelled Locking Settled control_moves",
         "moves": "read_moves watch_moves",
         "planning": "build_moves build_plan load_estate plan_elections read_cluster",
-        "records": "ApplyRecord begin_record",
+        "records": "ApplyRecord RunRecord begin_control begin_record",
         "rehearsing": "rehearse_plan",
         "rendering": "PlanFormat draw_explanation explain_topic render_explanation render_plan",
         "snapshots": "read_snapshot take_snapshot write_snapshot",

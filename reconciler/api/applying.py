@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from reconciler.api.auditing import Audit
 from reconciler.api.connections import open_connection
 from reconciler.api.records import begin_record
-from reconciler.errors import AuditError, ClusterError, Finding, FindingsError, keep_interrupts
+from reconciler.errors import keep_interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from reconciler.api.records import ApplyRecord
-    from reconciler.apply import Applied, Ending, MovesNoted, MovesWatched, StepAnswered
+    from reconciler.apply import Applied, MovesNoted, MovesWatched, StepAnswered
     from reconciler.kafka import Connection, KafkaReader, Waiting
     from reconciler.model import Plan
     from reconciler.ports import Lease
@@ -47,8 +47,9 @@ def apply_plan(
     written to the `audit_topic` of the cluster at the end, if there is one.
     Returns: an outcome for every topic.
     Errors: RefusedPlanError, StalePlanError, LockHeldError and ClusterError, all of them before
-    anything is written; AuditError with the outcomes, if the audit topic does not take the record.
+    anything is written; AuditError with the ending, if the audit topic does not take the record.
     """
+    from reconciler.apply import end_run
     from reconciler.kafka import GROUP, MOVES_GROUP, KafkaReader
 
     record = record or begin_record(plan)
@@ -69,12 +70,12 @@ def apply_plan(
             stop_after_s=stop_after_s,
             skip_refused=skip_refused,
         )
-    audit = _Audit(connection, record)
+    audit = Audit(connection, record)
     applied: Applied | None = None
     try:
         with connection:
             # Before the lock and the first write: an apply without its record must not begin.
-            audit.check(plan)
+            audit.check(created={t.name for t in plan.topics if t.before is None and t.after})
             with audit.keep_errors(), keep_interrupts():
                 # All rights are checked before the first write: half an apply is worse than none.
                 _check_rights(plan, reader)
@@ -86,11 +87,11 @@ def apply_plan(
                     # expires by itself.
                     if applied is None:
                         raise
-            audit.keep(applied, None)
+            audit.keep(end_run(applied))
     except KeyboardInterrupt:
         if applied is None:
             raise
-        audit.give_up(applied)
+        audit.give_up(end_run(applied))
     return applied
 
 
@@ -156,72 +157,3 @@ def _hold_lock(
         commit=(record.commit or "")[:12],
     )
     return hold_lock(connection, holder, group=group, patience_s=timeout_s, observe=observe)
-
-
-class _Audit:
-    """The audit topic of a cluster, if it has one."""
-
-    def __init__(self, connection: Connection, record: ApplyRecord) -> None:
-        self._connection = connection
-        self._topic = connection.entry.audit_topic
-        self._record = record
-        self._kept = False
-
-    def check(self, plan: Plan) -> None:
-        """Refuse the apply if the audit topic would not take its record. Errors: ClusterError."""
-        if self._topic is None:
-            return
-        from reconciler.kafka.writer import check_audit_topic
-
-        # The plan may create the audit topic itself; then it need not exist yet.
-        created = {topic.name for topic in plan.topics if topic.before is None and topic.after}
-        check_audit_topic(self._connection, self._topic, planned=self._topic in created)
-
-    @contextmanager
-    def keep_errors(self) -> Iterator[None]:
-        """Write the record if the block ends with an error. Errors: that one, or AuditError."""
-        try:
-            yield
-        except (FindingsError, KeyboardInterrupt) as error:
-            self.keep(None, error)
-            raise
-
-    def keep(self, applied: Applied | None, error: BaseException | None) -> None:
-        """Write the record of a run that is over. Errors: AuditError."""
-        if self._topic is None:
-            return
-        from reconciler.apply import end_run
-        from reconciler.kafka.writer import write_audit_record
-
-        text = self._write(end_run(applied, error))
-        try:
-            write_audit_record(self._connection, self._topic, self._record.cluster, text)
-        except ClusterError as lost:
-            raise self._lose(applied, error, lost.findings) from error
-        self._kept = True
-
-    def give_up(self, applied: Applied) -> None:
-        """Stop waiting for the audit topic, after an interrupt. Errors: AuditError if it has no
-        record.
-        """
-        if self._topic is None or self._kept:
-            return
-        from reconciler.kafka.writer import KEEP_PRINTED
-
-        what = f"interrupted before audit_topic {self._topic} had the record of this apply"
-        raise self._lose(applied, None, [Finding("audit-lost", what, KEEP_PRINTED)])
-
-    def _lose(
-        self, applied: Applied | None, error: BaseException | None, lost: Sequence[Finding]
-    ) -> AuditError:
-        from reconciler.apply import end_run
-
-        findings = error.findings if isinstance(error, FindingsError) else ()
-        failure = AuditError([*findings, *lost], applied)
-        failure.__cause__ = error
-        # Written again, because the record must also show that it was lost.
-        failure.record = self._write(end_run(error=failure))
-        return failure
-
-    def _write(self, ending: Ending) -> str:
-        return json.dumps(self._record.end(ending), ensure_ascii=False)

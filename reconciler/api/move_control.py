@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from reconciler.api.auditing import Audit
 from reconciler.errors import ClusterError, Finding, LockHeldError, keep_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from reconciler.api.records import RunRecord
+    from reconciler.apply import Ending
     from reconciler.kafka import Connection, Waiting
     from reconciler.model import Answer, MovesReading, Place, Plan
     from reconciler.moves import MovesReport, PlannedRow, Settlement, Unsettled
@@ -104,6 +107,18 @@ class MoveControl:
     def close(self) -> None:
         """Close its connections."""
         self._mover.close()
+
+    def keep_record(self, record: RunRecord, work: Callable[[], Ending]) -> Ending:
+        """Intervene, and write the record to the audit topic of the cluster if it has one.
+
+        The topic is not checked before, as apply does: it must not stop a pause during an incident.
+        Errors: those of the work; AuditError, with its ending, if the topic has no record of it.
+        """
+        audit = Audit(self._connection, record)
+        with audit.keep_errors():
+            ending = work()
+        audit.keep(ending)
+        return ending
 
     def read(self) -> MovesReading:
         """Read what is in flight, whoever started it."""

@@ -137,10 +137,8 @@ def end_run(applied: Applied | None = None, error: BaseException | None = None) 
     The order of precedence: an interrupt, unknown outcomes, an error that stopped the run, moves
     that are unfinished, failures.
     """
-    if isinstance(error, AuditError):
+    if isinstance(error, AuditError) and isinstance(earlier := error.ending, Ending):
         # A lost record is the result only of a run that succeeded; any other run keeps its own.
-        done = error.applied if isinstance(error.applied, Applied) else None
-        earlier = end_run(done, error.__cause__)
         ended = earlier.ended if earlier.exit_code else Ended.AUDIT_LOST
         return Ending(ended, earlier.outcomes, str(error), earlier.moves)
     cause = error or (applied.cause if applied else None)

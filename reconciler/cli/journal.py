@@ -1,4 +1,4 @@
-"""The progress of an apply: a bar for people, JSON lines for machines."""
+"""The progress of a run: a bar for people, JSON lines for machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from reconciler.api import ApplyRecord
+    from reconciler.api import RunRecord
     from reconciler.apply import Ending, MovesNoted, MovesWatched, StepAnswered
     from reconciler.model import Outcome
 
@@ -46,14 +46,14 @@ def describe_progress(watched: MovesWatched) -> str:
 
 
 class Journal:
-    """Observes an apply: moves a bar on a terminal, and writes FILE if one is given.
+    """Observes a run: moves a bar on a terminal, and writes FILE if one is given.
 
-    The first line of a run describes its plan, and the last line its result; only a killed run has
-    no last line. A file that cannot be opened is a UsageError, before anything is done. After a
-    write error the journal stops with a note, and the apply goes on.
+    The first line of a run says what it is asked to do, and the last line its result; only a killed
+    run has no last line. A file that cannot be opened is a UsageError, before anything is done.
+    After a write error the journal stops with a note, and the run goes on.
     """
 
-    def __init__(self, file: Path | None, record: ApplyRecord) -> None:
+    def __init__(self, file: Path | None, record: RunRecord) -> None:
         self._path = file
         self._record = record
         self._ended = False

@@ -278,7 +278,11 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
     def write() -> None:
         try:
             producer = connection.settings.build_producer(
-                acks="all", enable_idempotence=True, message_timeout_ms=PATIENCE_S * 1000
+                acks="all",
+                enable_idempotence=True,
+                message_timeout_ms=PATIENCE_S * 1000,
+                # A run that does not look for the topic before must not have it created either.
+                allow_auto_create_topics=False,
             )
             producer.produce(topic, record, key, on_delivery=lambda error, _: answers.append(error))
             producer.flush(PATIENCE_S + 1)  # longer than the record's own timeout, which answers
@@ -292,7 +296,7 @@ def write_audit_record(connection: Connection, topic: str, key: str, record: str
     answer = _await_answer(answers, over)
     if answer is not None:
         reason = f"{name_error(answer)}: {answer.str()}"
-        what = f"audit_topic {topic} does not take the record of this apply: {reason}"
+        what = f"audit_topic {topic} does not take the record of this run: {reason}"
         raise ClusterError([Finding("audit-lost", what, KEEP_PRINTED)])
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from audit_topic import read_records
 from command import RECONCILER, run_reconciler
 from holding import NEWEST, Holding, accept
 from lab import HERE, wait_for
 from terminal import Terminal
 
 from reconciler import api
+from reconciler.api.authors import find_author
 from reconciler.kafka import MOVES_GROUP, Holder, KafkaReader, hold_lock
 from reconciler.model import (
     EMPTY,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 YES = "--auto-approve"
+AUTHOR = find_author()
 
 
 @pytest.fixture(scope="module")
@@ -86,22 +90,27 @@ def write_plan(
     return str(path)
 
 
+def read_journal(directory: Path) -> list[dict[str, Any]]:
+    text = (directory / "moves.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
 class TestRates:
     def test_a_pause_and_a_rate_reach_what_is_in_flight(
-        self, holding: Holding, run: Run, topic_prefix: str
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
     ) -> None:
         place = holding.begin(topic_prefix + "orders", (1, 2), (3, 2))
         assert holding.mover.set_rate(300_000).kind is AnswerKind.ACCEPTED
         wait_for(lambda: holding.shows_rate(300_000))
 
-        ran = run("pause")
+        ran = run("pause", "--journal", "moves.jsonl")
         assert (ran.code, ran.err) == (
             1,
             "error: stdin is not a terminal; pass --auto-approve\n",
         )
         assert holding.shows_rate(300_000)
 
-        ran = run("pause", YES)
+        ran = run("pause", YES, "--journal", "moves.jsonl")
         assert (ran.code, ran.err) == (0, "")
         servers = f"--bootstrap-servers {holding.cluster.bootstrap_servers}"
         first, second, *_, paused, resume = ran.out.splitlines()
@@ -113,11 +122,20 @@ class TestRates:
         ), resume
         assert holding.shows_rate(0)
 
-        ran = run("rate", "30MiB", YES)
+        ran = run("rate", "30MiB", YES, "--journal", "moves.jsonl")
         assert (ran.code, ran.err) == (0, "")
         assert ": the throttle rate is 0B/s, becomes 30MiB/s\n" in ran.out
         assert holding.shows_rate(30 << 20)
         holding.await_row(place, (3, 2))
+
+        lines = read_journal(tmp_path)
+        asked = [(line["verb"], line["rate_before"], line["rate_after"]) for line in lines]
+        assert asked == [("pause", 300_000, 0)] * 4 + [("rate", 0, 30 << 20)] * 2
+        assert [line["type"] for line in lines] == ["intervene", "intervened"] * 3
+        ended = [line["ended"] for line in lines if line["type"] == "intervened"]
+        assert ended == ["not approved", "done", "done"]
+        assert {line["cluster_id"] for line in lines} == {holding.cluster.cluster_id}
+        assert {(line["user"], line["host"]) for line in lines} == {(AUTHOR.user, AUTHOR.host)}
 
         ran = run("rate", "unlimited", YES)
         assert (ran.code, ran.err) == (0, "")
@@ -163,7 +181,7 @@ class TestCancel:
             done: ((1, 2), (3, 4)),
         }
         plan = write_plan(tmp_path / "plan.json", holding, rows)
-        ran = run("cancel", "--plan", plan, YES)
+        ran = run("cancel", "--plan", plan, YES, "--journal", "moves.jsonl")
         assert (ran.code, ran.err) == (0, "")
         states = "1 not begun, 1 in flight, 1 done, 1 in another order, 1 elsewhere"
         assert f": 5 partitions of the plan: {states}\n" in ran.out
@@ -176,8 +194,23 @@ class TestCancel:
         assert holding.look(turned).replicas == (1, 2)
         assert holding.find(foreign) is not None
 
-        ran = run("cancel", "--plan", plan, YES)
+        ran = run("cancel", "--plan", plan, YES, "--journal", "moves.jsonl")
         assert (ran.code, ran.out.splitlines()[-1]) == (0, "Nothing to cancel.")
+
+        first, *outcomes, last, _, nothing = read_journal(tmp_path)
+        found = [(line["topic"], line["kind"], line["text"]) for line in outcomes]
+        assert found == [
+            (moving[0], "done", "partition 0: taken back"),
+            (turned[0], "done", "partition 0: taken back"),
+        ]
+        assert last["topics"] == {moving[0]: "done", turned[0]: "done"}
+        assert (last["verb"], last["ended"], nothing["ended"]) == (
+            "cancel",
+            "done",
+            "nothing to do",
+        )
+        fingerprint = json.loads((tmp_path / "plan.json").read_text())["fingerprint"]
+        assert first["fingerprint"] == last["fingerprint"] == fingerprint
 
     def test_min_insync_is_set_back_where_nothing_is_in_flight(
         self, holding: Holding, topic_prefix: str
@@ -259,15 +292,15 @@ class TestCancel:
 
 class TestSettle:
     def test_a_run_that_was_killed_is_cleaned_up(
-        self, holding: Holding, run: Run, topic_prefix: str
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
     ) -> None:
         topic, _ = place = holding.begin(topic_prefix + "killed", (1, 2), (3, 2))
-        ran = run("settle", YES)
+        ran = run("settle", YES, "--journal", "moves.jsonl")
         assert (ran.code, ran.err) == (2, "")
         assert "1 partition still in flight: moves are paused: the throttle rate is 0." in ran.out
         assert holding.shows_rate(0)
         assert run("rate", "30MiB", YES).code == 0
-        ran = run("settle", YES)
+        ran = run("settle", YES, "--journal", "moves.jsonl")
         assert (ran.code, ran.err) == (0, "")
         assert f"  throttled replicas of {topic}\n" in ran.out
         assert "  the cluster default of the throttle rates\n" in ran.out
@@ -277,6 +310,15 @@ class TestSettle:
         assert (reading.lists, reading.rates) == ((), ())
         ran = run("settle", YES)
         assert (ran.code, ran.out) == (0, "Nothing to settle.\n")
+        lines = [line for line in read_journal(tmp_path) if line["type"] == "intervened"]
+        assert [(line["ended"], line["topics"]) for line in lines] == [
+            ("unfinished", {topic: "in flight"}),
+            ("done", {topic: "done"}),
+        ]
+        assert [(line["rate_before"], line["rate_after"]) for line in lines] == [
+            (0, None),
+            (30 << 20, None),
+        ]
 
     @pytest.mark.slow
     def test_a_list_of_every_replica_is_shown_and_stays(
@@ -291,13 +333,15 @@ class TestSettle:
         assert [each.topic for each in holding.mover.read([]).lists] == [topic]
 
     def test_another_run_of_moves_is_not_disturbed(
-        self, holding: Holding, run: Run, topic_prefix: str
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
     ) -> None:
         holding.hold(holding.create(topic_prefix + "running", (1, 2)), (1, 2))
         ana = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
         with hold_lock(holding.connection, ana, group=MOVES_GROUP):
-            ran = run("settle", YES, "--lock-timeout", "0")
+            ran = run("settle", YES, "--lock-timeout", "0", "--journal", "moves.jsonl")
         assert ran.code == 1
+        last = read_journal(tmp_path)[-1]
+        assert (last["ended"], "locked by ana@desk" in last["error"]) == ("locked", True)
         assert " are locked by ana@desk" in ran.err
         assert holding.shows_rate(0)
 
@@ -320,6 +364,33 @@ class TestSettle:
         assert f"  {topic}: its partitions have 2 to 3 replicas; " in ran.out
         assert f"  {topic}: min.insync.replicas is 1, and its spec says 2; " in ran.out
         assert holding.mover.read([]).lists == ()
+
+
+class TestAuditTopic:
+    def test_an_intervention_is_recorded_and_never_refused_for_its_record(
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
+    ) -> None:
+        """A pause must work during an incident, even if its audit topic does not."""
+        audit, _ = holding.create(topic_prefix + "audit", (1, 2))
+        (tmp_path / "topics").mkdir()
+        clusters = tmp_path / "topics/clusters.yaml"
+        text = "version: 1\nclusters: {{lab: {{audit_topic: {}}}}}\n"
+        clusters.write_text(text.format(audit))
+        assert run("rate", "1MiB", YES, "--cluster", "lab").code == 0
+        (record,) = read_records(holding.cluster.bootstrap_servers, audit, 1)
+        assert (record["type"], record["verb"], record["ended"]) == ("intervened", "rate", "done")
+
+        clusters.write_text(text.format(topic_prefix + "nowhere"))
+        ran = run("pause", YES, "--cluster", "lab", "--journal", "moves.jsonl")
+        assert ran.code == 1
+        assert holding.shows_rate(0)
+        kept, _, error = ran.err.partition("\n")
+        assert json.loads(kept)["ended"] == read_journal(tmp_path)[-1]["ended"] == "audit lost"
+        assert error.startswith(
+            f"error: audit_topic {topic_prefix}nowhere does not take the record"
+        )
+        assert topic_prefix + "nowhere" not in holding.mover.read([]).partitions
+        assert run("rate", "unlimited", YES).code == 0
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
+from audit_topic import read_records
 from command import TIMEOUT_S
-from confluent_kafka import Consumer
 from proxy import CREATE_TOPICS, Loss
 from shell import VALIDATIONS, Shell, told
 
@@ -149,7 +149,7 @@ class TestAuditTopic:
         assert shell.apply()[0] == 0
         wish(2)
         assert shell.apply()[0] == 0
-        first, second = read_records(shell, topic, 2)
+        first, second = read_records(shell.servers, topic, 2)
         assert first["topics"] == {topic: "done"}
         assert (second["ended"], second["steps"]) == ("done", {"create": 1})
         kept = [line for line in shell.lines() if line["type"] == "applied"]
@@ -169,7 +169,7 @@ class TestAuditTopic:
         wish(3)
         assert shell.apply()[0] == 0
         assert shell.run("apply", "plan.json", "--auto-approve")[0] == 1
-        assert [record["ended"] for record in read_records(shell, topic, 4)] == [
+        assert [record["ended"] for record in read_records(shell.servers, topic, 4)] == [
             *["done"] * 3,
             "stale",
         ]
@@ -201,22 +201,3 @@ class TestAuditTopic:
         ]
         assert error.startswith(f"error: audit_topic {topic} does not take the record of this")
         assert error.endswith("keep the record that is printed here instead [audit-lost]\n")
-
-
-def read_records(shell: Shell, topic: str, count: int) -> list[dict[str, object]]:
-    """Read the audit topic from its start."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": shell.servers,
-            "group.id": topic,
-            "auto.offset.reset": "earliest",
-            "log_level": 0,
-        }
-    )
-    consumer.subscribe([topic])
-    try:
-        messages = [message for message in consumer.consume(count, 30) if not message.error()]
-    finally:
-        consumer.close()
-    assert {message.key() for message in messages} == {b"lab"}
-    return [json.loads(message.value()) for message in messages]

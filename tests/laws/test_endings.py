@@ -16,8 +16,8 @@ import pytest
 from shorthand import cluster, plan, spec
 from sizes import choose
 
-from reconciler.api import applying
-from reconciler.apply import Applied
+from reconciler.api.auditing import Audit
+from reconciler.apply import Applied, end_run
 from reconciler.cli.apply import ApplyOptions, _apply
 from reconciler.errors import (
     ClusterError,
@@ -78,11 +78,11 @@ class Run:
             self.audited.append(json.loads(text))
 
         def apply_plan(*_: object, record: Any, **__: object) -> Applied | None:
-            audit = applying._Audit(cast("Connection", Cluster()), record)
+            audit = Audit(cast("Connection", Cluster()), record)
             with audit.keep_errors():
                 if error is not None:
                     raise error
-            audit.keep(applied, None)
+            audit.keep(end_run(applied))
             return applied
 
         self.monkeypatch.setattr("reconciler.kafka.writer.write_audit_record", write)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,13 @@ from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.apply import WaitingNotes
 from reconciler.cli.moves.target import (
-    IN_FLIGHT,
-    NOT_APPROVED,
-    UNKNOWN,
     approve,
     approve_option,
     cluster_option,
     connect_moves,
     estate_argument,
+    journal_option,
+    keep_journal,
     lock_timeout_option,
     name_place,
     name_target,
@@ -30,14 +29,16 @@ from reconciler.cli.moves.target import (
 from reconciler.cli.plans import read_plan
 from reconciler.cli.terminal import working
 from reconciler.errors import UsageError
-from reconciler.moves import RowState, explain_keeping
+from reconciler.model import MIN_INSYNC, Outcome, OutcomeKind
+from reconciler.moves import RowState, explain_keeping, find_effect
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reconciler.api import Cancelled
-    from reconciler.model import MovesReading, Plan
+    from reconciler.apply import Ending
+    from reconciler.model import MovesReading, Place, Plan
     from reconciler.moves import PlannedRow
 
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     help="The plan whose moves are cancelled.",
 )
 @approve_option
+@journal_option
 @lock_timeout_option
 @no_lock_option
 def command(
@@ -63,6 +65,7 @@ def command(
     bootstrap_servers: str | None,
     path: Path,
     auto_approve: bool,
+    journal: Path | None,
     lock_timeout: float,
     no_lock: bool,
 ) -> int:
@@ -72,6 +75,8 @@ def command(
     before the plan is in sync. Moves that have ended stay. Without --cluster and
     --bootstrap-servers, the cluster is that of the plan. ESTATE defaults to topics.
     """
+    from reconciler.apply import Ended, Ending
+
     plan = read_plan(path)
     if cluster not in (None, plan.cluster):
         raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
@@ -93,28 +98,30 @@ def command(
         stand = ", ".join(f"{states[state]} {state}" for state in RowState if states[state])
         say(f"{name}: {count(len(rows), 'partition')} of the plan: {stand}")
         turned = [row for row in rows if row.state is RowState.TURNED]
-        chosen = [*_choose(in_flight, reading), *turned]
-        if turned:
-            say("Cancelled before, and their order of replicas is to be restored:")
-            say_each([f"{name_place(r.place)}: {_list(r.before)}" for r in turned], "partition")
-        if not chosen:
-            say("Nothing to cancel.")
-            return IN_FLIGHT if in_flight else 0
-        control.check_rights({row.place[0] for row in chosen})
-        if not approve(
-            f"Take back {count(len(chosen), 'move')} on {name}?", auto_approve=auto_approve
-        ):
-            return NOT_APPROVED
+        kept = {row.place: why for row in in_flight if (why := explain_keeping(row, reading))}
+        chosen = [*(row for row in in_flight if row.place not in kept), *turned]
+        _show(chosen, kept)
+        # A cancel leaves the rate as it is.
+        record = api.begin_control("cancel", reading, find_effect(reading).rate, plan)
         locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
-        with working("cancelling"):
-            done = control.cancel(plan, chosen, locking)
-    _report(done, name_target(estate, cluster, bootstrap_servers))
-    if done.unknown:
-        return UNKNOWN
-    if done.failed:
-        return 1
-    left = len(in_flight) + len(turned) > len(chosen) or done.led_by_others or done.lowered
-    return IN_FLIGHT if left else 0
+
+        def cancel() -> Ending:
+            with working("cancelling"):
+                done = control.cancel(plan, chosen, locking)
+            _report(done, name_target(estate, cluster, bootstrap_servers))
+            return _end(done, kept)
+
+        def ask() -> Ending:
+            if not chosen:
+                say("Nothing to cancel.")
+                return Ending(Ended.UNFINISHED if kept else Ended.NOTHING_TO_DO)
+            control.check_rights({row.place[0] for row in chosen})
+            question = f"Take back {count(len(chosen), 'move')} on {name}?"
+            if not approve(question, auto_approve=auto_approve):
+                return Ending(Ended.NOT_APPROVED)
+            return control.keep_record(record, cancel)
+
+        return keep_journal(journal, record, ask)
 
 
 def _refuse_other_cluster(plan: Plan, reading: MovesReading) -> None:
@@ -122,20 +129,54 @@ def _refuse_other_cluster(plan: Plan, reading: MovesReading) -> None:
         raise UsageError(f"the plan is for cluster {plan.cluster_id}, not {reading.cluster_id}")
 
 
-def _choose(in_flight: Sequence[PlannedRow], reading: MovesReading) -> list[PlannedRow]:
-    """Show what is cancelled and what is not. Returns the former."""
-    kept = {row.place: why for row in in_flight if (why := explain_keeping(row, reading))}
-    chosen = [row for row in in_flight if row.place not in kept]
-    if chosen:
+def _show(chosen: Sequence[PlannedRow], kept: Mapping[Place, str]) -> None:
+    """Show what is cancelled, what is not, and whose order is restored."""
+    back = {state: [r for r in chosen if r.state is state] for state in RowState}
+    if in_flight := back[RowState.IN_FLIGHT]:
         say("To be cancelled:")
-        say_each(
-            [f"{name_place(row.place)}: back to {_list(row.before)}" for row in chosen],
-            "partition",
-        )
+        rows = [f"{name_place(row.place)}: back to {_list(row.before)}" for row in in_flight]
+        say_each(rows, "partition")
     if kept:
         say("Not cancelled, because that would lose data:")
         say_each([f"{name_place(place)}: {why}" for place, why in kept.items()], "partition")
-    return chosen
+    if turned := back[RowState.TURNED]:
+        say("Cancelled before, and their order of replicas is to be restored:")
+        say_each([f"{name_place(r.place)}: {_list(r.before)}" for r in turned], "partition")
+
+
+def _end(done: Cancelled, kept: Mapping[Place, str]) -> Ending:
+    """Return how a cancel ended, with an outcome for each topic."""
+    from reconciler.apply import Ended, Ending
+
+    failed = OutcomeKind.UNKNOWN if done.unknown else OutcomeKind.FAILED
+    found = [(place, OutcomeKind.DONE, "taken back") for place in done.cancelled]
+    found += [(place, OutcomeKind.DONE, "ended before") for place in done.ended]
+    found += [(place, failed, why) for place, why in done.failed.items()]
+    found += [(place, OutcomeKind.IN_FLIGHT, why) for place, why in kept.items()]
+    other_leader = "not led by its preferred leader"
+    found += [(place, OutcomeKind.WAITING, other_leader) for place in done.led_by_others]
+    by_topic: dict[str, list[tuple[OutcomeKind, str]]] = defaultdict(list)
+    for (topic, number), kind, what in found:
+        by_topic[topic].append((kind, f"partition {number}: {what}"))
+    for topic in done.lowered:
+        by_topic[topic].append((OutcomeKind.WAITING, f"{MIN_INSYNC} is that of the moves"))
+    outcomes = tuple(
+        # Of several partitions, the worst counts: kinds are in that order.
+        Outcome(topic, max((kind for kind, _ in said), key=list(OutcomeKind).index), _join(said))
+        for topic, said in sorted(by_topic.items())
+    )
+    if done.unknown:
+        ended = Ended.UNKNOWN
+    elif done.failed:
+        ended = Ended.FAILED
+    else:
+        left = kept or done.led_by_others or done.lowered
+        ended = Ended.UNFINISHED if left else Ended.DONE
+    return Ending(ended, outcomes)
+
+
+def _join(said: Sequence[tuple[OutcomeKind, str]]) -> str:
+    return "; ".join(what for _, what in said)
 
 
 def _list(replicas: Sequence[int]) -> str:

@@ -9,14 +9,13 @@ import click
 from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.moves.target import (
-    IN_FLIGHT,
-    NOT_APPROVED,
-    UNKNOWN,
     approve,
     approve_option,
     cluster_option,
     connect_moves,
     estate_argument,
+    journal_option,
+    keep_journal,
     name_moves,
     name_target,
     say,
@@ -29,6 +28,7 @@ from reconciler.units import UnitError, count, format_size, parse_size
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.apply import Ending
     from reconciler.moves import RateEffect
 
 UNLIMITED = "unlimited"
@@ -52,8 +52,14 @@ def read_rate(ctx: click.Context, param: click.Parameter, value: str) -> int | N
 @cluster_option
 @options.bootstrap_option
 @approve_option
+@journal_option
 def pause(
-    *, estate: Path | None, cluster: str | None, bootstrap_servers: str | None, auto_approve: bool
+    *,
+    estate: Path | None,
+    cluster: str | None,
+    bootstrap_servers: str | None,
+    auto_approve: bool,
+    journal: Path | None,
 ) -> int:
     """Stop every throttled copy by a throttle rate of 0; nothing is cancelled.
 
@@ -62,7 +68,7 @@ def pause(
     the address. ESTATE defaults to topics.
     """
     target = (estate, cluster, bootstrap_servers)
-    return _set_rate(target, 0, auto_approve=auto_approve)
+    return _set_rate(target, 0, journal, auto_approve=auto_approve)
 
 
 @click.command()
@@ -71,6 +77,7 @@ def pause(
 @cluster_option
 @options.bootstrap_option
 @approve_option
+@journal_option
 def rate(
     *,
     limit: int | None,
@@ -78,6 +85,7 @@ def rate(
     cluster: str | None,
     bootstrap_servers: str | None,
     auto_approve: bool,
+    journal: Path | None,
 ) -> int:
     """Set the throttle RATE, in bytes per second and broker, such as 30MiB; also after a pause.
 
@@ -86,40 +94,69 @@ def rate(
     topics.
     """
     target = (estate, cluster, bootstrap_servers)
-    return _set_rate(target, limit, auto_approve=auto_approve)
+    return _set_rate(target, limit, journal, auto_approve=auto_approve)
 
 
 def _set_rate(
-    target: tuple[Path | None, str | None, str | None], limit: int | None, *, auto_approve: bool
+    target: tuple[Path | None, str | None, str | None],
+    limit: int | None,
+    journal: Path | None,
+    *,
+    auto_approve: bool,
 ) -> int:
+    from reconciler.apply import Ended, Ending
+
     with connect_moves(*target) as connection, api.control_moves(connection) as control:
         name = connection.entry.name
         with working(f"reading {name}"):
-            before = find_effect(control.read())
+            reading = control.read()
             control.check_rights(())
+        before = find_effect(reading)
         say(f"{name}: the throttle rate is {name_rate(before.rate)}, becomes {name_rate(limit)}")
         _explain(before, limit)
-        question = f"Pause moves on {name}?" if limit == 0 else f"Set this rate on {name}?"
-        if not approve(question, auto_approve=auto_approve):
-            return NOT_APPROVED
-        with working("waiting until brokers show it"):
-            reading, is_shown = control.set_rate(limit)
+        record = api.begin_control("pause" if limit == 0 else "rate", reading, limit)
+
+        def change() -> Ending:
+            with working("waiting until brokers show it"):
+                reading, is_shown = control.set_rate(limit)
+            return _report(find_effect(reading), before, limit, target, is_shown=is_shown)
+
+        def ask() -> Ending:
+            question = f"Pause moves on {name}?" if limit == 0 else f"Set this rate on {name}?"
+            if not approve(question, auto_approve=auto_approve):
+                return Ending(Ended.NOT_APPROVED)
+            return control.keep_record(record, change)
+
+        return keep_journal(journal, record, ask)
+
+
+def _report(
+    now: RateEffect,
+    before: RateEffect,
+    limit: int | None,
+    target: tuple[Path | None, str | None, str | None],
+    *,
+    is_shown: bool,
+) -> Ending:
+    """Say what a rate reached. Returns: how the verb ended."""
+    from reconciler.apply import Ended, Ending
+
     here = name_target(*target)
     if not is_shown:
-        print_error(
-            f"not all brokers of {name} show the rate yet; see `reconciler moves status {here}`, "
-            "then run the same command again"
+        error = (
+            f"not all brokers show the rate yet; see `reconciler moves status {here}`, then run "
+            "the same command again"
         )
-        return UNKNOWN
-    now = find_effect(reading)
+        print_error(error)
+        return Ending(Ended.UNKNOWN, error=error)
     limited = count(len(now.limited), "partition")
     if limit != 0:
         say(f"Set. {limited} in flight limited.")
-        return 0
+        return Ending(Ended.DONE)
     say(f"Paused. {limited} in flight: copies stand still.")
     resumed = format_size(before.rate) if before.rate else "RATE"
     say(f"To resume: reconciler moves rate {resumed} {here}")
-    return IN_FLIGHT if now.unlimited else 0
+    return Ending(Ended.UNFINISHED if now.unlimited else Ended.DONE)
 
 
 def _explain(effect: RateEffect, limit: int | None) -> None:

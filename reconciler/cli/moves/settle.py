@@ -11,13 +11,13 @@ from reconciler import api
 from reconciler.cli import options
 from reconciler.cli.apply import WaitingNotes
 from reconciler.cli.moves.target import (
-    IN_FLIGHT,
-    NOT_APPROVED,
     approve,
     approve_option,
     cluster_option,
     connect_moves,
     estate_argument,
+    journal_option,
+    keep_journal,
     lock_timeout_option,
     name_moves,
     name_target,
@@ -26,7 +26,7 @@ from reconciler.cli.moves.target import (
     say_each,
 )
 from reconciler.cli.terminal import working
-from reconciler.model import MIN_INSYNC
+from reconciler.model import MIN_INSYNC, Outcome, OutcomeKind
 from reconciler.moves import find_effect, find_settlement, summarise_moves
 from reconciler.units import count
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.api import Settled
+    from reconciler.apply import Ending
     from reconciler.model import MovesReading
     from reconciler.moves import Leftover, MovesReport, Settlement
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     help="Stop waiting after this time, such as 100m.",
 )
 @approve_option
+@journal_option
 @lock_timeout_option
 @no_lock_option
 def command(
@@ -59,6 +61,7 @@ def command(
     bootstrap_servers: str | None,
     stop_after: float | None,
     auto_approve: bool,
+    journal: Path | None,
     lock_timeout: float,
     no_lock: bool,
 ) -> int:
@@ -69,6 +72,8 @@ def command(
     the connection settings, and min.insync.replicas is compared with the specs; without,
     --bootstrap-servers is the address. ESTATE defaults to topics.
     """
+    from reconciler.apply import Ended, Ending
+
     specified = _read_min_insync(estate, cluster) if cluster is not None else {}
     with (
         connect_moves(estate, cluster, bootstrap_servers) as connection,
@@ -79,24 +84,45 @@ def command(
             reading = control.read()
         found = find_settlement(reading)
         _show(reading, found)
-        if not (found.awaited or found.removable):
-            say("Nothing to settle.")
-            return IN_FLIGHT if found.kept or found.rate_used else 0
-        topics = {each.topic for each in reading.lists}
-        control.check_rights(topics)
-        question = f"Remove these throttles of {name} once nothing uses them?"
-        if not approve(question, auto_approve=auto_approve):
-            return NOT_APPROVED
+        record = api.begin_control("settle", reading, None)
         locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
-        with working("waiting for moves in flight") as say_progress:
-            settled = control.settle(
-                locking,
-                specified=specified,
-                stop_after_s=stop_after,
-                observe=_follow(say_progress),
-            )
-    _report(settled, name_target(estate, cluster, bootstrap_servers))
-    return 0 if settled.is_settled else IN_FLIGHT
+
+        def settle() -> Ending:
+            with working("waiting for moves in flight") as say_progress:
+                settled = control.settle(
+                    locking,
+                    specified=specified,
+                    stop_after_s=stop_after,
+                    observe=_follow(say_progress),
+                )
+            _report(settled, name_target(estate, cluster, bootstrap_servers))
+            return _end(settled)
+
+        def ask() -> Ending:
+            if not (found.awaited or found.removable):
+                say("Nothing to settle.")
+                is_left = found.kept or found.rate_used
+                return Ending(Ended.UNFINISHED if is_left else Ended.NOTHING_TO_DO)
+            control.check_rights({each.topic for each in reading.lists})
+            question = f"Remove these throttles of {name} once nothing uses them?"
+            if not approve(question, auto_approve=auto_approve):
+                return Ending(Ended.NOT_APPROVED)
+            return control.keep_record(record, settle)
+
+        return keep_journal(journal, record, ask)
+
+
+def _end(settled: Settled) -> Ending:
+    """Return how a settlement ended, with an outcome for each topic."""
+    from reconciler.apply import Ended, Ending
+
+    found = dict.fromkeys(settled.topics, (OutcomeKind.DONE, "throttle removed"))
+    found |= dict.fromkeys(settled.left.topics, (OutcomeKind.WAITING, "throttle not removed"))
+    found |= {each.topic: (OutcomeKind.WAITING, each.what) for each in settled.traces}
+    moving = {each.topic for each in settled.left.awaited}
+    found |= dict.fromkeys(moving, (OutcomeKind.IN_FLIGHT, settled.stopped))
+    outcomes = tuple(Outcome(topic, *found[topic]) for topic in sorted(found))
+    return Ending(Ended.DONE if settled.is_settled else Ended.UNFINISHED, outcomes)
 
 
 def _read_min_insync(estate: Path | None, cluster: str) -> Mapping[str, str]:

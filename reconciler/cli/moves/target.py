@@ -1,4 +1,4 @@
-"""What the verbs of `reconciler moves` share: the cluster that they work on, and the approval."""
+"""What the verbs of `reconciler moves` share: their cluster, the approval, and the record."""
 
 from __future__ import annotations
 
@@ -9,29 +9,33 @@ import click
 
 from reconciler import api
 from reconciler.cli import options
+from reconciler.cli.journal import Journal
 from reconciler.cli.terminal import ask, find_no_terminal, fold_to_screen, print_error
-from reconciler.errors import UsageError
+from reconciler.errors import AuditError, UsageError
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from reconciler.api import RunRecord
+    from reconciler.apply import Ending
     from reconciler.kafka import Connection
     from reconciler.model import Place, Reassignment
 
 IN_FLIGHT = 2
 """The exit code if something is in flight or left over: as for changes that are pending."""
 
-UNKNOWN = 75
-"""The exit code if brokers did not answer, and do not show whether they did what was asked."""
-
-NOT_APPROVED = 1
 MOST_SHOWN = 20
 
 estate_argument = click.argument("estate", required=False, type=click.Path(path_type=Path))
 cluster_option = click.option("--cluster", metavar="NAME", help="Which cluster of ESTATE.")
 approve_option = click.option(
     "--auto-approve", is_flag=True, help="Do not ask for approval; for CI."
+)
+journal_option = click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append who, what and outcomes to FILE, as JSON lines.",
 )
 lock_timeout_option = click.option(
     "--lock-timeout",
@@ -94,6 +98,22 @@ def name_moves(moves: Iterable[Reassignment]) -> list[str]:
         f"{name_place((each.topic, each.partition))} to {','.join(map(str, each.target))}"
         for each in moves
     ]
+
+
+def keep_journal(file: Path | None, record: RunRecord, work: Callable[[], Ending]) -> int:
+    """Do some work, and write how it ended to FILE, if one is given. Returns: the exit code."""
+    from reconciler.apply import end_run
+
+    with Journal(file, record) as log:
+        try:
+            ending = work()
+        except AuditError as error:
+            # The audit topic did not take the record, so stderr must keep it.
+            click.echo(error.record, err=True)
+            print_error(str(error))
+            ending = end_run(error=error)
+        log.conclude(ending)
+    return ending.exit_code
 
 
 def approve(question: str, *, auto_approve: bool) -> bool:

@@ -152,7 +152,7 @@ def test_what_came_of_it_is_named(tmp_path: Path, applied: Applied | None, ended
 
 def test_a_record_that_was_not_kept_elsewhere_is_kept_here(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    assert end(path, error=AuditError([FINDING], Applied((DONE,)))) == "audit lost"
+    assert end(path, error=AuditError([FINDING], end_run(Applied((DONE,))))) == "audit lost"
     assert read(path)[-1]["topics"] == {"shop.orders": "done"}
 
 
