@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff.fields import NOT_MANAGED_KEYS
+from reconciler.diff.moving import PLAN_MOVES
 from reconciler.errors import Finding, Severity
 from reconciler.model import TopicSpec
 from reconciler.units import count
@@ -140,8 +141,29 @@ def _put_back(spec: TopicSpec, state: TopicState, change: FieldChange, allows: A
     return name_allowed(edits, allows)
 
 
-def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
-    """Refuse new partitions if Kafka cannot derive the replication factor."""
+def _replicate(
+    spec: TopicSpec, factor: int, allows: Allows, allow: str, goal: str, *, along: bool = True
+) -> str:
+    """Return the edits after which a plan of moves gives a topic so many replicas.
+
+    `allow` is the edit of clusters.yaml that allows it, empty if none is needed. `along` lists the
+    edit with min.insync.replicas as well.
+    """
+    edits = list_factors(spec, factor, f"write replication_factor: {factor}")
+    written = name_allowed(edits if along else [next(edits)], allows)
+    if not written:
+        return f"have the policy allow {count(factor, 'replica')}"
+    steps = " and ".join(filter(None, [written, allow]))
+    return f"{steps}, then {goal} with {PLAN_MOVES}"
+
+
+def refuse_expansion(
+    spec: TopicSpec, state: TopicState, allows: Allows, allow: str
+) -> Iterator[Finding]:
+    """Refuse new partitions if Kafka cannot derive the replication factor.
+
+    `allow` is the edit of clusters.yaml that allows to give all partitions the same.
+    """
     if state.reassigning:
         listed = ", ".join(map(str, sorted(state.reassigning)))
         are = "partition {} is" if len(state.reassigning) == 1 else "partitions {} are"
@@ -158,7 +180,7 @@ def refuse_expansion(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
             "expand-uniform-replication",
             f"its partitions have {' and '.join(map(str, factors))} replicas; Kafka holds new "
             "partitions against an arbitrary one of them",
-            "give all of them the same number with kafka-reassign-partitions and plan again",
+            _replicate(spec, max(factors), allows, allow, "give all of them the same number"),
             spec.where("partitions"),
         )
 
@@ -178,12 +200,17 @@ def refuse_unknown_counts(
 
 
 def refuse_min_insync(
-    spec: TopicSpec, config: Mapping[str, str], replication: int, allows: Allows
+    spec: TopicSpec,
+    config: Mapping[str, str],
+    replication: int,
+    allows: Allows,
+    allow: str | None = None,
 ) -> Iterator[Finding]:
     """Refuse more in-sync replicas than replicas.
 
     Kafka accepts this, and then requires all replicas but no more (KAFKA-21110). While replication
-    grows, it requires more.
+    grows, it requires more. `allow` is the edit of clusters.yaml that allows a topic that exists to
+    have more replicas; None for a new topic.
     """
     desired = config.get("min.insync.replicas")
     if desired is not None and int(desired) > replication > 0:
@@ -194,9 +221,16 @@ def refuse_min_insync(
             f"min.insync.replicas {desired} exceeds the {replication} replicas of {spec.name}: "
             f"acks=all then guarantees {count(replication, 'replica')}, not {desired}, and "
             "every such write fails while replication grows",
-            lower or "give the topic more replicas with kafka-reassign-partitions and plan again",
+            lower or _raise_replication(spec, int(desired), allows, allow),
             spec.where("config.min.insync.replicas"),
         )
+
+
+def _raise_replication(spec: TopicSpec, factor: int, allows: Allows, allow: str | None) -> str:
+    if allow is not None:
+        return _replicate(spec, factor, allows, allow, "give the topic more replicas", along=False)
+    edit = next(list_factors(spec, factor, f"write replication_factor: {factor}"))
+    return name_allowed([edit], allows) or f"have the policy allow {count(factor, 'replica')}"
 
 
 def refuse_untiering(
@@ -255,7 +289,9 @@ def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
     for key, value in sorted(state.config.items()):
         if key in NOT_MANAGED_KEYS:
             what = f"{key} is set on the topic: a reassignment is throttled, or left it behind"
-            way_out = "kafka-reassign-partitions --verify clears it once the moves have ended"
+            way_out = "reconciler moves settle removes it once nothing uses it"
+            if value is not None and "*" in value:  # reconciler sets none, so settle leaves it
+                way_out = "reconciler moves status shows how to remove it once nothing uses it"
         elif value is None:
             what = f"{key} is set on the topic, though the brokers do not know that key"
             way_out = "kafka-configs --delete-config removes it"

@@ -47,7 +47,7 @@ from reconciler.diff.refusals import (
     warn_of_disputed,
 )
 from reconciler.errors import Finding, Severity
-from reconciler.model import MIN_INSYNC, Deletion, Guards
+from reconciler.model import MIN_INSYNC, Deletion, Guards, MoveKind
 from reconciler.spec import LAGS, TIERED
 
 if TYPE_CHECKING:
@@ -225,13 +225,14 @@ class _Comparison:
             if self.moves is None or kind_of(change) not in self.moves.allow:
                 refusals += refuse_change(spec, state, change, self.allows, allow)
         if new:
-            refusals += refuse_expansion(spec, state)
+            refusals += refuse_expansion(spec, state, self.allows, self._allow_replication(changes))
             refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
         # Contradictions among live configs do not block other changes: configs are checked only if
         # one of them changes.
         if any(change.path.startswith("config.min.insync") for change in changes):
             fewest = min(state.replication_factors, default=0)
-            refusals += refuse_min_insync(spec, config, fewest, self.allows)
+            allow = self._allow_replication(changes)
+            refusals += refuse_min_insync(spec, config, fewest, self.allows, allow)
         notes: list[Finding] = []
         if any(change.path.startswith("config.") for change in changes):
             unfit, notes = self._check_config(spec, config)
@@ -257,6 +258,13 @@ class _Comparison:
             ),
             pending=pending,
         )
+
+    def _allow_replication(self, changes: Iterable[FieldChange]) -> str:
+        """Return the edit of clusters.yaml that allows another number of replicas, if needed."""
+        kinds = list_kinds(changes) | {MoveKind.REPLICATION}
+        if self.moves is not None and kinds <= self.moves.allow:
+            return ""
+        return allow_moves(kinds, self.moves)
 
     def _check_config(
         self, spec: TopicSpec, config: Mapping[str, str]

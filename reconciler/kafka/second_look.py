@@ -189,7 +189,9 @@ def read_in_flight(
         what = f"replicas of {_name(topics)} may be on the move, and the account may not see that"
         way_out = "grant it Describe on the cluster"
         raise ClusterError([Finding("cluster-rights", what, way_out)]) from None
-    except (UntranslatableError, NoAnswerError) as error:
+    except UntranslatableError as error:  # `moves status` needs the same client
+        return (), [_warn(str(error), topics, "kafka-reassign-partitions --list")]
+    except NoAnswerError as error:
         return (), [_warn(str(error), topics)]
     except KafkaError as error:
         return (), [_warn(describe_error(error), topics)]
@@ -220,7 +222,9 @@ def _name(topics: Collection[str]) -> str:
     return min(topics) + (f" and {len(topics) - 1} more" if len(topics) > 1 else "")
 
 
-def _warn(reason: str, doubtful: Collection[str]) -> Finding:
+def _warn(
+    reason: str, doubtful: Collection[str], command: str = "reconciler moves status"
+) -> Finding:
     what = f"replicas of {_name(doubtful)} may be on the move, and that cannot be seen: {reason}"
-    way_out = "see that none is under way before applying: kafka-reassign-partitions --list"
+    way_out = f"see that none is in flight before applying: {command}"
     return Finding("reassignments-unseen", what, way_out, severity=Severity.WARNING)

@@ -97,6 +97,11 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
             policy(config={"ranges": {MIN_INSYNC: {"min": 3}}}),
             live(),
         ),
+        World(
+            (spec(config={MIN_INSYNC: 3}),),
+            policy(config={"ranges": {MIN_INSYNC: {"min": 3}}}) | moves("assignment"),
+            live(),
+        ),
     ),
     "rf-le-brokers": (
         World((spec(partitions=1, replication_factor=4),)),
@@ -139,7 +144,14 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
             state=cluster(topic("1,2 2,3", NAME, reassigning=frozenset({0}))),
         ),
     ),
-    "expand-uniform-replication": (World((spec(partitions=4),), state=live("1,2 2,3,1")),),
+    "expand-uniform-replication": (
+        World((spec(partitions=4),), state=live("1,2 2,3,1")),
+        World((spec(partitions=4),), moves("replication"), live("1,2 2,3,1")),
+        World((spec(partitions=4),), moves("assignment"), live("1,2 2,3,1")),
+        World((spec(partitions=4, replication_factor=2),), state=live("1,2 2,3,1")),
+        World((spec(partitions=4),), IN_DEFAULTS, live("1 2,1")),
+        World((spec(partitions=4),), policy(replication_factor={"max": 2}), live("1,2 2,3,1")),
+    ),
     "create-needs-counts": (World((spec(),)), World((spec(partitions=1),))),
     "untiering-deletes": (
         World((spec(config={"remote.storage.enable": False}),), state=live(**TIER)),
@@ -353,7 +365,7 @@ def test_every_rule_that_has_a_world_names_an_edit_of_it(tmp_path: Path) -> None
         for rule, worlds in WORLDS.items()
         if not any(list(follow_ways(world, tmp_path, rule)) for world in worlds)
     }
-    assert without == {"expand-after-reassignment", "expand-uniform-replication"}
+    assert without == {"expand-after-reassignment"}
 
 
 # What an audit advises, a plan accepts.

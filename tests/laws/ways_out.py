@@ -153,6 +153,23 @@ def write_moves(world: World, _: Finding, kinds: str) -> None:
     world.clusters.setdefault("clusters", {"prod": {}})["prod"]["moves"] = moves
 
 
+def replicate(
+    world: World,
+    found: Finding,
+    factor: str,
+    min_insync: str | None,
+    kinds: str | None,
+    kind: str | None,
+) -> None:
+    world.spec["replication_factor"] = int(factor)
+    if min_insync:
+        world.set(MIN_INSYNC, int(min_insync))
+    if kinds:
+        write_moves(world, found, kinds)
+    if kind:
+        allow_moves(world, found, kind)
+
+
 def allow_moves(world: World, _: Finding, kind: str) -> None:
     allowed = world.clusters["clusters"]["prod"]["moves"]["allow"]
     allowed[:] = sorted({*allowed, *kind.split(" and ")})
@@ -201,6 +218,10 @@ EDITS: Mapping[str, Edit] = {
         write_moves
     ),
     r"add (\w+) to moves.allow of this cluster in clusters.yaml": allow_moves,
+    rf"write replication_factor: (\d+){ALONG}"
+    r"(?: and write moves: \{allow: \[(.+)\], rate: 30MiB\} below this cluster in clusters.yaml"
+    r"| and add (.+) to moves.allow of this cluster in clusters.yaml)?"
+    r"(?:, then give .* with reconciler plan --moves)?": replicate,
     r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
     r"remove the document from the estate": write_other,
     r"set cleanup.policy to delete": lambda w, _: w.set("cleanup.policy", "delete"),
@@ -219,8 +240,6 @@ EDITS: Mapping[str, Edit] = {
 OUTSIDE = (
     r"create a new topic and move its producers and consumers",
     r"reassign a topic that has \w+ already",
-    r"give the topic more replicas with kafka-reassign-partitions and plan again",
-    r"give all of them the same number with kafka-reassign-partitions and plan again",
     r"have the policy allow .*",
     r"bring up more brokers",
     r"stop its producers and wait",

@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shorthand import CATALOGUE, brokers, cluster, diff, rows, said, spec, topic
+from shorthand import CATALOGUE, brokers, cluster, diff, may_move, rows, said, spec, topic
 
 from reconciler.diff import FieldChange, diff_topics, eligible_brokers, managed_overrides
 from reconciler.errors import Location, Severity
@@ -138,9 +138,12 @@ def test_throttled_replicas_are_noted_and_never_unset(side: str) -> None:
     assert (found.changes, found.config) == ((), {})
     assert said(found.notes) == [
         f"{AT}{key} is set on the topic: a reassignment is throttled, or left it behind; "
-        "kafka-reassign-partitions --verify clears it once the moves have ended [not-managed]"
+        "reconciler moves settle removes it once nothing uses it [not-managed]"
     ]
     assert found.notes[0].severity is Severity.NOTE
+    (all_replicas,) = diff(spec(), cluster(topic(config={key: "*"}))).notes
+    way_out = "reconciler moves status shows how to remove it once nothing uses it"
+    assert all_replicas.way_out == way_out
 
 
 def test_a_key_that_the_brokers_do_not_know_is_noted_and_never_unset() -> None:
@@ -229,8 +232,24 @@ def test_a_reassignment_does_not_hold_up_a_config() -> None:
 def test_a_topic_of_mixed_replication_is_not_expanded() -> None:
     assert refusals(spec(partitions=3), cluster(topic("1,2 3"))) == [
         "its partitions have 1 and 2 replicas; Kafka holds new partitions against an arbitrary "
-        "one of them; give all of them the same number with kafka-reassign-partitions and plan "
-        "again [expand-uniform-replication]"
+        "one of them; write replication_factor: 2 and write moves: {allow: [replication], rate: "
+        "30MiB} below this cluster in clusters.yaml, then give all of them the same number with "
+        "reconciler plan --moves [expand-uniform-replication]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "edit"),
+    [
+        (["replication"], ""),
+        (["assignment"], " and add replication to moves.allow of this cluster in clusters.yaml"),
+    ],
+)
+def test_the_way_out_of_mixed_replication_edits_what_lacks(kinds: list[str], edit: str) -> None:
+    found = diff(spec(partitions=3), cluster(topic("1,2 3")), moves=may_move(*kinds))
+    assert [refusal.way_out for refusal in found.refusals] == [
+        f"write replication_factor: 2{edit}, then give all of them the same number with "
+        "reconciler plan --moves"
     ]
 
 
