@@ -92,6 +92,10 @@ class GitLabHost(CodeHost):
 
     me = "project_1217_bot"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.artifacts: dict[tuple[int, str], Any] = {}
+
     def admits(self, headers: Any) -> bool:
         return headers.get("PRIVATE-TOKEN") == TOKEN
 
@@ -106,7 +110,11 @@ class GitLabHost(CodeHost):
             ("POST", f"{project}/issues", self._open),
             ("PUT", f"{project}/issues/(\\d+)", self._edit_issue),
             ("GET", f"{project}/repository/commits/([0-9a-f]+)/merge_requests", self._merged),
+            ("GET", f"{project}/jobs/(\\d+)/artifacts/(.+)", self._artifact),
         ]
+
+    def _artifact(self, ask: Ask) -> Answer:
+        return Answer(200, self.artifacts[int(ask.found[0]), ask.found[1]])
 
     def _notes(self, ask: Ask) -> Answer:
         notes = [self._note(note) for note in self.talks[ask.number].comments]

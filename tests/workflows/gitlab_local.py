@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROOT_FILE = """\
 include:
   - local: .ci/gitlab-ci.yml
-    inputs: {cluster: lab}
+    inputs: {cluster: lab, moves: MOVES}
   - local: .ci/gitlab-ci.yml
     inputs: {cluster: other}
 """
@@ -33,13 +33,21 @@ class GitLabLocal:
     """Runs pipelines of a repository as GitLab would, against a code host on loopback."""
 
     def __init__(
-        self, program: str, repository: Repository, host: GitLabHost, environment: dict[str, str]
+        self,
+        program: str,
+        repository: Repository,
+        host: GitLabHost,
+        environment: dict[str, str],
+        *,
+        moves: bool = False,
     ) -> None:
         self._program = program
         self._repository = repository
         self._host = host
         self._environment = environment
-        (repository.directory / ".gitlab-ci.yml").write_text(ROOT_FILE)
+        (repository.directory / ".gitlab-ci.yml").write_text(
+            ROOT_FILE.replace("MOVES", str(moves).lower())
+        )
         (repository.directory / ".gitignore").write_text(".gitlab-ci-local/\n")
         repository.git("remote", "set-url", "origin", "git@gitlab.example:shop/topics.git")
         repository.commit()
@@ -68,6 +76,10 @@ class GitLabLocal:
         self._forget()
         return self._run("apply lab", more)
 
+    def move(self, **more: str) -> Ran:
+        self._forget()
+        return self._run("moves lab", more)
+
     def drift(self) -> Ran:
         return self._run("drift lab", {"CI_PIPELINE_SOURCE": "schedule"})
 
@@ -95,6 +107,7 @@ class GitLabLocal:
         known = {
             "GITLAB_CI": "true",
             "CI_API_V4_URL": self._host.url,
+            "CI_PROJECT_ID": "1217",
             "CI_JOB_URL": "https://gitlab.example/shop/topics/-/jobs/7",
             "RECONCILER_TOKEN": TOKEN,
             **SECRETS,

@@ -31,6 +31,7 @@ class Repository:
     def __init__(self, directory: Path, cluster: Cluster, prefix: str) -> None:
         self.directory = directory
         self.prefix = prefix
+        self.servers = cluster.bootstrap_servers
         self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         for part in (".github", ".ci", "reconciler"):
             shutil.copytree(ROOT / part, directory / part, ignore=_LEFT_BEHIND)
@@ -58,10 +59,14 @@ class Repository:
         )
         return done.stdout.strip()
 
-    def connect(self, servers: str) -> None:
+    def connect(self, servers: str, more: str = "") -> None:
         """Say where the cluster is; its client needs a secret of the environment."""
         client = f"{{bootstrap.servers: '{servers}', sasl.username: '${{env:KAFKA_USER}}'}}"
-        self.write("clusters.yaml", f"version: 1\nclusters: {{lab: {{client: {client}}}}}\n")
+        self.write("clusters.yaml", f"version: 1\nclusters: {{lab: {{client: {client}{more}}}}}\n")
+
+    def allow_moves(self) -> None:
+        """Let replicas of the cluster move."""
+        self.connect(self.servers, ", moves: {allow: [replication, assignment], rate: 30MiB}")
 
     def write(self, name: str, text: str) -> None:
         (self.directory / "topics" / name).write_text(text)
@@ -82,6 +87,11 @@ class Repository:
         topics = self._admin.list_topics(timeout=15).topics
         mine = {name: topic for name, topic in topics.items() if name.startswith(self.prefix)}
         return {name.removeprefix(self.prefix): len(t.partitions) for name, t in mine.items()}
+
+    def replicas(self, name: str) -> list[int]:
+        """Return how many replicas each partition of a topic has on the cluster."""
+        topic = self._admin.list_topics(self.prefix + name, timeout=15).topics[self.prefix + name]
+        return [len(topic.partitions[number].replicas) for number in sorted(topic.partitions)]
 
     def alter(self, name: str, key: str, value: str | None) -> None:
         """Change a config of a topic by hand, or take it away."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -27,6 +28,27 @@ def pipeline(
 ) -> GitLabLocal:
     find_tool("rsync")
     return GitLabLocal(find_tool("gitlab-ci-local"), repository, gitlab, environment)
+
+
+@pytest.fixture
+def moving(
+    repository: Repository,
+    gitlab: GitLabHost,
+    environment: dict[str, str],
+    find_tool: Callable[[str], str],
+) -> GitLabLocal:
+    """Return pipelines of a cluster whose replicas may move, and that has a topic of two each."""
+    find_tool("rsync")
+    repository.allow_moves()
+    repository.wish("orders", 2)
+    program = find_tool("gitlab-ci-local")
+    pipeline = GitLabLocal(program, repository, gitlab, environment, moves=True)
+    request = gitlab.open_request(12, repository.commit())
+    planned = pipeline.plan(12)
+    assert planned.code == 0, planned.text
+    request.merged_as = request.head
+    assert pipeline.apply().code == 0
+    return pipeline
 
 
 def test_each_event_has_its_jobs(repository: Repository, pipeline: GitLabLocal) -> None:
@@ -63,6 +85,56 @@ def test_a_merge_request_is_planned_approved_merged_and_applied(
     assert "Applied" not in again.text
     for secret in (TOKEN, *SECRETS.values()):
         assert secret not in first.text + second.text + merged.text
+
+
+def test_moves_are_shown_with_the_changes_and_made_by_a_job_of_their_own(
+    repository: Repository, gitlab: GitLabHost, moving: GitLabLocal
+) -> None:
+    repository.wish("orders", 3, replication_factor="3")
+    request = gitlab.open_request(13, repository.commit())
+    assert moving.list_push() == [
+        "validate topics",
+        "apply lab",
+        "moves lab",
+        "apply other",
+    ]
+    planned = moving.plan(13)
+    assert planned.code == 0, planned.text
+    (note,) = request.comments
+    assert "1 to expand" in note["body"]
+    assert "2 replicas of 2 partitions are copied" in note["body"]
+    assert moving.move().code == 1  # not merged yet, so not approved
+    assert repository.replicas("orders") == [2, 2]
+
+    request.merged_as = request.head
+    moved = moving.move()
+    assert moved.code == 0, moved.text
+    assert repository.replicas("orders") == [3, 3]
+    assert repository.partitions() == {"orders": 2}
+    again = moving.move()
+    assert again.code == 0
+    assert "Applied" not in again.text
+    for secret in (TOKEN, *SECRETS.values()):
+        assert secret not in planned.text + moved.text
+
+
+def test_a_run_of_moves_is_continued_by_its_saved_plan(
+    repository: Repository, gitlab: GitLabHost, moving: GitLabLocal
+) -> None:
+    repository.wish("orders", 2, replication_factor="3")
+    gitlab.open_request(13, repository.commit())
+    assert moving.plan(13).code == 0
+    saved = json.loads((repository.directory / "moves-lab.json").read_text())
+    gitlab.artifacts[7, "moves-lab.json"] = saved
+    other = moving.move(RUN="7", FINGERPRINT="0" * 64)
+    assert other.code == 1
+    assert "[plan-unexpected]" in other.text
+    assert moving.move(RUN="8", FINGERPRINT=saved["fingerprint"]).code != 0
+    assert repository.replicas("orders") == [2, 2]
+    moved = moving.move(RUN="7", FINGERPRINT=saved["fingerprint"])
+    assert moved.code == 0, moved.text
+    assert repository.replicas("orders") == [3, 3]
+    assert TOKEN not in other.text + moved.text
 
 
 def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
