@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from runner_clone import Repository
 
 UPLOAD = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f"
-STAND_IN = """\
+DOWNLOAD = "actions/download-artifact@37930b1c2abaa49bbe596cd826c3c89aef350131"
+UPLOADS = """\
 name: upload-artifact
 inputs: {name: {required: true}, path: {required: true}}
 runs:
@@ -30,6 +31,18 @@ runs:
         while read -r file; do
           [ -z "$file" ] || [ ! -f "$file" ] || cp "$file" "$ARTIFACTS/$NAME/"
         done <<< "$FILES"
+"""
+DOWNLOADS = """\
+name: download-artifact
+inputs: {name: {required: true}, path: {required: true}, run-id: {}, github-token: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {NAME: "${{ inputs.name }}", TARGET: "${{ inputs.path }}"}
+      run: |
+        mkdir -p "$TARGET"
+        cp "$ARTIFACTS/$NAME/"* "$TARGET/"
 """
 
 
@@ -81,9 +94,10 @@ class Act:
         self._environment = environment
         self._scratch = repository.directory.parent
         self.variables = {"RECONCILER_CLUSTERS": '["lab"]', "RECONCILER_INSTALL": "none"}
-        self.stand_ins = {UPLOAD: self._scratch / "upload"}
-        (self._scratch / "upload").mkdir()
-        (self._scratch / "upload" / "action.yml").write_text(STAND_IN)
+        self.stand_ins = {UPLOAD: self._scratch / "upload", DOWNLOAD: self._scratch / "download"}
+        for directory, text in zip(self.stand_ins.values(), (UPLOADS, DOWNLOADS), strict=True):
+            directory.mkdir()
+            (directory / "action.yml").write_text(text)
 
     def pull(self, number: int = 12, fork: bool = False, user: str = "alice") -> Ran:
         """Run plan.yml for a pull request."""
@@ -101,6 +115,16 @@ class Act:
         inputs = {"cluster": "lab", "fingerprint": fingerprint}
         event = {"ref": "refs/heads/main", "inputs": inputs}
         return self.run("workflow_dispatch", "apply.yml", event)
+
+    def move(self) -> Ran:
+        """Run moves.yml for a push to main."""
+        return self.run("push", "moves.yml", {"ref": "refs/heads/main"})
+
+    def go_on(self, fingerprint: str) -> Ran:
+        """Run moves.yml by hand, with the plan of an earlier run."""
+        inputs = {"cluster": "lab", "fingerprint": fingerprint, "run": "7"}
+        event = {"ref": "refs/heads/main", "inputs": inputs}
+        return self.run("workflow_dispatch", "moves.yml", event)
 
     def night(self) -> Ran:
         """Run drift.yml by its schedule."""

@@ -75,6 +75,58 @@ def test_a_pull_request_is_planned_approved_merged_and_applied(
             assert secret not in json.dumps(run.log)
 
 
+@pytest.fixture
+def moving(repository: Repository, github: GitHubHost, act: Act) -> Act:
+    """Return workflows of a cluster whose replicas may move, and that has a topic of two each."""
+    act.variables["RECONCILER_MOVES"] = '["lab"]'
+    repository.allow_moves()
+    repository.wish("orders", 2)
+    request = github.open_request(12, repository.commit())
+    repository.merge()
+    assert act.pull().code == 0
+    request.merged_as = repository.commit()
+    assert act.push().code == 0
+    return act
+
+
+def test_moves_are_shown_with_the_changes_and_made_by_a_workflow_of_their_own(
+    repository: Repository, github: GitHubHost, moving: Act
+) -> None:
+    repository.wish("orders", 3, replication_factor="3")
+    request = github.open_request(13, repository.commit())
+    planned = moving.pull(13)
+    assert planned.code == 0
+    (note,) = request.comments
+    assert "1 to expand" in note["body"]
+    assert "2 replicas of 2 partitions are copied" in note["body"]
+
+    request.merged_as = repository.commit()
+    moved = moving.move()
+    assert (moved.code, moved.jobs) == (0, {"moves (lab)"})
+    assert repository.replicas("orders") == [3, 3]
+    assert repository.partitions() == {"orders": 2}
+    assert "**lab**: Applied: 1 done" in moved.summary
+    journal = (moved.artifacts / "moves-lab" / "journal.jsonl").read_text()
+    assert '"ended": "done"' in journal
+    again = moving.move()
+    assert again.code == 0
+    assert "Applied" not in again.summary
+
+
+def test_a_run_of_moves_is_continued_by_its_saved_plan(repository: Repository, moving: Act) -> None:
+    repository.wish("orders", 2, replication_factor="3")
+    repository.commit()
+    refused = moving.move()  # no request showed it
+    assert refused.code == 1
+    assert repository.replicas("orders") == [2, 2]
+    saved = json.loads((refused.artifacts / "moves-lab" / "plan.json").read_text())
+    assert moving.go_on("0" * 64).code == 1
+    assert repository.replicas("orders") == [2, 2]
+    moved = moving.go_on(saved["fingerprint"])
+    assert (moved.code, moved.jobs) == (0, {"moves (lab)"})
+    assert repository.replicas("orders") == [3, 3]
+
+
 def test_risks_and_refusals_stand_on_the_lines_of_the_specs(
     repository: Repository, github: GitHubHost, act: Act
 ) -> None:
