@@ -25,16 +25,15 @@ def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
     moved, lagging = [], []
     for wish in problem.wishes:
         for p, row in enumerate(wish.rows):
-            for b in _candidates(problem, wish, p):
-                chosen[wish.topic, p, b] = take = model.new_bool_var("")
-                if len(row) == wish.replication:
-                    model.add(take == 1)
-                    continue
-                moved += [take] if b not in row else []
-                lagging += [take] if b in row and b not in _in_sync(wish, p) else []
-            mine = {b: v for (t, n, b), v in chosen.items() if (t, n) == (wish.topic, p)}
-            model.add(sum(mine.values()) == wish.replication)
-            if wish.rack_aware and len(row) != wish.replication:
+            touched, wanted = _is_touched(problem, wish, row), _wanted(wish, row)
+            mine = {b: model.new_bool_var("") for b in _candidates(problem, wish, p)}
+            chosen |= {(wish.topic, p, b): take for b, take in mine.items()}
+            model.add(sum(mine.values()) == wanted)
+            if not touched:
+                continue
+            moved += [take for b, take in mine.items() if b not in row]
+            lagging += [v for b, v in mine.items() if b in row and b not in _in_sync(wish, p)]
+            if wish.rack_aware:
                 _spread(model, problem, mine)
     levels = _squares(model, problem, chosen, problem.replicas, [*range(10)])
     return tuple(least(model, sum(level)) for level in (moved, lagging, *levels))
@@ -73,7 +72,7 @@ def measure(
             replicas.update(new)
             leaders[old[0]] -= 1
             leaders[new[0]] += 1
-            if len(old) != wish.replication:
+            if _is_touched(problem, wish, old):
                 moved += len(set(new) - set(old))
                 lagging += len((set(new) & set(old)) - set(_in_sync(wish, p)))
         topics[0] += sum(n * n for n in Counter(b for row in all_rows for b in row).values())
@@ -94,13 +93,23 @@ def scales(problem: MoveProblem) -> dict[int, int]:
 
 def _candidates(problem: MoveProblem, wish: MoveWish, p: int) -> list[int]:
     row = wish.rows[p]
-    if len(row) == wish.replication:
+    if not _is_touched(problem, wish, row):
         return list(row)
-    if len(row) < wish.replication:
-        return sorted({*row, *problem.eligible})
-    living = [b for b in row if any(b == one.id and one.alive for one in problem.brokers)]
-    safe = len(living) >= wish.replication and set(living) & set(_in_sync(wish, p))
-    return living if safe else list(row)
+    stays = [b for b in row if b not in problem.drained]
+    wanted = _wanted(wish, row)
+    if len(stays) < wanted:
+        return sorted({*stays, *problem.eligible})
+    living = [b for b in stays if any(b == one.id and one.alive for one in problem.brokers)]
+    safe = len(living) >= wanted and set(living) & set(_in_sync(wish, p))
+    return living if safe else stays
+
+
+def _wanted(wish: MoveWish, row: Replicas) -> int:
+    return wish.replication or len(row)
+
+
+def _is_touched(problem: MoveProblem, wish: MoveWish, row: Replicas) -> bool:
+    return len(row) != _wanted(wish, row) or any(b in problem.drained for b in row)
 
 
 def _in_sync(wish: MoveWish, p: int) -> Replicas:

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from dataclasses import replace
 from random import Random
+from typing import TYPE_CHECKING
 
 import cp_sat_moves
 import pytest
@@ -21,36 +22,92 @@ from reconciler.placement.moving import (
     move_replicas,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reconciler.model import Replicas
+
 SEED = int(os.environ.get("RECONCILER_SEED", "20261122"))
-INSTANCES = choose(150, 3_000)
+INSTANCES = choose(200, 3_000)
 
 
 def draw(random: Random, brokers: int, topics: int, partitions: int) -> MoveProblem:
-    """Draw topics whose rows ignore racks and balance, on brokers of which some are dead."""
+    """Draw topics whose rows ignore racks and balance, on brokers of which some are dead.
+
+    Some brokers are drained, dead or alive. Some rows grow, some shrink, some keep their number.
+    """
     racks = random.randint(1, 3)
+    names = random.choice(["abc"[:racks], "aab", "aaabc"]) if racks > 1 else ""
     drawn = tuple(
-        Broker(b, random.choice("abc"[:racks]) if racks > 1 else None, alive=random.random() > 0.1)
+        Broker(b, random.choice(names) if names else None, alive=random.random() > 0.1)
         for b in range(1, brokers + 1)
     )
-    eligible = frozenset(b.id for b in drawn if b.alive and random.random() > 0.1)
     ids = [broker.id for broker in drawn]
+    drained = frozenset(random.sample(ids, random.choice([0, 0, 1, 1, 2]) % brokers))
+    able = {b.id for b in drawn if b.alive} - drained
+    eligible = frozenset(b for b in able if random.random() > 0.1)
+    if not eligible:
+        return draw(random, brokers, topics, partitions)
+    skew = [1.0 if random.random() < 0.5 else 0.2 for _ in ids]
     leaders = Counter({b: random.randrange(3) for b in ids})
     replicas = Counter({b: leaders[b] + random.randrange(5) for b in ids})
     wishes = []
     for number in range(random.randint(1, topics)):
         width = random.randint(1, min(4, brokers))
         # Rows grow to no more replicas than there are eligible brokers, and shrink to any number.
-        wanted = random.randint(1, max(width, min(4, len(eligible))))
-        rows = tuple(tuple(random.sample(ids, width)) for _ in range(random.randint(1, partitions)))
-        in_sync = tuple(tuple(b for b in row if random.random() > 0.2) for row in rows)
+        most = max(width if not drained else 1, min(4, len(eligible)))
+        wanted = random.choice([None, *[random.randint(1, most)] * 3])
+        widths = [
+            min(random.randint(1, width), len(eligible)) if wanted is None else width
+            for _ in range(random.randint(1, partitions))
+        ]
+        rows = tuple(_draw_row(random, ids, skew, each) for each in widths)
+        in_sync = tuple(tuple(b for b in row if random.random() > 0.3) for row in rows)
+        in_sync = random.choice([in_sync, in_sync, ()])
         fixed = tuple(tuple(random.sample(ids, width)) for _ in range(random.choice([0, 0, 2])))
         wishes.append(MoveWish(f"t{number}", rows, wanted, random.random() > 0.3, in_sync, fixed))
         leaders.update(row[0] for row in (*rows, *fixed))
         replicas.update(b for row in (*rows, *fixed) for b in row)
     even = random.random() < 0.7
     capacity = {} if even else {b: random.choice([1, 2]) for b in ids}
-    problem = MoveProblem(drawn, eligible, leaders, replicas, tuple(wishes), capacity)
-    return problem if eligible else draw(random, brokers, topics, partitions)
+    return MoveProblem(drawn, eligible, leaders, replicas, tuple(wishes), capacity, drained)
+
+
+def _draw_row(random: Random, ids: Sequence[int], skew: Sequence[float], width: int) -> Replicas:
+    """Draw different brokers, those of much skew more often."""
+    order = sorted(zip(skew, ids, strict=True), key=lambda one: random.random() / one[0])
+    return tuple(b for _, b in order[:width])
+
+
+def list_kinds(problem: MoveProblem) -> set[str]:
+    """Return what a problem asks for, and what makes it difficult."""
+    kinds = set()
+    for wish in problem.wishes:
+        for p, row in enumerate(wish.rows):
+            wanted = wish.count_wanted(row)
+            rest = set(row) - problem.drained
+            in_sync = set(wish.in_sync[p] if wish.in_sync else row)
+            change = "grows" if wanted > len(row) else "shrinks" if wanted < len(row) else "keeps"
+            drained = len(rest) < len(row)
+            kinds.add(f"{change}, drained" if drained else change)
+            if drained and in_sync and not in_sync & rest:
+                kinds.add("only the drained replica is in sync")
+            if wish.replication is None and len({len(row) for row in wish.rows}) > 1:
+                kinds.add("rows of different lengths")
+    racks = {broker.rack for broker in problem.brokers}
+    if racks - {broker.rack for broker in problem.brokers if broker.id not in problem.drained}:
+        kinds.add("a rack vanishes")
+    return kinds
+
+
+CHANGES = ("grows", "shrinks", "keeps")
+KINDS = (
+    *CHANGES,
+    *(f"{change}, drained" for change in CHANGES),
+    "only the drained replica is in sync",
+    "rows of different lengths",
+    "a rack vanishes",
+)
 
 
 @pytest.mark.parametrize("part", range(5))
@@ -65,10 +122,9 @@ def test_every_level_is_the_least(part: int) -> None:
         assert replicas == cp_sat_moves.least_replicas(problem), problem
         assert leaders == cp_sat_moves.least_leaders(problem, rows), problem
         assert replicas[0] == count_moves(problem, rows) == least_moves(problem), problem
-        for wish in problem.wishes:
-            change = wish.replication - len(wish.rows[0])
-            kinds["grows" if change > 0 else "shrinks" if change else "reorders"] += 1
-    assert min(kinds[kind] for kind in ("grows", "shrinks", "reorders")) > INSTANCES // 50
+        kinds.update(list_kinds(problem))
+    assert min(kinds[kind] for kind in CHANGES) > INSTANCES // 50, kinds
+    assert all(kinds[kind] for kind in KINDS), kinds
 
 
 @pytest.mark.parametrize("part", range(5))

@@ -102,7 +102,7 @@ def _faults(
         yield f"{sorted(added)} are new in a row that shrinks"
     if len(rest) < wanted and not _is_even(problem, racks, wish, rest, new):
         yield f"{list(new)} is not spread over the racks as evenly as they allow"
-    if not added and set(old) & set(in_sync) and not set(new) & set(in_sync):
+    if rest & set(in_sync) and not set(new) & set(in_sync):
         yield f"none of the in-sync replicas {list(in_sync)} stays in {list(new)}"
 
 
