@@ -22,7 +22,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-moves bench-fleet campaign campaign-lake campaign-moves compare-peers clean
+	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet campaign campaign-lake campaign-moves compare-peers clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -120,6 +120,9 @@ bench-apply: $(READY)  ## Compare the creation of 10 to 10,000 topics with a min
 
 bench-placement: $(READY)  ## Compare placement with striping and Kafka's own class: quality and CPU.
 	@$(BIN)/python benchmarks/placement.py
+
+bench-rebalance: $(READY)  ## Measure the solver of drains and rebalances: CPU by partitions.
+	@$(BIN)/python benchmarks/rebalance.py $(SIZES)
 
 bench-moves: $(READY)  ## Measure a move under traffic: its rate, its forecast, and produce latency.
 	@PYTHONPATH=tests $(BIN)/python benchmarks/moves.py

@@ -23,6 +23,7 @@ from reconciler.placement.loss import (
 )
 from reconciler.placement.measure import Quality, measure_balance, measure_quality
 from reconciler.placement.moving import (
+    MoveGoal,
     MoveProblem,
     MoveWish,
     check_moves,
@@ -42,6 +43,7 @@ __all__ = [
     "Exposed",
     "Judged",
     "Loss",
+    "MoveGoal",
     "MoveProblem",
     "MoveWish",
     "Placed",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from cp_sat import least, square
 from ortools.sat.python import cp_model
 
+from reconciler.placement.moving import MoveGoal
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,7 +21,7 @@ Chosen = dict[tuple[str, int, int], cp_model.IntVar]
 
 
 def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
-    """Return the least of each level of replicas: moved, not in sync, of topics, of the cluster."""
+    """Return the least of each level of replicas, in the order of the goal."""
     model = cp_model.CpModel()
     chosen: Chosen = {}
     moved, lagging = [], []
@@ -36,6 +38,8 @@ def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
             if wish.rack_aware:
                 _spread(model, problem, mine)
     levels = _squares(model, problem, chosen, problem.replicas, [*range(10)])
+    if problem.goal is MoveGoal.BALANCE:
+        return tuple(least(model, sum(level)) for level in (*levels, moved))
     return tuple(least(model, sum(level)) for level in (moved, lagging, *levels))
 
 
@@ -60,7 +64,11 @@ def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple
 def measure(
     problem: MoveProblem, rows: Mapping[str, Assignment]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return what rows reach: the levels of replicas, and those of leaders."""
+    """Return what rows reach: the levels of replicas, and those of leaders.
+
+    Replicas: moved, not in sync, of topics, of the cluster; to balance: of topics, of the cluster,
+    moved.
+    """
     moved = lagging = changed = 0
     replicas, leaders = Counter(problem.replicas), Counter(problem.leaders)
     topics = [0, 0]
@@ -79,7 +87,10 @@ def measure(
         topics[1] += sum(n * n for n in Counter(row[0] for row in all_rows).values())
     scale = scales(problem)
     cluster = [sum(scale[b] * n * n for b, n in load.items()) for load in (replicas, leaders)]
-    return (moved, lagging, topics[0], cluster[0]), (topics[1], cluster[1], changed)
+    leads = topics[1], cluster[1], changed
+    if problem.goal is MoveGoal.BALANCE:
+        return (topics[0], cluster[0], moved), leads
+    return (moved, lagging, topics[0], cluster[0]), leads
 
 
 def scales(problem: MoveProblem) -> dict[int, int]:
@@ -97,7 +108,7 @@ def _candidates(problem: MoveProblem, wish: MoveWish, p: int) -> list[int]:
         return list(row)
     stays = [b for b in row if b not in problem.drained]
     wanted = _wanted(wish, row)
-    if len(stays) < wanted:
+    if len(stays) < wanted or problem.goal is MoveGoal.BALANCE:
         return sorted({*stays, *problem.eligible})
     living = [b for b in stays if any(b == one.id and one.alive for one in problem.brokers)]
     safe = len(living) >= wanted and set(living) & set(_in_sync(wish, p))
@@ -109,6 +120,8 @@ def _wanted(wish: MoveWish, row: Replicas) -> int:
 
 
 def _is_touched(problem: MoveProblem, wish: MoveWish, row: Replicas) -> bool:
+    if problem.goal is MoveGoal.BALANCE:
+        return True
     return len(row) != _wanted(wish, row) or any(b in problem.drained for b in row)
 
 

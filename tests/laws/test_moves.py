@@ -14,6 +14,7 @@ from sizes import choose
 
 from reconciler.model import Broker
 from reconciler.placement.moving import (
+    MoveGoal,
     MoveProblem,
     MoveWish,
     check_moves,
@@ -23,9 +24,9 @@ from reconciler.placement.moving import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from reconciler.model import Replicas
+    from reconciler.model import Assignment, Replicas
 
 SEED = int(os.environ.get("RECONCILER_SEED", "20261122"))
 INSTANCES = choose(200, 3_000)
@@ -95,6 +96,12 @@ def list_kinds(problem: MoveProblem) -> set[str]:
             if wish.replication is None and len({len(row) for row in wish.rows}) > 1:
                 kinds.add("rows of different lengths")
     racks = {broker.rack for broker in problem.brokers}
+    held = {b for wish in problem.wishes for row in (*wish.rows, *wish.fixed) for b in row}
+    if problem.eligible - held:
+        kinds.add("a new broker")
+    kept = tuple(replace(wish, replication=None) for wish in problem.wishes)
+    if least_moves(replace(problem, wishes=kept, drained=frozenset(), goal=MoveGoal.BALANCE)):
+        kinds.add("breaks the rack rule")
     if racks - {broker.rack for broker in problem.brokers if broker.id not in problem.drained}:
         kinds.add("a rack vanishes")
     return kinds
@@ -128,6 +135,32 @@ def test_every_level_is_the_least(part: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(5))
+def test_every_level_of_a_rebalance_is_the_least(part: int) -> None:
+    random = Random(f"{SEED} rebalance {part}")
+    kinds: Counter[str] = Counter()
+    for _ in range(INSTANCES // 5):
+        problem = draw(random, random.randint(2, 7), 3, 6)
+        problem = replace(problem, goal=MoveGoal.BALANCE)
+        rows = move_replicas(problem)
+        assert check_moves(problem, rows) == (), problem
+        replicas, leaders = cp_sat_moves.measure(problem, rows)
+        assert replicas == cp_sat_moves.least_replicas(problem), problem
+        assert leaders == cp_sat_moves.least_leaders(problem, rows), problem
+        assert replicas[-1] == count_moves(problem, rows) >= least_moves(problem), problem
+        kinds.update(list_kinds(problem))
+    assert all(kinds[kind] for kind in (*KINDS, "breaks the rack rule", "a new broker")), kinds
+
+
+def test_a_rebalance_is_not_repeated() -> None:
+    random = Random(f"{SEED} again")
+    for _ in range(INSTANCES):
+        problem = replace(draw(random, 6, 3, 6), goal=MoveGoal.BALANCE)
+        rows = move_replicas(problem)
+        again = apply_rows(problem, rows)
+        assert move_replicas(again) == rows
+
+
+@pytest.mark.parametrize("part", range(5))
 def test_many_rows_copy_no_more_than_they_must(part: int) -> None:
     random = Random(f"{SEED} many {part}")
     problem = draw(random, 12, 8, 60)
@@ -148,13 +181,17 @@ def test_what_is_moved_is_not_moved_again() -> None:
     random = Random(SEED)
     for _ in range(INSTANCES):
         problem = draw(random, 6, 3, 6)
-        rows = move_replicas(problem)
-        leaders, replicas = Counter(problem.leaders), Counter(problem.replicas)
-        for wish in problem.wishes:
-            leaders.subtract(row[0] for row in wish.rows)
-            replicas.subtract(b for row in wish.rows for b in row)
-            leaders.update(row[0] for row in rows[wish.topic])
-            replicas.update(b for row in rows[wish.topic] for b in row)
-        wishes = tuple(replace(w, rows=rows[w.topic], in_sync=()) for w in problem.wishes)
-        again = replace(problem, wishes=wishes, leaders=leaders, replicas=replicas)
+        again = apply_rows(problem, move_replicas(problem))
         assert count_moves(again, move_replicas(again)) == 0
+
+
+def apply_rows(problem: MoveProblem, rows: Mapping[str, Assignment]) -> MoveProblem:
+    """Return the problem with these rows in place of its own."""
+    leaders, replicas = Counter(problem.leaders), Counter(problem.replicas)
+    for wish in problem.wishes:
+        leaders.subtract(row[0] for row in wish.rows)
+        replicas.subtract(b for row in wish.rows for b in row)
+        leaders.update(row[0] for row in rows[wish.topic])
+        replicas.update(b for row in rows[wish.topic] for b in row)
+    wishes = tuple(replace(w, rows=rows[w.topic], in_sync=()) for w in problem.wishes)
+    return replace(problem, wishes=wishes, leaders=leaders, replicas=replicas)

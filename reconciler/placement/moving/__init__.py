@@ -6,9 +6,10 @@ names moves. Forbidden here: specs, configs and clients.
 
 from reconciler.placement.moving.check import check_moves, count_moves, least_moves
 from reconciler.placement.moving.moves import move_replicas
-from reconciler.placement.moving.problem import MoveProblem, MoveWish
+from reconciler.placement.moving.problem import MoveGoal, MoveProblem, MoveWish
 
 __all__ = [
+    "MoveGoal",
     "MoveProblem",
     "MoveWish",
     "check_moves",

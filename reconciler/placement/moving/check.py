@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from reconciler.placement.moving.problem import MoveGoal
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
@@ -44,7 +46,10 @@ def count_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> int:
 
 
 def least_moves(problem: MoveProblem) -> int:
-    """Return the fewest replicas that any rows of these wishes copy."""
+    """Return the fewest replicas that any rows of these wishes copy.
+
+    With `MoveGoal.BALANCE` that is what the hard rules alone demand: balance may need more.
+    """
     racks = _list_racks(problem)
     return sum(
         wish.count_wanted(row) - _most_kept(problem, racks, wish, row)
@@ -55,7 +60,9 @@ def least_moves(problem: MoveProblem) -> int:
 
 
 def _must_copy(problem: MoveProblem, wish: MoveWish, row: Replicas) -> bool:
-    """Return whether a row does not have the replicas that it needs."""
+    """Return whether a row may have to copy a replica: it needs more, or breaks the rack rule."""
+    if problem.goal is MoveGoal.BALANCE:
+        return True
     return len(set(row) - problem.drained) < wish.count_wanted(row)
 
 
@@ -85,7 +92,8 @@ def _faults(
     new: Replicas,
 ) -> Iterator[str]:
     wanted, rest = wish.count_wanted(old), set(old) - problem.drained
-    if len(old) == wanted == len(rest):
+    balances = problem.goal is MoveGoal.BALANCE
+    if not balances and len(old) == wanted == len(rest):
         if set(old) != set(new):
             yield f"{list(old)} had {len(old)} replicas and became {list(new)}"
         return
@@ -98,11 +106,11 @@ def _faults(
     added = set(new) - set(old)
     if strangers := sorted(added - problem.eligible):
         yield f"brokers {strangers} may take nothing new"
-    if len(rest) >= wanted and added:
+    if not balances and len(rest) >= wanted and added:
         yield f"{sorted(added)} are new in a row that shrinks"
-    if len(rest) < wanted and not _is_even(problem, racks, wish, rest, new):
+    if (balances or len(rest) < wanted) and not _is_even(problem, racks, wish, rest, new):
         yield f"{list(new)} is not spread over the racks as evenly as they allow"
-    if rest & set(in_sync) and not set(new) & set(in_sync):
+    if not balances and rest & set(in_sync) and not set(new) & set(in_sync):
         yield f"none of the in-sync replicas {list(in_sync)} stays in {list(new)}"
 
 

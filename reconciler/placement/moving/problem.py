@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -34,15 +35,24 @@ class MoveWish:
         return len(row) if self.replication is None else self.replication
 
 
+class MoveGoal(Enum):
+    """What comes first: to copy little, or to be balanced."""
+
+    FEWEST_MOVES = "fewest-moves"
+    """Only rows that must change do, and they copy as little as they can."""
+    BALANCE = "balance"
+    """All rows of the wishes may change, as far as this balances topics and the cluster."""
+
+
 @dataclass(frozen=True, slots=True)
 class MoveProblem:
     """All brokers of a cluster, those that may receive a replica, and the wishes.
 
     `eligible` holds ids of living brokers that are neither excluded nor cordoned; no row grows to
     more replicas than their number. Every row gives up the replicas on `drained` brokers, which are
-    not eligible. `leaders` and `replicas` count the preferred leaders and
-    replicas on each broker over all topics, the wished and the fixed rows included. `capacity` says
-    how much a broker can bear next to others (1 if it is not named).
+    not eligible. `leaders` and `replicas` count the preferred leaders and replicas on each broker
+    over all topics, the wished and the fixed rows included. `capacity` says how much a broker can
+    bear next to others (1 if it is not named).
     """
 
     brokers: tuple[Broker, ...]
@@ -52,7 +62,10 @@ class MoveProblem:
     wishes: tuple[MoveWish, ...]
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     drained: frozenset[int] = frozenset()
+    goal: MoveGoal = MoveGoal.FEWEST_MOVES
 
-    def must_change(self, wish: MoveWish, row: Replicas) -> bool:
-        """Return whether other brokers must hold a row."""
+    def may_change(self, wish: MoveWish, row: Replicas) -> bool:
+        """Return whether other brokers may hold a row."""
+        if self.goal is MoveGoal.BALANCE:
+            return True
         return len(row) != wish.count_wanted(row) or not self.drained.isdisjoint(row)
