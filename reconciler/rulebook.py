@@ -185,6 +185,10 @@ _DIFF: tuple[Rule, ...] = (
     Rule("drain-unnamed", "A plan reports the topics of no file that a drain moves."),
     Rule("drain-incomplete", "A plan reports what stays on a broker in drain_brokers, and why."),
     Rule("drain-last-of-rack", "A plan reports a rack in which a drain leaves no able broker."),
+    Rule("reassignment-file", "A file of kafka-reassign-partitions is well-formed."),
+    Rule("reassignment-rows", "Its rows are of partitions that exist, and agree with their specs."),
+    Rule("rebalance-left", "A rebalance reports the topics that it leaves as they are, and why."),
+    Rule("rebalance-limited", "A rebalance reports what --max-bytes keeps it from moving."),
     Rule("drain-done", "A plan reports that a broker in drain_brokers stores nothing."),
     Rule("moves-foreign", "What another tool or run moves is reported and left alone."),
     Rule(

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
         build_plan,
         load_estate,
         plan_elections,
+        plan_rebalance,
+        plan_rows,
         read_cluster,
+        read_for_moves,
+        read_rows,
     )
     from reconciler.api.records import ApplyRecord, RunRecord, begin_control, begin_record
     from reconciler.api.rehearsing import rehearse_plan
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
         PlanFormat,
         draw_explanation,
         explain_topic,
+        export_rows,
         render_explanation,
         render_plan,
     )
@@ -59,15 +64,20 @@ __all__ = [
     "convert_files",
     "draw_explanation",
     "explain_topic",
+    "export_rows",
     "find_cluster",
     "list_estate_files",
     "load_estate",
     "open_address",
     "open_connection",
     "plan_elections",
+    "plan_rebalance",
+    "plan_rows",
     "read_cluster",
     "read_estate_files",
+    "read_for_moves",
     "read_moves",
+    "read_rows",
     "read_snapshot",
     "rehearse_plan",
     "render_explanation",
@@ -87,10 +97,15 @@ __getattr__ = export_lazily(
         "estate_files": "list_estate_files read_estate_files",
         "move_control": "Cancelled Locking Settled control_moves",
         "moves": "read_moves watch_moves",
-        "planning": "build_moves build_plan load_estate plan_elections read_cluster",
+        "planning": (
+            "build_moves build_plan load_estate plan_elections plan_rebalance plan_rows "
+            "read_cluster read_for_moves read_rows"
+        ),
         "records": "ApplyRecord RunRecord begin_control begin_record",
         "rehearsing": "rehearse_plan",
-        "rendering": "PlanFormat draw_explanation explain_topic render_explanation render_plan",
+        "rendering": (
+            "PlanFormat draw_explanation explain_topic export_rows render_explanation render_plan"
+        ),
         "snapshots": "read_snapshot take_snapshot write_snapshot",
     },
 )

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.api.connections import find_cluster, open_connection, refuse_other_cluster
-from reconciler.api.snapshots import identify_topics
+from reconciler.api.snapshots import identify_topics, read_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from reconciler.api.connections import SpecSource
-    from reconciler.model import ClusterState, Commit, Plan
+    from reconciler.model import ClusterState, Commit, Place, Plan, Replicas
     from reconciler.placement import Weigh
     from reconciler.plan import Approval
     from reconciler.spec import Changes, Estate
@@ -38,12 +38,14 @@ def read_cluster(
     client: Mapping[str, str] | None = None,
     with_sizes: bool = False,
     with_moves: bool = False,
+    every_topic: bool = False,
 ) -> ClusterState:
-    """Read a cluster's brokers and topics, configs of the estate's topics included.
+    """Read a cluster's brokers and topics, with the configs of those in the estate.
 
     `bootstrap_servers` overrides what clusters.yaml says, and `client` replaces its client
     properties. `with_sizes` also reads the sizes of partitions, for a plan that weighs by them;
-    `with_moves` reads all that a plan of moves needs, which takes 10 s longer.
+    `with_moves` reads all that a plan of moves needs, which takes 10 s longer. `every_topic` reads
+    the configs and ids of topics in no file as well, and so does a drain of brokers.
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
     read or grants too little.
     """
@@ -58,7 +60,7 @@ def read_cluster(
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
         # A drain moves all topics of its brokers, whether a file names them or not.
-        state = reader.read_cluster(config_of=None if drained else names)
+        state = reader.read_cluster(config_of=None if drained or every_topic else names)
         entry = find_cluster(estate, cluster)
         release = choose_catalogue(entry.kafka_version)
         doubts = list_doubts(specs, state, release, entry.known_configs)
@@ -78,9 +80,33 @@ def read_cluster(
         moving |= {
             name
             for name, topic in state.topics.items()
-            if any(not drained.isdisjoint(row) for row in topic.assignment)
+            if every_topic or any(not drained.isdisjoint(row) for row in topic.assignment)
         }
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
+
+
+def read_for_moves(
+    estate: Estate, cluster: str, bootstrap_servers: str | None, against: Path | None
+) -> ClusterState:
+    """Read what a plan of any moves needs, of every topic, from a cluster or a snapshot.
+
+    Errors: as `read_cluster` and `read_snapshot`; UsageError for a snapshot with an address, or a
+    cluster that the estate does not name.
+    """
+    from reconciler.errors import UsageError
+
+    find_cluster(estate, cluster)
+    if against is None:
+        return read_cluster(
+            estate,
+            cluster,
+            bootstrap_servers=bootstrap_servers,
+            with_moves=True,
+            every_topic=True,
+        )
+    if bootstrap_servers is not None:
+        raise UsageError("--against reads a file; leave --bootstrap-servers out")
+    return read_snapshot(against)
 
 
 def build_plan(
@@ -150,6 +176,58 @@ def build_moves(
         commit=commit,
         remarks=estate.findings,
     )
+
+
+def plan_rebalance(
+    estate: Estate,
+    cluster: str,
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    brokers: Collection[int] = (),
+    max_bytes: int | None = None,
+) -> Plan:
+    """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
+
+    `topics` is a glob of live topics, `brokers` the only ones that take replicas (all that are able
+    if there are none), `max_bytes` the most to copy. `state` is read `with_moves`, of
+    `every_topic`. Same input, same plan. Errors: UsageError for what the cluster does not allow or
+    have; ClusterError if the state is of another cluster than the estate expects.
+    """
+    from reconciler.plan import plan_rebalance
+
+    entry = find_cluster(estate, cluster)
+    refuse_other_cluster(entry, state)
+    return plan_rebalance(
+        entry,
+        estate.topics_for(cluster),
+        state,
+        topics=topics,
+        brokers=brokers,
+        max_bytes=max_bytes,
+    )
+
+
+def plan_rows(
+    estate: Estate, cluster: str, state: ClusterState, rows: Mapping[Place, Replicas], source: str
+) -> Plan:
+    """Plan the moves to given rows, such as those that `read_rows` read from the file `source`.
+
+    `state` is as for `plan_rebalance`. Errors: as there.
+    """
+    from reconciler.plan import plan_rows
+
+    entry = find_cluster(estate, cluster)
+    refuse_other_cluster(entry, state)
+    specs = {spec.name: spec for spec in estate.topics_for(cluster)}
+    return plan_rows(entry, specs, state, rows, source)
+
+
+def read_rows(path: Path) -> Mapping[Place, Replicas]:
+    """Read a file of kafka-reassign-partitions. Errors: PlanFileError with every error in it."""
+    from reconciler.plan import decode_rows
+
+    return decode_rows(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
 def plan_elections(

@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 PlanFormat = Literal["text", "json", "markdown", "github"]
 
 
+def export_rows(plan: Plan, *, before: bool = False) -> str:
+    """Return the rows that a plan of moves changes, as kafka-reassign-partitions reads them.
+
+    `before`: the rows before the plan, to go back to them.
+    """
+    from reconciler.plan import encode_rows
+
+    return encode_rows(plan, before=before)
+
+
 def render_plan(
     plan: Plan,
     format: PlanFormat = "text",  # noqa: A002

@@ -26,6 +26,7 @@ VERBS = MappingProxyType(
         "show": "Show a saved plan.",
         "apply": "Make the changes of a plan, and nothing else.",
         "elect": "Plan to have preferred leaders lead again.",
+        "rebalance": "Plan to make replicas even, such as on brokers that joined.",
         "rehearse": "Run a plan for real on a throwaway cluster of the same shape.",
         "import": "Write specs for a cluster, or for other tools' files.",
         "moves": "Show, slow, cancel and settle moves of replicas.",

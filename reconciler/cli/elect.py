@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +12,8 @@ from reconciler.cli.plans import PlanFiles, Shown, print_plans
 from reconciler.cli.terminal import working
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reconciler.api import PlanFormat
 
 
@@ -24,12 +25,7 @@ if TYPE_CHECKING:
     "--topic", default="*", metavar="GLOB", help="Only live topics with such names; quote it."
 )
 @options.plan_format_option
-@click.option(
-    "--out",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Save the plan, for apply.",
-)
+@options.out_option
 def command(
     estate: Path,
     cluster: str,

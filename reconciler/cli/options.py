@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from reconciler.errors import SandboxError
-from reconciler.units import SECOND, UnitError, parse_duration
+from reconciler.units import SECOND, UnitError, parse_duration, parse_size
 
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
@@ -16,6 +16,14 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> flo
         return 0.0
     try:
         return parse_duration(value) / SECOND
+    except UnitError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Read the size of an option, such as 500GiB, spelled as in specs. Units: bytes."""
+    try:
+        return None if value is None else parse_size(value)
     except UnitError as error:
         raise click.BadParameter(str(error), ctx, param) from error
 
@@ -55,6 +63,12 @@ client_from_option = click.option(
     "--client-from",
     metavar="REV",
     help="Connect with the clusters.yaml of this commit instead of the current one.",
+)
+out_option = click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save the plan, for apply.",
 )
 against_option = click.option(
     "--against",

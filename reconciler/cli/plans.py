@@ -72,6 +72,28 @@ class PlanFiles:
             print_note(f"removed stale {path}")
 
 
+def offer_plan(plan: Plan, form: api.PlanFormat, out: Path | None) -> int:
+    """Print a plan that was asked for, and save it if it changes anything.
+
+    Returns: the exit code, 1 if the plan is refused. Errors: UsageError if it cannot be saved.
+    """
+    from reconciler.model import has_steps
+    from reconciler.plan import list_refusals
+
+    print_plans([Shown(plan, str(out) if out else None)], form)
+    if out is not None and has_steps(plan):
+        PlanFiles(out, is_many=False).save(plan)
+    elif out is not None:
+        PlanFiles(out, is_many=False).clear(plan.cluster)
+    return int(bool(list_refusals(plan)))
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a directory for the file of one plan, before anything is read. Errors: UsageError."""
+    if out is not None:
+        PlanFiles(out, is_many=False).check()
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file atomically. Errors: UsageError."""
     try:

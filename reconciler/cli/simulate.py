@@ -19,6 +19,7 @@ from reconciler.simulate import (
     LoseBroker,
     LoseRack,
     Place,
+    Rebalance,
     SimulatedCluster,
     SimulationStep,
     WantedTopic,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-STEPS = ("create", "grow", "add_brokers", "lose_broker", "lose_rack")
+STEPS = ("create", "grow", "add_brokers", "rebalance", "lose_broker", "lose_rack")
 MOST_COUNTS = 1_000
 MOST_PARTITIONS = 1_000_000
 
@@ -86,6 +87,7 @@ def _one(
 @_many("--create", "NAME=PxR", "A step: create a topic.")
 @_many("--grow", "NAME=P", "A step: grow a topic to P partitions.")
 @_many("--add-brokers", "N[:RACK]", "A step: add brokers.")
+@click.option("--rebalance", count=True, help="A step: level all replicas with the fewest moves.")
 @_many("--lose-broker", "ID", "A step: lose a broker.", int)
 @_many("--lose-rack", "NAME", "A step: lose a rack.")
 @_one("--min-insync", "N", "min.insync.replicas of topics without one.  [default: 1]", 100, 1)
@@ -122,6 +124,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     simulated = _begin(asked)
     first = (*_read_estate(asked, simulated), *_read_topics(asked.topic, asked.min_insync))
     taken: list[SimulationStep] = [Place(first)] if first else []
+    steps["rebalance"] = (True,) * steps["rebalance"]
     left = {name: iter(values) for name, values in steps.items()}
     taken += [_read_step(name, next(left[name]), asked.min_insync) for name in ctx.obj]
     if asked.partitions_from is not None or asked.to is not None:
@@ -225,6 +228,8 @@ def _read_step(name: str, value: Any, min_insync: int) -> SimulationStep:
                     f"{value!r} is not a number of brokers; write N or N:RACK: 3:rack1"
                 )
             return AddBrokers(int(number), rack or None)
+        case "rebalance":
+            return Rebalance()
         case "lose_broker":
             return LoseBroker(value)
         case _:

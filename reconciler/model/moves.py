@@ -27,6 +27,7 @@ class MoveKind(StrEnum):
     REPLICATION = "replication"
     ASSIGNMENT = "assignment"
     DRAIN = "drain"
+    REBALANCE = "rebalance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,9 @@ class PlannedMoves:
     `replicas` counts those to be copied, and `least_replicas` is the proven minimum.
     `leader_changes` counts partitions whose preferred leader changes. `min_insync` holds, by
     topic, the value that min.insync.replicas has while replicas are copied: without it brokers
-    refuse acks=all meanwhile (KAFKA-21110). `policy` and `min_insync` are part of the fingerprint,
-    the rest is not.
+    refuse acks=all meanwhile (KAFKA-21110). `drains` lists the brokers to
+    empty. `made_by` is the command that makes the same plan, without its cluster and topics.
+    `policy`, `min_insync` and the drained brokers are part of the fingerprint, the rest is not.
     """
 
     policy: MovePolicy
@@ -134,6 +136,7 @@ class PlannedMoves:
     min_insync: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     forecast: Forecast | None = None
     drains: tuple[PlannedDrain, ...] = ()
+    made_by: str = "plan --moves"
 
     @property
     def cordons(self) -> frozenset[int]:

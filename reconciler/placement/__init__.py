@@ -27,6 +27,7 @@ from reconciler.placement.moving import (
     MoveProblem,
     MoveWish,
     check_moves,
+    count_moves,
     least_moves,
     move_replicas,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "check_moves",
     "check_placement",
     "count_load",
+    "count_moves",
     "count_unwritable",
     "expose",
     "least_moves",

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from reconciler.plan.markdown.marks import code, fence, prose
     from reconciler.plan.move_guards import guard_moves
     from reconciler.plan.moves import assemble_moves, plan_moves
+    from reconciler.plan.reassignments import decode_rows, encode_rows, plan_rows
+    from reconciler.plan.rebalance import plan_rebalance
     from reconciler.plan.window import RowMove, Seats, order_moves
 
 __all__ = [
@@ -67,10 +69,12 @@ __all__ = [
     "code",
     "decode_approval",
     "decode_plan",
+    "decode_rows",
     "describe_shift",
     "draw_matrix",
     "encode_approval",
     "encode_plan",
+    "encode_rows",
     "fence",
     "find_urgent",
     "fingerprint_plan",
@@ -89,6 +93,8 @@ __all__ = [
     "paint_outcome",
     "plan_cluster",
     "plan_moves",
+    "plan_rebalance",
+    "plan_rows",
     "prose",
     "render_github",
     "render_markdown",
@@ -109,6 +115,8 @@ __getattr__ = export_lazily(
         ),
         "document": "PlanDocument",
         "elections": "assemble_elections",
+        "reassignments": "decode_rows encode_rows plan_rows",
+        "rebalance": "plan_rebalance",
         "explain": "Matrix build_matrix draw_matrix render_matrix",
         "forecast": "find_urgent forecast_moves list_row_moves measure_fullness",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",

@@ -279,6 +279,7 @@ def _moves(moves: PlannedMoves) -> PlannedMovesDocument:
         drains=tuple(
             DrainDocument.model_validate(drain, from_attributes=True) for drain in moves.drains
         ),
+        made_by=moves.made_by,
         min_insync=dict(moves.min_insync),
         forecast=ForecastDocument.model_validate(moves.forecast, from_attributes=True)
         if moves.forecast
@@ -372,6 +373,7 @@ def _read_moves(moves: PlannedMovesDocument) -> PlannedMoves:
         least_replicas=moves.least_replicas,
         leader_changes=moves.leader_changes,
         drains=tuple(PlannedDrain(**dict(drain)) for drain in moves.drains),
+        made_by=moves.made_by,
         min_insync=moves.min_insync,
         forecast=_read_forecast(forecast) if forecast else None,
     )

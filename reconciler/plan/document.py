@@ -236,9 +236,9 @@ class PlannedMovesDocument(_Document):
 
     `replicas` counts those to be copied, and `least_replicas` is the proven minimum.
     `leader_changes` counts partitions whose preferred leader changes. `drains` lists the brokers to
-    empty. `min_insync` holds, by topic, the value that min.insync.replicas has while replicas are
-    copied. The fingerprint covers `policy`, `min_insync`, and which brokers are drained; the other
-    fields change with the sizes of topics.
+    empty. `made_by` is the command that makes the plan. `min_insync` holds, by topic, the value
+    that min.insync.replicas has while replicas are copied. The fingerprint covers `policy`,
+    `min_insync`, and which brokers are drained; the other fields change with the sizes of topics.
     """
 
     policy: MovePolicyDocument
@@ -246,6 +246,7 @@ class PlannedMovesDocument(_Document):
     least_replicas: int
     leader_changes: int
     drains: tuple[DrainDocument, ...] = ()
+    made_by: str = "plan --moves"
     min_insync: dict[str, int] = Field(default_factory=dict)
     forecast: ForecastDocument | None = None
 

@@ -31,10 +31,12 @@ from reconciler.model import (
     steps_of,
 )
 from reconciler.placement import (
+    MoveGoal,
     MoveProblem,
     MoveWish,
     check_moves,
     count_load,
+    count_moves,
     least_moves,
     measure_balance,
     move_replicas,
@@ -100,10 +102,20 @@ def plan_moves(
     ]
     scope = Scope(topics, changes.ref if changes else None)
     plan = replace(plan, files=len(files), commit=commit, scope=scope, notes=tuple(notes))
-    if plan.moves is not None:
-        plan = replace(plan, moves=replace(plan.moves, forecast=forecast_moves(plan, state)))
     refusals = (replace(note, severity=Severity.ERROR) for note in unseen)
-    plan = replace(plan, refusals=(*plan.refusals, *refusals))
+    return add_cost(entry, replace(plan, refusals=(*plan.refusals, *refusals)), state)
+
+
+def add_cost(
+    entry: ClusterEntry, plan: Plan, state: ClusterState, *, made_by: str = "plan --moves"
+) -> Plan:
+    """Add to a plan of moves what it costs, and refuse it if that passes a limit of the cluster.
+
+    In: `made_by`, the command that makes the plan.
+    """
+    if plan.moves is not None:
+        moves = replace(plan.moves, forecast=forecast_moves(plan, state), made_by=made_by)
+        plan = replace(plan, moves=moves)
     return guard_moves(plan, allowed_moves(entry), entry.where)
 
 
@@ -142,23 +154,50 @@ def assemble_moves(
     chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
     chosen = [spec for spec in chosen if fnmatchcase(spec.name, topics)]
     state = assume_defaults(entry, state)
+    allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version)).allows
+    diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, allows, drain.brokers)
+    plan = compose_moves(entry, diffs, state, drained=drain.brokers)
+    settled = {topic.name for topic in plan.topics}
+    drains = plan_drains(drain, plan, state, [spec.name for spec in specs])
+    return replace(
+        plan,
+        unchanged=sum(
+            spec.name in state.user_topics and not spec.absent and spec.name not in settled
+            for spec in chosen
+        ),
+        files=len({spec.location.file for spec in chosen}),
+        scope=Scope(topics),
+        moves=replace(plan.moves, drains=drains) if plan.moves else None,
+    )
+
+
+def compose_moves(
+    entry: ClusterEntry,
+    diffs: tuple[MoveDiff, ...],
+    state: ClusterState,
+    *,
+    drained: frozenset[int] = frozenset(),
+    brokers: Collection[int] | None = None,
+    goal: MoveGoal = MoveGoal.FEWEST_MOVES,
+) -> Plan:
+    """Choose the rows that are not given, and build the plan of what changes.
+
+    In: the rows of every topic that may change; `brokers` are those that may take replicas, by
+    default all that are able. The plan has no forecast yet, and no limit is checked.
+    Errors: UsageError if the cluster allows no moves.
+    """
     engine = PolicyEngine(entry, choose_catalogue(entry.kafka_version))
-    diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, engine.allows, drain.brokers)
-    ids = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
-    settle = _Settlement(state, ids, entry.capacity, drain.brokers, engine.judge)
-    settled = settle.settle(diffs)
+    able = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
+    takers = able if brokers is None else brokers
+    settled = _Settlement(state, takers, entry.capacity, drained, goal, engine.judge).settle(diffs)
     live = {name: topic.assignment for name, topic in state.user_topics.items()}
-    after = {
-        **live,
-        **{
-            diff.spec.name: settled.rows[diff.spec.name]
-            for diff in settled.diffs
-            if not diff.stays and diff.spec.name in live
-        },
+    moving = [diff for diff in settled.diffs if not diff.stays]
+    after = live | {
+        diff.spec.name: settled.rows[diff.spec.name] for diff in moving if diff.spec.name in live
     }
     pairs = [
         (old, new)
-        for diff in settled.diffs
+        for diff in moving
         for old, new in zip(diff.rows, settled.rows[diff.spec.name], strict=True)
     ]
     lowered = {
@@ -167,29 +206,24 @@ def assemble_moves(
         if (value := _lower_min_insync(diff, settled.rows[diff.spec.name], state)) is not None
     }
     moved = any(map(steps_of, settled.topics))
-    plan = Plan(
+    return Plan(
         cluster=entry.name,
         cluster_id=state.cluster_id,
         brokers=tuple(sorted(state.brokers)),
         topics=settled.topics,
-        unchanged=len({s.name for s in chosen if not s.absent} & live.keys() - settled.rows.keys()),
-        files=len({spec.location.file for spec in chosen}),
         live_topics=len(live),
         notes=tuple(_note_foreign(state, settled.rows)) if moved else (),
-        balance_before=measure_balance(live.values(), ids),
-        balance_after=measure_balance(after.values(), ids),
+        balance_before=measure_balance(live.values(), able),
+        balance_after=measure_balance(after.values(), able),
         excluded=tuple(sorted(entry.exclude_brokers)),
-        scope=Scope(topics),
         moves=PlannedMoves(
-            policy=policy,
+            policy=allowed_moves(entry),
             replicas=sum(len(set(new) - set(old)) for old, new in pairs),
             least_replicas=settled.least,
             leader_changes=sum(old[0] != new[0] for old, new in pairs),
             min_insync=MappingProxyType(lowered),
         ),
     )
-    drains = plan_drains(drain, plan, state, [spec.name for spec in specs])
-    return replace(plan, moves=replace(plan.moves, drains=drains)) if plan.moves else plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +255,7 @@ class _Settlement:
     brokers: Collection[int]
     capacity: Mapping[int, int]
     drained: frozenset[int]
+    goal: MoveGoal
     judge: Judge
 
     def settle(self, diffs: tuple[MoveDiff, ...]) -> _Settled:
@@ -280,6 +315,7 @@ class _Settlement:
             tuple(wishes),
             self.capacity,
             self.drained,
+            self.goal,
         )
         moved = move_replicas(problem) if wishes else {}
         if violations := check_moves(problem, moved):
@@ -291,7 +327,11 @@ class _Settlement:
                 row if diff.stays else diff.given[number] if number in diff.given else next(rest)
                 for number, row in enumerate(diff.rows)
             )
-        return _Placed(rows, given + least_moves(problem))
+        # The checker bounds what must move; what evenness takes at least, only the solver proves.
+        least = least_moves(problem)
+        if self.goal is MoveGoal.BALANCE and wishes:
+            least = count_moves(problem, moved)
+        return _Placed(rows, given + least)
 
 
 def _plan_topic(

@@ -166,7 +166,7 @@ class PlanView:
     is empty if it does not change, and so is `weighed`, the same by size or rate, which is also
     empty by default; `evenness` and `next_leaders` if nothing is placed. `moves` has labels and
     texts about the cost of a plan of moves, and is empty for any other plan; `cordons` counts the
-    brokers that it cordons.
+    brokers that it cordons. `made_by` is the command that makes the plan.
     """
 
     cluster: str
@@ -190,6 +190,7 @@ class PlanView:
     fingerprint: str
     moves: tuple[tuple[str, str], ...] = ()
     cordons: int = 0
+    made_by: str = "plan"
 
     @property
     def changed(self) -> tuple[TopicView, ...]:
@@ -283,6 +284,7 @@ def view_plan(plan: Plan) -> PlanView:
         fingerprint=fingerprint_plan(plan),
         moves=say_moves(plan),
         cordons=len(plan.moves.cordons) if plan.moves else 0,
+        made_by=plan.moves.made_by if plan.moves else "plan",
     )
 
 

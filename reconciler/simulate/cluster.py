@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import chain, compress, repeat
+from operator import not_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
@@ -13,11 +15,16 @@ from reconciler.model import Broker, ClusterState
 from reconciler.placement import (
     Exposed,
     Loss,
+    MoveGoal,
+    MoveProblem,
+    MoveWish,
     Problem,
     ReplicaWeights,
     Wish,
+    count_load,
     expose,
     measure_losses,
+    move_replicas,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +43,8 @@ class SimulatedCluster:
     """Brokers, topics by name, and the losses of all steps so far, in order.
 
     A step that cannot be done is a UsageError, because steps come from the command line. `weights`
-    are those of the state at the beginning.
+    and `sizes`, bytes of each partition by topic, are those of the state at the beginning. `copied`
+    holds the replicas and bytes of each rebalance; bytes are None if a size is not known.
     """
 
     brokers: tuple[Broker, ...]
@@ -46,6 +54,8 @@ class SimulatedCluster:
     weights: ReplicaWeights = field(
         default_factory=lambda: ReplicaWeights(ClusterState("", (), {})), compare=False
     )
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    copied: tuple[tuple[int, int | None], ...] = ()
 
     @classmethod
     def of(
@@ -63,7 +73,8 @@ class SimulatedCluster:
         names = sorted(topics)
         exposed = expose([topics[n] for n in names], state.config_defaults, min_in_sync)
         by_name = dict(zip(names, exposed, strict=True))
-        return cls(tuple(sorted(state.brokers)), by_name, weights=weights)
+        sizes = {name: topics[name].size_bytes for name in names}
+        return cls(tuple(sorted(state.brokers)), by_name, weights=weights, sizes=sizes)
 
     @property
     def living(self) -> tuple[Broker, ...]:
@@ -77,6 +88,8 @@ class SimulatedCluster:
                 return self._place(step, place)
             case AddBrokers():
                 return self._add(step)
+            case Rebalance():
+                return self._rebalance()
             case LoseBroker(broker=broker):
                 return self._lose([b.id for b in self.living if b.id == broker], f"broker {broker}")
             case LoseRack(rack=rack):
@@ -128,6 +141,46 @@ class SimulatedCluster:
                 held[rack] += 1
             brokers.append(Broker(max(b.id for b in brokers) + 1, rack))
         return replace(self, brokers=tuple(brokers))
+
+    def _rebalance(self) -> SimulatedCluster:
+        rows = {name: topic.assignment for name, topic in self.topics.items()}
+        able = frozenset(broker.id for broker in eligible_brokers(self.brokers))
+        # A replica on a lost broker is there again once the broker is.
+        healthy = {
+            name: [able.issuperset(row) for row in assignment] for name, assignment in rows.items()
+        }
+        wishes = tuple(
+            MoveWish(
+                name,
+                tuple(compress(assignment, healthy[name])),
+                None,
+                fixed=tuple(compress(assignment, map(not_, healthy[name]))),
+            )
+            for name, assignment in rows.items()
+            if any(healthy[name])
+        )
+        load = count_load(rows.values())
+        problem = MoveProblem(self.brokers, able, *load, wishes, goal=MoveGoal.BALANCE)
+        topics = dict(self.topics)
+        copies: list[tuple[int, int]] = []
+        for name, moved in move_replicas(problem).items():
+            rest = iter(moved)
+            after = tuple(
+                next(rest) if may_move else row
+                for row, may_move in zip(rows[name], healthy[name], strict=True)
+            )
+            topics[name] = replace(self.topics[name], assignment=after)
+            # Partitions that a step added hold nothing yet.
+            sizes = chain(self.sizes.get(name) or repeat(-1), repeat(0))
+            copies += (
+                (len(set(new) - set(old)), size)
+                for old, new, size in zip(rows[name], after, sizes, strict=False)
+                if set(new) != set(old)
+            )
+        known = all(size >= 0 for _, size in copies)
+        size = sum(number * each for number, each in copies) if known else None
+        copied = (sum(number for number, _ in copies), size)
+        return replace(self, topics=topics, copied=(*self.copied, copied))
 
     def _lose(self, lost: Collection[int], name: str) -> SimulatedCluster:
         if not lost:
@@ -205,4 +258,12 @@ class LoseRack:
     rack: str
 
 
-SimulationStep = Place | AddBrokers | LoseBroker | LoseRack
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """Make the replicas of all topics even, with the fewest moves, as `reconciler rebalance` does.
+
+    Partitions with a replica on a lost broker stay.
+    """
+
+
+SimulationStep = Place | AddBrokers | Rebalance | LoseBroker | LoseRack

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.placement import name_estimates
 from reconciler.simulate.compare import KAFKA
 from reconciler.styling import measure_columns, set_columns, set_row
-from reconciler.units import AMOUNTS, count
+from reconciler.units import AMOUNTS, approximate_size, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -73,7 +73,18 @@ def render_comparison(comparisons: Sequence[Comparison]) -> str:
     return "\n".join([describe_simulated(simulated), "", *table, "", *_legend(simulated)]) + "\n"
 
 
+def _say_copied(copied: tuple[int, int | None]) -> str:
+    """Say what a rebalance copies."""
+    replicas, size = copied
+    if not replicas:
+        return "rebalance: nothing is copied"
+    amount = "of unknown size" if size is None else approximate_size(size)
+    are = "is" if replicas == 1 else "are"
+    return f"rebalance: {count(replicas, 'replica')} {are} copied, {amount}"
+
+
 def _legend(simulated: SimulatedCluster) -> Iterator[str]:
+    yield from map(_say_copied, simulated.copied)
     lost = bool(simulated.losses)
     over = "the living brokers" if lost else "the brokers"
     yield f"topic: the most uneven topic over {over}; cluster: all topics together"
@@ -191,6 +202,9 @@ def _list_strategy(one: Comparison) -> dict[str, Any]:
         listed["if_broker_is_lost"] = _losses(measured.brokers)
         listed["if_rack_is_lost"] = _losses(measured.racks)
         listed["losses"] = [_loss(loss) for loss in one.simulated.losses]
+    copied = [{"replicas": each, "bytes": size} for each, size in one.simulated.copied]
+    if copied:
+        listed["rebalances"] = copied
     return listed
 
 

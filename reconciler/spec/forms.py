@@ -279,7 +279,7 @@ class MovesForm(Form):
     """The moves of existing replicas that a cluster allows, and how fast."""
 
     allow: MoveKinds = Field(
-        description="Allowed reasons for a move: replication, assignment, drain."
+        description="Allowed reasons for a move: replication, assignment, drain, rebalance."
     )
     rate: Rate = Field(
         description="Bytes per second that a broker sends, and that it receives, "

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import click
 
-from reconciler.cli.moves import cancel, rates, settle, status
+from reconciler.cli.moves import cancel, files, rates, settle, status
 
 
 @click.group(name="moves", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Show, slow, cancel and settle moves of replicas on a cluster, whoever started them."""
+    """Show, slow, cancel and settle moves of replicas, and exchange plans of them as files."""
 
 
-for verb in (status.command, rates.pause, rates.rate, cancel.command, settle.command):
+for verb in (
+    status.command,
+    rates.pause,
+    rates.rate,
+    cancel.command,
+    settle.command,
+    files.export,
+    files.import_,
+):
     command.add_command(verb)

@@ -79,19 +79,20 @@ def _head(plan: PlanView) -> str:
 
 def _left_out(without: Iterable[str], saved: str | None, plan: PlanView) -> str:
     """Name what did not fit, and the command that shows it."""
-    where = f"reconciler show {shlex.quote(saved)}" if saved else f"reconciler plan {_named(plan)}"
+    where = f"reconciler show {shlex.quote(saved)}" if saved else f"reconciler {_named(plan)}"
     return f"**Left out to fit:** {'; '.join(without)}. {code(where)} shows all of it."
 
 
 def _named(plan: PlanView) -> str:
-    """Return the options of the command line for the same cluster and the same topics."""
+    """Return the command line for the same cluster and the same topics, without `reconciler`."""
     options = {
         "--cluster": plan.cluster,
         "--topic": plan.scope.topics if plan.scope.topics != "*" else None,
         "--changed-since": plan.scope.changed_since,
     }
+    verb, *more = plan.made_by.split(" ", 1)
     named = [f"{name} {shlex.quote(v)}" for name, v in options.items() if v is not None]
-    return " ".join([*named, *(["--moves"] if plan.moves else [])])
+    return " ".join([verb, *named, *more])
 
 
 def _foot(plan: PlanView, saved: str | None) -> str:
@@ -101,9 +102,10 @@ def _foot(plan: PlanView, saved: str | None) -> str:
         lines.append(capital(plan.commit))
     if (plan.changed or plan.cordons) and not plan.refusals:
         expect = f"--expect {plan.fingerprint}"
-        apply = f"reconciler apply {shlex.quote(saved) if saved else f'{_named(plan)} {expect}'}"
+        named = _named(plan).removeprefix("plan ")
+        apply = f"reconciler apply {shlex.quote(saved) if saved else f'{named} {expect}'}"
         if plan.moves and not saved:  # apply makes no plan of moves itself
-            save = f"reconciler plan {_named(plan)} --out moves.json"
+            save = f"reconciler {_named(plan)} --out moves.json"
             apply = f"{save} && reconciler apply moves.json {expect}"
         lines.insert(0, f"To apply exactly this: {code(apply)}")
     return "---\n\n" + "<br>\n".join(lines)  # not in <sub>: GitHub prints its lines on each other

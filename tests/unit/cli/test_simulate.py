@@ -100,6 +100,18 @@ def test_an_estate_brings_its_topics(capsys: pytest.CaptureFixture[str]) -> None
     }
 
 
+def test_a_rebalance_is_a_step_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = ("--topic", "o=12x3", "--add-brokers", "3", "--rebalance")
+    assert run([*NINE, *steps, "--strategy", "optimal"]) == 0
+    assert "rebalance: 9 replicas are copied, of unknown size" in capsys.readouterr().out
+    found = answer(capsys, *NINE, *steps, "--rebalance", "--strategy", "optimal")
+    (strategy,) = found["strategies"]
+    assert strategy["rebalances"] == [
+        {"replicas": 9, "bytes": None},
+        {"replicas": 0, "bytes": 0},
+    ]
+
+
 def test_counts_are_tried_for_one_topic(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*NINE, "--create", "o=10x3", "--partitions-from", "8", "--to", "10"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from shorthand import brokers, cluster, rows, topic
 
@@ -13,6 +15,7 @@ from reconciler.simulate import (
     LoseBroker,
     LoseRack,
     Place,
+    Rebalance,
     SimulatedCluster,
     SimulationStep,
     WantedTopic,
@@ -66,6 +69,34 @@ def test_topics_of_one_step_are_placed_together_beside_rows_by_hand() -> None:
     simulated = take(Place((by_hand, WantedTopic("t", 5, 1))))
     assert simulated.topics["m"].assignment == rows("1 1")
     assert 1 not in {row[0] for row in simulated.topics["t"].assignment}
+
+
+def test_a_rebalance_uses_brokers_that_joined_and_says_what_it_copies() -> None:
+    found = topic("1,2 2,3 3,1 1,2 2,3 3,1", "t", size_bytes=(10, 10, 10, 10, 10, 10))
+    simulated = SimulatedCluster.of(cluster(found))
+    levelled = take(AddBrokers(3), Rebalance(), simulated=simulated)
+    held = Counter(broker for row in levelled.topics["t"].assignment for broker in row)
+    assert held == dict.fromkeys(range(1, 7), 2)
+    assert levelled.copied == ((6, 60),)
+    assert take(Rebalance(), simulated=levelled).copied[1:] == ((0, 0),)
+
+
+def test_a_rebalance_copies_nothing_of_new_partitions_and_unknown_sizes_are_unknown() -> None:
+    grown = (create("t", 6, 2), AddBrokers(3))
+    assert take(*grown, Rebalance()).copied[0][1] is None
+    simulated = SimulatedCluster.of(cluster(topic("1,2", "t", size_bytes=(10,))))
+    added = take(Place((WantedTopic("t", 3),)), AddBrokers(3), simulated=simulated)
+    levelled = take(Rebalance(), simulated=added)
+    ((replicas, size),) = levelled.copied
+    assert replicas > 0
+    assert size == 10 * len(set(levelled.topics["t"].assignment[0]) - {1, 2})
+
+
+def test_a_rebalance_leaves_partitions_on_lost_brokers() -> None:
+    lost = take(create("t", 12, 3), LoseBroker(1))
+    levelled = take(AddBrokers(1), Rebalance(), simulated=lost)
+    for old, new in zip(lost.topics["t"].assignment, levelled.topics["t"].assignment, strict=True):
+        assert 1 not in old or old == new
 
 
 def test_brokers_are_added_where_fewest_are() -> None:

@@ -1,0 +1,80 @@
+"""`reconciler rebalance`: a plan that makes replicas even, such as on brokers that joined."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler import api
+from reconciler.cli import options
+from reconciler.cli.plans import check_out, offer_plan
+from reconciler.cli.terminal import working
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reconciler.api import PlanFormat
+
+
+def _read_brokers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """Read ids of brokers, such as 10,11."""
+    try:
+        return tuple(sorted({int(part) for part in (value or "").split(",") if part}))
+    except ValueError as error:
+        what = f"{value!r} is not a list of broker ids such as 10,11"
+        raise click.BadParameter(what, ctx, param) from error
+
+
+@click.command()
+@options.estate_argument
+@options.cluster_option
+@options.bootstrap_option
+@click.option(
+    "--topic", default="*", metavar="GLOB", help="Only live topics with such names; quote it."
+)
+@click.option(
+    "--brokers",
+    metavar="ID,…",
+    callback=_read_brokers,
+    help="The only brokers that take replicas, such as those that joined.",
+)
+@click.option(
+    "--max-bytes",
+    metavar="SIZE",
+    callback=options.read_size,
+    help="Copy at most this much, such as 500GiB, the smallest partitions first.",
+)
+@options.against_option
+@options.plan_format_option
+@options.out_option
+def command(
+    estate: Path,
+    cluster: str,
+    *,
+    bootstrap_servers: str | None,
+    topic: str,
+    brokers: tuple[int, ...],
+    max_bytes: int | None,
+    against: Path | None,
+    form: PlanFormat,
+    out: Path | None,
+) -> int:
+    """Plan to make replicas even, with the fewest moves that reach that.
+
+    First the replicas of every topic are as even over the brokers as they can be, then those of the
+    cluster, with as few replicas copied as this takes. Preferred leaders are then made even, which
+    copies nothing. Every live topic that the estate does not ignore counts, in a file or not;
+    manual rows stay. `reconciler apply FILE` makes the moves. Exits 1 if the plan is refused.
+
+    ESTATE has the connection settings, and allows this under `moves`. ESTATE defaults to topics.
+    """
+    check_out(out)
+    loaded = api.load_estate(estate)
+    with working(f"reading {cluster}") as say:
+        state = api.read_for_moves(loaded, cluster, bootstrap_servers, against)
+        say("planning")
+        plan = api.plan_rebalance(
+            loaded, cluster, state, topics=topic, brokers=brokers, max_bytes=max_bytes
+        )
+    return offer_plan(plan, form, out)

@@ -1,0 +1,182 @@
+"""A plan that levels what history left, or uses brokers that joined. It is made on request only."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
+from reconciler.errors import Finding, Severity, UsageError
+from reconciler.model import MoveKind, Scope, TopicSpec, steps_of
+from reconciler.placement import MoveGoal
+from reconciler.plan.cluster import assume_defaults
+from reconciler.plan.forecast import list_row_moves
+from reconciler.plan.moves import add_cost, allowed_moves, compose_moves
+from reconciler.units import approximate_size, count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from reconciler.model import ClusterState, Plan, Replicas, TopicState
+    from reconciler.spec import ClusterEntry
+
+NAMED = 5
+"""The number of topics that a note names; it counts the others."""
+
+
+def plan_rebalance(
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    *,
+    topics: str = "*",
+    brokers: Collection[int] = (),
+    max_bytes: int | None = None,
+) -> Plan:
+    """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
+
+    In: `topics`, a glob of live topics, in a file or not; those that the estate does not manage,
+    internal ones and manual rows stay. `brokers` are the only ones that take replicas; by default
+    all that are able do. `max_bytes` limits what is copied: the smallest partitions move first, and
+    a later plan moves others. `state` is as for `plan_moves`.
+    Errors: UsageError if the cluster does not allow it, if no topic matches, or a broker is not
+    able to take replicas.
+    """
+    if MoveKind.REBALANCE not in allowed_moves(entry).allow:
+        what = f"{entry.name} does not allow rebalance; add it to moves.allow in clusters.yaml"
+        raise UsageError(what)
+    if not any(fnmatchcase(name, topics) for name in state.user_topics):
+        raise UsageError(f"no live topic of {entry.name} matches --topic {topics!r}")
+    able = {broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)}
+    if unable := sorted(set(brokers) - able):
+        listed = ", ".join(map(str, sorted(able))) or "none"
+        what = f"broker {unable[0]} cannot take replicas; brokers that can: {listed}"
+        raise UsageError(what)
+    state = assume_defaults(entry, state)
+    choice = _Choice(entry, {spec.name: spec for spec in specs}, state)
+    diffs = tuple(choice.choose(topics))
+    takers = sorted(brokers or able)
+    plan = compose_moves(entry, diffs, state, brokers=takers, goal=MoveGoal.BALANCE)
+    limited = None
+    if max_bytes is not None:
+        diffs, limited = _limit_bytes(plan, diffs, state, max_bytes)
+        plan = compose_moves(entry, diffs, state, brokers=takers, goal=MoveGoal.BALANCE)
+    moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
+    notes = (*entry.notes, *state.notes, *plan.notes, *choice.note_left())
+    plan = replace(
+        plan,
+        topics=moved,
+        unchanged=len(diffs) - len(moved),
+        notes=(*notes, limited) if limited else notes,
+        scope=Scope(topics),
+    )
+    return add_cost(entry, plan, state, made_by=_name_command(brokers, max_bytes))
+
+
+def _name_command(brokers: Collection[int], max_bytes: int | None) -> str:
+    """Return the command that makes the plan, without the options that a scope names."""
+    chosen = [f"--brokers {','.join(map(str, sorted(brokers)))}"] if brokers else []
+    limit = [f"--max-bytes {max_bytes}B"] if max_bytes is not None else []
+    return " ".join(["rebalance", *chosen, *limit])
+
+
+class _Choice:
+    """The topics that may move, and why others may not."""
+
+    def __init__(
+        self, entry: ClusterEntry, specs: Mapping[str, TopicSpec], state: ClusterState
+    ) -> None:
+        self.entry, self.specs, self.state = entry, specs, state
+        self.left: dict[str, list[str]] = defaultdict(list)
+        self.alive = {broker.id for broker in state.brokers if broker.alive}
+        cordoned = {broker.id for broker in state.brokers if broker.cordoned}
+        self.frozen = cordoned | entry.drain_brokers
+        self.moving = {each.topic for each in state.reassignments}
+
+    def choose(self, topics: str) -> Iterator[MoveDiff]:
+        """Yield the rows of every topic that may move, by name."""
+        every = frozenset(MoveKind)
+        asked = diff_moves(
+            self.specs.values(), self.state, replace(allowed_moves(self.entry), allow=every)
+        )
+        pending = {diff.spec.name for diff in asked}
+        for name, topic in sorted(self.state.user_topics.items()):
+            if not (fnmatchcase(name, topics) and self.entry.manages(name)):
+                continue
+            spec = self.specs.get(name, TopicSpec(name, self.entry.location))
+            if why := self._refuse(spec, topic, pending):
+                self.left[why].append(name)
+                continue
+            given = {
+                number: row
+                for number, row in enumerate(topic.assignment)
+                if not self._may_move(topic, number, row)
+            }
+            if given:
+                why = "partitions out of sync, or on a cordoned or drained broker"
+                self.left[why].append(name)
+            kept = replace(spec, partitions=None, replication_factor=None, assignment=None)
+            yield MoveDiff(kept, topic, topic.assignment, given, None, ())
+
+    def _refuse(self, spec: TopicSpec, topic: TopicState, pending: Collection[str]) -> str:
+        """Say why a topic may not move; nothing if it may."""
+        if spec.absent:
+            return "to be deleted"
+        if spec.assignment is not None:
+            return "manual assignment"
+        if topic.name in self.moving or topic.reassigning:
+            return "being reassigned"
+        if topic.name in pending:
+            return "moves are pending: reconciler plan --moves"
+        return ""
+
+    def _may_move(self, topic: TopicState, number: int, row: Replicas) -> bool:
+        """Return whether a partition is healthy, and on no broker that keeps it."""
+        in_sync = topic.in_sync[number] if topic.in_sync else row
+        return set(row) <= self.alive & set(in_sync) and self.frozen.isdisjoint(row)
+
+    def note_left(self) -> Iterator[Finding]:
+        """Name the topics that stay, by reason."""
+        for why, names in self.left.items():
+            more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+            what = f"{count(len(names), 'topic')} left as they are ({why})"
+            listed = f"{what}: {', '.join(names[:NAMED])}{more}"
+            yield Finding("rebalance-left", listed, severity=Severity.NOTE)
+
+
+def _limit_bytes(
+    plan: Plan, diffs: Iterable[MoveDiff], state: ClusterState, max_bytes: int
+) -> tuple[tuple[MoveDiff, ...], Finding | None]:
+    """Decide every row: the smallest partitions move, as many as copy `max_bytes` together.
+
+    Returns: the rows, and a note if some do not move.
+    """
+    moves = list_row_moves(plan, state)
+    copies = sorted((move.size * len(move.adding), move.place) for move in moves if move.adding)
+    if unknown := [move.place for move in moves if move.adding and move.size < 0]:
+        name, number = unknown[0]
+        what = f"the size of {name} partition {number} is unknown"
+        raise UsageError(f"{what}, so --max-bytes cannot be kept; leave it out")
+    sums = accumulate(size for size, _ in copies)
+    kept = {place for (_, place), total in zip(copies, sums, strict=True) if total <= max_bytes}
+    after = {topic.name: topic.after.assignment for topic in plan.topics if topic.after}
+    limited = []
+    for diff in diffs:
+        name = diff.spec.name
+        rows = enumerate(zip(diff.rows, after[name], strict=True))
+        given = {n: new if (name, n) in kept or {*new} == {*old} else old for n, (old, new) in rows}
+        limited.append(replace(diff, given=given))
+    rest = len(copies) - len(kept)
+    if not rest:
+        return tuple(limited), None
+    all_bytes = approximate_size(sum(size for size, _ in copies))
+    note = Finding(
+        "rebalance-limited",
+        f"{count(rest, 'partition')} with the most data stay, because all would copy {all_bytes}",
+        "rebalance again after this plan",
+        severity=Severity.NOTE,
+    )
+    return tuple(limited), note

@@ -1,0 +1,157 @@
+"""Rebalance: what becomes even, what is left as it is and why, and what limits it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from shorthand import brokers, cluster, may_move, rows, said, spec, topic
+
+from reconciler.errors import Location, UsageError
+from reconciler.model import Broker, LogDirectory, Plan, Reassignment, steps_of
+from reconciler.plan import plan_rebalance, render_markdown
+from reconciler.spec import ClusterEntry
+
+ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
+FOUR = brokers(None, None, None, None)
+CROWDED = "1,2 2,1 1,2 2,1"
+"""Four partitions on two of four brokers."""
+
+
+def live(*found: Any, nodes: Any = FOUR, **state: Any) -> Any:
+    sized = [
+        replace(each, size_bytes=each.size_bytes or (10,) * len(each.assignment)) for each in found
+    ]
+    disks = {b.id: (LogDirectory("/data", 10**9, 9 * 10**8, 0),) for b in nodes}
+    return replace(cluster(*sized, nodes=nodes), directories=disks, **state)
+
+
+def rebalance(state: Any, *specs: Any, entry: ClusterEntry = ENTRY, **asked: Any) -> Plan:
+    return plan_rebalance(entry, specs, state, **asked)
+
+
+def after(plan: Plan, name: str = "shop.orders") -> Any:
+    (found,) = [each.after for each in plan.topics if each.name == name]
+    assert found is not None
+    return found.assignment
+
+
+def count_replicas(assignment: Any) -> Counter[int]:
+    return Counter(broker for row in assignment for broker in row)
+
+
+def test_replicas_and_leaders_become_even_with_the_fewest_moves() -> None:
+    made = rebalance(live(topic(CROWDED)))
+    found = after(made)
+    assert count_replicas(found) == {1: 2, 2: 2, 3: 2, 4: 2}
+    assert Counter(row[0] for row in found) == {1: 1, 2: 1, 3: 1, 4: 1}
+    assert made.moves is not None
+    assert made.moves.replicas == made.moves.least_replicas == 4
+    assert made.moves.made_by == "rebalance"
+
+
+def test_what_is_even_stays() -> None:
+    made = rebalance(live(topic("1,2 2,3 3,4 4,1")))
+    assert made.topics == ()
+    assert made.unchanged == 1
+
+
+def test_only_the_brokers_that_are_named_take_replicas() -> None:
+    found = after(rebalance(live(topic(CROWDED)), brokers=(4,)))
+    assert set(count_replicas(found)) == {1, 2, 4}
+
+
+def test_only_topics_that_match_move() -> None:
+    state = live(topic(CROWDED), topic(CROWDED, name="other"))
+    assert [each.name for each in rebalance(state, topics="oth*").topics] == ["other"]
+
+
+def test_topics_of_no_file_move_and_ignored_and_internal_ones_stay() -> None:
+    internal = replace(topic(CROWDED, name="__consumer_offsets"), internal=True)
+    state = live(topic(CROWDED), topic(CROWDED, name="connect-status"), internal)
+    made = rebalance(state, entry=replace(ENTRY, ignore=("connect-*",)))
+    assert [each.name for each in made.topics] == ["shop.orders"]
+
+
+@pytest.mark.parametrize(
+    ("wished", "why"),
+    [
+        (spec(assignment=rows(CROWDED)), "manual assignment"),
+        (spec(replication_factor=3), "moves are pending: reconciler plan --moves"),
+        (spec(absent=True), "to be deleted"),
+    ],
+)
+def test_a_topic_whose_spec_says_otherwise_is_left(wished: Any, why: str) -> None:
+    made = rebalance(live(topic(CROWDED)), wished)
+    assert made.topics == ()
+    (note,) = [each for each in made.notes if each.rule == "rebalance-left"]
+    assert note.what == f"1 topic left as they are ({why}): shop.orders"
+
+
+def test_a_topic_in_flight_is_left() -> None:
+    flight = Reassignment("shop.orders", 0, (1, 3, 2), (3,), (2,), 1, (1, 2))
+    made = rebalance(live(topic(CROWDED), reassignments=(flight,)))
+    assert made.topics == ()
+    assert "(being reassigned)" in said(made.notes)[-1]
+
+
+def test_partitions_that_are_not_healthy_stay() -> None:
+    sick = replace(topic(CROWDED), in_sync=rows("1 2,1 1,2 2,1"))
+    found = after(rebalance(live(sick)))
+    assert found[0] == (1, 2)
+    assert found[1:] != rows("2,1 1,2 2,1")
+
+
+def test_max_bytes_moves_the_smallest_partitions() -> None:
+    sized = replace(topic(CROWDED), size_bytes=(400, 100, 300, 200))
+    whole = rebalance(live(sized))
+    assert whole.moves is not None
+    made = rebalance(live(sized), max_bytes=300)
+    copied = [
+        number
+        for number, (old, new) in enumerate(zip(rows(CROWDED), after(made), strict=True))
+        if set(old) != set(new)
+    ]
+    assert made.moves is not None
+    assert made.moves.forecast is not None
+    assert made.moves.forecast.copied_bytes <= 300
+    assert copied
+    assert max(copied, key=lambda n: sized.size_bytes[n]) not in (0, 2)
+    assert made.moves.made_by == "rebalance --max-bytes 300B"
+    assert "rebalance-limited" in {note.rule for note in made.notes}
+
+
+def test_max_bytes_needs_sizes() -> None:
+    blind = replace(topic(CROWDED), size_bytes=(10, -1, -1, -1))
+    with pytest.raises(UsageError, match="is unknown, so --max-bytes cannot be kept"):
+        rebalance(live(blind), max_bytes=300)
+
+
+def test_a_cluster_that_does_not_allow_it_says_what_to_write() -> None:
+    with pytest.raises(UsageError, match=r"add it to moves\.allow"):
+        rebalance(live(topic(CROWDED)), entry=replace(ENTRY, moves=may_move("drain")))
+
+
+def test_no_topic_and_no_such_broker_are_usage_errors() -> None:
+    state = live(topic(CROWDED), nodes=(*FOUR[:3], Broker(4, alive=False)))
+    with pytest.raises(UsageError, match="no live topic of prod matches --topic 'x'"):
+        rebalance(state, topics="x")
+    with pytest.raises(
+        UsageError, match="broker 4 cannot take replicas; brokers that can: 1, 2, 3"
+    ):
+        rebalance(state, brokers=(4,))
+
+
+def test_a_comment_names_the_command_that_makes_the_same_plan() -> None:
+    text = render_markdown(rebalance(live(topic(CROWDED)), brokers=(3, 4), topics="shop.*"))
+    command = "reconciler rebalance --cluster prod --topic 'shop.*' --brokers 3,4"
+    assert f"{command} --out moves.json" in text
+
+
+def test_the_same_state_gives_the_same_plan() -> None:
+    state = live(topic(CROWDED), topic("1,2,3 1,2,3", name="other"))
+    first = rebalance(state)
+    assert any(map(steps_of, first.topics))
+    assert rebalance(state) == first
