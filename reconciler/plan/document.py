@@ -44,8 +44,8 @@ FORMAT_VERSION = "2.4"
 `owner`. 2.1 adds next leaders to the levels, 2.2 elections and `weighed`. 2.3 adds
 plans of moves: an older reader refuses one, since it does not know its steps, and since the
 fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: an older reader
-computes another fingerprint, and refuses the plan. It also adds drains, and the command of a plan of
-moves.
+computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
+a plan of moves.
 """
 
 READABLE = ("1", "2")
