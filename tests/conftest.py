@@ -72,8 +72,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if CLUSTER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.cluster)
     if part := config.getoption("--part"):
-        config.hook.pytest_deselected(items=[item for item in items if find_part(item) != part])
-        items[:] = sorted((item for item in items if find_part(item) == part), key=rank)
+        parts = [find_part(item) for item in items]
+        others = [item for item, its in zip(items, parts, strict=True) if its != part]
+        config.hook.pytest_deselected(items=others)
+        ours = [item for item, its in zip(items, parts, strict=True) if its == part]
+        items[:] = sorted(ours, key=rank)
 
 
 def find_part(item: pytest.Item) -> str:
