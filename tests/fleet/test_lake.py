@@ -144,7 +144,8 @@ class TestCollections:
     def test_an_empty_lake_says_how_to_begin(self, lake: Lake) -> None:
         with pytest.raises(LakeError) as error:
             lake.find_attempt()
-        assert "holds no state; start with: reconciler fleet collect [lake-coll" in said(error)
+        way_out = "start with: reconciler fleet collect [lake-collection-unknown]"
+        assert f"holds no state; {way_out}" in said(error)
 
     def test_an_unknown_collection_is_told_the_known_ones(self, lake: Lake) -> None:
         collect(lake, 1)
@@ -653,7 +654,8 @@ def test_a_killed_collection_is_never_seen(lake: Lake) -> None:
     ],
 )
 def test_a_collection_is_named_by_a_valid_time(name: str) -> None:
-    with pytest.raises(LakeError, match=r"is not a valid time, .* write one as 20261121T030000Z"):
+    said = r"is not a valid time, .* write one as 20261121T030000Z .*\[lake-collection-name\]"
+    with pytest.raises(LakeError, match=said):
         start_attempt(name)
 
 

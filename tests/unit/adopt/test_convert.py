@@ -134,6 +134,7 @@ def test_strimzi(tmp_path: Path) -> None:
     assert "strimzi.io/managed: false says that it is not managed" in said(adoption)
     assert "a 'KafkaUser' of 'kafka.strimzi.io/v1' is not a Kafka topic" in said(adoption)
     assert "labels: 'team' has no counterpart" in said(adoption)
+    assert "import-not-carried" in {note.rule for note in adoption.notes}
 
 
 def test_jikkou(tmp_path: Path) -> None:

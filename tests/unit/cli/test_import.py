@@ -65,6 +65,7 @@ def test_a_first_import_writes_what_a_person_would_have(
     said = capsys.readouterr().err
     assert "bad stays out of the specs: Kafka 4.1 has no topic config 'no.such'" in said
     assert "replication_factor is left open for mixed: its partitions have 1 and 2" in said
+    assert said.count("[import-left-out]") == said.count("[import-not-managed]") == 1
     assert "4 topics written" in said
     assert "the next plan is empty: 0 differences" in said
     plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
@@ -89,6 +90,24 @@ def test_assignments_are_written_where_asked(snapshot: str, tmp_path: Path) -> N
     assert run([*verb, "--assignments", "--topic", "orders.s*"]) == 0
     assert "assignment:\n  - [3, 1, 2]\n" in read(root)["orders.yaml"]
     assert "orders.events" not in read(root)["orders.yaml"]
+
+
+def test_what_cannot_be_amended_and_what_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot = save(tmp_path, [{"name": "flow", "partitions": [[1, 2, 3]] * 2}])
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}}\n")
+    written = "{topic: flow, partitions: 1}\n--- {topic: gone, partitions: 1}\n"
+    (root / "topics.yaml").write_text(written)
+    assert run(["import", str(root), "--cluster", "prod", "--against", snapshot]) == 0
+    assert (root / "topics.yaml").read_text() == written
+    said = capsys.readouterr().err
+    assert "flow in topics.yaml differs from the cluster and is kept as it is" in said
+    assert "[import-kept]" in said
+    assert "gone is written and not on the cluster: a plan creates it" in said
+    assert "[import-differs]" in said
 
 
 @pytest.mark.parametrize("cluster", ["prod", "new"])

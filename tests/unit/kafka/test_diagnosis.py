@@ -58,6 +58,11 @@ class TestExplain:
             "and this machine's way there [connect-host-unknown]"
         )
 
+    def test_a_server_that_does_not_answer_is_named(self) -> None:
+        trouble = Trouble(KafkaError._TRANSPORT, "Connection setup timed out", "kafka-1:9092")
+        found = say({}, [trouble], {"kafka-1:9092": Listener(Reach.SILENT)})
+        assert found == ["kafka-1:9092 does not answer [connect-timeout]"]
+
     def test_one_reason_is_said_once(self) -> None:
         listeners = {f"b{n}:9092": Listener(Reach.REFUSED) for n in range(3)}
         assert len(say({}, [], listeners)) == 1

@@ -32,6 +32,7 @@ def test_who_can_lead_is_elected_and_who_cannot_is_named() -> None:
     (planned,) = made.topics
     assert steps_of(planned) == (ElectLeaders("shop.orders", {0: 1}),)
     assert (planned.location, planned.owner) == (HERE, "shop")
+    assert {note.rule for note in planned.notes} == {"election-unable"}
     assert [note.what for note in planned.notes] == [
         "broker 2 is not in sync, so it cannot lead 1 partition",
         "broker 3 is dead, so it cannot lead 1 partition",

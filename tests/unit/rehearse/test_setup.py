@@ -33,6 +33,7 @@ def test_a_plan_alone_brings_what_it_rests_on() -> None:
     made = plan([spec(partitions=2), spec("new", partitions=1, replication_factor=1)], state)
     setup = prepare_setup(made, None, RELEASE)
     assert (set(setup.topics), setup.complete) == ({"shop.orders"}, False)
+    assert [note.rule for note in setup.notes] == ["rehearsal-differs"]
     assert [note.what for note in setup.notes] == [
         "the plan contains only its own topics, so balance is measured over these"
     ]
