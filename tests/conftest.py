@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox import Cluster
 
-CLUSTER_FIXTURES = {"cluster3", "cluster6"}
+CLUSTER_FIXTURES = {"cluster3", "cluster6", "moving", "quiet3"}
 TESTS = Path(__file__).parent
 PARTS = {
     "unit": {"unit", "golden", "under_traffic"},
@@ -108,8 +108,28 @@ def cluster6() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
+def quiet3_brokers() -> Iterator[Cluster]:
+    with start_cluster(brokers=3, racks=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def quiet3(quiet3_brokers: Cluster) -> Iterator[Cluster]:
+    """Three brokers in three racks, which a test finds without topics."""
+    from workbench import Workbench, remove
+
+    yield quiet3_brokers
+    bench = Workbench(quiet3_brokers)
+    if left := [name for name in bench.others.list_topics(timeout=15).topics if name[:2] != "__"]:
+        remove(bench, left)
+
+
+@pytest.fixture(scope="session")
 def moving() -> Iterator[Moving]:
-    """Four brokers in two racks, to move replicas on: a default rate reaches every broker."""
+    """Four brokers in two racks, to move replicas on: a default rate reaches every broker.
+
+    A test leaves nothing in flight and no throttle: a report of moves shows what is on all brokers.
+    """
     from moving import Moving
 
     with start_cluster(brokers=4, racks=2) as cluster:

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 TESTS = Path(__file__).resolve().parent
-COSTLY = re.compile(r"\b(?:(cluster6|judge|secured|moving): |from (sources) import)")
+COSTLY = re.compile(r"\b(?:(cluster6|quiet3|judge|secured|moving): |from (sources) import)")
 """What few files use and a process has once; each process has `cluster3` and `spark` anyway."""
 
 LONGEST = (
+    "contract/test_moves.py",
     "contract/test_connections.py",
     "e2e/test_dangers.py",
     "e2e/test_error_answers.py",
     "e2e/test_demo.py",
-    "contract/test_moves.py",
     "contract/test_rehearse.py",
     "contract/test_second_look.py",
     "contract/test_sandbox.py",

@@ -106,7 +106,7 @@ def bench(cluster6: Cluster) -> Workbench:
 
 
 @given(st.lists(cases(), min_size=1, max_size=4))
-@settings(PROFILE, max_examples=5)
+@settings(PROFILE, max_examples=3)
 def test_once_is_enough(bench: Workbench, drawn: list[Case]) -> None:
     hold_to_the_laws(bench, drawn)
 

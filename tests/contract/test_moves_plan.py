@@ -12,7 +12,6 @@ from reconciler import api
 from reconciler.cli.app import run
 from reconciler.model import MoveReplicas
 from reconciler.plan import steps_of
-from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 ALLOW = "{allow: [replication, assignment], rate: 30MiB, keep_free: 0%}"
-
-
-@pytest.fixture(scope="module")
-def moving() -> Iterator[Moving]:
-    """Return a cluster of its own: a plan of moves names all that is in flight."""
-    with start_cluster(brokers=4, racks=2) as cluster:
-        yield Moving(cluster)
 
 
 @pytest.fixture

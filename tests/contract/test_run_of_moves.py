@@ -15,22 +15,21 @@ from lab import wait_for
 
 from reconciler.cli.app import run
 from reconciler.model import ThrottleSide
-from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from moving import Moving
+
 pytestmark = pytest.mark.cluster
 
 
-@pytest.fixture(scope="module")
-def holding() -> Iterator[Holding]:
-    """Return a cluster of its own: a default rate reaches every broker."""
-    with start_cluster(brokers=4, racks=2) as cluster:
-        holding = Holding(cluster, NEWEST)
-        yield holding
-        holding.mover.close()
+@pytest.fixture
+def holding(moving: Moving) -> Iterator[Holding]:
+    holding = Holding(moving.cluster, NEWEST)
+    yield holding
+    holding.mover.close()
 
 
 @dataclass

@@ -104,6 +104,7 @@ def test_a_quorum_without_its_majority_has_no_active_controller(quorum: Cluster)
     assert await_active(quorum) in CONTROLLERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "message"),
     [

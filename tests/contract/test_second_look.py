@@ -9,20 +9,23 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic, ResourceType
 from lab import connect_to, create, reassign, set_config, wait_for
-from workbench import outcomes
+from moving import BROKER
+from workbench import Workbench, outcomes, remove
 
 from reconciler import apply_plan, build_plan, load_estate, read_cluster
 from reconciler.kafka import KafkaReader
 from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.second_look import settle_rows
 from reconciler.kafka.views import Views
-from reconciler.model import CreateTopic
+from reconciler.model import CreateTopic, ThrottleSide
 from reconciler.plan import steps_of
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from moving import Moving
 
     from reconciler.model import Plan, TopicState
     from reconciler.sandbox import Cluster
@@ -206,11 +209,13 @@ class TestAsking:
         assert (topic.notes, len(steps_of(topic))) == ((), 1)
 
 
-@pytest.fixture(scope="module")
-def cluster4() -> Iterator[Cluster]:
-    """Return a cluster of one's own: replicas are held back by a rate."""
-    with start_cluster(brokers=4, racks=2) as cluster:
-        yield cluster
+@pytest.fixture
+def cluster4(moving: Moving) -> Iterator[Cluster]:
+    """Return brokers that hold replicas back by a rate, and remove it afterwards."""
+    yield moving.cluster
+    moving.set(BROKER, "1", ThrottleSide.LEADER.rate_key, None)
+    bench = Workbench(moving.cluster)
+    remove(bench, ("back", "moved", "uneven"))
 
 
 @pytest.mark.cluster

@@ -1,11 +1,15 @@
-"""The command line as a job runs it: a process of its own, nobody at the terminal."""
+"""The command line as a job runs it, nobody at the terminal: in a process of its own, or here."""
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from reconciler.cli.app import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,3 +39,11 @@ def run_reconciler(directory: Path, servers: str, *arguments: str) -> Ran:
         timeout=TIMEOUT_S,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def run_here(directory: Path, servers: str, *arguments: str) -> Ran:
+    """Run the command line in this process, which spares half a second of imports."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(directory), redirect_stdout(out), redirect_stderr(err):
+        code = run([*arguments, "--bootstrap-servers", servers])
+    return Ran(code, out.getvalue(), err.getvalue())

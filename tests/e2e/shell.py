@@ -7,12 +7,13 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from command import RECONCILER, TIMEOUT_S
+from command import RECONCILER, run_here
 from confluent_kafka.admin import AdminClient
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+APPLY = ("apply", "--cluster", "lab", "--auto-approve")
 VALIDATIONS = 2  # of CreateTopics, before the first real one: for rights, and of the plan
 
 
@@ -36,18 +37,14 @@ class Shell:
         return subprocess.Popen(program, text=True, cwd=self.directory, **pipes)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=TIMEOUT_S)
-        return process.returncode, out, err
+        ran = run_here(self.directory, self.servers, *arguments)
+        return ran.code, ran.out, ran.err
 
     def start_apply(self, servers: str = "", *more: str) -> subprocess.Popen[str]:
-        arguments = ("apply", "--cluster", "lab", "--auto-approve", *more)
-        return self.start(*arguments, "--journal", str(self.journal), servers=servers)
+        return self.start(*APPLY, *more, "--journal", str(self.journal), servers=servers)
 
     def apply(self, *more: str) -> tuple[int, str, str]:
-        process = self.start_apply("", *more)
-        out, err = process.communicate(timeout=TIMEOUT_S)
-        return process.returncode, out, err
+        return self.run(*APPLY, *more, "--journal", str(self.journal))
 
     def start_saved(self, *more: str) -> subprocess.Popen[bytes]:
         """Apply plan.json, with a journal of its own; what is printed goes to a file."""

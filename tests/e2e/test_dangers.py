@@ -6,14 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from dangers import trouble
+from dangers import edits, losses, moved, trouble
 from dangers.page import PAGE, act_out, list_dangers, name_danger, render_page
 
-from reconciler.sandbox import start_cluster
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dangers.page import Danger
 
     from reconciler.sandbox import Cluster
@@ -27,11 +23,17 @@ def told_rows() -> dict[str, str]:
     return {row[1]: row[0] for row in ROW.finditer(page) if row[1] != "danger"}
 
 
-@pytest.fixture(scope="module")
-def scene() -> Iterator[Cluster]:
-    """Start three brokers that nobody else has topics on."""
-    with start_cluster(brokers=3, racks=3) as cluster:
-        yield cluster
+LIKE_OTHERS = (
+    edits.replication_down,  # replication_up
+    edits.replication_of_all,
+    edits.renamed,  # file_deleted
+    losses.retention_lowered_knowingly,  # retention_lowered
+    losses.default_lowered,
+    losses.keyed_grows,  # compacted_grows
+    moved.configured,  # configured_elsewhere
+    moved.grown,  # created_meanwhile
+)
+"""Those that go the same way as another one, which stays in the gate."""
 
 
 def each_danger() -> list[object]:
@@ -39,16 +41,15 @@ def each_danger() -> list[object]:
         pytest.param(
             danger,
             id=danger.__name__,
-            marks=pytest.mark.slow if danger in trouble.SLOW else (),
+            marks=pytest.mark.slow if danger in (*trouble.SLOW, *LIKE_OTHERS) else (),
         )
         for danger in list_dangers()
     ]
 
 
-@pytest.mark.cluster
 @pytest.mark.parametrize("danger", each_danger())
-def test_a_danger_goes_as_the_page_tells(danger: Danger, scene: Cluster) -> None:
-    assert act_out(danger, scene) == told_rows()[name_danger(danger)]
+def test_a_danger_goes_as_the_page_tells(danger: Danger, quiet3: Cluster) -> None:
+    assert act_out(danger, quiet3) == told_rows()[name_danger(danger)]
 
 
 def test_the_page_tells_of_these_dangers_and_no_others() -> None:

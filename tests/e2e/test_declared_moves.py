@@ -9,10 +9,8 @@ import pytest
 
 from reconciler import api
 from reconciler.cli.app import run
-from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from reconciler.model import TopicState
@@ -29,22 +27,15 @@ config: {min.insync.replicas: 2, segment.bytes: 1MiB}
 """
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """Return brokers of its own: a run of moves sets a rate for all of them."""
-    with start_cluster(brokers=3, racks=3) as cluster:
-        yield cluster
-
-
 def test_an_edit_of_counts_and_configs_is_reached_in_three_plans(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quiet3: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     estate, saved = tmp_path / "topics", tmp_path / "moves.json"
     estate.mkdir()
     (estate / "clusters.yaml").write_text(
-        f"version: 1\nclusters:\n  lab:\n    cluster_id: {cluster.cluster_id}\n"
-        f"    client: {{bootstrap.servers: '{cluster.bootstrap_servers}'}}\n"
+        f"version: 1\nclusters:\n  lab:\n    cluster_id: {quiet3.cluster_id}\n"
+        f"    client: {{bootstrap.servers: '{quiet3.bootstrap_servers}'}}\n"
         "    moves: {allow: [replication], rate: 30MiB, keep_free: 0%}\n"
     )
     (estate / "orders.yaml").write_text(BEFORE)

@@ -27,13 +27,13 @@ from reconciler.model import (
     TopicImage,
 )
 from reconciler.plan import encode_plan
-from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from command import Ran
+    from moving import Moving
 
     from reconciler.model import Place, Replicas
     from reconciler.sandbox import Cluster
@@ -46,10 +46,9 @@ YES = "--auto-approve"
 AUTHOR = find_author()
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with start_cluster(brokers=4, racks=2, kafka_version=NEWEST) as cluster:
-        yield cluster
+@pytest.fixture
+def cluster(moving: Moving) -> Cluster:
+    return moving.cluster
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from by_hand import ByHand
-from command import run_reconciler
+from command import run_here
 from repository import start_repository
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Team:
         self.colleague = ByHand(cluster)
 
     def reconciler(self, *arguments: str) -> Ran:
-        return run_reconciler(self.repository.root, self._servers, *arguments)
+        return run_here(self.repository.root, self._servers, *arguments)
 
     def comment_on_the_branch(self) -> str:
         """Plan for review, keeping the plan. Returns the comment."""

@@ -15,7 +15,6 @@ from lab import connect_to
 
 from reconciler.cli.app import run
 from reconciler.kafka import KafkaReader
-from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,13 +26,6 @@ if TYPE_CHECKING:
     Captured = pytest.CaptureFixture[str]
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(scope="module")
-def quiet() -> Iterator[Cluster]:
-    """Start a cluster that no other test changes: placement depends on all topics."""
-    with start_cluster(brokers=3, racks=3) as cluster:
-        yield cluster
 
 
 class Requests:
@@ -100,7 +92,7 @@ class Requests:
 
 @pytest.fixture
 def requests(
-    quiet: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    quiet3: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> Iterator[Requests]:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "topics").mkdir()
@@ -120,7 +112,7 @@ def requests(
         }
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        yield Requests(quiet, host, tmp_path, monkeypatch, capsys)
+        yield Requests(quiet3, host, tmp_path, monkeypatch, capsys)
 
 
 def rows_of(made: dict[str, Any]) -> Assignment:

@@ -71,7 +71,7 @@ def created_meanwhile(stage: Stage) -> None:
 def other_cluster(stage: Stage) -> None:
     """The plan is applied to another cluster"""
     _save_expansion(stage)
-    stage.move_to(stage.enter(start_cluster(brokers=3, racks=3)))
+    stage.move_to(stage.enter(start_cluster(brokers=1)))
     stage.apply_saved()
 
 

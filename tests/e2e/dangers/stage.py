@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 from by_hand import ByHand
-
-from reconciler.cli.app import run
+from command import run_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,10 +96,8 @@ class Stage:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """Run the command line here. Returns its exit code, stdout and stderr."""
-        out, err = io.StringIO(), io.StringIO()
-        with chdir(self.directory), redirect_stdout(out), redirect_stderr(err):
-            code = run([*arguments, "--bootstrap-servers", self.servers])
-        return code, out.getvalue(), err.getvalue()
+        ran = run_here(self.directory, self.servers, *arguments)
+        return ran.code, ran.out, ran.err
 
     def plan(self, *more: str) -> None:
         """Plan, and note what is said below the line that names the cluster."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from command import RECONCILER, TIMEOUT_S
@@ -15,19 +16,30 @@ from dangers.stage import SAVED, clusters
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from proxy import Fault
 
     from dangers.stage import Stage
+    from reconciler.sandbox import Cluster
 
 VALIDATIONS = 2  # of CreateTopics, before the first real one: for rights, and of the plan
 
 
+@contextmanager
+def stopped(cluster: Cluster, broker: int) -> Iterator[None]:
+    """Stop a broker, and start it again at the end."""
+    cluster.stop_broker(broker)
+    try:
+        yield
+    finally:
+        cluster.start_broker(broker)
+
+
 def broker_down(stage: Stage) -> None:
     """A broker is down, and a new topic needs it"""
-    cluster = stage.enter(start_cluster(brokers=3, racks=3))
-    stage.move_to(cluster)
     stage.have("clicks", replication_factor=3)
-    cluster.stop_broker(3)
+    stage.enter(stopped(stage.cluster, 3))
     stage.wish("orders", replication_factor=3)
     stage.plan_and_apply()
 
