@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
-from command import RECONCILER, run_here
+from command import RECONCILER, run_reconciler
 from terminal import Terminal
 
 from reconciler.cli.schema import SCHEMAS
@@ -35,7 +35,7 @@ def test_from_the_first_byte_to_what_is_left_over(
 ) -> None:
     servers = moving.cluster.bootstrap_servers
     moving.await_bytes(topic)
-    ran = run_here(tmp_path, servers, *STATUS)
+    ran = run_reconciler(tmp_path, servers, *STATUS)
     assert (ran.code, ran.err) == (2, "")
     lines = ran.out.splitlines()
     assert lines[2] == "1 partition of 1 topic in flight · 1 replica to copy"
@@ -46,7 +46,7 @@ def test_from_the_first_byte_to_what_is_left_over(
     assert "300000 B/s (293.0 KiB/s)" in ran.out
     assert "Nothing in flight uses these throttles" not in ran.out
 
-    ran = run_here(tmp_path, servers, *STATUS, "--format", "json")
+    ran = run_reconciler(tmp_path, servers, *STATUS, "--format", "json")
     found = json.loads(ran.out)
     jsonschema.validate(found, SCHEMAS["moves"]())
     assert ran.code == 2
@@ -54,19 +54,19 @@ def test_from_the_first_byte_to_what_is_left_over(
 
     # A job that waits: a line for each reading, until nothing is in flight.
     moving.set_rate(20_000_000)
-    ran = run_here(tmp_path, servers, *STATUS, "--watch", "1")
+    ran = run_reconciler(tmp_path, servers, *STATUS, "--watch", "1")
     assert (ran.code, ran.err) == (2, "")
     *_, last = ran.out.splitlines()
     assert last.endswith(
         f" · No partition is being moved. · throttles left over: cluster default, {topic}"
     )
 
-    ran = run_here(tmp_path, servers, *STATUS, "--watch", "1", "--format", "json")
+    ran = run_reconciler(tmp_path, servers, *STATUS, "--watch", "1", "--format", "json")
     (only,) = ran.out.splitlines()
     assert [each["topic"] for each in json.loads(only)["left_over"]] == [None, topic]
 
     moving.clear(topic)
-    ran = run_here(tmp_path, servers, *STATUS)
+    ran = run_reconciler(tmp_path, servers, *STATUS)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.endswith("\n\nNo partition is being moved.\n")
 
@@ -75,7 +75,7 @@ def test_from_the_first_byte_to_what_is_left_over(
 def test_an_estate_names_the_cluster(moving: Moving, topic: str, tmp_path: Path) -> None:
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics" / "clusters.yaml").write_text("version: 1\nclusters: {lab: {}}\n")
-    ran = run_here(tmp_path, moving.cluster.bootstrap_servers, *STATUS, "--cluster", "lab")
+    ran = run_reconciler(tmp_path, moving.cluster.bootstrap_servers, *STATUS, "--cluster", "lab")
     assert ran.code == 2
     assert ran.out.startswith("lab · ")
     assert topic in ran.out
