@@ -29,10 +29,11 @@ class Drain:
 def keep_drained_topics(
     drain: Drain, cluster: ClusterState, planned: Collection[str], specs: Iterable[TopicSpec]
 ) -> Iterator[TopicSpec]:
-    """Yield a spec that changes nothing for every other topic on a broker to drain.
+    """Yield a spec that asks for no other change for every other topic on a broker to drain.
 
     In: the names of the `planned` topics, and all `specs` of the cluster. A broker is empty only
-    without the topics of no file, and without Kafka's own. A topic to be deleted stays.
+    without the topics of no file, and without Kafka's own. A topic to be deleted stays. Manual rows
+    are kept: a drain chooses no others.
     """
     written = {spec.name: spec for spec in specs}
     rows = {each.topic: each.replicas for each in cluster.reassignments}
@@ -44,4 +45,4 @@ def keep_drained_topics(
             if spec is None:
                 yield TopicSpec(name, drain.where)
             else:
-                yield replace(spec, partitions=None, replication_factor=None, assignment=None)
+                yield replace(spec, partitions=None, replication_factor=None)

@@ -128,7 +128,8 @@ class _Comparison:
         differences = compare_fields(current_fields(spec, now, {}), desired_fields(spec, {}))
         every = tuple(differences)
         changes = tuple(change for change in every if kind_of(change) is not None)
-        stays = all(map(self.drained.isdisjoint, rows))
+        targets = [each.target for each in moving.values()]
+        stays = all(map(self.drained.isdisjoint, (*rows, *targets)))
         if stays and (not changes or state.internal):  # no file manages a topic of Kafka itself
             return None
         given, foreign = self._settle(spec, now, moving)

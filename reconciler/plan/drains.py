@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff import PLAN_MOVES
 from reconciler.errors import Finding, Severity
-from reconciler.model import PlannedDrain
+from reconciler.model import PlannedDrain, steps_of
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -15,31 +15,37 @@ if TYPE_CHECKING:
 
     from reconciler.diff import Drain
     from reconciler.errors import Location
-    from reconciler.model import Assignment, Broker, ClusterState, Plan, PlannedTopic
+    from reconciler.model import Broker, ClusterState, Plan, PlannedTopic, TopicSpec
     from reconciler.spec import ClusterEntry
+
+    Rows = Iterable[Collection[int]]
 
 NAMED = 5
 """The number of topics that a note names; it counts the others."""
 
 
 def plan_drains(
-    drain: Drain, plan: Plan, state: ClusterState, named: Collection[str]
+    drain: Drain, plan: Plan, state: ClusterState, specs: Iterable[TopicSpec]
 ) -> tuple[PlannedDrain, ...]:
     """Describe what the plan does to every broker to drain, by id.
 
-    In: a plan with its rows, the state that it is based on, and the topics that files name.
+    In: a plan with its rows, the state that it is based on, and all specs of the cluster.
     """
+    written = {spec.name: spec for spec in specs}
     topics = {topic.name: topic for topic in plan.topics}
-    before = {name: topic.assignment for name, topic in state.topics.items()}
-    before |= {name: topic.before.assignment for name, topic in topics.items() if topic.before}
-    after = before | {
-        name: topic.after.assignment
-        for name, topic in topics.items()
-        if topic.after is not None and not topic.refusals
-    }
+    before: dict[str, Rows] = {name: topic.assignment for name, topic in state.topics.items()}
+    after = dict(before)
+    for name, topic in topics.items():
+        if topic.before is None or topic.after is None:
+            continue
+        # Where a foreign reassignment is left alone, a row has its old replicas and the new ones.
+        moves = steps_of(topic)
+        pairs = zip(topic.before.assignment, before[name], strict=True)
+        before[name] = topic.before.assignment if moves else [{*old, *new} for old, new in pairs]
+        after[name] = topic.after.assignment if moves else before[name]
     brokers = {broker.id: broker for broker in state.brokers}
     return tuple(
-        _plan_drain(broker, brokers.get(broker), before, after, topics, state, named)
+        _plan_drain(broker, brokers.get(broker), before, after, topics, state, written)
         for broker in sorted(drain.brokers)
     )
 
@@ -47,11 +53,11 @@ def plan_drains(
 def _plan_drain(
     number: int,
     broker: Broker | None,
-    before: Mapping[str, Assignment],
-    after: Mapping[str, Assignment],
+    before: Mapping[str, Rows],
+    after: Mapping[str, Rows],
     topics: Mapping[str, PlannedTopic],
     state: ClusterState,
-    named: Collection[str],
+    written: Mapping[str, TopicSpec],
 ) -> PlannedDrain:
     held = {name: found for name, rows in before.items() if (found := _count(number, rows))}
     left = {name: _count(number, after[name]) for name in held}
@@ -61,19 +67,25 @@ def _plan_drain(
         cordon=state.can_cordon and broker is not None and broker.alive and not broker.cordoned,
         topics=len(leaving),
         replicas=sum(held[name] - left[name] for name in leaving),
-        unnamed=tuple(name for name in sorted(leaving) if name not in named),
+        unnamed=tuple(name for name in sorted(leaving) if name not in written),
         stays=MappingProxyType(
-            {name: _say_why(topics.get(name)) for name in sorted(left) if left[name]}
+            {
+                name: _say_why(topics.get(name), written.get(name))
+                for name in sorted(left)
+                if left[name]
+            }
         ),
     )
 
 
-def _count(broker: int, rows: Iterable[Collection[int]]) -> int:
+def _count(broker: int, rows: Rows) -> int:
     return sum(broker in row for row in rows)
 
 
-def _say_why(topic: PlannedTopic | None) -> str:
+def _say_why(topic: PlannedTopic | None, spec: TopicSpec | None) -> str:
     """Say why a topic keeps replicas on a broker to drain."""
+    if spec is not None and spec.absent:
+        return "it is to be deleted"
     if topic is None:
         return "this plan leaves it out"
     if topic.refusals:
@@ -132,9 +144,18 @@ def _note_empty(
     """Say that no partition has a replica there, and what its log directories hold."""
     broker = brokers.get(number)
     stored = [each.replicas for each in state.directories.get(number, ())]
+    known = sum(replicas or 0 for replicas in stored)
     alive = broker is not None and broker.alive
-    if alive and any(stored):
-        known = sum(replicas or 0 for replicas in stored)
+    if alive and (not stored or None in stored):
+        return Finding(
+            "drain-incomplete",
+            f"no partition that this account can see has a replica on broker {number}, but it does "
+            "not show what its log directories store",
+            "plan again against the running cluster, with Describe on the cluster",
+            where,
+            Severity.WARNING,
+        )
+    if alive and known:
         return Finding(
             "drain-incomplete",
             f"no partition that this account can see has a replica on broker {number}, but its log "

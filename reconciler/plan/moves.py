@@ -119,13 +119,6 @@ def add_cost(
     return guard_moves(plan, allowed_moves(entry), entry.where)
 
 
-def _find_drain(entry: ClusterEntry, changes: Changes | None = None) -> Drain:
-    """Return the brokers to drain. They belong to the request that changes clusters.yaml."""
-    where = entry.where("drain_brokers")
-    covered = changes is None or changes.touch(where.file)
-    return Drain(entry.drain_brokers if covered else frozenset(), where)
-
-
 def allowed_moves(entry: ClusterEntry) -> MovePolicy:
     """Return the moves that a cluster allows. Errors: UsageError if it allows none."""
     if entry.moves is None:
@@ -149,16 +142,21 @@ def assemble_moves(
     """
     policy = allowed_moves(entry)
     specs = tuple(specs)
-    drain = _find_drain(entry, changes)
+    drain = Drain(entry.drain_brokers, entry.where("drain_brokers"))
+    # A drain belongs to the request that changes clusters.yaml. Rows that another request changes
+    # leave the broker as well: brokers refuse a row that keeps one that is cordoned already.
+    covered = changes is None or changes.touch(drain.where.file)
     chosen = [spec for spec in specs if changes is None or changes.touch(spec.location.file)]
-    chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
+    if covered:
+        chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
     chosen = [spec for spec in chosen if fnmatchcase(spec.name, topics)]
     state = assume_defaults(entry, state)
     allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version)).allows
     diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, allows, drain.brokers)
+    diffs = tuple(diff for diff in diffs if covered or diff.changes)
     plan = compose_moves(entry, diffs, state, drained=drain.brokers)
     settled = {topic.name for topic in plan.topics}
-    drains = plan_drains(drain, plan, state, [spec.name for spec in specs])
+    drains = plan_drains(drain, plan, state, specs) if covered else ()
     return replace(
         plan,
         unchanged=sum(
