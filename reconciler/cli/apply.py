@@ -345,7 +345,8 @@ def describe_moves(ending: Ending, record: ApplyRecord) -> list[str]:
     if moves.reason:
         lines.append(f"reason: {moves.reason}")
     lines += [
-        f"broker {broker} is empty: stop it, unregister it, and take it off drain_brokers"
+        f"broker {broker} is empty: remove it from the controllers' quorum, if it votes there, "
+        "stop it, unregister it, and take it off drain_brokers"
         for broker in moves.emptied
     ]
     lines += [f"left: {text}" for text in moves.left]

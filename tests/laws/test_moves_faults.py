@@ -2,7 +2,8 @@
 
 Answers are lost, and requests are carried out late or not at all. The run is killed, interrupted,
 or loses its lock. Brokers and controllers fail. Other people move, cancel, pause and change rates.
-In the end the same command makes the plan true, and leaves nothing of its own behind.
+In the end the same command makes the plan true, and leaves nothing of its own behind. What it
+drains is cordoned as planned, and called empty if and only if it is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from simulated.scenario import find_faults, make_play, play_out
 
 from reconciler.apply.moving import rows as states
 from reconciler.apply.moving import run as engine
+from reconciler.apply.moving.drains import Drains
 from reconciler.apply.moving.insync import MinInsync
 from reconciler.apply.moving.throttle import Throttles
 from reconciler.apply.moving.writes import Writes
@@ -124,6 +126,8 @@ SABOTAGE: dict[str, tuple[object, str, object]] = {  # what is broken, and how
     "no limit at once": (Seats, "fits", lambda *_: True),
     "what was cancelled is sent again": (states, "_judge", _forget_answers),
     "foreign moves are overridden": (Run, "_choose", _choose_foreign),
+    "no broker is cordoned": (Drains, "cordon", lambda *_: True),
+    "no broker is called empty": (Drains, "verify", lambda *_: None),
     "no leader is elected": (Writes, "elect", lambda *_: True),
     "a row elsewhere counts as done": (states, "SETTLED_S", 0.0),
 }

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 LOST = Answer(AnswerKind.LOST, "REQUEST_TIMED_OUT", "no answer")
+UNKNOWN = Answer(AnswerKind.REFUSED, "UNKNOWN_TOPIC_OR_PARTITION", "no such partition")
 NOT_DONE = Answer(AnswerKind.NOT_DONE, "CONNECTION_LOST", "no connection")
 SIDES = tuple(ThrottleSide)
 FAST = 400
@@ -135,6 +136,7 @@ class SimulatedCluster:
         self.own_rates: dict[int, tuple[int, RateSource]] = {}
         self.directories: dict[int, tuple[LogDirectory, ...]] = {}
         self.cordoned: set[int] = set()
+        self.refused_cordons: set[int] = set()
         self.events: list[tuple[float, Callable[[], None]]] = []
         self.late: list[tuple[float, Callable[[], None]]] = []
         self.faults: dict[int, str] = {}
@@ -481,28 +483,41 @@ class SimulatedCluster:
 
     def configure(self, configs: Mapping[str, Mapping[str, str | None]]) -> Mapping[str, Answer]:
         def execute() -> Mapping[str, Answer]:
-            for topic, values in configs.items():
+            known = {topic: values for topic, values in configs.items() if topic in self.configs}
+            for topic, values in known.items():
                 for key, value in values.items():
                     if value is None:
                         self.configs[topic].pop(key, None)
                     else:
                         self.configs[topic][key] = value
-            return dict.fromkeys(configs, ACCEPTED)
+            unknown = dict.fromkeys(configs.keys() - known.keys(), UNKNOWN)
+            return dict.fromkeys(known, ACCEPTED) | unknown
 
         if any("*" in (value or "") for values in configs.values() for value in values.values()):
             self.violations.append("a throttle list of *")
         return self._write(execute, configs)
 
     def read_stored(self, broker: int) -> Collection[Place] | None:
+        self._read()
+        if not self.alive[broker]:
+            raise _silent()
+        return self.list_stored(broker)
+
+    def list_stored(self, broker: int) -> list[Place]:
+        """List the partitions of which a broker has a replica, or a part of one."""
         return [
             (name, number)
             for name, partitions in self.topics.items()
             for number, each in enumerate(partitions)
-            if broker in each.replicas
+            if broker in each.held
         ]
 
     def cordon(self, broker: int) -> Answer:
         def execute() -> Mapping[str, Answer]:
+            if not self.alive[broker]:
+                return {"": LOST}
+            if broker in self.refused_cordons:
+                return {"": Answer(AnswerKind.REFUSED, "CLUSTER_AUTHORIZATION_FAILED", "denied")}
             self.cordoned.add(broker)
             return {"": ACCEPTED}
 
@@ -522,7 +537,7 @@ class SimulatedCluster:
     ) -> Answer:
         topic, number = place
         if topic not in self.topics or number >= len(self.topics[topic]):
-            return Answer(AnswerKind.REFUSED, "UNKNOWN_TOPIC_OR_PARTITION", "no such partition")
+            return UNKNOWN
         each = self.topics[topic][number]
         if row is None:
             return self.cancel(place)

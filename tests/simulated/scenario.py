@@ -17,6 +17,7 @@ from reconciler.model import (
     MoveKind,
     MovePolicy,
     Plan,
+    PlannedDrain,
     PlannedMoves,
     PlannedTopic,
     ThrottleSide,
@@ -24,7 +25,7 @@ from reconciler.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from reconciler.model import Place, Replicas
 
@@ -42,6 +43,7 @@ def plan_moves(
     min_insync: Mapping[str, int] | None = None,
     configs: Mapping[str, Mapping[str, str]] | None = None,
     brokers: int = 5,
+    drains: tuple[PlannedDrain, ...] = (),
 ) -> Plan:
     """Return a plan of moves. `rows` holds the row before and after, by topic and partition."""
     policy = MovePolicy(frozenset(MoveKind), rate, *at_once, keep_free)
@@ -51,6 +53,7 @@ def plan_moves(
         least_replicas=0,
         leader_changes=0,
         min_insync=MappingProxyType(dict(min_insync or {})),
+        drains=drains,
     )
     topics = tuple(
         PlannedTopic(
@@ -111,12 +114,14 @@ class Play:
     runner: Callable[..., Applied] = run_moves
     ends: list[str] = field(default_factory=list)
     notes: list[object] = field(default_factory=list)
+    last: Applied | None = None
 
     def run(self, *, stop_after_s: float | None = None) -> Applied | None:
         """Run the plan once. Returns None if the run was killed, or refused to begin."""
         cluster = self.cluster
         cluster.run_number += 1
         cluster.holds_lock = True
+        self.last = None
         try:
             applied = self.runner(
                 self.plan,
@@ -135,6 +140,10 @@ class Play:
         free = len(cluster.touched | cluster.cancelled)
         if applied.moves and applied.moves.ended_otherwise > free and not cluster.broker_died:
             cluster.violations.append(f"{applied.moves.ended_otherwise} rows are given up")
+        for broker in applied.moves.emptied if applied.moves else ():
+            if stored := cluster.list_stored(broker):
+                cluster.violations.append(f"broker {broker} is called empty, with {stored}")
+        self.last = applied
         return applied
 
 
@@ -174,7 +183,12 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
         images.pop("a", None)
     rate = None if dice.random() < 0.1 else dice.choice((10, 30))
     at_once = (dice.randint(1, 5), dice.randint(1, 3))
-    plan = plan_moves(rows, rate=rate, at_once=at_once, min_insync=lowered, configs=images)
+    of_drain = random.Random(f"drain {seed}")
+    kind = of_drain.choice(DRAINS)
+    drains = _draw_drains(of_drain, kind, rows)
+    plan = plan_moves(
+        rows, rate=rate, at_once=at_once, min_insync=lowered, configs=images, drains=drains
+    )
     sizes = {
         (t, n): dice.choice((0, 40, 300)) for t, each in rows.items() for n in range(len(each))
     }
@@ -182,8 +196,42 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
     lags = {broker: dice.random() * lag for broker in ids}
     configs[EXTRA] = {ThrottleSide.FOLLOWER.list_key: "0:1"}
     play = Play(plan, build_cluster(plan, sizes=sizes, lags=lags, configs=configs), runner)
+    if kind == "refused":
+        play.cluster.refused_cordons = {drain.broker for drain in drains}
+    if kind == "dead":
+        for drain in drains:
+            play.cluster.kill_broker(drain.broker)
+        play.cluster._publish()
+        play.cluster.at(of_drain.uniform(20, 2000), lambda: _revive(play.cluster))
     _schedule(play.cluster, dice, rate)
     return play
+
+
+DRAINS = ("", "", "", "cordon", "cordon", "cordon", "before 4.3", "refused", "dead")
+"""Whether a plan drains a broker, and how that is cordoned, or not."""
+
+
+def _draw_drains(
+    dice: random.Random, kind: str, rows: dict[str, tuple[tuple[Replicas, Replicas], ...]]
+) -> tuple[PlannedDrain, ...]:
+    """Draw a broker to drain, of those that do not hold EXTRA; no new row in `rows` has it then."""
+    if not kind:
+        return ()
+    broker = dice.choice((4, 5))
+    for name, pairs in rows.items():
+        rows[name] = tuple((old, _leave(new, broker, dice)) for old, new in pairs)
+    return (PlannedDrain(broker, cordon=kind in ("cordon", "refused")),)
+
+
+def _leave(row: Replicas, broker: int, dice: random.Random) -> Replicas:
+    other = dice.choice([b for b in range(1, 6) if b != broker and b not in row])
+    return tuple(other if b == broker else b for b in row)
+
+
+def _revive(cluster: SimulatedCluster) -> None:
+    for broker, alive in cluster.alive.items():
+        if not alive:
+            cluster.revive_broker(broker)
 
 
 def _alter(old: Replicas, dice: random.Random, *, grows: bool) -> Replicas:
@@ -262,9 +310,7 @@ def calm(cluster: SimulatedCluster) -> None:
     cluster.faults.clear()
     cluster.events.clear()
     cluster.thaw_controller()
-    for broker, alive in cluster.alive.items():
-        if not alive:
-            cluster.revive_broker(broker)
+    _revive(cluster)
     cluster.sleep(200)
     rates = set(cluster.rates.values())
     if 0 in rates:
@@ -315,4 +361,19 @@ def find_faults(play: Play) -> list[str]:
         found.append(f"the lists of {EXTRA} were changed: {cluster.configs[EXTRA]}")
     if cluster.rates:
         found.append(f"the rate is left: {cluster.rates}")
-    return found
+    return [*found, *_find_faults_of_drains(play)]
+
+
+def _find_faults_of_drains(play: Play) -> Iterator[str]:
+    """Name brokers that are not cordoned as planned, or whose emptiness is not reported."""
+    cluster, moves = play.cluster, play.plan.moves
+    assert moves is not None
+    wanted = moves.cordons - cluster.refused_cordons
+    if cluster.cordoned != wanted:
+        yield f"brokers {sorted(cluster.cordoned)} are cordoned, not {sorted(wanted)}"
+    said = play.last.moves if play.last else None
+    if said is None or said.ended_otherwise:
+        return
+    for drain in moves.drains:
+        if (drain.broker in said.emptied) == bool(cluster.list_stored(drain.broker)):
+            yield f"broker {drain.broker} stores {cluster.list_stored(drain.broker)}: {said}"

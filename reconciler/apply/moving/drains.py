@@ -24,8 +24,9 @@ PATIENCE_S = 60.0
 class Drains:
     """Cordons the brokers of a plan, and looks whether they are empty. A cordon stays.
 
-    A broker that is not alive is not cordoned: only the broker itself takes the request. `failed`
-    holds the reasons of the others, by broker. `empty` has the brokers that store nothing.
+    A broker that is not alive is not cordoned: only the broker itself takes the request. `first_s`
+    holds since when a broker does not show its cordon, `failed` why it is not waited for, by
+    broker. `empty` has the brokers that hold no replica.
     """
 
     planned: tuple[PlannedDrain, ...]
@@ -38,8 +39,9 @@ class Drains:
 
     def cordon(self, reading: MovesReading, now: float) -> bool:
         """Cordon what is not. Returns: whether nothing is left to wait for."""
-        waited = {drain.broker for drain in self.planned if drain.cordon} - self.failed.keys()
-        missing = [b.id for b in reading.brokers if b.id in waited and b.alive and not b.cordoned]
+        missing = [b for b in self._list_uncordoned(reading) if b not in self.failed]
+        for broker in self.first_s.keys() - missing:
+            del self.first_s[broker]  # one reading may miss a cordon that others show
         for broker in missing:
             if now - self.first_s.setdefault(broker, now) >= PATIENCE_S:
                 self._give_up(broker, f"it does not show the cordon after {PATIENCE_S:.0f} s")
@@ -67,11 +69,15 @@ class Drains:
                 for number, state in enumerate(states)
                 if broker in state.replicas
             }
-            held |= set(self.mover.read_stored(broker) or ()) if broker in alive else set()
+            stored = self.mover.read_stored(broker) if broker in alive else ()
+            held |= set(stored or ())
             if held:
                 topic, number = min(held)
                 more = f" and {count(len(held) - 1, 'more replica')}" if len(held) > 1 else ""
                 text = f"broker {broker} still stores {topic} partition {number}{more}"
+                left[f"drain {broker}"] = text
+            elif stored is None:
+                text = f"broker {broker} does not show what its log directories store"
                 left[f"drain {broker}"] = text
             else:
                 self.empty.add(broker)
@@ -83,12 +89,17 @@ class Drains:
         asked = {drain.broker for drain in self.planned if drain.cordon}
         return [broker.id for broker in reading.brokers if broker.id in asked and broker.cordoned]
 
-    def name_failed(self) -> dict[str, str]:
-        """Say which brokers could not be cordoned."""
+    def name_uncordoned(self, reading: MovesReading) -> dict[str, str]:
+        """Say which brokers are not cordoned, and why."""
         return {
-            f"cordon {broker}": f"broker {broker} is not cordoned: {text}"
-            for broker, text in self.failed.items()
+            f"cordon {broker}": f"broker {broker} is not cordoned: "
+            f"{self.failed.get(broker, 'the run ended before')}"
+            for broker in self._list_uncordoned(reading)
         }
+
+    def _list_uncordoned(self, reading: MovesReading) -> list[int]:
+        asked = {drain.broker for drain in self.planned if drain.cordon}
+        return [b.id for b in reading.brokers if b.id in asked and b.alive and not b.cordoned]
 
     def _give_up(self, broker: int, text: str) -> None:
         self.failed[broker] = text

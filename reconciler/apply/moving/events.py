@@ -75,7 +75,7 @@ class MovesSummary:
 
     `reason` is empty if every partition is done. `left` names what the run could not take back:
     throttles, a lowered min.insync.replicas, leaders that are not the preferred ones. `cordoned`
-    lists the brokers that are cordoned as the plan says, `emptied` those that store nothing now.
+    lists the brokers that are cordoned as the plan says, `emptied` those that hold no replica now.
     """
 
     done: int

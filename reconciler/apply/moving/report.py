@@ -45,12 +45,16 @@ def summarise(rows: Rows, reason: str, left: Mapping[str, str]) -> MovesSummary:
 
 
 def name_behind(done: Iterable[Row], reader: ClusterReader) -> dict[str, str]:
-    """Name topics of which a broker does not show the new rows yet. Errors: ClusterError."""
+    """Name topics of which a broker does not show the new rows yet. Errors: ClusterError.
+
+    A topic that no broker shows was deleted meanwhile.
+    """
     fresh = [row for row in done if not row.was_done]
     names = sorted({row.place[0] for row in fresh})
     views = reader.read_views(names) if names else {}
     behind = {}
-    for row in fresh:
+    known = {name for view in views.values() for name in view}
+    for row in (row for row in fresh if row.place[0] in known):
         topic, partition = row.place
         for broker, view in views.items():
             shown = view.get(topic)

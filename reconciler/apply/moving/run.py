@@ -366,7 +366,8 @@ class _Run:
             is_clear = self.writes.elect(done)
         if not self.left:
             self.left |= name_behind(done, self.reader)
-        if not self.left and len(done) == len(self.rows.by_place):
+        gone = self.rows.list_in(RowState.GONE)
+        if not self.left and len(done) + len(gone) == len(self.rows.by_place):
             self.drains.verify(reading, self.left)
         if not self.left and is_clear:
             return None
@@ -397,8 +398,8 @@ class _Run:
         reasons += sorted(set(self.blocked.reasons.values()) - set(reasons))
         reason = "; ".join(reasons)
         outcomes = judge_topics(self.plan, self.rows, reason, self.left)
-        left = {**self.left, **self.drains.name_failed()}
-        summary = summarise(self.rows, reason, left)
+        uncordoned = self.drains.name_uncordoned(self.reading) if self.reading else {}
+        summary = summarise(self.rows, reason, {**self.left, **uncordoned})
         cordoned = self.drains.list_cordoned(self.reading) if self.reading else ()
         emptied = tuple(sorted(self.drains.empty))
         summary = replace(summary, cordoned=tuple(cordoned), emptied=emptied)

@@ -15,12 +15,14 @@ from reconciler.model import (
     Forecast,
     LogDirectory,
     OutcomeKind,
+    PlannedDrain,
     RateSource,
     ThrottleSide,
 )
 
 if TYPE_CHECKING:
     from reconciler.apply import Applied
+    from reconciler.apply.moving.events import MovesSummary
 
 FOLLOWER = ThrottleSide.FOLLOWER.list_key
 ONE = {"t": (((1, 2), (1, 3)),)}
@@ -417,3 +419,158 @@ def test_a_thousand_reorders_take_requests_of_500() -> None:
     assert end_run(applied).exit_code == 0
     assert play.cluster.violations == []
     assert all(each.leader == 2 for each in play.cluster.topics["t"])
+
+
+# Drains.
+
+OFF_FOUR = {"t": (((4, 2), (3, 2)), ((2, 1), (1, 2)))}
+CORDON = (PlannedDrain(4, cordon=True),)
+
+
+def summary(applied: Applied) -> MovesSummary:
+    assert applied.moves is not None
+    return applied.moves
+
+
+def test_a_broker_is_cordoned_before_anything_is_written() -> None:
+    play = make(OFF_FOUR, drains=CORDON)
+    cluster = play.cluster
+    seen: list[bool] = []
+    configure, reassign = cluster.configure, cluster.reassign
+
+    def look(write: Any, *args: Any, **options: Any) -> Any:
+        seen.append(4 in cluster.cordoned)
+        return write(*args, **options)
+
+    cluster.configure = lambda *a: look(configure, *a)  # type: ignore[method-assign]
+    cluster.reassign = lambda *a, **o: look(reassign, *a, **o)  # type: ignore[method-assign]
+    applied = run(play)
+    assert set(seen) == {True}
+    assert (summary(applied).cordoned, summary(applied).emptied) == ((4,), (4,))
+    assert texts(play, MovesNote.CORDONED) == ["broker 4 is cordoned, and stays so"]
+    assert texts(play, MovesNote.DRAINED) == ["broker 4 stores nothing"]
+    assert end_run(applied).last_line == "Applied: 1 done, 1 broker cordoned"
+
+
+def test_a_broker_whose_cordon_is_refused_is_drained_and_named() -> None:
+    play = make(OFF_FOUR, drains=CORDON)
+    play.cluster.refused_cordons = {4}
+    applied = run(play)
+    assert (replicas(play), summary(applied).emptied) == ((3, 2), (4,))
+    assert summary(applied).left == ("broker 4 is not cordoned: denied",)
+    assert end_run(applied).exit_code == 2
+
+
+def test_a_broker_that_does_not_show_its_cordon_is_not_waited_for_for_ever() -> None:
+    play = make(OFF_FOUR, drains=CORDON)
+    play.cluster.cordoned = Forgetful()
+    applied = run(play)
+    assert summary(applied).left == (
+        "broker 4 is not cordoned: it does not show the cordon after 60 s",
+    )
+    assert replicas(play) == (3, 2)
+
+
+class Forgetful(set[int]):
+    """Takes a cordon and forgets it."""
+
+    def add(self, broker: int) -> None:
+        """Forget it."""
+
+
+def test_a_reading_without_the_cordon_is_asked_for_again_and_no_reason_to_give_up() -> None:
+    play = make(OFF_FOUR, SLOW, drains=CORDON)
+    cluster = play.cluster
+    cluster.at(80, cluster.cordoned.clear)
+    applied = run(play)
+    assert cluster.now_s > 1080
+    assert (cluster.cordoned, summary(applied).left) == ({4}, ())
+
+
+def test_a_lost_cordon_is_asked_for_again() -> None:
+    play = make(OFF_FOUR, drains=CORDON)
+    cluster = play.cluster
+    cordon = cluster.cordon
+    asked: list[int] = []
+
+    def lose(broker: int) -> Any:
+        asked.append(broker)
+        cluster.faults[cluster.calls + 1] = "lost" if len(asked) == 1 else ""
+        return cordon(broker)
+
+    cluster.cordon = lose  # type: ignore[method-assign]
+    assert end_run(run(play)).exit_code == 0
+    assert asked == [4, 4]
+
+
+def test_a_run_that_ends_before_it_could_cordon_says_so() -> None:
+    play = make({}, drains=CORDON)
+    applied = run(play, stop_after_s=0)
+    assert summary(applied).left == ("broker 4 is not cordoned: the run ended before",)
+    assert end_run(applied).exit_code == 2
+
+
+def test_a_plan_that_only_cordons_is_done_and_may_be_repeated() -> None:
+    play = make({}, drains=CORDON)
+    for _ in range(2):
+        ending = end_run(run(play))
+        assert (ending.exit_code, ending.last_line) == (0, "Applied: 1 broker cordoned")
+    assert play.cluster.cordoned == {4}
+
+
+def test_a_dead_broker_is_drained_without_a_cordon() -> None:
+    play = make(OFF_FOUR, drains=(PlannedDrain(4),))
+    play.cluster.kill_broker(4)
+    play.cluster._publish()
+    applied = run(play)
+    assert (replicas(play), summary(applied).emptied) == ((3, 2), (4,))
+    assert texts(play, MovesNote.DRAINED) == ["broker 4 holds no replica"]
+    assert play.cluster.cordoned == set()
+
+
+def test_a_broker_that_dies_during_the_drain_needs_no_cordon() -> None:
+    play = make(OFF_FOUR, SLOW, drains=CORDON)
+    play.cluster.at(40, lambda: play.cluster.kill_broker(4))
+    assert summary(run(play)).emptied == (4,)
+
+
+def test_what_a_plan_does_not_know_keeps_a_broker_from_being_called_empty() -> None:
+    """A topic was created there after the plan was made, and before the cordon."""
+    play = make(drains=(PlannedDrain(2),))
+    applied = run(play)
+    said = f"broker 2 still stores {EXTRA} partition 0 and 1 more replica"
+    assert summary(applied).left == (said,)
+    assert (summary(applied).emptied, end_run(applied).exit_code) == ((), 2)
+
+
+def test_log_directories_that_are_not_shown_keep_a_broker_from_being_called_empty() -> None:
+    play = make(OFF_FOUR, drains=CORDON)
+    play.cluster.read_stored = lambda _: None  # type: ignore[method-assign]
+    applied = run(play)
+    assert summary(applied).left == ("broker 4 does not show what its log directories store",)
+    assert summary(applied).emptied == ()
+
+
+@pytest.mark.parametrize(("size", "code"), [(2000, 1), (10, 0)], ids=["in flight", "done"])
+def test_a_broker_is_empty_as_well_if_a_topic_on_it_was_deleted(size: int, code: int) -> None:
+    rows = {**OFF_FOUR, "u": (((4, 5), (3, 5)),)}
+    play = make(rows, {**SLOW, ("u", 0): size}, drains=CORDON)
+    play.cluster.at(40, lambda: play.cluster.delete_topic("u"))
+    applied = run(play)
+    assert summary(applied).emptied == (4,)
+    assert end_run(applied).exit_code == code
+
+
+def test_a_broker_is_not_looked_at_while_rows_of_the_plan_are_on_it() -> None:
+    play = make(OFF_FOUR, drains=CORDON)
+    play.cluster.kill_broker(3)
+    play.cluster._publish()
+    applied = run(play)
+    assert (summary(applied).waiting, summary(applied).emptied) == (1, ())
+
+
+def test_topics_that_stay_by_the_plan_are_not_reported_again() -> None:
+    stays = (PlannedDrain(2, stays={EXTRA: "refused: no"}),)
+    applied = run(make(drains=stays))
+    assert (summary(applied).left, summary(applied).emptied) == ((), ())
+    assert end_run(applied).exit_code == 0
