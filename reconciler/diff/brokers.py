@@ -116,5 +116,5 @@ class PlacementBrokers:
         if broker.cordoned:
             return ("broker-cordoned", "whose log directories are all cordoned", way_out)
         if broker_id in self.excluded:
-            return ("broker-excluded", "which exclude_brokers keeps out", way_out)
+            return ("broker-excluded", "which exclude_brokers or drain_brokers keeps out", way_out)
         return None

@@ -37,6 +37,12 @@ def moves(*kinds: str) -> Document:
     return {"clusters": {"prod": {"moves": {"allow": list(kinds), "rate": "30MiB"}}}}
 
 
+def draining(*brokers: int) -> Document:
+    allowed = moves("drain")
+    allowed["clusters"]["prod"]["drain_brokers"] = list(brokers)
+    return allowed
+
+
 def live(assignment: str = "1,2 2,3 3,1", **config: str) -> ClusterState:
     named = {key.replace("_", "."): value for key, value in config.items()}
     return cluster(topic(assignment, NAME, config=named))
@@ -65,6 +71,13 @@ TIER_SWITCH = "remote.log.storage.system.enable"
 COMPACT = {"cleanup.policy": "compact"}
 
 WORLDS: Mapping[str, tuple[World, ...]] = {
+    "broker-drained": (
+        World((spec(assignment=[[1, 2], [2, 3]]),), draining(1, 3), live("1,2 2,3"), moves=True),
+    ),
+    "drain-impossible": (
+        World((spec(),), draining(3), live("1,2,3"), moves=True),
+        World((spec(),), draining(1, 2), live("1,2 2,3"), moves=True),
+    ),
     "partitions-never-shrink": (
         World((spec(partitions=2),), state=live()),
         World((spec(assignment=[[1, 2], [2, 3]]),), state=live()),
@@ -326,6 +339,10 @@ HAS_NO_EDIT = {
     ),
     "a note": (
         "config-disputed",
+        "drain-done",
+        "drain-incomplete",
+        "drain-last-of-rack",
+        "drain-unnamed",
         "gradual-step",
         "moves-foreign",
         "moves-min-insync",

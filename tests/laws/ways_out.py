@@ -35,11 +35,12 @@ COUNTS = ("partitions", "replication_factor")
 
 @dataclass(frozen=True)
 class World:
-    """An estate of one topic file, and the cluster that it is for."""
+    """An estate of one topic file, and the cluster that it is for. It may plan moves."""
 
     topics: tuple[Document, ...]
     clusters: Document = field(default_factory=dict)
     state: ClusterState = field(default_factory=cluster)
+    moves: bool = False
 
     @property
     def spec(self) -> Document:
@@ -61,7 +62,8 @@ class World:
             loaded = api.load_estate(estate)
         except SpecError as error:
             return list(error.findings)
-        return list(list_refusals(api.build_plan(loaded, "prod", self.state)))
+        build = api.build_moves if self.moves else api.build_plan
+        return list(list_refusals(build(loaded, "prod", self.state)))
 
 
 def put_back(world: World, found: Finding, number: str, min_insync: str | None) -> None:
@@ -181,6 +183,11 @@ def write_other(world: World, found: Finding) -> None:
     spec |= {"topic": f"new-{spec['topic']}", "state": "present", **dict.fromkeys(COUNTS, 1)}
 
 
+def keep_broker(world: World, _: Finding, brokers: str) -> None:
+    drained = world.clusters["clusters"]["prod"]["drain_brokers"]
+    drained[:] = [broker for broker in drained if str(broker) not in brokers.split(", ")]
+
+
 ALONG = rf"(?:, with {MIN_INSYNC} (\d+))?"
 EDITS: Mapping[str, Edit] = {
     rf"put (\d+) back{ALONG}": put_back,
@@ -222,6 +229,7 @@ EDITS: Mapping[str, Edit] = {
     r"(?: and write moves: \{allow: \[(.+)\], rate: 30MiB\} below this cluster in clusters.yaml"
     r"| and add (.+) to moves.allow of this cluster in clusters.yaml)?"
     r"(?:, then give .* with reconciler plan --moves)?": replicate,
+    r"take ([\d, ]+) off drain_brokers": keep_broker,
     r"lower guards.unused_for of the cluster( to its retention.ms)?": lower_guard,
     r"remove the document from the estate": write_other,
     r"set cleanup.policy to delete": lambda w, _: w.set("cleanup.policy", "delete"),
@@ -242,6 +250,7 @@ OUTSIDE = (
     r"reassign a topic that has \w+ already",
     r"have the policy allow .*",
     r"bring up more brokers",
+    r"assign it to other brokers",
     r"stop its producers and wait",
     r"delete it by hand",
     r"wait until the reassignment has ended",

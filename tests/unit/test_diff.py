@@ -300,22 +300,25 @@ def test_brokers_that_take_nothing_new_do_not_count_for_replication() -> None:
     state = cluster(nodes=[*THREE, DEAD, CORDONED])
     assert refusals(spec(partitions=1, replication_factor=3), state, excluded={1}) == [
         "replication_factor 3 exceeds the 2 brokers that can take replicas (not 1, which "
-        "exclude_brokers keeps out; not 4, which is not alive; not 5, whose log directories are "
-        "all cordoned); use at most 2, or bring up more brokers [rf-le-brokers]"
+        "exclude_brokers or drain_brokers keeps out; not 4, which is not alive; not 5, whose log "
+        "directories are all cordoned); use at most 2, or bring up more brokers [rf-le-brokers]"
     ]
 
 
 def test_of_many_brokers_that_take_nothing_new_a_few_are_named() -> None:
     state = cluster(nodes=brokers(*"abcdef"))
     (refusal,) = refusals(spec(partitions=1, replication_factor=2), state, excluded={1, 2, 3, 4, 5})
-    assert "3, which exclude_brokers keeps out; nor 2 more); use at most 1, or " in refusal
+    assert (
+        "3, which exclude_brokers or drain_brokers keeps out; nor 2 more); use at most 1, or "
+        in refusal
+    )
 
 
 def test_a_topic_that_exists_is_not_told_to_lower_its_replication() -> None:
     state = cluster(topic("1,2,3"), nodes=[*THREE])
     assert refusals(spec(partitions=2), state, excluded={1}) == [
         "replication_factor 3 exceeds the 2 brokers that can take replicas (not 1, which "
-        "exclude_brokers keeps out); bring up more brokers [rf-le-brokers]"
+        "exclude_brokers or drain_brokers keeps out); bring up more brokers [rf-le-brokers]"
     ]
 
 
@@ -351,7 +354,11 @@ def test_the_rack_of_a_broker_that_takes_nothing_does_not_matter() -> None:
         (9, "which the cluster does not have; brokers that can take replicas: 1, 2 "),
         (4, "which is not alive; start it first; brokers that can take replicas: 1, 2 "),
         (5, "whose log directories are all cordoned; brokers that can take replicas: 1, 2 "),
-        (3, "which exclude_brokers keeps out; brokers that can take replicas: 1, 2 "),
+        (
+            3,
+            "which exclude_brokers or drain_brokers keeps out; "
+            "brokers that can take replicas: 1, 2 ",
+        ),
     ],
 )
 def test_a_manual_row_names_brokers_that_can_take_it(broker: int, refusal: str) -> None:

@@ -270,7 +270,7 @@ def test_a_manual_row_gets_no_replica_on_a_broker_that_takes_none() -> None:
     found = refuse(spec(assignment=rows("1,5 1,2")), topic("1,2 2,3"), nodes=nodes, entry=entry)
     assert [text.partition(";")[0] for text in found] == [
         "partition 0 is assigned to broker 5, which is not alive",
-        "partition 1 is assigned to broker 1, which exclude_brokers keeps out",
+        "partition 1 is assigned to broker 1, which exclude_brokers or drain_brokers keeps out",
     ]
 
 
