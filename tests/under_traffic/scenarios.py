@@ -11,9 +11,11 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
+from reconciler.kafka import MovesReader
 from reconciler.model import ThrottleSide
 from under_traffic.traffic import Traffic
 from under_traffic.world import SIZES, Ran, planned_rows
@@ -89,13 +91,21 @@ def end(process: Popen[str], *codes: int) -> Ran:
     return expect(Ran(process.returncode, out, err), *codes)
 
 
-def await_copying(world: World, process: Popen[str]) -> None:
-    """Wait until a run has replicas in flight."""
+def await_copying(world: World, process: Popen[str], topic: str | None = None) -> None:
+    """Wait until a run has replicas in flight: any, or those of a topic."""
     deadline = time.monotonic() + BYTES_S
-    while not world.read_moves().reassignments:
+    while not any(topic in (None, each.topic) for each in world.read_moves().reassignments):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "nothing is in flight"
         time.sleep(0.2)
+
+
+def await_out_of_sync(world: World, broker: int) -> None:
+    """Wait until the cluster has noticed that a broker is dead."""
+    deadline = time.monotonic() + BYTES_S
+    while any(broker in row for topic in world.show().values() for row in topic.in_sync):
+        assert time.monotonic() < deadline, "the cluster does not notice"
+        time.sleep(1)
 
 
 def grow(world: World) -> Rows:
@@ -106,10 +116,7 @@ def grow(world: World) -> Rows:
 
 def shrink_off_a_dead_broker(world: World) -> Rows:
     world.cluster.kill_broker(6)
-    deadline = time.monotonic() + BYTES_S
-    while any(6 in row for topic in world.show().values() for row in topic.in_sync):
-        assert time.monotonic() < deadline, "the cluster does not notice"
-        time.sleep(1)
+    await_out_of_sync(world, 6)
     rows = resize(world, 2)
     assert not any(6 in row for assignment in rows.values() for row in assignment)
     expect(world.apply(), 0)
@@ -277,6 +284,124 @@ def pause_and_resume(world: World) -> Rows:
     return rows
 
 
+DRAINED = 6
+UNMANAGED = "unmanaged"
+"""A topic that no file names."""
+
+OFFSETS = "__consumer_offsets"
+
+
+def plan_drain(world: World) -> Rows:
+    """Plan to drain a broker that holds managed, unmanaged and internal topics."""
+    add_unmanaged(world)
+    deadline = time.monotonic() + BYTES_S
+    while OFFSETS not in world.read_moves().partitions:
+        assert time.monotonic() < deadline, "the consumer has committed nothing"
+        time.sleep(1)
+    world.drained = [DRAINED]
+    rows = planned_rows(world.plan())
+    assert {UNMANAGED, OFFSETS} < rows.keys(), rows.keys()
+    assert not any(DRAINED in row for assignment in rows.values() for row in assignment), rows
+    return rows
+
+
+def add_unmanaged(world: World) -> None:
+    world.create(UNMANAGED, [[DRAINED, 1], [1, 2], [5, DRAINED]])
+    world.fill(UNMANAGED, 15)
+    del world.topics[UNMANAGED]
+
+
+def check_empty(world: World, ran: Ran) -> None:
+    """Check that a run says that the broker is empty, that it is, and that it is cordoned."""
+    assert f"broker {DRAINED} is empty" in ran.out, ran
+    assert MovesReader(world.connection).read_stored(DRAINED) == frozenset()
+    assert [each.id for each in world.read_moves().brokers if each.cordoned] == [DRAINED]
+
+
+def drain(world: World) -> Rows:
+    rows = plan_drain(world)
+    check_empty(world, expect(world.apply(), 0))
+    again = world.plan()
+    assert planned_rows(again) == {}
+    assert [each["cordon"] for each in again["moves"]["drains"]] == [False]
+    assert "drain-done" in {each["rule"] for each in again["notes"]}, again["notes"]
+    expect(world.run_plan("--moves", "--detailed-exitcode"), 0)
+    return rows
+
+
+def drain_too_many(world: World) -> Rows:
+    """Two brokers are left for rows of three replicas: nothing moves, and nothing is cordoned."""
+    world.drained = [3, 4, 5, 6]
+    refused = expect(world.run_plan("--moves", "--out", "moves.json"), 1)
+    assert "[drain-impossible]" in refused.out + refused.err, refused
+    expect(world.apply(), 1)
+    assert not any(each.cordoned for each in world.read_moves().brokers)
+    return {name: topic.assignment for name, topic in world.show().items()}
+
+
+def drain_a_dead_broker(world: World) -> Rows:
+    world.cluster.kill_broker(DRAINED)
+    await_out_of_sync(world, DRAINED)
+    rows = plan_drain(world)
+    ran = expect(world.apply(), 0)
+    assert f"broker {DRAINED} holds no replica" in ran.out + ran.err, ran
+    world.cluster.start_broker(DRAINED)
+    assert not any(each.cordoned for each in world.read_moves().brokers)
+    return rows
+
+
+def drain_and_change_meanwhile(world: World) -> Rows:
+    """Other changes are planned and applied while a drain is under way, and do not disturb it."""
+    rows = plan_drain(world)
+    expect(world.apply("--stop-after", "15s"), 2)
+    for spec in world.topics.values():
+        spec["config"]["retention.ms"] = "86400000"
+        spec["acknowledge"] = ["data-loss"]
+    expect(world.run_plan("--out", "changes.json"), 0)
+    process = world.start_apply("--stop-after", "60s")
+    expect(world.apply_file("changes.json", "--lock-timeout", "5m"), 0)
+    ran = end(process, 0, 2)
+    runs = 1
+    while ran.code:
+        ran = expect(world.apply("--stop-after", "60s"), 0, 2)
+        runs += 1
+        assert runs < 20, "it does not get on"
+    check_empty(world, ran)
+    for name, topic in world.show().items():
+        assert topic.config["retention.ms"] == "86400000", name
+    return rows
+
+
+def drain_while_another_broker_dies(world: World) -> Rows:
+    rows = plan_drain(world)
+    process = world.start_apply()
+    await_copying(world, process)
+    moving = world.read_moves().reassignments
+    busy = {b for each in moving for b in (DRAINED, each.leader, *each.adding)}
+    broker = min(set(range(1, 7)) - busy, default=1)
+    world.cluster.kill_broker(broker)
+    time.sleep(20)
+    world.cluster.start_broker(broker)
+    check_empty(world, end(process, 0))
+    # The run elects leaders of its own rows only.
+    expect(world.run("elect", "topics", "--cluster", "lab", "--out", "elections.json"), 0)
+    expect(world.apply_file("elections.json"), 0)
+    return rows
+
+
+def drain_and_delete_a_topic(world: World) -> Rows:
+    """A topic of the plan is deleted while its replicas are copied; all others are drained."""
+    rows = dict(plan_drain(world))
+    process = world.start_apply()
+    await_copying(world, process, UNMANAGED)
+    admin = AdminClient({"bootstrap.servers": world.cluster.bootstrap_servers, "log_level": 0})
+    admin.delete_topics([UNMANAGED])[UNMANAGED].result(60)
+    del rows[UNMANAGED]
+    check_empty(world, end(process, 0, 1))  # 0 if its copies have ended a moment before
+    assert planned_rows(world.plan()) == {}
+    return rows
+
+
 TOPIC, BROKER = 2, 4
 LISTS = [side.list_key for side in ThrottleSide]
 RATES = [side.rate_key for side in ThrottleSide]
@@ -331,5 +456,11 @@ SCENARIOS: Mapping[str, tuple[int, Mapping[str, str], Callable[[World], Rows]]] 
     "stopped_and_continued": (2, {}, stop_and_continue),
     "cancelled": (2, {}, cancel),
     "paused_and_resumed": (2, {}, pause_and_resume),
+    "drain": (3, SAFE, drain),
+    "drain_impossible": (3, SAFE, drain_too_many),
+    "drain_dead_broker": (3, SAFE, drain_a_dead_broker),
+    "drain_stopped_and_continued": (3, SAFE, drain_and_change_meanwhile),
+    "drain_while_another_broker_dies": (3, SAFE, drain_while_another_broker_dies),
+    "drain_topic_deleted": (3, SAFE, drain_and_delete_a_topic),
 }
 """By name: the replication factor at first, the configs, and what is done."""

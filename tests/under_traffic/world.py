@@ -54,11 +54,12 @@ class World:
         self.folder = folder
         self.topics: dict[str, dict[str, Any]] = {}
         self.moves: dict[str, Any] = {
-            "allow": ["replication", "assignment"],
+            "allow": ["replication", "assignment", "drain"],
             "rate": "4MiB",
             "at_once": {"cluster": 12, "broker": 4},
             "keep_free": "1%",
         }
+        self.drained: list[int] = []
         self.connection = connect(
             ClusterEntry("lab", Location("clusters.yaml", 1)),
             bootstrap_servers=cluster.bootstrap_servers,
@@ -105,22 +106,26 @@ class World:
     # The estate and the command line.
 
     def write_estate(self) -> None:
-        """Write the specs of all topics, and the limits of moves."""
+        """Write the specs of all topics, the limits of moves, and the brokers to drain."""
         specs = self.folder / "topics"
         specs.mkdir(exist_ok=True)
-        clusters = {"version": 1, "clusters": {"lab": {"moves": self.moves}}}
+        lab = {"moves": self.moves, "drain_brokers": self.drained}
+        clusters = {"version": 1, "clusters": {"lab": lab}}
         (specs / "clusters.yaml").write_text(yaml.safe_dump(clusters))
         for name, spec in self.topics.items():
             (specs / f"{name}.yaml").write_text(yaml.safe_dump({"topic": name, **spec}))
 
     def plan(self) -> dict[str, Any]:
         """Save a plan of moves; return its document."""
-        self.write_estate()
-        out = self.folder / "moves.json"
-        ran = self.run("plan", "topics", "--cluster", "lab", "--moves", "--out", str(out))
+        ran = self.run_plan("--moves", "--out", "moves.json")
         assert ran.code == 0, ran
-        document: dict[str, Any] = json.loads(out.read_text())
+        document: dict[str, Any] = json.loads((self.folder / "moves.json").read_text())
         return document
+
+    def run_plan(self, *options: str) -> Ran:
+        """Write the estate, and plan it."""
+        self.write_estate()
+        return self.run("plan", "topics", "--cluster", "lab", *options)
 
     def run(self, *arguments: str, timeout_s: float = APPLY_S) -> Ran:
         """Run the command line to its end."""
@@ -146,7 +151,11 @@ class World:
 
     def apply(self, *options: str) -> Ran:
         """Apply the saved plan to its end."""
-        return self.run("apply", "moves.json", "--estate", "topics", "--auto-approve", *options)
+        return self.apply_file("moves.json", *options)
+
+    def apply_file(self, name: str, *options: str) -> Ran:
+        """Apply a saved plan to its end."""
+        return self.run("apply", name, "--estate", "topics", "--auto-approve", *options)
 
     # What must be true at the end.
 
