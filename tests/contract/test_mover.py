@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
 from holding import NEWEST, OLDEST, RECORD, SIZE, Holding, accept
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 from lab import HERE, wait_for
 from proxy import Loss, failing_network
 
+from reconciler.errors import ClusterError
 from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka.configs import CORDONED
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.writer import KafkaWriter
 from reconciler.model import (
@@ -35,7 +44,7 @@ from reconciler.sandbox import start_cluster
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from reconciler.model import Place, Replicas
     from reconciler.sandbox import Cluster
@@ -407,3 +416,60 @@ class TestThrottles:
             accept(holding.mover.configure({topic: lists}))
             holding.await_row(place, (3, 2), 120)
         assert starved < SIZE
+
+
+class TestDrains:
+    def test_a_cordoned_broker_takes_nothing_new(self, holding: Holding, topic_prefix: str) -> None:
+        """KIP-1066, from 4.3 on. 4.4.0 refuses every row that names the broker, even an old one."""
+        state = KafkaReader(holding.connection).read_cluster()
+        assert state.can_cordon == holding.is_newest
+        if not holding.is_newest:
+            return
+        place = holding.create(topic_prefix + "cordoned", (1, 4), (1, 2))
+        assert holding.mover.cordon(4).kind is AnswerKind.ACCEPTED
+        try:
+            wait_for(lambda: list_cordoned(holding) == [4])
+            answers = holding.mover.reassign({place: (4, 1), (place[0], 1): (1, 4)})
+            assert {each.error for each in answers.values()} == {"INVALID_REPLICA_ASSIGNMENT"}
+            holding.move({place: (1, 3)})
+            holding.await_row(place, (1, 3))
+        finally:
+            uncordon(holding, 4)
+        wait_for(lambda: list_cordoned(holding) == [])
+
+    def test_a_broker_stores_what_was_moved_away_no_more(
+        self, holding: Holding, topic_prefix: str
+    ) -> None:
+        place = holding.create(topic_prefix + "stored", (1, 2), size=RECORD)
+        for broker, stores in {1: True, 2: True, 3: False}.items():
+            wait_for(lambda b=broker, s=stores: (place in list_stored(holding, b)) == s)  # type: ignore[misc]
+        holding.move({place: (1, 3)})
+        holding.await_row(place, (1, 3))
+        wait_for(lambda: place not in list_stored(holding, 2))
+        assert place in list_stored(holding, 3)
+
+    def test_a_broker_that_is_not_there_does_not_store_nothing(self, holding: Holding) -> None:
+        with pytest.raises(ClusterError):
+            holding.mover.read_stored(9)
+
+    def test_the_controllers_vote(self, holding: Holding) -> None:
+        reader = KafkaReader(holding.connection)
+        voters = reader.read_voters(reader.read_cluster()).voters
+        assert voters == {each.id for each in holding.cluster.controller_statuses()}
+
+
+def list_cordoned(holding: Holding) -> list[int]:
+    return [broker.id for broker in holding.mover.read([]).brokers if broker.cordoned]
+
+
+def list_stored(holding: Holding, broker: int) -> Collection[Place]:
+    stored = holding.mover.read_stored(broker)
+    assert stored is not None
+    return stored
+
+
+def uncordon(holding: Holding, broker: int) -> None:
+    change = ConfigEntry(CORDONED, None, incremental_operation=AlterConfigOpType.DELETE)
+    resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[change])
+    client = AdminClient({"bootstrap.servers": holding.cluster.bootstrap_servers})
+    client.incremental_alter_configs([resource])[resource].result(30)
