@@ -437,6 +437,26 @@ class TestDrains:
             uncordon(holding, 4)
         wait_for(lambda: list_cordoned(holding) == [])
 
+    def test_a_cancel_off_a_cordoned_broker_cannot_restore_the_order(
+        self, holding: Holding, topic_prefix: str
+    ) -> None:
+        """Why docs/moves.md has the cordon removed before a drain is cancelled."""
+        if not holding.is_newest:
+            return
+        place = holding.begin(topic_prefix + "drained", (4, 1), (3, 1))
+        assert holding.mover.cordon(4).kind is AnswerKind.ACCEPTED
+        try:
+            wait_for(lambda: list_cordoned(holding) == [4])
+            holding.move({place: None})
+            holding.await_row(place, (1, 4))
+            answer = holding.mover.reassign({place: (4, 1)})[place]
+            assert answer.error == "INVALID_REPLICA_ASSIGNMENT"
+        finally:
+            uncordon(holding, 4)
+        wait_for(lambda: list_cordoned(holding) == [])
+        holding.move({place: (4, 1)})
+        holding.await_row(place, (4, 1))
+
     def test_a_broker_stores_what_was_moved_away_no_more(
         self, holding: Holding, topic_prefix: str
     ) -> None:
