@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.app import run
+from reconciler.cli.plan import exit_code
+from reconciler.cli.planning import Made, Planned
+from reconciler.model import ClusterState, MoveKind, MovePolicy, Plan, PlannedDrain, PlannedMoves
 from reconciler.plan import decode_plan, steps_of
 
 MOVES = "moves: {allow: [replication], rate: 30MiB, keep_free: 0%}"
@@ -97,3 +100,13 @@ def test_a_refused_plan_of_moves_exits_1(directory: Path) -> None:
     unseen = CLUSTERS.replace(", keep_free: 0%", "")
     (directory / "topics" / "clusters.yaml").write_text(unseen)
     assert run([*PLAN]) == 1
+
+
+@pytest.mark.parametrize(("cordon", "code"), [(True, 2), (False, 0)])
+def test_a_plan_that_only_cordons_is_pending(*, cordon: bool, code: int) -> None:
+    policy = MovePolicy(frozenset({MoveKind.DRAIN}), None)
+    moves = PlannedMoves(policy, 0, 0, 0, drains=(PlannedDrain(4, cordon=cordon),))
+    plan = Plan("a", "cluster-1", (), (), moves=moves)
+    made = Made((Planned("a", ClusterState("cluster-1", (), {}), plan),))
+    assert exit_code(made, detailed=True) == code
+    assert exit_code(made, detailed=False) == 0
