@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka.admin import AdminClient
@@ -402,6 +403,53 @@ def drain_and_delete_a_topic(world: World) -> Rows:
     return rows
 
 
+JOINED = (5, 6)
+
+
+def use_brokers_that_joined(world: World) -> Rows:
+    return rebalance(world, "--brokers", ",".join(map(str, JOINED)))
+
+
+def level(world: World) -> Rows:
+    return rebalance(world)
+
+
+def rebalance(world: World, *options: str) -> Rows:
+    """Crowd all topics on four brokers, make them even again, and find nothing left to do."""
+    for topic, state in world.show().items():
+        rows = [[(p + r) % 4 + 1 for r in range(3)] for p in range(len(state.assignment))]
+        reassign_all(world, topic, rows)
+    deadline = time.monotonic() + 4 * BYTES_S
+    while world.read_moves().reassignments:
+        assert time.monotonic() < deadline, "the brokers are not empty yet"
+        time.sleep(1)
+    command = ["rebalance", "topics", "--cluster", "lab", *options, "--out", "moves.json"]
+    world.moves["allow"] = ["rebalance"]
+    world.write_estate()
+    expect(world.run(*command), 0)
+    document = world.read_plan()
+    rows = planned_rows(document)
+    assert document["moves"]["replicas"] == count_copies(document)
+    expect(world.apply(), 0)
+    held = Counter(b for topic in world.show().values() for row in topic.assignment for b in row)
+    assert all(held[broker] for broker in JOINED), held
+    expect(world.run(*command), 0)
+    assert not (world.folder / "moves.json").exists(), "the same again has something left to do"
+    return rows
+
+
+def count_copies(document: Mapping[str, Any]) -> int:
+    """Count the replicas that a plan copies, from its images."""
+    images = [each["change"] for each in document["resource_changes"]]
+    return sum(
+        len(set(new) - set(old))
+        for image in images
+        for old, new in zip(
+            image["before"]["assignment"], image["after"]["assignment"], strict=True
+        )
+    )
+
+
 TOPIC, BROKER = 2, 4
 LISTS = [side.list_key for side in ThrottleSide]
 RATES = [side.rate_key for side in ThrottleSide]
@@ -424,8 +472,14 @@ def alter(world: World, kind: int, name: str, values: Mapping[str, str | None]) 
 
 
 def reassign(world: World, topic: str, row: list[int]) -> None:
+    reassign_all(world, topic, [row])
+
+
+def reassign_all(world: World, topic: str, rows: list[list[int]]) -> None:
+    """Move the first partitions of a topic as another tool does, without a throttle."""
+    asked = {TopicPartition(topic, number): row for number, row in enumerate(rows)}
     for client in clients(world):
-        client.alter_partition_reassignments({TopicPartition(topic, 0): row})
+        client.alter_partition_reassignments(asked)
 
 
 def clients(world: World) -> Iterator[Any]:
@@ -462,5 +516,7 @@ SCENARIOS: Mapping[str, tuple[int, Mapping[str, str], Callable[[World], Rows]]] 
     "drain_stopped_and_continued": (3, SAFE, drain_and_change_meanwhile),
     "drain_while_another_broker_dies": (3, SAFE, drain_while_another_broker_dies),
     "drain_topic_deleted": (3, SAFE, drain_and_delete_a_topic),
+    "brokers_joined": (3, SAFE, use_brokers_that_joined),
+    "levelled": (3, SAFE, level),
 }
 """By name: the replication factor at first, the configs, and what is done."""

@@ -119,6 +119,10 @@ class World:
         """Save a plan of moves; return its document."""
         ran = self.run_plan("--moves", "--out", "moves.json")
         assert ran.code == 0, ran
+        return self.read_plan()
+
+    def read_plan(self) -> dict[str, Any]:
+        """Return the document of the saved plan."""
         document: dict[str, Any] = json.loads((self.folder / "moves.json").read_text())
         return document
 
