@@ -28,6 +28,7 @@ from proxy import Loss, failing_network
 from reconciler.errors import ClusterError
 from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.configs import CORDONED
+from reconciler.kafka.lock import MOVES_GROUP, Holder, hold_lock
 from reconciler.kafka.mover import KafkaMover
 from reconciler.kafka.writer import KafkaWriter
 from reconciler.model import (
@@ -471,6 +472,28 @@ class TestDrains:
     def test_a_broker_that_is_not_there_does_not_store_nothing(self, holding: Holding) -> None:
         with pytest.raises(ClusterError):
             holding.mover.read_stored(9)
+
+    def test_the_lock_of_moves_is_kept_while_its_group_moves_to_another_broker(
+        self, holding: Holding
+    ) -> None:
+        """A drain moves the partition that stores the group whose member is the lock."""
+        topic = "__consumer_offsets"
+        me = Holder("ana", "desk", 7, "2026-11-23T00:00:00Z")
+        with hold_lock(holding.connection, me, group=MOVES_GROUP) as lease:
+            lease.check()
+            found = holding.mover.read([]).partitions[topic]
+            rows: dict[Place, Replicas] = {
+                (topic, number): (min({1, 2, 3, 4} - set(each.replicas)), *each.replicas[:2])
+                for number, each in enumerate(found)
+            }
+            holding.move(dict(rows))
+            for place, row in rows.items():
+                holding.await_row(place, row)
+                lease.check()
+            accept(holding.mover.elect(rows))
+            lease.check()
+            wait_for(lambda: all(holding.look(p).leader == row[0] for p, row in rows.items()))
+            lease.check()
 
     def test_the_controllers_vote(self, holding: Holding) -> None:
         reader = KafkaReader(holding.connection)
