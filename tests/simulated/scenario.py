@@ -219,13 +219,14 @@ def _draw_drains(
         return ()
     broker = dice.choice((4, 5))
     for name, pairs in rows.items():
-        rows[name] = tuple((old, _leave(new, broker, dice)) for old, new in pairs)
+        rows[name] = tuple((old, _leave(old, new, broker, dice)) for old, new in pairs)
     return (PlannedDrain(broker, cordon=kind in ("cordon", "refused")),)
 
 
-def _leave(row: Replicas, broker: int, dice: random.Random) -> Replicas:
-    other = dice.choice([b for b in range(1, 6) if b != broker and b not in row])
-    return tuple(other if b == broker else b for b in row)
+def _leave(old: Replicas, new: Replicas, broker: int, dice: random.Random) -> Replicas:
+    able = [b for b in range(1, 6) if b != broker and b not in new]
+    other = dice.choice([b for b in able if b not in old] or able)
+    return tuple(other if b == broker else b for b in new)
 
 
 def _revive(cluster: SimulatedCluster) -> None:
