@@ -336,6 +336,8 @@ HAS_NO_EDIT = {
         "deletion-in-use",
         "deletion-reassigning",
         "moves-unhealthy",
+        "reassignment-file",
+        "reassignment-rows",
     ),
     "a note": (
         "config-disputed",
@@ -343,6 +345,8 @@ HAS_NO_EDIT = {
         "drain-incomplete",
         "drain-last-of-rack",
         "drain-unnamed",
+        "rebalance-left",
+        "rebalance-limited",
         "gradual-step",
         "moves-foreign",
         "moves-min-insync",

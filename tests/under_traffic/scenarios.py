@@ -384,10 +384,26 @@ def drain_while_another_broker_dies(world: World) -> Rows:
     time.sleep(20)
     world.cluster.start_broker(broker)
     check_empty(world, end(process, 0))
+    changed = list_changed(world.read_plan())
+    wrong = [each for each in world.list_wrong_leaders() if each.partition(" ")[0] in changed]
+    assert not wrong, wrong
     # The run elects leaders of its own rows only.
     expect(world.run("elect", "topics", "--cluster", "lab", "--out", "elections.json"), 0)
     expect(world.apply_file("elections.json"), 0)
     return rows
+
+
+def list_changed(document: Mapping[str, Any]) -> set[str]:
+    """Name the partitions that a plan changes, as `list_wrong_leaders` does."""
+    images = {each["name"]: each["change"] for each in document["resource_changes"]}
+    return {
+        f"{name}-{number}"
+        for name, image in images.items()
+        for number, (old, new) in enumerate(
+            zip(image["before"]["assignment"], image["after"]["assignment"], strict=True)
+        )
+        if old != new
+    }
 
 
 def drain_and_delete_a_topic(world: World) -> Rows:
