@@ -90,20 +90,25 @@ def plan_moves(
         state = assume_defaults(entry, state)
     plan = assemble_moves(entry, specs, state, topics=topics, changes=changes)
     files = {spec.location.file for spec in chosen}
-    # Without the list of what is in flight, rows may show old and new replicas together.
-    unseen = [note for note in state.notes if note.rule == "reassignments-unseen"]
     notes = [
         *(note_scope(changes, len(chosen), len(every), plan) if changes else ()),
         *(note for note in remarks if concerns(note, plan, files)),
         *entry.notes,
-        *(note for note in state.notes if note not in unseen and concerns(note, plan, files)),
+        *(note for note in list_notes(state) if concerns(note, plan, files)),
         *note_drains(plan, state, entry.where("drain_brokers")),
         *plan.notes,
     ]
     scope = Scope(topics, changes.ref if changes else None)
     plan = replace(plan, files=len(files), commit=commit, scope=scope, notes=tuple(notes))
-    refusals = (replace(note, severity=Severity.ERROR) for note in unseen)
-    return add_cost(entry, replace(plan, refusals=(*plan.refusals, *refusals)), state)
+    return add_cost(entry, plan, state)
+
+
+UNSEEN = "reassignments-unseen"
+
+
+def list_notes(state: ClusterState) -> list[Finding]:
+    """List the notes of a state, but for those that refuse a plan of moves."""
+    return [note for note in state.notes if note.rule != UNSEEN]
 
 
 def add_cost(
@@ -111,8 +116,12 @@ def add_cost(
 ) -> Plan:
     """Add to a plan of moves what it costs, and refuse it if that passes a limit of the cluster.
 
-    In: `made_by`, the command that makes the plan.
+    It is also refused without the list of what is in flight: rows may then show old and new
+    replicas together. In: `made_by`, the command that makes the plan.
     """
+    unseen = (note for note in state.notes if note.rule == UNSEEN)
+    refusals = (replace(note, severity=Severity.ERROR) for note in unseen)
+    plan = replace(plan, refusals=(*plan.refusals, *refusals))
     if plan.moves is not None:
         moves = replace(plan.moves, forecast=forecast_moves(plan, state), made_by=made_by)
         plan = replace(plan, moves=moves)

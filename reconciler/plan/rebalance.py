@@ -14,7 +14,7 @@ from reconciler.model import MoveKind, Scope, TopicSpec, steps_of
 from reconciler.placement import MoveGoal
 from reconciler.plan.cluster import assume_defaults
 from reconciler.plan.forecast import list_row_moves
-from reconciler.plan.moves import add_cost, allowed_moves, compose_moves
+from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def plan_rebalance(
         diffs, limited = _limit_bytes(plan, diffs, state, max_bytes)
         plan = compose_moves(entry, diffs, state, brokers=takers, goal=MoveGoal.BALANCE)
     moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
-    notes = (*entry.notes, *state.notes, *plan.notes, *choice.note_left())
+    notes = (*entry.notes, *list_notes(state), *plan.notes, *choice.note_left())
     plan = replace(
         plan,
         topics=moved,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from shorthand import brokers, cluster, may_move, rows, said, spec, topic
 
-from reconciler.errors import Location, UsageError
+from reconciler.errors import Finding, Location, Severity, UsageError
 from reconciler.model import Broker, LogDirectory, Plan, Reassignment, steps_of
 from reconciler.plan import plan_rebalance, render_markdown
 from reconciler.spec import ClusterEntry
@@ -95,6 +95,13 @@ def test_a_topic_in_flight_is_left() -> None:
     made = rebalance(live(topic(CROWDED), reassignments=(flight,)))
     assert made.topics == ()
     assert "(being reassigned)" in said(made.notes)[-1]
+
+
+def test_it_is_refused_if_what_is_in_flight_is_not_shown() -> None:
+    unseen = Finding("reassignments-unseen", "moves are hidden", "look", severity=Severity.WARNING)
+    made = rebalance(live(topic(CROWDED), notes=(unseen,)))
+    assert [each.rule for each in made.refusals] == ["reassignments-unseen"]
+    assert unseen not in made.notes
 
 
 def test_partitions_that_are_not_healthy_stay() -> None:
