@@ -67,6 +67,9 @@ if TYPE_CHECKING:
 NAMED = 5
 """The number of topics that a note names; it counts the others."""
 
+UNSEEN = "reassignments-unseen"
+"""The note of a reading without the list of what is in flight."""
+
 
 def plan_moves(
     entry: ClusterEntry,
@@ -101,9 +104,6 @@ def plan_moves(
     scope = Scope(topics, changes.ref if changes else None)
     plan = replace(plan, files=len(files), commit=commit, scope=scope, notes=tuple(notes))
     return add_cost(entry, plan, state)
-
-
-UNSEEN = "reassignments-unseen"
 
 
 def list_notes(state: ClusterState) -> list[Finding]:
