@@ -213,10 +213,10 @@ def test_replicas_that_would_move_are_refused_in_the_order_of_partitions() -> No
 
 
 @pytest.mark.parametrize(
-    ("moving", "said"), [({1, 0}, "partitions 0, 1 are"), ({1}, "partition 1 is")]
+    ("numbers", "said"), [({1, 0}, "partitions 0, 1 are"), ({1}, "partition 1 is")]
 )
-def test_an_expansion_waits_for_the_end_of_a_reassignment(moving: set[int], said: str) -> None:
-    found = cluster(topic("1,2 2,3", reassigning=frozenset(moving)))
+def test_an_expansion_waits_for_the_end_of_a_reassignment(numbers: set[int], said: str) -> None:
+    found = cluster(topic("1,2 2,3", reassigning=frozenset(numbers)))
     assert refusals(spec(partitions=3), found) == [
         f"{said} being reassigned; Kafka may take the inflated list of replicas for the "
         "replication factor; wait until the reassignment has ended, or cancel it, and plan "

@@ -188,7 +188,7 @@ def test_a_manual_row_in_flight_is_part_of_the_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wished", "moving"),
+    ("wished", "flight"),
     [
         (spec(replication_factor=3), in_flight("1", "4")),
         (spec(replication_factor=2), in_flight("1,2", "4", "2")),
@@ -197,10 +197,10 @@ def test_a_manual_row_in_flight_is_part_of_the_plan() -> None:
     ids=["another size", "the size that it has", "another row"],
 )
 def test_a_topic_that_another_tool_moves_elsewhere_is_left_alone(
-    wished: TopicSpec, moving: Reassignment
+    wished: TopicSpec, flight: Reassignment
 ) -> None:
-    found = topic((moving.target, (2,), (3,)))
-    planned = only(move(wished, found, reassignments=(moving,)))
+    found = topic((flight.target, (2,), (3,)))
+    planned = only(move(wished, found, reassignments=(flight,)))
     assert (steps_of(planned), planned.refusals) == ((), ())
     assert said(planned.notes) == [
         f"{AT}partition 0 is being reassigned, and not to what is asked for here, so the "

@@ -149,7 +149,7 @@ def test_moves_have_defaults_for_all_but_what_may_move_and_how_fast(tmp_path: Pa
 
 
 def test_moves_are_read_as_written(tmp_path: Path) -> None:
-    kinds = "[assignment, drain, replication]"
+    kinds = "[assignment, drain, rebalance, replication]"
     written = f"{{allow: {kinds}, rate: unlimited, at_once: {{cluster: 8, broker: 2}}"
     clusters = (
         f"version: 1\nclusters: {{prod: {{moves: {written}, keep_free: 0%, max_bytes: 2TiB}}}}}}"
