@@ -83,7 +83,10 @@ class Meter:
                 self._readings.append((time.monotonic(), found))
 
     def stop(self) -> dict[int, list[float]]:
-        """Return bytes per second of each broker, over every window before its last byte."""
+        """Return bytes per second of each broker, over every window in which it had enough to copy.
+
+        At the rate of the plan, what was left at its beginning would have filled the window.
+        """
         self._stopped.set()
         self._thread.join()
         rates: dict[int, list[float]] = {}
@@ -92,7 +95,7 @@ class Meter:
             busy = [(at, sizes[broker]) for at, sizes in self._readings if sizes[broker] < last]
             for at, size in busy:
                 ago = [(t, s) for t, s in busy if at - t >= WINDOW_S and s > 0]
-                if ago:
+                if ago and last - ago[-1][1] >= WINDOW_S * RATE_MIB * MIB:
                     then, was = ago[-1]
                     rates.setdefault(broker, []).append((size - was) / (at - then))
         return rates
