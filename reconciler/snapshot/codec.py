@@ -39,6 +39,7 @@ def encode_snapshot(state: ClusterState) -> str:
         ),
         "config_defaults": _map(state.config_defaults),
         "broker_settings": _map(state.broker_settings),
+        "can_cordon": "true" if state.can_cordon else None,
         "topics": _lines(_topic(state.topics[name]) for name in sorted(state.topics)),
         "notes": _lines(_note(note) for note in state.notes) if state.notes else None,
     }
@@ -268,6 +269,7 @@ def _state(document: SnapshotDocument) -> ClusterState:
         notes=document.notes,
         kafka_version=document.kafka_version,
         directories=directories,
+        can_cordon=document.can_cordon,
     )
 
 

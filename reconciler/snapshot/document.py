@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from reconciler.errors import Finding
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 """Major: a reader refuses an unknown major version. Minor: only added keys, which it may skip.
 
-1.2 added `log_directories`.
+1.2 added `log_directories`, 1.3 `can_cordon`.
 """
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
@@ -73,8 +73,8 @@ class SnapshotDocument(_Document):
     overrides.
 
     `broker_settings` holds flags of the brokers that limit topics, such as
-    remote.log.storage.system.enable: "true" if all brokers have it, else "false". Brokers that
-    appear only in rows are dead.
+    remote.log.storage.system.enable: "true" if all brokers have it, else "false". `can_cordon`:
+    they know cordoned.log.dirs (Kafka 4.3). Brokers that appear only in rows are dead.
     """
 
     schema_address: StrictStr | None = Field(default=None, alias="$schema")
@@ -86,5 +86,6 @@ class SnapshotDocument(_Document):
     brokers: Annotated[tuple[BrokerEntry, ...], NOT_EMPTY]
     config_defaults: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     broker_settings: dict[StrictStr, Literal["true", "false"]] = Field(default_factory=dict)
+    can_cordon: StrictBool = False
     topics: tuple[TopicEntry, ...] = ()
     notes: tuple[Finding, ...] = ()

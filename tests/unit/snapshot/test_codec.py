@@ -44,10 +44,10 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
     )
     held = (LogDirectory("/a", 900, 800, 3), LogDirectory("/b", None, None))
     settings = {"delete.topic.enable": "true"}
-    state = replace(state, broker_settings=settings, directories={2: held})
+    state = replace(state, broker_settings=settings, directories={2: held}, can_cordon=True)
     assert encode_snapshot(state) == (
         "{\n"
-        '  "format_version": "1.2",\n'
+        '  "format_version": "1.3",\n'
         '  "cluster_id": "cluster-1",\n'
         '  "brokers": [\n'
         '    {"id": 1, "rack": "r", "alive": false},\n'
@@ -61,6 +61,7 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         '  "broker_settings": {\n'
         '    "delete.topic.enable": "true"\n'
         "  },\n"
+        '  "can_cordon": true,\n'
         '  "topics": [\n'
         '    {"name": "a", "partitions": [[1]], "in_sync": [[1]], "internal": true, '
         '"size_bytes": [7]},\n'
