@@ -47,21 +47,19 @@ def order_moves(
     moves: Iterable[RowMove],
     fullness: Mapping[int, float],
     urgent: Collection[Place] = (),
-    last: Collection[Place] = (),
 ) -> list[RowMove]:
     """Return rows in the order in which they start.
 
     First the `urgent` ones: a replica is on a dead broker or out of sync, so the partition lacks a
     copy. Then those that leave the fullest broker, by `fullness`, a share from 0 to 1 that is 0 if
     unknown. Among equals the largest starts first: started last, it would run alone at the end.
-    Internal topics come last, since clients depend on their leaders, and `last` after these.
+    Internal topics come last, since clients depend on their leaders.
     """
 
-    def rank(move: RowMove) -> tuple[bool, bool, bool, float, int, Place]:
+    def rank(move: RowMove) -> tuple[bool, bool, float, int, Place]:
         leaves = move.removing or (move.leader,)
         fullest = max(fullness.get(broker, 0.0) for broker in leaves)
-        late = move.place in last
-        return late, move.internal, move.place not in urgent, -fullest, -move.size, move.place
+        return move.internal, move.place not in urgent, -fullest, -move.size, move.place
 
     return sorted(moves, key=rank)
 

@@ -48,15 +48,14 @@ def test_a_row_that_lacks_a_copy_comes_before_all_others() -> None:
     assert numbers(order_moves(moves, {1: 0.9}, urgent={("a", 1)})) == [1, 0]
 
 
-def test_internal_topics_come_last_and_the_lock_after_them() -> None:
+def test_internal_topics_come_last_even_where_they_lack_a_copy() -> None:
     moves = [
         row(0, "1", "2", topic="__consumer_offsets"),
         row(1, "1", "2", topic="__consumer_offsets", size=9),
         row(2, "1", "2"),
     ]
-    last = {("__consumer_offsets", 1)}
     urgent = {("__consumer_offsets", 0)}
-    assert numbers(order_moves(moves, {}, urgent, last)) == [2, 0, 1]
+    assert numbers(order_moves(moves, {}, urgent)) == [2, 0, 1]
 
 
 def test_equal_rows_start_by_topic_and_partition() -> None:
