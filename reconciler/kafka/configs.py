@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
 
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import DENIED, error_of, may_ask_again
+from reconciler.model import RateSource, ThrottleRate, ThrottleSide
 from reconciler.spec import every_key
 
 if TYPE_CHECKING:
@@ -179,14 +180,39 @@ _TANGLED = {
 }
 _UP_TO_3_9 = "log.message.format.version"
 
+_RATE_SOURCES: Mapping[object, RateSource] = {
+    spelling: source
+    for told, source in (
+        (ConfigSource.DYNAMIC_BROKER_CONFIG, RateSource.BROKER),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, RateSource.CLUSTER_DEFAULT),
+        (ConfigSource.STATIC_BROKER_CONFIG, RateSource.STATIC),
+    )
+    for spelling in (told, told.value)
+}
 
-def read_broker_configs(
-    client: AdminClient, brokers: Sequence[int]
-) -> dict[int, dict[str, str | None]]:
-    """Return each broker's own configs.
+
+@dataclass(slots=True)
+class BrokerConfigs:
+    """Each broker's own configs, and the throttle rates that somebody set.
 
     A broker is omitted if the right is missing or it does not answer.
     """
+
+    values: dict[int, dict[str, str | None]] = field(default_factory=dict)
+    rates: list[ThrottleRate] = field(default_factory=list)
+
+    def take(self, broker: int, entries: Mapping[str, ConfigEntry]) -> None:
+        """Take one broker's answer."""
+        self.values[broker] = {key: entry.value for key, entry in entries.items()}
+        for side in ThrottleSide:
+            entry = entries.get(side.rate_key)
+            source = entry and _RATE_SOURCES.get(entry.source)
+            if entry and source and entry.value:
+                self.rates.append(ThrottleRate(broker, side, int(entry.value), source))
+
+
+def read_broker_configs(client: AdminClient, brokers: Sequence[int]) -> BrokerConfigs:
+    """Read the configs of brokers."""
     # A broker describes only itself, so each gets its own request. The timeout is short because a
     # plan can do without: what nobody shows counts as unknown.
     asked = {
@@ -195,13 +221,11 @@ def read_broker_configs(
         )
         for broker in brokers
     }
-    found = {}
+    found = BrokerConfigs()
     for broker, answers in asked.items():
         for answer in answers.values():
-            try:
-                found[broker] = {key: entry.value for key, entry in answer.result().items()}
-            except KafkaException:
-                continue
+            with suppress(KafkaException):
+                found.take(broker, answer.result())
     return found
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import TopicState, TopicUsage
+    from reconciler.model import ThrottleRate, TopicState, TopicUsage
 
 
 class KafkaReader:
@@ -100,6 +100,7 @@ class KafkaReader:
             broker_settings=MappingProxyType(found.settings),
             notes=tuple(notes),
             can_cordon=found.can_cordon,
+            throttle_rates=found.rates,
         )
 
     def confirm(
@@ -229,6 +230,7 @@ class _Found:
     topics: dict[str, TopicMetadata]
     cordoned: frozenset[int] = frozenset()
     can_cordon: bool = False
+    rates: tuple[ThrottleRate, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
     configs: TopicConfigs = field(default_factory=TopicConfigs)
     defaults: dict[str, str] = field(default_factory=dict)
@@ -247,9 +249,10 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
     found = _Found(cluster.cluster_id, nodes, dict(shown))
     alive = [node.id for node in nodes]
     told = read_broker_configs(client, alive)
-    found.cordoned = find_cordoned(told)
-    found.can_cordon = can_cordon(told)
-    found.settings = find_settings(told)
+    found.cordoned = find_cordoned(told.values)
+    found.can_cordon = can_cordon(told.values)
+    found.settings = find_settings(told.values)
+    found.rates = tuple(told.rates)
     named = set(found.topics if config_of is None else config_of)
     # If no named topic exists, any other one shows the defaults that new topics will have.
     wanted = named & found.topics.keys()
@@ -269,7 +272,7 @@ def _read(client: AdminClient, config_of: Collection[str] | None) -> _Found:
         found.late = elsewhere.known_by
         found.configs.overrides |= elsewhere.overrides
         found.configs.denied |= elsewhere.denied
-    found.defaults = complete_defaults(found.configs, told.values())
+    found.defaults = complete_defaults(found.configs, told.values.values())
     return found
 
 

@@ -186,7 +186,7 @@ def _find_immovable(
     on_cluster = _list_missing(_MOVES, held)
     # Where a right to describe lacks, brokers show no rights. Then an answer about configs is all
     # there is to tell whether AlterConfigs lacks as well, since that brings DescribeConfigs.
-    if AclOperation.DESCRIBE not in held and read_broker_configs(client, brokers[:1]):
+    if AclOperation.DESCRIBE not in held and read_broker_configs(client, brokers[:1]).values:
         on_cluster.remove("AlterConfigs")
     on_topics: dict[str, list[str]] = {}
     hidden = []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding, Location
-    from reconciler.model.moves import LogDirectory, Reassignment
+    from reconciler.model.moves import LogDirectory, Reassignment, ThrottleRate
 
 Replicas = tuple[int, ...]
 """The broker ids of one partition, preferred leader first."""
@@ -153,9 +153,10 @@ class ClusterState:
     value of each config key on topics without an override; a key on which the brokers disagree is
     omitted. `broker_settings` holds the broker flags that limit topics, "false" if any broker has
     the flag off; empty if unknown. `can_cordon`: brokers know cordoned.log.dirs (KIP-1066).
-    `directories` holds the log directories by broker, `reassignments` what is in flight, and
-    `voters` the controllers that vote; they are read for plans of moves only. `notes` lists what
-    could not be read from the cluster, and the consequence for a plan.
+    `throttle_rates` holds the rates in force on brokers. `directories` holds the log directories by
+    broker, `reassignments` what is in flight, and `voters` the controllers that vote; they are read
+    for plans of moves only. `notes` lists what could not be read from the cluster, and the
+    consequence for a plan.
     """
 
     cluster_id: str | None
@@ -172,6 +173,7 @@ class ClusterState:
     reassignments: tuple[Reassignment, ...] = ()
     can_cordon: bool = False
     voters: frozenset[int] = frozenset()
+    throttle_rates: tuple[ThrottleRate, ...] = ()
 
     @property
     def user_topics(self) -> Mapping[str, TopicState]:
