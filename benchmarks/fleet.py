@@ -100,9 +100,11 @@ def read(lake: Any, place: Path, millions: float) -> dict[str, Any]:
 
 def plan(lake: Any, place: Path, millions: float) -> dict[str, Any]:
     from reconciler.api import load_estate
+    from reconciler.fleet import tables
     from reconciler.fleet.jobs import plan_collection
 
-    rows = plan_collection(lake, load_estate(place / "estate")).collect()
+    made = plan_collection(lake, load_estate(place / "estate"))
+    rows = lake.read(tables.PLANS, made).collect()
     names = ("changed", "refused", "unchanged", "unmanaged")
     return {name: sum(row[name] or 0 for row in rows) for name in names}
 

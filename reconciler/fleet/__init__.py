@@ -53,7 +53,15 @@ if TYPE_CHECKING:
     from reconciler.fleet.page import gather_page, render_page
     from reconciler.fleet.session import Engine, Interrupts, open_session
     from reconciler.fleet.source import KafkaMetadata, SpecTree, Tree, choose_clusters, find_tree
-    from reconciler.fleet.tables import DRIFT, EVENTS, FINDINGS, GROWTH, LakeTable
+    from reconciler.fleet.tables import (
+        DRIFT,
+        EVENTS,
+        FINDINGS,
+        GROWTH,
+        MOVE_PLANS,
+        PLANS,
+        LakeTable,
+    )
     from reconciler.fleet.trouble import plain_reasons, watch_tasks
 else:
     __getattr__ = export_lazily(
@@ -75,7 +83,7 @@ else:
             "page": "gather_page render_page",
             "session": "Engine Interrupts open_session",
             "source": "KafkaMetadata SpecTree Tree choose_clusters find_tree",
-            "tables": "DRIFT EVENTS FINDINGS GROWTH LakeTable",
+            "tables": "DRIFT EVENTS FINDINGS GROWTH MOVE_PLANS PLANS LakeTable",
             "trouble": "plain_reasons watch_tasks",
         },
     )
@@ -91,8 +99,10 @@ __all__ = [
     "GENERATED_ROOT",
     "GROWTH",
     "MOST_TOPICS_IN_FILES",
+    "MOVE_PLANS",
     "OF_A_CATALOGUE",
     "PLANNED",
+    "PLANS",
     "READ",
     "SEVERITIES",
     "Broken",

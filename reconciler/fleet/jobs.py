@@ -16,7 +16,13 @@ from reconciler.fleet.history import (
     number_readings,
 )
 from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, decode_commit
-from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
+from reconciler.fleet.planning import (
+    join_tables,
+    plan_fleet,
+    split_changes,
+    split_moves,
+    take_move_plans,
+)
 from reconciler.fleet.rows import make_table
 from reconciler.fleet.sound import read_collection, read_collections
 from reconciler.fleet.source.kafka_metadata import settle_readings
@@ -82,23 +88,26 @@ def plan_collection(
     *,
     clusters: Sequence[str] = (),
     announce: Callable[[str], None] = lambda _: None,
-) -> DataFrame:
-    """Plan every cluster of a collection, or the named ones; keep plans and changes in the lake.
+) -> Published:
+    """Plan every cluster of a collection, or the named ones; keep the plans in the lake.
 
-    Out: `plans`.
+    Clusters that allow moves get a plan of moves as well.
+    Returns: the attempt by which plans, changes and moves are read.
     """
     attempt = lake.find_attempt(collection)
     state = read_collection(lake, attempt)
     announce(f"planning {attempt.collection}")
     facts, commit = join_tables(state), decode_commit(attempt.commit)
-    # Cached: two tables are written from the answers, and planning again could take minutes.
+    # Cached: four tables are written from the answers, and planning again could take minutes.
     answers = plan_fleet(facts, state["specs"], estate, commit, clusters).persist()
     with lake.begin(attempt.collection, PLAN) as draft:
         draft.append(tables.PLANS, answers)
         draft.append(tables.CHANGES, split_changes(answers))
+        draft.append(tables.MOVE_PLANS, take_move_plans(answers))
+        draft.append(tables.MOVES, split_moves(answers))
         made = draft.publish(answers.count(), attempt.commit)
     answers.unpersist()
-    return lake.read(tables.PLANS, made)
+    return made
 
 
 def audit_collection(

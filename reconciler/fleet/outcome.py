@@ -1,11 +1,12 @@
-"""A plan as rows of `plans` and `changes`."""
+"""Plans as rows of `plans` and `changes`; plans of moves as rows of `move_plans` and `moves`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import PLANNED
-from reconciler.plan import encode_plan
+from reconciler.model import Verb, steps_of
+from reconciler.plan import encode_plan, fingerprint_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,61 @@ def describe_changes(plan: Plan, view: PlanView) -> Iterator[dict[str, Any]]:
             "file": topic.location.file,
             "line": topic.location.line,
         }
+
+
+def describe_move_plan(plan: Plan) -> dict[str, Any]:
+    """Return the row of a plan of moves. Errors: ValueError if it is a plan of changes."""
+    moves = plan.moves
+    if moves is None:
+        raise ValueError("the plan has no moves")
+    forecast = moves.forecast
+    peaks = [
+        peak.peak_bytes / peak.total_bytes
+        for peak in (forecast.peaks if forecast else ())
+        if peak.total_bytes
+    ]
+    return {
+        "cluster": plan.cluster,
+        "status": PLANNED,
+        "fingerprint": fingerprint_plan(plan),
+        "changed": sum(bool(steps_of(topic)) for topic in plan.topics),
+        "refused": sum(bool(topic.refusals) for topic in plan.topics),
+        "refusals": [str(refusal) for refusal in plan.refusals],
+        "partitions": sum(1 for _ in describe_moves(plan)),
+        "replicas": moves.replicas,
+        "least_replicas": moves.least_replicas,
+        "leader_changes": moves.leader_changes,
+        "copied_bytes": forecast and forecast.copied_bytes,
+        "seconds": forecast and forecast.seconds,
+        "peak_share": max(peaks, default=None),
+        "drained": [drain.broker for drain in moves.drains],
+        "plan": encode_plan(plan),
+    }
+
+
+def describe_moves(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield a row for every partition that a plan of moves changes."""
+    forecast = plan.moves and plan.moves.forecast
+    sizes = forecast.sizes if forecast else {}
+    for topic in plan.topics:
+        if topic.before is None or topic.after is None:
+            continue
+        known = sizes.get(topic.name, ())
+        rows = zip(topic.before.assignment, topic.after.assignment, strict=True)
+        for number, (old, new) in enumerate(rows):
+            if old == new:
+                continue
+            size = known[number] if number < len(known) else -1
+            yield {
+                "topic": topic.name,
+                "partition": number,
+                "step": str(Verb.REORDER if {*old} == {*new} else Verb.MOVE),
+                "before": old,
+                "after": new,
+                "size_bytes": None if size < 0 else size,
+                "file": topic.location.file,
+                "line": topic.location.line,
+            }
 
 
 def _describe_field(field: RefusedField) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The plan of every cluster, by the code that plans for one: a group of Arrow rows per cluster.
 
-In: the states and specs of a collection. Out: `plans`, and their topics as `changes`.
+In: the states and specs of a collection. Out: `plans`, and their topics as `changes`; of clusters
+that allow moves also `move_plans`, and their partitions as `moves`.
 Shuffles: once, by cluster; a partition crosses into Python as a row, never as a group.
 """
 
@@ -20,7 +21,12 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from reconciler import api
 from reconciler.errors import FindingsError, ReconcilerError
 from reconciler.fleet import READ, tables
-from reconciler.fleet.outcome import describe_changes, describe_plan
+from reconciler.fleet.outcome import (
+    describe_changes,
+    describe_move_plan,
+    describe_moves,
+    describe_plan,
+)
 from reconciler.fleet.rows import read_specs, read_state
 from reconciler.fleet.source.kafka_metadata import settle_readings
 from reconciler.plan import view_plan
@@ -29,17 +35,32 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reconciler.errors import Finding
-    from reconciler.model import Commit, TopicSpec
+    from reconciler.model import ClusterState, Commit, TopicSpec
     from reconciler.spec import ClusterEntry, Estate
 
-_CHANGE = StructType([f for f in tables.CHANGES.schema.fields if f.name != "cluster"])
-_ANSWER = StructType([*tables.PLANS.schema.fields, StructField("changes", ArrayType(_CHANGE))])
+
+def _within(table: tables.LakeTable) -> StructType:
+    """Return the columns of a table for the rows of one cluster."""
+    return StructType([field for field in table.schema.fields if field.name != "cluster"])
+
+
+_ANSWER = StructType(
+    [
+        *tables.PLANS.schema.fields,
+        StructField("changes", ArrayType(_within(tables.CHANGES))),
+        StructField("move_plan", _within(tables.MOVE_PLANS)),
+        StructField("moves", ArrayType(_within(tables.MOVES))),
+    ]
+)
 _FACTS = ("topics", "partitions", "configs")
 """The tables of large rows, in the order of the parameters of `read_state`."""
 
 _OF_TOPICS = ("topic", "topic_id", "internal", "config", "value")
 _NEEDED = ("table", "cluster", *_OF_TOPICS, "partition", "replicas", "moving")
 """The columns that a plan needs; it needs neither current leaders nor partition sizes."""
+
+_FOR_MOVES = ("leader", "in_sync", "size_bytes", "rate_bytes_per_s", "reassignment")
+"""What a plan of moves needs besides: it is null for clusters that allow none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +107,7 @@ def plan_fleet(
     """Plan every cluster of the estate, or the named ones.
 
     In: `facts`, the rows of a collection or of live clusters; `specs`, and their commit. Out:
-    `plans`, with an array `changes` in each row.
+    `plans`, with an array `changes`, a `move_plan` and its array `moves` in each row.
     """
     few = facts.where(F.col("table").isin("readings", "brokers")).toArrow().to_pylist()
     brokers: dict[str, list[Mapping[str, Any]]] = {}
@@ -98,7 +119,10 @@ def plan_fleet(
     entries = {name: replace(estate.clusters[name], client={}) for name in names}
     known = Known(readings, brokers, entries, estate.findings, commit)
     here = F.col("cluster").isin(sorted(readings.keys() & entries))
-    rows = facts.where(here & (F.col("table") != "brokers")).select(*_NEEDED)
+    movable = F.col("cluster").isin([name for name, entry in entries.items() if entry.moves])
+    rows = facts.where(here & (F.col("table") != "brokers")).select(
+        *_NEEDED, *(F.when(movable, F.col(name)).alias(name) for name in _FOR_MOVES)
+    )
     groups = rows.groupBy("cluster").cogroup(specs.where(here).groupBy("cluster"))
     answers = groups.applyInArrow(partial(_plan_group, known=known), schema=_ANSWER)
     missing = sorted(entries.keys() - readings)
@@ -114,6 +138,18 @@ def split_changes(answers: DataFrame) -> DataFrame:
     """Turn the array `changes` into the rows of that table. Grain: a topic of a plan."""
     rows = answers.select("cluster", F.explode("changes").alias("change"))
     return rows.select("cluster", "change.*").select(*tables.CHANGES.columns)
+
+
+def take_move_plans(answers: DataFrame) -> DataFrame:
+    """Turn `move_plan` into the rows of that table. Grain: a cluster that allows moves."""
+    rows = answers.where(F.col("move_plan").isNotNull()).select("cluster", "move_plan.*")
+    return rows.select(*tables.MOVE_PLANS.columns)
+
+
+def split_moves(answers: DataFrame) -> DataFrame:
+    """Turn the array `moves` into the rows of that table. Grain: a partition of a plan."""
+    rows = answers.select("cluster", F.explode("moves").alias("move"))
+    return rows.select("cluster", "move.*").select(*tables.MOVES.columns)
 
 
 def _plan_group(
@@ -145,7 +181,21 @@ def _plan_cluster(cluster: str, facts: pa.Table, specs: pa.Table, known: Known) 
     part = Slice({cluster: known.entries[cluster]}, read_specs(specs), known.findings)
     plan = api.build_plan(part, cluster, state, commit=known.commit)
     view = view_plan(plan)
-    return {**describe_plan(plan, view), "changes": [*describe_changes(plan, view)]}
+    answer = {**describe_plan(plan, view), "changes": [*describe_changes(plan, view)]}
+    return {**answer, **_plan_moves(cluster, part, state, known)}
+
+
+def _plan_moves(cluster: str, part: Slice, state: ClusterState, known: Known) -> dict[str, Any]:
+    """Plan the moves of one cluster; nothing if it allows none. Errors: none."""
+    if known.entries[cluster].moves is None:
+        return {}
+    try:
+        plan = api.build_moves(part, cluster, state, commit=known.commit)
+    except FindingsError as error:
+        return {"move_plan": {"status": error.findings[0].rule, "error": str(error)}}
+    except ReconcilerError as error:
+        return {"move_plan": {"status": "failed", "error": str(error)}}
+    return {"move_plan": describe_move_plan(plan), "moves": [*describe_moves(plan)]}
 
 
 def _fail(cluster: str, status: str, error: str) -> dict[str, Any]:

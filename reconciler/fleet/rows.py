@@ -6,6 +6,7 @@ Source: the tables of reconciler.fleet.tables. A state is equal after a round tr
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict
 from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -19,7 +20,17 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from reconciler.errors import Finding, Location
 from reconciler.fleet import tables
-from reconciler.model import Broker, ClusterState, TopicSpec, TopicState
+from reconciler.model import (
+    Broker,
+    ClusterState,
+    LogDirectory,
+    RateSource,
+    Reassignment,
+    ThrottleRate,
+    ThrottleSide,
+    TopicSpec,
+    TopicState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +61,10 @@ def make_table(table: LakeTable, columns: Mapping[str, Sequence[Any]]) -> pa.Tab
 
 
 def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
-    """Turn a state into rows of every state table but `readings`. Returns: rows by table."""
+    """Turn a state into rows of every state table but `readings`. Returns: rows by table.
+
+    What is in flight of a topic that the state does not have is left out.
+    """
     topics = [state.topics[name] for name in sorted(state.topics)]
     brokers: Rows = {
         "cluster": [cluster] * len(state.brokers),
@@ -58,6 +72,10 @@ def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
         "rack": [broker.rack for broker in state.brokers],
         "alive": [broker.alive for broker in state.brokers],
         "cordoned": [broker.cordoned for broker in state.brokers],
+        "log_directories": [
+            None if held is None else list(map(asdict, held))
+            for held in (state.directories.get(broker.id) for broker in state.brokers)
+        ],
     }
     described: Rows = {
         "cluster": [cluster] * len(topics),
@@ -78,14 +96,22 @@ def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
     return {
         tables.BROKERS.name: make_table(tables.BROKERS, brokers),
         tables.TOPICS.name: make_table(tables.TOPICS, described),
-        tables.PARTITIONS.name: _write_partitions(cluster, topics),
+        tables.PARTITIONS.name: _write_partitions(cluster, topics, state.reassignments),
         tables.CONFIGS.name: make_table(tables.CONFIGS, configs),
     }
 
 
-def encode_notes(notes: Iterable[Finding]) -> str:
-    """Encode findings as JSON, for the column `notes`."""
-    return _findings().dump_json(tuple(notes)).decode()
+def describe_reading(state: ClusterState) -> dict[str, Any]:
+    """Return what a row of `readings` says of the cluster itself."""
+    return {
+        "cluster_id": state.cluster_id,
+        "kafka_version": state.kafka_version,
+        "defaults": list(state.config_defaults.items()),
+        "can_cordon": state.can_cordon,
+        "voters": sorted(state.voters),
+        "throttle_rates": list(map(asdict, state.throttle_rates)),
+        "notes": _findings().dump_json(state.notes).decode(),
+    }
 
 
 def read_notes(text: str | None) -> tuple[Finding, ...]:
@@ -93,23 +119,32 @@ def read_notes(text: str | None) -> tuple[Finding, ...]:
     return _findings().validate_json(text) if text else ()
 
 
-def _write_partitions(cluster: str, topics: Sequence[TopicState]) -> pa.Table:
+def _write_partitions(
+    cluster: str, topics: Sequence[TopicState], in_flight: Iterable[Reassignment]
+) -> pa.Table:
     columns: Rows = defaultdict(list)
+    flights: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+    for each in in_flight:
+        flights[each.topic][each.partition] = asdict(each)
     for topic in topics:
         count = len(topic.assignment)
         columns["topic"] += [topic.name] * count
         columns["partition"] += range(count)
         columns["replicas"] += topic.assignment
         columns["moving"] += [number in topic.reassigning for number in range(count)]
-        for name in ("in_sync", "leader", "size_bytes", "rate_bytes_per_s"):
-            known = topic.leaders if name == "leader" else getattr(topic, name)
-            columns[name] += known or [None] * count
+        columns["in_sync"] += topic.in_sync or [None] * count
+        columns["leader"] += topic.leaders or [None] * count
+        for name in _AMOUNTS:
+            known = getattr(topic, name)
+            columns[name] += [None if each < 0 else each for each in known] or [None] * count
+        moving = flights.get(topic.name)
+        columns["reassignment"] += map(moving.get, range(count)) if moving else [None] * count
     return make_table(tables.PARTITIONS, {**columns, "cluster": [cluster] * len(columns["topic"])})
 
 
 def read_state(
     reading: Mapping[str, Any],
-    brokers: Iterable[Mapping[str, Any]],
+    brokers: Sequence[Mapping[str, Any]],
     topics: pa.Table,
     partitions: pa.Table,
     configs: pa.Table,
@@ -126,6 +161,7 @@ def read_state(
         overrides[topic][key] = value
     parts = dict(_read_partitions(partitions))
     ids = sorted(zip(_list(topics, "topic"), _list(topics, "topic_id"), strict=True))
+    nodes = sorted(brokers, key=lambda row: row["id"])
     states = {
         name: TopicState(
             name,
@@ -139,14 +175,44 @@ def read_state(
     return ClusterState(
         cluster_id=reading["cluster_id"],
         brokers=tuple(
-            Broker(row["id"], row["rack"], row["alive"], row["cordoned"])
-            for row in sorted(brokers, key=lambda row: row["id"])
+            Broker(row["id"], row["rack"], row["alive"], row["cordoned"]) for row in nodes
         ),
         topics=MappingProxyType(states),
         config_defaults=MappingProxyType(dict(reading["defaults"] or {})),
         notes=read_notes(reading["notes"]),
         kafka_version=reading["kafka_version"],
+        directories=MappingProxyType(_read_directories(nodes)),
+        reassignments=tuple(_read_reassignments(partitions)),
+        can_cordon=bool(reading["can_cordon"]),
+        voters=frozenset(reading["voters"] or ()),
+        throttle_rates=tuple(map(_read_rate, reading["throttle_rates"] or ())),
     )
+
+
+def _read_directories(
+    brokers: Iterable[Mapping[str, Any]],
+) -> dict[int, tuple[LogDirectory, ...]]:
+    return {
+        row["id"]: tuple(LogDirectory(**held) for held in row["log_directories"])
+        for row in brokers
+        if row["log_directories"] is not None
+    }
+
+
+def _read_rate(row: Mapping[str, Any]) -> ThrottleRate:
+    side, source = ThrottleSide(row["side"]), RateSource(row["source"])
+    return ThrottleRate(row["broker"], side, row["bytes_per_s"], source)
+
+
+def _read_reassignments(partitions: pa.Table) -> Iterator[Reassignment]:
+    """Yield what is in flight, by topic and partition."""
+    if "reassignment" not in partitions.column_names:
+        return
+    flying = partitions.filter(pc.is_valid(partitions["reassignment"]))
+    for row in flying.sort_by([("topic", "ascending"), ("partition", "ascending")]).to_pylist():
+        told = row["reassignment"]
+        lists = {name: tuple(told[name]) for name in ("replicas", "adding", "removing", "in_sync")}
+        yield Reassignment(row["topic"], row["partition"], leader=told["leader"], **lists)
 
 
 def _read_partitions(partitions: pa.Table) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -184,9 +250,20 @@ _OF_PARTITIONS = {
 """The fields of TopicState that have a value per partition, and their columns."""
 
 
+_AMOUNTS = ("size_bytes", "rate_bytes_per_s")
+"""The fields of TopicState of which some partitions may be unknown: -1 there, null in a row."""
+
+
 def _read_known(table: pa.Table, name: str) -> Callable[[int, int], tuple[Any, ...]]:
-    """Return a function that reads a range of a column; an unknown value empties its range."""
+    """Return a function that reads a range of a column. A range without any value is empty.
+
+    An unknown amount is -1; an unknown value of another column empties its range.
+    """
     column = table[name].combine_chunks()
+    if name in _AMOUNTS:
+        amounts = tuple(pc.fill_null(column, -1).to_pylist())
+        nothing = np.concatenate([[0], np.cumsum(column.is_valid().to_numpy(zero_copy_only=False))])
+        return lambda start, end: amounts[start:end] if nothing[end] > nothing[start] else ()
     values = _list_rows(column) if pa.types.is_list(column.type) else tuple(column.to_pylist())
     if not column.null_count or name == "replicas":
         return lambda start, end: values[start:end]

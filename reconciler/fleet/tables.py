@@ -30,6 +30,31 @@ TEXT, FLAG, COUNT, AMOUNT = StringType(), BooleanType(), IntegerType(), LongType
 SHARE = DoubleType()
 BROKERS_OF = ArrayType(COUNT, containsNull=False)
 CONFIG = MapType(TEXT, TEXT, valueContainsNull=False)
+THROTTLE_RATE = StructType(
+    [
+        StructField("broker", COUNT),
+        StructField("side", TEXT),  # leader, follower
+        StructField("bytes_per_s", AMOUNT),
+        StructField("source", TEXT),  # broker, cluster-default, static
+    ]
+)
+LOG_DIRECTORY = StructType(
+    [
+        StructField("path", TEXT),
+        StructField("total_bytes", AMOUNT),
+        StructField("usable_bytes", AMOUNT),
+        StructField("replicas", COUNT),
+    ]
+)
+REASSIGNMENT = StructType(
+    [
+        StructField("replicas", BROKERS_OF),
+        StructField("adding", BROKERS_OF),
+        StructField("removing", BROKERS_OF),
+        StructField("leader", COUNT),
+        StructField("in_sync", BROKERS_OF),
+    ]
+)
 FIELDS = StructType(
     [
         StructField(name, COUNT if name == "line" else TEXT)
@@ -69,6 +94,9 @@ READINGS = LakeTable(
         cluster_id=TEXT,
         kafka_version=TEXT,
         defaults=CONFIG,
+        can_cordon=FLAG,
+        voters=BROKERS_OF,  # read where brokers are drained
+        throttle_rates=ArrayType(THROTTLE_RATE, containsNull=False),  # in force
         notes=TEXT,  # findings, as JSON
         read_at=TEXT,  # ISO 8601, UTC
         read_ms=AMOUNT,
@@ -79,7 +107,14 @@ BROKERS = LakeTable(
     "brokers",
     "one broker of a cluster",
     ("cluster", "id"),
-    _columns(cluster=TEXT, id=COUNT, rack=TEXT, alive=FLAG, cordoned=FLAG),
+    _columns(
+        cluster=TEXT,
+        id=COUNT,
+        rack=TEXT,
+        alive=FLAG,
+        cordoned=FLAG,
+        log_directories=ArrayType(LOG_DIRECTORY, containsNull=False),  # null: unknown
+    ),
 )
 TOPICS = LakeTable(
     "topics",
@@ -99,8 +134,9 @@ PARTITIONS = LakeTable(
         replicas=BROKERS_OF,  # preferred leader first; the target while it moves
         in_sync=BROKERS_OF,
         moving=FLAG,
-        size_bytes=AMOUNT,
+        size_bytes=AMOUNT,  # null: unknown
         rate_bytes_per_s=AMOUNT,
+        reassignment=REASSIGNMENT,  # what is in flight; null: nothing, or unknown
     ),
 )
 CONFIGS = LakeTable(
@@ -166,6 +202,45 @@ PLANS = LakeTable(
         replica_skew_before=COUNT,
         replica_skew_after=COUNT,
         plan=TEXT,  # the plan file, byte for byte
+    ),
+)
+MOVE_PLANS = LakeTable(
+    "move_plans",
+    "one cluster's plan of moves, where clusters.yaml allows moves",
+    ("cluster",),
+    _columns(
+        cluster=TEXT,
+        status=TEXT,  # planned, or the rule id of the failure
+        error=TEXT,
+        fingerprint=TEXT,
+        changed=COUNT,  # topics
+        refused=COUNT,  # topics
+        refusals=ArrayType(TEXT, containsNull=False),  # of the plan itself
+        partitions=COUNT,  # rows of moves
+        replicas=COUNT,  # to be copied
+        least_replicas=COUNT,  # the proven minimum
+        leader_changes=COUNT,
+        copied_bytes=AMOUNT,  # without partitions of unknown size
+        seconds=AMOUNT,  # at the configured rate; null: unknown, or no rate
+        peak_share=SHARE,  # the highest share of a log directory that is used meanwhile
+        drained=BROKERS_OF,  # brokers that are to hold no replica
+        plan=TEXT,  # the plan file, byte for byte
+    ),
+)
+MOVES = LakeTable(
+    "moves",
+    "one partition that a plan of moves gives other replicas, or another order",
+    ("cluster", "topic", "partition"),
+    _columns(
+        cluster=TEXT,
+        topic=TEXT,
+        partition=COUNT,
+        step=TEXT,  # move, reorder
+        before=BROKERS_OF,
+        after=BROKERS_OF,
+        size_bytes=AMOUNT,  # null: unknown
+        file=TEXT,
+        line=COUNT,
     ),
 )
 FINDINGS = LakeTable(
@@ -298,6 +373,9 @@ COLLECTIONS = LakeTable(
 STATE = (READINGS, BROKERS, TOPICS, PARTITIONS, CONFIGS)
 """The tables of the state of a cluster."""
 
+PLANNED = (PLANS, CHANGES, MOVE_PLANS, MOVES)
+"""The tables of the plans of one collection."""
+
 AUDIT = (FINDINGS, BALANCE)
 """The tables of an audit of one collection."""
 
@@ -323,10 +401,7 @@ FACTS = LakeTable(
 )
 
 TABLES: Mapping[str, LakeTable] = MappingProxyType(
-    {
-        table.name: table
-        for table in (*STATE, FACTS, SPECS, CHANGES, PLANS, *AUDIT, *HISTORY, COLLECTIONS)
-    }
+    {table.name: table for table in (*STATE, FACTS, SPECS, *PLANNED, *AUDIT, *HISTORY, COLLECTIONS)}
 )
 
 OLD_STEPS: Mapping[str, Verb] = MappingProxyType(

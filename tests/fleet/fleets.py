@@ -8,21 +8,29 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from shorthand import HERE
-from worlds import seldom, worlds
+from shorthand import HERE, may_move
+from worlds import World, seldom, worlds
 
 from reconciler.errors import Finding, Location, Severity
 from reconciler.fleet import tables
-from reconciler.fleet.rows import encode_notes, make_table, write_specs, write_state
+from reconciler.fleet.rows import describe_reading, make_table, write_specs, write_state
+from reconciler.model import (
+    MIN_INSYNC,
+    LogDirectory,
+    RateSource,
+    Reassignment,
+    ThrottleRate,
+    ThrottleSide,
+    TopicSpec,
+)
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
-    from worlds import World
 
-    from reconciler.model import ClusterState, TopicSpec, TopicState
+    from reconciler.model import ClusterState, MovePolicy, TopicState
 
 CALM = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 NOTE = Finding("cluster-rights", "some topics are hidden\x1b", "ask", severity=Severity.NOTE)
@@ -33,12 +41,16 @@ PLACES = {"partitions": Location("topics/a.yaml", 3), "config.flush.ms": Locatio
 def seen_topics(draw: st.DrawFn, topic: TopicState) -> TopicState:
     """Draw what else may be known of a topic: all of a column, or nothing."""
     count = len(topic.assignment)
-    amounts = st.just(()) | st.tuples(*[st.integers(0, 2**40)] * count)
+    led = tuple(row[0] for row in topic.assignment)
+    amount = st.just(-1) | st.integers(0, 2**40)
+    amounts = (st.just(()) | st.tuples(*[amount] * count)).map(
+        lambda drawn: drawn if any(each >= 0 for each in drawn) else ()
+    )
     return replace(
         topic,
         topic_id=draw(st.sampled_from((topic.topic_id, None))),
-        in_sync=draw(st.sampled_from(((), topic.assignment, ((),) * count))),
-        leaders=draw(st.sampled_from(((), (-1,) * count))),
+        in_sync=((),) * count if draw(seldom(5)) else draw(st.sampled_from(((), topic.assignment))),
+        leaders=(-1,) * count if draw(seldom(5)) else draw(st.sampled_from(((), led))),
         internal=draw(seldom(9)),
         size_bytes=draw(amounts),
         rate_bytes_per_s=draw(amounts),
@@ -58,35 +70,100 @@ def told_specs(draw: st.DrawFn, spec: TopicSpec) -> TopicSpec:
     )
 
 
+@dataclass(frozen=True)
+class MovingWorld(World):
+    """A world, what its cluster allows to move, and the brokers to drain."""
+
+    moves: MovePolicy | None = None
+    drained: frozenset[int] = frozenset()
+
+
 @st.composite
-def rich_worlds(draw: st.DrawFn) -> World:
+def reassignments(draw: st.DrawFn, topic: TopicState, ids: Sequence[int]) -> list[Reassignment]:
+    """Draw what is in flight of a topic: of each moving partition, or not known."""
+    found = []
+    for number in sorted(topic.reassigning):
+        target = topic.assignment[number]
+        removing = tuple(draw(st.permutations(sorted({*ids} - {*target})))[:1])
+        adding = target[-1:] if len(target) > 1 or removing else ()
+        in_sync = draw(st.sampled_from(((), target[:1])))
+        leader = draw(st.sampled_from((None, -1, target[0])))
+        whole = (*target, *removing)
+        found.append(Reassignment(topic.name, number, whole, adding, removing, leader, in_sync))
+    return found if draw(st.booleans()) else []
+
+
+@st.composite
+def log_directories(draw: st.DrawFn) -> tuple[LogDirectory, ...]:
+    """Draw the directories of a broker: of known size or not, nearly full or not."""
+    usable = st.none() | st.integers(0, 2**45)
+    return tuple(
+        LogDirectory(path, draw(st.none() | st.just(2**45)), draw(usable), draw(st.integers(0, 9)))
+        for path in ("/a", "/b")[: draw(st.integers(0, 2))]
+    )
+
+
+@st.composite
+def specs_to_move(draw: st.DrawFn, topic: TopicState, ids: Sequence[int]) -> TopicSpec:
+    """Draw a spec that asks for other replicas of a topic, or for the same in another order."""
+    config = {MIN_INSYNC: "1"}
+    if draw(st.booleans()):
+        rows = tuple(row[::-1] for row in topic.assignment)
+        return TopicSpec(topic.name, HERE, assignment=rows, config=config)
+    factor = draw(st.integers(1, min(3, len(ids))))
+    return TopicSpec(topic.name, HERE, len(topic.assignment), factor, config)
+
+
+RATE = ThrottleRate(1, ThrottleSide.LEADER, 2**20, RateSource.CLUSTER_DEFAULT)
+
+
+@st.composite
+def rich_worlds(draw: st.DrawFn) -> MovingWorld:
     """Draw a world with everything in it that rows have to carry."""
     world = draw(worlds())
+    ids = sorted(broker.id for broker in world.state.brokers)
+    topics = {name: draw(seen_topics(topic)) for name, topic in world.state.topics.items()}
     state = replace(
         world.state,
         cluster_id=draw(st.none() | st.just("5L6g3nShT-eMCtK--X86sw")),
         brokers=tuple(sorted(world.state.brokers, key=lambda broker: broker.id)),
-        topics={name: draw(seen_topics(topic)) for name, topic in world.state.topics.items()},
+        topics=topics,
         notes=draw(st.just(()) | st.just((NOTE,))),
         kafka_version=draw(st.none() | st.just("4.1")),
+        directories={b: draw(log_directories()) for b in ids if not draw(seldom(4))},
+        reassignments=tuple(
+            each for name in sorted(topics) for each in draw(reassignments(topics[name], ids))
+        ),
+        can_cordon=draw(st.booleans()),
+        voters=frozenset(draw(st.sets(st.sampled_from(ids)))),
+        throttle_rates=draw(st.sampled_from(((), (RATE,)))),
     )
     most = draw(st.none() | st.integers(0, 100))
-    return replace(
-        world,
+    drained = frozenset({draw(st.sampled_from(ids))} if draw(seldom(3)) else ())
+    specs = [
+        draw(specs_to_move(topics[spec.name], ids))
+        if spec.name in topics and draw(st.booleans())
+        else spec
+        for spec in world.specs
+    ]
+    return MovingWorld(
         state=state,
-        specs=tuple(draw(told_specs(spec)) for spec in world.specs),
+        specs=tuple(draw(told_specs(spec)) for spec in specs),
+        excluded=world.excluded | drained,
         guards=replace(world.guards, max_changed_percent=most),
+        moves=draw(st.none() | st.just(may_move()) | st.just(may_move("replication", rate=None))),
+        drained=drained,
     )
 
 
-def draw_worlds(count: int, drawn_by: int = 1) -> list[World]:
+def draw_worlds(count: int, drawn_by: int = 1) -> list[MovingWorld]:
     """Draw so many worlds at once, always the same ones: a Spark job for each would take long."""
-    drawn: list[World] = []
+    drawn: list[MovingWorld] = []
 
     @seed(drawn_by)
     @settings(CALM, max_examples=count, database=None, phases=[Phase.generate])
     @given(rich_worlds())
-    def keep(world: World) -> None:
+    def keep(world: MovingWorld) -> None:
         drawn.append(world)
 
     keep()
@@ -97,14 +174,20 @@ def draw_worlds(count: int, drawn_by: int = 1) -> list[World]:
 class Fleet:
     """Worlds by the names of their clusters; stands in for their estate as well."""
 
-    worlds: Mapping[str, World]
+    worlds: Mapping[str, MovingWorld]
     findings: tuple[Finding, ...] = ()
     clusters: Mapping[str, ClusterEntry] = field(init=False)
 
     def __post_init__(self) -> None:
         entries = {
             name: ClusterEntry(
-                name, HERE, exclude_brokers=world.excluded, guards=world.guards, client={"a": "b"}
+                name,
+                HERE,
+                exclude_brokers=world.excluded,
+                drain_brokers=world.drained,
+                guards=world.guards,
+                moves=world.moves,
+                client={"a": "b"},
             )
             for name, world in self.worlds.items()
         }
@@ -131,10 +214,7 @@ def write_world(name: str, state: ClusterState, **reading: Any) -> dict[str, pa.
     row = {
         "cluster": name,
         "status": "read",
-        "cluster_id": state.cluster_id,
-        "kafka_version": state.kafka_version,
-        "defaults": list(state.config_defaults.items()),
-        "notes": encode_notes(state.notes),
+        **describe_reading(state),
         **reading,
     }
     readings = make_table(tables.READINGS, {key: [value] for key, value in row.items()})

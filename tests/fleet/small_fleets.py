@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reconciler.fleet import tables
-from reconciler.fleet.rows import make_table, write_specs, write_state
+from reconciler.fleet.rows import describe_reading, make_table, write_specs, write_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,11 @@ def make_state(
 ) -> dict[str, DataFrame]:
     """Return the state tables; a text instead of a state says why a cluster was not read."""
     written = [write_state(name, s) for name, s in states.items() if not isinstance(s, str)]
+    # In one chunk: Spark loses what comes after an empty one.
     frames = {
-        table.name: spark.createDataFrame(pa.concat_tables(rows[table.name] for rows in written))
+        table.name: spark.createDataFrame(
+            pa.concat_tables(rows[table.name] for rows in written).combine_chunks()
+        )
         for table in tables.STATE[1:]
     }
     return {"readings": spark.createDataFrame(_write_readings(states)), **frames}
@@ -37,16 +40,14 @@ def make_specs(spark: SparkSession, specs: Mapping[str, Sequence[TopicSpec]]) ->
 
 
 def _write_readings(states: Mapping[str, ClusterState | str]) -> pa.Table:
-    errors = [state if isinstance(state, str) else None for state in states.values()]
-    defaults = [
-        None if isinstance(state, str) else list(state.config_defaults.items())
-        for state in states.values()
+    rows = [
+        {"cluster": name, "read_ms": 1, **_write_reading(state)} for name, state in states.items()
     ]
-    columns = {
-        "cluster": list(states),
-        "status": ["read" if error is None else "unreadable" for error in errors],
-        "error": errors,
-        "defaults": defaults,
-        "read_ms": [1] * len(errors),
-    }
+    columns = {name: [row.get(name) for row in rows] for name in tables.READINGS.columns}
     return make_table(tables.READINGS, columns)
+
+
+def _write_reading(state: ClusterState | str) -> Mapping[str, Any]:
+    if isinstance(state, str):
+        return {"status": "unreadable", "error": state}
+    return {"status": "read", **describe_reading(state)}

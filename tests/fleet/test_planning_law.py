@@ -11,11 +11,17 @@ from fleets import NOTE, Fleet, draw_worlds, frame
 
 from reconciler import api
 from reconciler.fleet import tables
-from reconciler.fleet.outcome import describe_changes
-from reconciler.fleet.planning import join_tables, plan_fleet, split_changes
+from reconciler.fleet.outcome import describe_changes, describe_move_plan
+from reconciler.fleet.planning import (
+    join_tables,
+    plan_fleet,
+    split_changes,
+    split_moves,
+    take_move_plans,
+)
 from reconciler.fleet.rows import make_table
 from reconciler.model import Commit
-from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, view_plan
+from reconciler.plan import decode_plan, encode_plan, fingerprint_plan, steps_of, view_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.fleet
 
-CLUSTERS = 120
+CLUSTERS = 240
 COMMIT = Commit("0123456789abcdef0123456789abcdef01234567", dirty=True)
 
 
@@ -63,7 +69,7 @@ def answers(request: Any, spark: SparkSession, fleet: Fleet) -> DataFrame:
 def test_every_plan_is_the_single_clusters(
     answers: DataFrame, expected: Mapping[str, Plan]
 ) -> None:
-    found = {row["cluster"]: row for row in answers.drop("changes").collect()}
+    found = {row["cluster"]: row for row in answers.select(*tables.PLANS.columns).collect()}
     assert {name: row["error"] for name, row in found.items() if row["error"]} == {}
     assert found.keys() == expected.keys()
     for name, plan in expected.items():
@@ -82,6 +88,70 @@ def test_every_change_is_the_single_clusters(
         (name, row["topic"]): row for name, plan in expected.items() for row in plan_rows(plan)
     }
     assert found == wanted
+
+
+@pytest.fixture(scope="module")
+def expected_moves(fleet: Fleet) -> Mapping[str, Plan]:
+    """Plan the moves of each cluster that allows them, without Spark."""
+    return {
+        name: api.build_moves(fleet, name, replace(world.state, usage={}), commit=COMMIT)
+        for name, world in fleet.worlds.items()
+        if world.moves is not None
+    }
+
+
+def test_every_plan_of_moves_is_the_single_clusters(
+    answers: DataFrame, expected_moves: Mapping[str, Plan]
+) -> None:
+    found = {row["cluster"]: row for row in take_move_plans(answers).collect()}
+    assert {name: row["error"] for name, row in found.items() if row["error"]} == {}
+    assert found.keys() == expected_moves.keys()
+    for name, plan in expected_moves.items():
+        assert found[name]["plan"] == encode_plan(plan), name
+        assert found[name]["fingerprint"] == fingerprint_plan(decode_plan(found[name]["plan"]))
+        assert found[name].asDict() == describe_move_plan(plan) | {"error": None}
+
+
+def test_every_move_is_the_single_clusters(
+    answers: DataFrame, expected_moves: Mapping[str, Plan]
+) -> None:
+    rows = split_moves(answers).toArrow().to_pylist()
+    found = {(row["cluster"], row["topic"], row["partition"]): row for row in rows}
+    assert len(found) == len(rows)
+    altered = {
+        (name, topic.name, number): (old, new)
+        for name, plan in expected_moves.items()
+        for topic in plan.topics
+        if topic.before and topic.after
+        for number, (old, new) in enumerate(
+            zip(topic.before.assignment, topic.after.assignment, strict=True)
+        )
+        if old != new
+    }
+    rows_of = {key: (tuple(row["before"]), tuple(row["after"])) for key, row in found.items()}
+    assert rows_of == altered
+    for (name, topic, number), row in found.items():
+        sizes = fleet_sizes(expected_moves[name], topic)
+        assert row["step"] == ("move" if {*row["before"]} != {*row["after"]} else "reorder")
+        assert row["size_bytes"] == (sizes[number] if sizes and sizes[number] >= 0 else None)
+
+
+def fleet_sizes(plan: Plan, topic: str) -> tuple[int, ...]:
+    assert plan.moves is not None
+    assert plan.moves.forecast is not None
+    return plan.moves.forecast.sizes[topic]
+
+
+def test_the_fleet_holds_moves_of_every_kind(expected_moves: Mapping[str, Plan]) -> None:
+    """The law says little of a fleet in which nothing moves."""
+    verbs: Counter[str] = Counter()
+    drains = refusals = 0
+    for plan in expected_moves.values():
+        verbs.update(str(step.verb) for topic in plan.topics for step in steps_of(topic))
+        assert plan.moves is not None
+        drains += any(drain.replicas for drain in plan.moves.drains)
+        refusals += bool(plan.refusals) + sum(bool(topic.refusals) for topic in plan.topics)
+    assert min(verbs["move"], verbs["reorder"], drains, refusals) >= 5
 
 
 def plan_rows(plan: Plan) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from lab import HERE
+from moving import RATE, SIZE, Moving
 from proxy import FailingNetwork
 
 from reconciler.cli.app import run
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from reconciler.sandbox import Cluster
 
 DESCRIBE_CONFIGS = 32
+STATE = [table.name for table in tables.STATE]
 
 
 def load(
@@ -119,6 +122,86 @@ def test_columns_left_out_are_not_asked_for(cluster3: Cluster, topic_prefix: str
     columns = tables.FACTS.columns
     without = [name for name in columns if name not in ("value", "topic_id")]
     assert count_configs(cluster3, columns) > count_configs(cluster3, without) == 3
+
+
+@pytest.mark.cluster
+def test_what_a_plan_of_moves_needs_is_read(cluster3: Cluster, topic_prefix: str) -> None:
+    entry = ClusterEntry("lab", HERE, drain_brokers=frozenset({3}))
+    servers = {"lab": cluster3.bootstrap_servers}
+    reader = KafkaMetadataReader(choose_clusters([entry], servers), tables.FACTS.columns)
+    (partition,) = reader.partitions()
+    bench, name = Moving(cluster3), f"{topic_prefix}a"
+    bench.fill(name, ((1, 2), (2, 1)))
+    bench.throttle(name, "0:1,0:2", "0:3")
+    bench.reassign(name, [3, 2])
+    rows = [row for batch in reader.read(partition) for row in batch.to_pylist()]
+    bench.clear(name)
+    found = {kind: [row for row in rows if row["table"] == kind] for kind in STATE}
+    [reading] = found["readings"]
+    assert (reading["status"], reading["can_cordon"]) == ("read", True)
+    assert reading["voters"]
+    assert sorted((rate["broker"], rate["side"]) for rate in reading["throttle_rates"]) == [
+        (broker, side) for broker in (1, 2, 3) for side in ("follower", "leader")
+    ]
+    told = {(rate["bytes_per_s"], rate["source"]) for rate in reading["throttle_rates"]}
+    assert told == {(RATE, "cluster-default")}
+    for broker in found["brokers"]:
+        [held] = broker["log_directories"]
+        assert held["total_bytes"] > held["usable_bytes"] > 0
+    partitions = {row["partition"]: row for row in found["partitions"] if row["topic"] == name}
+    assert partitions[0]["size_bytes"] >= SIZE > partitions[1]["size_bytes"] >= 0
+    assert partitions[0]["replicas"] == [3, 2]
+    assert partitions[0]["reassignment"] == {
+        "replicas": [3, 2, 1],
+        "adding": [3],
+        "removing": [1],
+        "leader": 1,
+        "in_sync": [1, 2],
+    }
+    assert partitions[1]["reassignment"] is None
+
+
+@pytest.mark.fleet
+@pytest.mark.cluster
+@pytest.mark.parametrize("words", [[], ["--moves"]], ids=["changes", "moves"])
+def test_a_live_plan_is_that_of_the_single_cluster(
+    spark: SparkSession,  # the job uses its session
+    cluster3: Cluster,
+    topic_prefix: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster3.bootstrap_servers})
+    name = f"{topic_prefix}grows"
+    admin.create_topics([NewTopic(name, 3, 1)])[name].result(20)
+    estate = tmp_path / "estate"
+    estate.mkdir()
+    client = f'client: {{bootstrap.servers: "{cluster3.bootstrap_servers}"}}'
+    moves = "moves: {allow: [replication], rate: 1MiB, keep_free: 1%}"
+    (estate / "clusters.yaml").write_text(f"version: 1\nclusters: {{lab: {{{client}, {moves}}}}}\n")
+    asked = {"topic": name, "partitions": 4, "replication_factor": 2}
+    (estate / "grows.yaml").write_text(json.dumps(asked))
+    options = ["--lake", str(tmp_path / "lake"), "--live", "--out", str(tmp_path / "plans")]
+    assert run(["fleet", "plan", str(estate), *options, *words]) == 0
+    shown = capsys.readouterr().out
+    assert "moves: 3 partitions of 1 topic · 3 replicas to copy, " in shown
+    assert ("shown by --moves" in shown) == (not words)
+    single = tmp_path / "single.json"
+    assert run(["plan", str(estate), "--cluster", "lab", "--out", str(single), *words]) == 0
+    found, wanted = (
+        json.loads(path.read_text()) for path in (tmp_path / "plans" / "lab.json", single)
+    )
+    assert found["fingerprint"] == wanted["fingerprint"]
+    assert found["resource_changes"] == wanted["resource_changes"] != []
+    if words:
+        for document in (found, wanted):
+            # The fleet measures no write rates, and disks fill up meanwhile.
+            del document["moves"]["forecast"]["least_rate"]
+            peaks = document["moves"]["forecast"].pop("peaks")
+            assert [peak["broker"] for peak in peaks] == [1, 2, 3]
+        assert found["moves"]["replicas"] == 3
+        assert found["moves"] == wanted["moves"]
 
 
 def count_configs(cluster: Cluster, columns: list[str]) -> int:

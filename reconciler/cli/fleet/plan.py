@@ -26,7 +26,7 @@ from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
 from reconciler.fleet import PLANNED
 from reconciler.styling import set_columns
-from reconciler.units import count
+from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,7 @@ PENDING = 2
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Save the plans there."
 )
+@click.option("--moves", is_flag=True, help="Show and save the plans of moves instead.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending.")
 @engine_options
 @click.pass_context
@@ -59,17 +60,19 @@ def command(
     live: bool,
     asked: ReadOptions,
     out: Path | None,
+    moves: bool,
     detailed_exitcode: bool,
     form: str,
     engine: Engine,
 ) -> int:
     """Plan every cluster of a collection, by the same code as `reconciler plan`.
 
-    Each file of --out is a plan that `reconciler apply` takes. Exits 0 on success, 1
-    if a cluster could not be planned or something is refused. ESTATE defaults to topics.
+    Each file of --out is a plan that `reconciler apply` takes. With --moves these are the plans
+    that move replicas, of the clusters that allow moves. Exits 0 on success, 1 if a cluster could
+    not be planned or something is refused. ESTATE defaults to topics.
     """
     from reconciler.api import load_estate
-    from reconciler.fleet import plan_collection
+    from reconciler.fleet import MOVE_PLANS, PLANS, plan_collection
 
     if live and collection:
         raise UsageError("--live makes its own collection; leave out --collection")
@@ -84,27 +87,39 @@ def command(
         lake = open_lake(job.session, root, form)
         if reading:
             collection = reading.collect(lake, name_now(), job.announce).attempt.collection
-        plans = plan_collection(
+        made = plan_collection(
             lake, loaded, collection, clusters=asked.clusters, announce=job.announce
         )
-        rows = sorted(plans.collect(), key=lambda row: row["cluster"])
-    _print_plans(rows)
+        plans, moving = (
+            sorted(lake.read(table, made).collect(), key=lambda row: row["cluster"])
+            for table in (PLANS, MOVE_PLANS)
+        )
+    rows = moving if moves else plans
+    if moves:
+        _print_move_plans(plans, moving)
+    else:
+        _print_plans(plans, moving)
+    # A cluster without a reading has no plan of moves at all, and that must not look like success.
+    unread = any(row["status"] != PLANNED for row in plans)
     if files is not None:
         for row in rows:
             if row["plan"] is None:
                 files.clear(row["cluster"])
             else:
                 files.keep(row["cluster"], row["plan"])
-    if any(row["status"] != PLANNED or _is_refused(row) for row in rows):
+    if unread or any(row["status"] != PLANNED or _is_refused(row) for row in rows):
         return 1
     return PENDING if detailed_exitcode and any(row["changed"] for row in rows) else 0
 
 
-def _print_plans(rows: Sequence[Row]) -> None:
+def _print_plans(rows: Sequence[Row], moving: Sequence[Row]) -> None:
+    moves = {row["cluster"]: row for row in moving}
     lines = []
     for row in rows:
         lines.append((row["cluster"], _describe(row)))
         lines += [("", paint("red", refusal)) for refusal in row["refusals"] or ()]
+        if (found := moves.get(row["cluster"])) and not _is_idle(found):
+            lines.append(("", f"{_describe_moves(found)}, shown by --moves"))
     for line in set_columns(lines):
         click.echo(line, color=True)
     changed = sum(row["changed"] or 0 for row in rows)
@@ -125,6 +140,51 @@ def _describe(row: Row) -> str:
     refused += ", refused as a whole" if row["refusals"] else ""
     skew = f"leaders max − min {row['leader_skew_before']} → {row['leader_skew_after']}"
     return paint("yellow", f"{row['changed']:,} to change{refused}") + f"  {skew}"
+
+
+def _print_move_plans(plans: Sequence[Row], moving: Sequence[Row]) -> None:
+    """Print the plans of moves, and the clusters that allow none or could not be planned."""
+    moves = {row["cluster"]: row for row in moving}
+    lines = []
+    for row in plans:
+        found = moves.get(row["cluster"])
+        if found is None:
+            failed = row["status"] != PLANNED
+            lines.append((row["cluster"], _describe(row) if failed else "allows no moves"))
+            continue
+        lines.append((row["cluster"], _describe_moves(found)))
+        lines += [("", paint("red", refusal)) for refusal in found["refusals"] or ()]
+    for line in set_columns(lines):
+        click.echo(line, color=True)
+    replicas = sum(row["replicas"] or 0 for row in moving)
+    copied = approximate_size(sum(row["copied_bytes"] or 0 for row in moving))
+    said = f"{count(len(moving), 'cluster')} that {'allows' if len(moving) == 1 else 'allow'} moves"
+    click.echo(f"\n{said}: {count(replicas, 'replica')} to copy, {copied}")
+
+
+def _describe_moves(row: Row) -> str:
+    """Describe a plan of moves: what it changes, what it copies, and for how long."""
+    if row["status"] != PLANNED:
+        return paint("red", f"moves: {row['status']}  {row['error']}")
+    if _is_idle(row):
+        return paint("green", "nothing to move")
+    said = [f"moves: {count(row['partitions'], 'partition')} of {count(row['changed'], 'topic')}"]
+    if row["refused"]:
+        said.append(f"{count(row['refused'], 'topic')} refused")
+    if row["refusals"]:
+        said.append("refused as a whole")
+    if row["replicas"]:
+        size = approximate_size(row["copied_bytes"] or 0)
+        said.append(f"{count(row['replicas'], 'replica')} to copy, {size}")
+    if row["seconds"]:
+        said.append(f"about {approximate_duration(row['seconds'])}")
+    if row["peak_share"] is not None:
+        said.append(f"fullest disk at {row['peak_share']:.0%}")
+    return paint("yellow", " · ".join(said))
+
+
+def _is_idle(row: Row) -> bool:
+    return row["status"] == PLANNED and not row["changed"] and not _is_refused(row)
 
 
 def _is_refused(row: Row) -> bool:

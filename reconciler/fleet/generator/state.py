@@ -154,6 +154,7 @@ def write_partitions(seed: int, shape: ClusterShape, topics: Topics) -> pa.Table
         "moving": pa.array(moving),
         "size_bytes": pa.array(size),
         "rate_bytes_per_s": pa.array(size // 86_400),
+        "reassignment": _write_reassignments(ids, indices, leader, moving),
     }
     schema = arrow_schema(tables.PARTITIONS.name)
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
@@ -211,6 +212,24 @@ def _draw_leaders(
     able[aside & (in_sync.sum(axis=1) > 1), 0] = False
     leader = replicas[np.arange(len(replicas)), able.argmax(axis=1)]
     return np.where(leader == shape.dead, -1, leader) if shape.dead is not None else leader
+
+
+def _write_reassignments(
+    ids: NDArray[np.int32], replicas: Matrix, leader: NDArray[np.int32], moving: Mask
+) -> pa.Array:
+    """Return what is in flight: the last replica of a moving partition is being copied."""
+    held = (replicas >= 0) & moving[:, None]
+    last = held & (np.cumsum(held, axis=1) == held.sum(axis=1)[:, None])
+    parts = {
+        "replicas": _list(ids, replicas, held),
+        "adding": _list(ids, replicas, last),
+        "removing": _list(ids, replicas, np.zeros_like(held)),
+        "leader": pa.array(np.where(leader < 0, -1, ids[leader]).astype(np.int32)),
+        "in_sync": _list(ids, replicas, held & ~last),
+    }
+    kind = arrow_schema(tables.PARTITIONS.name).field("reassignment").type
+    arrays = [parts[kind.field(number).name] for number in range(kind.num_fields)]
+    return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=pa.array(~moving))
 
 
 def _list(ids: NDArray[np.int32], indices: Matrix, chosen: Mask) -> pa.Array:

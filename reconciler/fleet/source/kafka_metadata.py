@@ -25,7 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, In
 
 from reconciler.errors import ClusterError, Finding, FindingsError, Location, ReconcilerError
 from reconciler.fleet import READ, tables
-from reconciler.fleet.rows import arrow_schema, encode_notes, make_table, write_state
+from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def choose_clusters(
             "cluster_id": entry.cluster_id,
             "kafka_version": entry.kafka_version,
             "location": astuple(entry.location),
+            "drains": bool(entry.drain_brokers),
             "bootstrap_servers": (bootstrap_servers or {}).get(entry.name),
         }
         for entry in entries
@@ -162,13 +163,7 @@ class _Reading:
         started, at = time.monotonic(), datetime.now(UTC)
         try:
             state = _call_within(self.limit_s, lambda: self._read(columns), self.range.cluster)
-            read: dict[str, Any] = {
-                "status": READ,
-                "cluster_id": state.cluster_id,
-                "kafka_version": state.kafka_version,
-                "defaults": list(state.config_defaults.items()),
-                "notes": encode_notes(state.notes),
-            }
+            read: dict[str, Any] = {"status": READ, **describe_reading(state)}
             rows = dict(write_state(self.range.cluster, state))
         except FindingsError as error:
             read, rows = {"status": error.findings[0].rule, "error": str(error)}, {}
@@ -211,6 +206,11 @@ class _Reading:
                 ids = reader.read_topic_ids(state.topics.keys())
                 topics = {n: replace(t, topic_id=ids.get(n)) for n, t in state.topics.items()}
                 state = replace(state, topics=topics)
+            if "size_bytes" in columns:
+                # Write rates would take ten seconds a cluster, in which a task does nothing.
+                state = reader.read_moves(state, interval_s=0)
+            if told["drains"] and not self.range.number:
+                state = reader.read_voters(state)
         return replace(state, kafka_version=told["kafka_version"])
 
 
