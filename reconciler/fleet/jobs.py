@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import READ, tables
-from reconciler.fleet.audit import audit_fleet, make_expectations
+from reconciler.fleet.audit import Earlier, audit_fleet, make_expectations
 from reconciler.fleet.history import (
     describe_read_topics,
     find_drift,
@@ -15,7 +16,7 @@ from reconciler.fleet.history import (
     measure_trend,
     number_readings,
 )
-from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, decode_commit
+from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, decode_commit, read_time
 from reconciler.fleet.planning import (
     join_tables,
     plan_fleet,
@@ -126,7 +127,7 @@ def audit_collection(
     state = read_collection(lake, attempt)
     clusters = [row["cluster"] for row in state["readings"].select("cluster").collect()]
     expectations = make_expectations(lake.session, estate, clusters)
-    audit = audit_fleet(state, state["specs"], expectations)
+    audit = audit_fleet(state, state["specs"], expectations, _read_earlier(lake, attempt))
     with lake.begin(attempt.collection, AUDIT) as draft:
         announce("counting leaders and replicas")
         draft.append(tables.BALANCE, audit.balance)
@@ -134,6 +135,20 @@ def audit_collection(
         draft.append(tables.FINDINGS, audit.findings)
         audit.topics.unpersist()
         return draft.publish(len(clusters), attempt.commit)
+
+
+STALLED_AFTER = timedelta(hours=20)
+"""A move that takes longer is stalled. A nightly collection sees the one of the night before."""
+
+
+def _read_earlier(lake: Lake, attempt: Published) -> Earlier | None:
+    """Return the last collection before which a move that still runs is stalled."""
+    latest = read_time(attempt.collection) - STALLED_AFTER
+    before = [one for one in lake.list_attempts() if read_time(one.collection) <= latest]
+    if not before:
+        return None
+    frames, _ = lake.read_sound([tables.PARTITIONS], before[-1:])
+    return Earlier(before[-1].collection, frames[tables.PARTITIONS.name])
 
 
 def trace_collections(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,10 @@ from shorthand import HERE, brokers, cluster, spec, topic
 from small_fleets import make_specs, make_state
 
 from reconciler.api import load_estate
-from reconciler.fleet.audit import AUDIT_RULES, audit_fleet, make_expectations
+from reconciler.fleet.audit import AUDIT_RULES, Earlier, audit_fleet, make_expectations
+from reconciler.fleet.audit.topics import EXPECTATIONS
 from reconciler.fleet.history import EVENT_KINDS
-from reconciler.model import Broker
+from reconciler.model import Broker, RateSource, ThrottleRate, ThrottleSide
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -34,11 +36,13 @@ clusters:
   ring: {defaults: {replication_factor: 2}}
   eu: {}
   us: {}
+  moved: {moves: {allow: [drain], rate: 1MiB}, drain_brokers: [4]}
 """
 ACB = brokers("a", "b", "c")
 EVEN = "1,2,3 2,3,1 3,1,2"
 FULL = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
 LEAD = (1, 2, 3)
+RATE = ThrottleRate(1, ThrottleSide.LEADER, 2**20, RateSource.CLUSTER_DEFAULT)
 
 
 def well(name: str, assignment: str = EVEN, **found: Any) -> Any:
@@ -88,6 +92,17 @@ STATES = {
     "tilted": cluster(
         topic(tuple((1 + n % 2, 3) for n in range(60)), "left"), nodes=brokers("a", "a", "b")
     ),
+    # Broker 4 is to be empty, nobody drains broker 5, and a run of moves did not tidy up.
+    "moved": replace(
+        cluster(
+            well(
+                "held", "1,2,3 2,3,1 3,1,4", in_sync=((1, 2, 3), (2, 3, 1), (3, 1, 4)), leaders=LEAD
+            ),
+            well("slow", config={"leader.replication.throttled.replicas": "0:1,0:2"}),
+            nodes=(*brokers("a", "b", "c", "b"), Broker(5, "c", cordoned=True)),
+        ),
+        throttle_rates=(RATE, replace(RATE, broker=2)),
+    ),
     # The next broker takes over all that the lost one led: 10 leaders, where 4 are possible.
     "ring": cluster(
         topic(tuple((n % 4 + 1, (n + 1) % 4 + 1) for n in range(40)), "round"),
@@ -104,6 +119,7 @@ MANAGED = {
     "piled": "all-on-one",
     "tilted": "left",
     "ring": "round",
+    "moved": "held slow",
     "eu": "tuned",
     "us": "tuned",
 }
@@ -117,6 +133,11 @@ EXPECTED = {
     ("prod", "lagging", "partition-under-replicated", 1),
     ("prod", "__internal", "partition-under-replicated", 1),
     ("prod", "moving", "partition-moving", 1),
+    ("prod", "moving", "move-stalled", 1),
+    ("moved", "4", "drain-unfinished", 1),
+    ("moved", "5", "cordon-left", 0),
+    ("moved", "slow", "throttle-left", 3),
+    ("moved", "moved", "throttle-rate-left", 2),
     ("prod", "astray", "leader-not-preferred", 1),
     ("prod", "single", "replication-below-policy", 3),
     ("prod", "single", "replication-single", 3),
@@ -178,7 +199,12 @@ def findings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> l
     specs = make_specs(
         spark, {c: [wish(name) for name in names.split()] for c, names in MANAGED.items()}
     )
-    audit = audit_fleet(make_state(spark, STATES), specs, expectations)
+    state = make_state(spark, STATES)
+    # "fine" moved as well, and does not any more.
+    before = [topic("1,2,3", name, reassigning=frozenset({0})) for name in ("moving", "fine")]
+    then = make_state(spark, {"prod": cluster(*before, nodes=ACB)})
+    earlier = Earlier("20261121T030000Z", then["partitions"])
+    audit = audit_fleet(state, specs, expectations, earlier)
     return audit.findings.collect()
 
 
@@ -207,6 +233,35 @@ def test_evidence_is_numbers(findings: list[Row]) -> None:
     [row] = [row for row in findings if row["rule"] == "partition-unwritable"]
     assert row["evidence"] == {"unwritable": "1", "partitions": "3", "min_in_sync": "2"}
     assert (row["owner"], row["file"], row["line"]) == ("team", HERE.file, HERE.line)
+
+
+def test_a_stalled_move_says_since_when(findings: list[Row]) -> None:
+    [row] = [row for row in findings if row["rule"] == "move-stalled"]
+    said = "1 of 3 partitions are under reassignment since 20261121T030000Z or longer"
+    assert (row["topic"], row["what"]) == ("moving", said)
+
+
+def test_throttles_are_shown(findings: list[Row]) -> None:
+    found = {row["rule"]: row for row in findings if row["cluster"] == "moved"}
+    assert found["throttle-left"]["evidence"] == {
+        "leader.replication.throttled.replicas": "0:1,0:2",
+        "follower.replication.throttled.replicas": "",
+    }
+    rates = {"brokers": "2", "lowest_bytes_per_s": "1048576"}
+    assert found["throttle-rate-left"]["evidence"] == rates
+
+
+def test_another_target_is_another_move(spark: SparkSession) -> None:
+    """A partition that moved yesterday and today, to other replicas, is not stalled."""
+    shown = {
+        target: make_state(spark, {"prod": cluster(well("a", target, reassigning=frozenset({0})))})
+        for target in ("1,2,3", "1,2,4")
+    }
+    nothing, expected = make_specs(spark, {}), spark.createDataFrame([], EXPECTATIONS)
+    for target, count in (("1,2,3", 1), ("1,2,4", 0)):
+        earlier = Earlier("20261121T030000Z", shown[target]["partitions"])
+        audit = audit_fleet(shown["1,2,3"], nothing, expected, earlier)
+        assert audit.findings.where("rule = 'move-stalled'").count() == count
 
 
 def test_the_worst_loss_is_named_with_who_takes_over(findings: list[Row]) -> None:

@@ -11,6 +11,7 @@ plans, and anything that reads a cluster.
 from reconciler.fleet.audit.audit import (
     Audit,
     Broken,
+    Earlier,
     audit_fleet,
     count_severities,
     order_findings,
@@ -26,6 +27,7 @@ __all__ = [
     "Audit",
     "AuditRule",
     "Broken",
+    "Earlier",
     "audit_fleet",
     "count_severities",
     "make_expectations",

@@ -27,6 +27,12 @@ from reconciler.fleet.audit.checks import (
     find_outliers,
 )
 from reconciler.fleet.audit.evenness import check_clusters, check_racks, check_topic_evenness
+from reconciler.fleet.audit.moves import (
+    check_drains,
+    check_throttles,
+    find_idle_rates,
+    find_stalled,
+)
 from reconciler.fleet.audit.next_leaders import count_next_leaders
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
@@ -48,12 +54,26 @@ class Audit:
     topics: DataFrame
 
 
-def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: DataFrame) -> Audit:
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A collection of a day before, and its table `partitions`."""
+
+    collection: str
+    partitions: DataFrame
+
+
+def audit_fleet(
+    state: Mapping[str, DataFrame],
+    specs: DataFrame,
+    expectations: DataFrame,
+    earlier: Earlier | None = None,
+) -> Audit:
     """Audit every cluster of a collection.
 
-    In: the state tables by name, `specs`, and the rows of `make_expectations`. A cluster that was
-    not read is one finding. Internal topics count in health and not in balance. Shuffles:
-    partitions once, and pairs of leader and next leader; all other tables are small.
+    In: the state tables by name, `specs`, the rows of `make_expectations`, and what was there
+    `earlier`, which shows moves that do not end. A cluster that was not read is one finding.
+    Internal topics count in health and not in balance. Shuffles: partitions once, and pairs of
+    leader and next leader; all other tables are small.
     """
     brokers = state["brokers"]
     # Cached: each of these feeds several checks, and partitions must be counted only once.
@@ -65,19 +85,31 @@ def audit_fleet(state: Mapping[str, DataFrame], specs: DataFrame, expectations: 
     next_leaders = count_next_leaders(state["partitions"], state["topics"], clusters)
     # Cached: partitions are read for it once more, and findings and balance both need it.
     totals = weigh_clusters(weighed, clusters, counted, next_leaders).persist()
+    asked = F.broadcast(clusters.select("cluster", "drained"))
+    held = weigh_brokers(topics, brokers).join(asked, "cluster", how="left")
     found = [
         apply_checks(state["readings"], check_readings()),
         apply_checks(
             topics,
-            [*check_health(), *check_durability(), *check_topic_evenness(), *check_ownership()],
+            [
+                *check_health(),
+                *check_durability(),
+                *check_topic_evenness(),
+                *check_ownership(),
+                *check_throttles(),
+            ],
         ),
-        apply_checks(weigh_brokers(topics, brokers), check_brokers()),
+        apply_checks(held, [*check_brokers(), *check_drains()]),
         apply_checks(clusters, check_rack_names()),
         apply_checks(totals, check_clusters()),
         apply_checks(racks, check_racks()),
         find_metric_collisions(topics),
         find_outliers(topics, clusters),
+        find_idle_rates(topics, clusters),
     ]
+    if earlier is not None:
+        then, since = earlier.partitions, earlier.collection
+        found.append(find_stalled(topics, state["partitions"], then, since))
     findings = reduce(DataFrame.unionByName, found).select(*tables.FINDINGS.columns)
     return Audit(findings, join_balance(counted, weighed, racks, totals), topics)
 

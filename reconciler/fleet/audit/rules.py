@@ -63,7 +63,39 @@ _ALL = (
         "partition-moving",
         _NOTE,
         "No partition is under reassignment.",
-        "let it finish before changing more; a reassignment that is stuck can be cancelled",
+        "let it finish before changing more; reconciler moves status shows how far it is",
+    ),
+    AuditRule(
+        "move-stalled",
+        _WARNING,
+        "A reassignment ends within a day.",
+        "reconciler moves status names the reason; repeat apply of its plan, or cancel it",
+    ),
+    AuditRule(
+        "throttle-left",
+        _WARNING,
+        "Only replicas of topics that move are throttled.",
+        "run reconciler moves settle: as soon as a rate is set, the list slows a broker that"
+        " catches up",
+    ),
+    AuditRule(
+        "throttle-rate-left",
+        _NOTE,
+        "Brokers limit replication only while something moves.",
+        "run reconciler moves status, which shows each rate with the command that removes it",
+    ),
+    AuditRule(
+        "drain-unfinished",
+        _WARNING,
+        "Brokers of drain_brokers hold no replica.",
+        "apply a plan of moves: reconciler plan --moves",
+    ),
+    AuditRule(
+        "cordon-left",
+        _NOTE,
+        "Only brokers of drain_brokers are cordoned.",
+        "write it into drain_brokers, or delete its config cordoned.log.dirs, so that it takes"
+        " replicas again",
     ),
     AuditRule(
         "leader-not-preferred",

@@ -63,6 +63,7 @@ def describe_live_topics(
         .withColumns({"managed": F.col("file").isNotNull(), **measure_loads()})
         .fillna(0, ["unwritable"])
         .drop("able", "living", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
+        .drop("drained", "throttle_rates")
     )
 
 
@@ -167,7 +168,8 @@ def describe_clusters(
     the rack by broker; `racks`, an array of {rack, room}, where `room` is the number of its
     eligible brokers.
     """
-    read = readings.where(F.col("status") == READ).select("cluster", "defaults")
+    read = readings.where(F.col("status") == READ)
+    read = read.select("cluster", "defaults", "throttle_rates")
     asked = read.join(expectations, "cluster", how="left")
     known = brokers.join(expectations.select("cluster", "excluded"), "cluster", how="left")
     excluded = _or_false(F.array_contains("excluded", F.col("id")))
@@ -198,6 +200,7 @@ EXPECTATIONS = StructType(
         StructField("least_replication", COUNT),  # of the policy; null: it asks for none
         StructField("default_replication", COUNT),
         StructField("excluded", ArrayType(COUNT)),  # brokers that take nothing new
+        StructField("drained", ArrayType(COUNT)),  # brokers that are to be empty
         StructField("weighted", FLAG),  # brokers are not meant to hold the same
     ]
 )
@@ -229,9 +232,10 @@ def _expect(estate: Estate, cluster: str) -> tuple[Any, ...]:
         # For topics without a file: the factor that a topic without a profile inherits.
         estate.inherit(cluster, None, choose_catalogue(None)).replication_factor,
         sorted(entry.exclude_brokers),
+        sorted(entry.drain_brokers),
         bool(entry.capacity),
     )
 
 
-_NOTHING: tuple[Any, ...] = (None, None, [], False)
+_NOTHING: tuple[Any, ...] = (None, None, [], None, False)
 """The last columns of EXPECTATIONS for a cluster that the estate does not have."""

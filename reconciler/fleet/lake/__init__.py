@@ -23,6 +23,7 @@ from reconciler.fleet.lake.attempts import (
     decode_commit,
     encode_commit,
     find_ahead,
+    read_time,
     start_attempt,
 )
 from reconciler.fleet.lake.lake import LAKE_ROWS, Draft, Lake, remove_collection
@@ -45,6 +46,7 @@ __all__ = [
     "encode_commit",
     "find_ahead",
     "is_path",
+    "read_time",
     "remove_collection",
     "start_attempt",
 ]
