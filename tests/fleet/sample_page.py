@@ -12,6 +12,7 @@ from reconciler.fleet.page.contents import (
     FleetPage,
     FleetTotals,
     Kept,
+    MovesLine,
     NextLeadersLine,
     PlanTotals,
     RuleCount,
@@ -84,6 +85,13 @@ SAMPLE = FleetPage(
             ChangeLine(HOSTILE, "shop.orders", "update", "6 → 12 partitions", ("ordering",)),
         ),
         total=2,
+    ),
+    moves=Kept(
+        (
+            MovesLine("down", 0, 0, 0, 0, None, None, reasons=("no answer [unreachable]",)),
+            MovesLine(HOSTILE, 12, 340, 510, 7 * 2**40, 93_600, 0.842, (7, 8), refused=2),
+        ),
+        total=3,
     ),
     audit=AuditSummary(
         (RuleCount("under-replicated", "error", 17, 2),),

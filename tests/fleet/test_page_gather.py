@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,11 +17,12 @@ from reconciler.fleet.lake import Lake
 from reconciler.fleet.page.contents import (
     DriftPoint,
     FleetPage,
+    Kept,
     NextLeadersLine,
     PlanTotals,
     Standing,
 )
-from reconciler.fleet.page.gather import gather_page
+from reconciler.fleet.page.gather import _list_moves, gather_page
 from reconciler.fleet.page.measures import gather_findings, gather_next_leaders, measure_topics
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.rows import make_table, write_specs, write_state
@@ -49,6 +51,14 @@ STATES = {
         "test": cluster(topic("1", "odd")),
     },
 }
+# Broker 4 is drained: two partitions of shop.clicks leave it.
+CLUSTERS = """
+version: 1
+clusters:
+  prod: {moves: {allow: [drain], rate: 1MiB}, drain_brokers: [4]}
+  test: {moves: {allow: [replication], rate: 1MiB}}
+  down: {moves: {allow: [drain], rate: 1MiB}}
+"""
 SPECS = {
     "prod": [
         spec("shop.orders", partitions=6, replication_factor=2),
@@ -61,7 +71,7 @@ SPECS = {
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     estate = tmp_path_factory.mktemp("estate")
-    (estate / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}, test: {}, down: {}}\n")
+    (estate / "clusters.yaml").write_text(CLUSTERS)
     made = Lake(spark, str(tmp_path_factory.mktemp("lake")))
     specs = pa.concat_tables(write_specs(name, wanted) for name, wanted in SPECS.items())
     for collection, states in STATES.items():
@@ -129,6 +139,21 @@ def test_drift_is_followed_through_the_collections(page: FleetPage) -> None:
 def test_drift_ends_with_the_collection_that_is_reported(lake: Lake) -> None:
     earlier = gather_page(lake, FIRST, "now")
     assert [point.collection for point in earlier.drift] == [FIRST]
+
+
+def test_plans_of_moves_are_those_that_move_something(page: FleetPage) -> None:
+    """The cluster `test` allows moves and needs none, `down` was not read."""
+    (line,) = page.moves.rows
+    assert (line.cluster, line.topics, line.partitions, line.replicas) == ("prod", 1, 2, 2)
+    assert (line.drained, line.refused, line.seconds, line.peak_share) == ((4,), 0, None, None)
+    assert page.moves.total == 1
+
+
+def test_plans_of_an_earlier_release_have_no_moves(lake: Lake) -> None:
+    planned = lake.find_attempt(what="plan")
+    older = {name: rows for name, rows in planned.rows.items() if name != tables.MOVE_PLANS.name}
+    assert _list_moves(lake, replace(planned, rows=older)) == Kept()
+    assert _list_moves(lake, planned).total == 1
 
 
 def test_the_least_even_topics_come_with_what_the_plan_does(page: FleetPage) -> None:

@@ -158,6 +158,25 @@ class ChangeLine:
 
 
 @dataclass(frozen=True, slots=True)
+class MovesLine:
+    """A cluster's plan of moves. `reasons` says what is refused, or why there is no plan.
+
+    `seconds` and `peak_share` are None if they are unknown.
+    """
+
+    cluster: str
+    topics: int
+    partitions: int
+    replicas: int
+    copied_bytes: int
+    seconds: int | None
+    peak_share: float | None
+    drained: tuple[int, ...] = ()
+    refused: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FindingLine:
     """One finding of an audit."""
 
@@ -229,6 +248,7 @@ class FleetPage:
     drift: tuple[DriftPoint, ...] = ()
     topics: Kept[TopicSkew] = Kept()
     changes: Kept[ChangeLine] = Kept()
+    moves: Kept[MovesLine] = Kept()
     audit: AuditSummary | None = None
 
 

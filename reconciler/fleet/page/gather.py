@@ -23,6 +23,7 @@ from reconciler.fleet.page.contents import (
     FleetPage,
     FleetTotals,
     Kept,
+    MovesLine,
     PlanTotals,
     Standing,
     TopicSkew,
@@ -88,6 +89,7 @@ def gather_page(
         drift=drift,
         topics=topics,
         changes=_list_changes(changes),
+        moves=_list_moves(lake, planned) if planned else Kept(),
         audit=_summarise_audit(lake, audited) if audited else None,
     )
 
@@ -268,6 +270,33 @@ def _find_worst(state: Mapping[str, DataFrame], changes: DataFrame | None) -> Ke
 
 def _key(row: Row) -> tuple[str, str]:
     return row["cluster"], row["topic"]
+
+
+def _list_moves(lake: Lake, planned: Published) -> Kept[MovesLine]:
+    """Return the plans of moves that say something, those that copy the most first."""
+    if tables.MOVE_PLANS.name not in planned.rows:
+        return Kept()  # plans of an earlier release
+    rows = lake.read(tables.MOVE_PLANS, planned).drop("plan")
+    idle = (F.col("changed") == 0) & (F.col("refused") == 0) & (F.size("refusals") == 0)
+    rows = rows.where((F.col("status") != PLANNED) | ~idle)
+    shown = rows.orderBy(F.desc_nulls_first("copied_bytes"), "cluster").limit(MOST_ROWS).collect()
+    return Kept(tuple(map(_describe_moves, shown)), rows.count())
+
+
+def _describe_moves(row: Row) -> MovesLine:
+    failed = [f"{row['error']} [{row['status']}]"] if row["status"] != PLANNED else []
+    return MovesLine(
+        cluster=row["cluster"],
+        topics=row["changed"] or 0,
+        partitions=row["partitions"] or 0,
+        replicas=row["replicas"] or 0,
+        copied_bytes=row["copied_bytes"] or 0,
+        seconds=row["seconds"],
+        peak_share=row["peak_share"],
+        drained=tuple(row["drained"] or ()),
+        refused=row["refused"] or 0,
+        reasons=tuple(map(cut, [*failed, *(row["refusals"] or ())])),
+    )
 
 
 def _list_changes(changes: DataFrame | None) -> Kept[ChangeLine]:

@@ -14,10 +14,10 @@ from reconciler.fleet.page.pictures import (
     draw_mark,
     draw_sparkline,
 )
-from reconciler.units import count
+from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.fleet.page.contents import ClusterLine, FleetPage
 
@@ -28,6 +28,10 @@ def _number(key: str, title: str) -> ListingColumn:
 
 def _amount(number: int | None) -> Cell:
     return Cell("–" if number is None else f"{number:,}")
+
+
+def _unless_unknown(number: float | None, say: Callable[[float], str]) -> Cell:
+    return Cell("–") if number is None else Cell(say(number), sort_by=number)
 
 
 def _say_left_out(kept: Kept[object], noun: str, first: str) -> str:
@@ -198,6 +202,37 @@ class Listings:
         note = _say_left_out(kept, "change", "refusals first")
         return Listing("changes", "Changes and refusals", columns, rows, note, "No change.")
 
+    def moves(self) -> Listing:
+        """List the plans of moves: what they copy, for how long, and what is refused."""
+        kept = self.page.moves
+        columns = (
+            ListingColumn("cluster", "Cluster", style="brief"),
+            _number("moving", "Topics"),
+            _number("moving-partitions", "Partitions"),
+            _number("copies", "Replicas to copy"),
+            _number("bytes", "To copy"),
+            _number("time", "Time"),
+            _number("peak", "Fullest disk"),
+            ListingColumn("drained", "Brokers to drain", style="brief"),
+            _number("moves-refused", "Refused"),
+            ListingColumn("moves-reasons", "Reasons", style="long"),
+        )
+        rows = tuple(
+            (
+                self._name(row.cluster),
+                *map(_amount, (row.topics, row.partitions, row.replicas)),
+                Cell(approximate_size(row.copied_bytes), sort_by=row.copied_bytes),
+                _unless_unknown(row.seconds, approximate_duration),
+                _unless_unknown(row.peak_share, "{:.0%}".format),
+                Cell(", ".join(map(str, row.drained)) or "–"),
+                _amount(row.refused),
+                Cell("; ".join(row.reasons)),
+            )
+            for row in kept.rows
+        )
+        note = _say_left_out(kept, "cluster", "those that copy the most first")
+        return Listing("moves", "Plans of moves", columns, rows, note, "Nothing is to be moved.")
+
     def rules(self) -> Listing:
         """List the rules of the audit with their numbers of findings."""
         columns = (
@@ -315,7 +350,7 @@ class Cell:
     text: str = ""
     picture: str = ""
     link: str = ""
-    sort_by: int | None = None
+    sort_by: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

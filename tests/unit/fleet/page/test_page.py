@@ -173,6 +173,16 @@ def test_next_leaders_of_the_audit_are_listed_with_their_bounds(page: Reading) -
     assert shown[place - 1 : place + 4] == [HOSTILE, "31", "13", "37", "29"]
 
 
+def test_plans_of_moves_are_listed_with_their_cost(page: Reading) -> None:
+    start = page.texts.index("Plans of moves")
+    shown = [text.strip() for text in page.texts[start:] if text.strip()]
+    assert "2 of 3 clusters, those that copy the most first; 1 left out." in shown
+    place = shown.index("340")
+    cost = ["7.0 TiB", "1 d 2 h", "84%", "7, 8", "2"]
+    assert shown[place - 2 : place + 7] == [HOSTILE, "12", "340", "510", *cost]
+    assert "no answer [unreachable]" in shown
+
+
 def test_an_audit_of_an_earlier_release_has_no_next_leaders() -> None:
     audit = AuditSummary()
     texts = Reading(render_page(replace(SAMPLE, audit=audit))).texts
