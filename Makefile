@@ -135,8 +135,8 @@ campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, an
 	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
 		$(if $(LANES),--lanes $(LANES))
 
-campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or KILLS=200 with SEED=s.
-	@PYTHONPATH=tests $(BIN)/python -m under_traffic $(if $(KILLS),--kills $(KILLS)) \
+campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or KILLS=200 [DRAINS=1] with SEED=s.
+	@PYTHONPATH=tests $(BIN)/python -m under_traffic $(if $(KILLS),--kills $(KILLS)) $(if $(DRAINS),--drains) \
 		--seed $(or $(SEED),1) $(if $(VERSION),--kafka-version $(VERSION))
 
 compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other installed tools.

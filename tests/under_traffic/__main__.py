@@ -23,8 +23,11 @@ def main() -> int:
     parser.add_argument("--kafka-version", help="default: the newest")
     parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="default: all")
     parser.add_argument("--kills", type=int, help="kill this many runs instead")
+    parser.add_argument("--drains", action="store_true", help="every plan drains a broker")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    if options.drains and not options.kills:
+        parser.error("--drains needs --kills: the scenarios have drains of their own")
     # A shell's background job ignores SIGINT, and its children would as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong = kill(options) if options.kills else play_all(options)
@@ -52,16 +55,18 @@ def play_all(options: argparse.Namespace) -> int:
 
 def kill(options: argparse.Namespace) -> int:
     """Kill runs on one cluster."""
-    wrong = kills = 0
+    wrong = kills = in_flight = 0
     with (
         tempfile.TemporaryDirectory() as folder,
         open_world(Path(folder), options.kafka_version) as world,
     ):
-        for plan in play_kills(world, options.seed, options.kills):
+        for plan in play_kills(world, options.seed, options.kills, drains=options.drains):
             kills += plan.kills
+            in_flight += plan.in_flight
             wrong += bool(plan.faults)
             said = "; ".join(plan.faults) or "as planned, nothing left"
-            print(f"{kills} kills · {plan.kind}, {plan.runs} runs: {said}", flush=True)
+            met = f"{kills} kills, {in_flight} of them during copies"
+            print(f"{met} · {plan.kind}, {plan.runs} runs: {said}", flush=True)
     return wrong
 
 

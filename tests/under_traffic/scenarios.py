@@ -292,36 +292,54 @@ UNMANAGED = "unmanaged"
 OFFSETS = "__consumer_offsets"
 
 
-def plan_drain(world: World) -> Rows:
+def start_drain(world: World) -> Rows:
     """Plan to drain a broker that holds managed, unmanaged and internal topics."""
-    add_unmanaged(world)
+    add_unmanaged(world, [[DRAINED, 1], [1, 2], [5, DRAINED]], 15)
+    return plan_drain(world, DRAINED)
+
+
+def add_unmanaged(world: World, rows: list[list[int]], mib: float) -> None:
+    world.create(UNMANAGED, rows)
+    world.fill(UNMANAGED, mib)
+    del world.topics[UNMANAGED]
+
+
+def plan_drain(world: World, broker: int) -> Rows:
+    """Plan to drain a broker, once Kafka has its own topic of offsets."""
     deadline = time.monotonic() + BYTES_S
     while OFFSETS not in world.read_moves().partitions:
         assert time.monotonic() < deadline, "the consumer has committed nothing"
         time.sleep(1)
-    world.drained = [DRAINED]
+    world.drained = [broker]
     rows = planned_rows(world.plan())
     assert {UNMANAGED, OFFSETS} < rows.keys(), rows.keys()
-    assert not any(DRAINED in row for assignment in rows.values() for row in assignment), rows
+    assert not any(broker in row for assignment in rows.values() for row in assignment), rows
     return rows
 
 
-def add_unmanaged(world: World) -> None:
-    world.create(UNMANAGED, [[DRAINED, 1], [1, 2], [5, DRAINED]])
-    world.fill(UNMANAGED, 15)
-    del world.topics[UNMANAGED]
+def check_empty(world: World, broker: int, ran: Ran) -> None:
+    """Check that a run says that a broker is empty, that it is, and that it alone is cordoned."""
+    assert f"broker {broker} is empty" in ran.out, ran
+    assert (held := MovesReader(world.connection).read_stored(broker)) == frozenset(), held
+    assert (cordoned := list_cordoned(world)) == [broker], cordoned
 
 
-def check_empty(world: World, ran: Ran) -> None:
-    """Check that a run says that the broker is empty, that it is, and that it is cordoned."""
-    assert f"broker {DRAINED} is empty" in ran.out, ran
-    assert MovesReader(world.connection).read_stored(DRAINED) == frozenset()
-    assert [each.id for each in world.read_moves().brokers if each.cordoned] == [DRAINED]
+def list_cordoned(world: World) -> list[int]:
+    return [each.id for each in world.read_moves().brokers if each.cordoned]
+
+
+def uncordon(world: World, broker: int) -> None:
+    """Let a broker take replicas again, as a person does it, and wait until all of them show it."""
+    alter(world, BROKER, str(broker), {"cordoned.log.dirs": None})
+    deadline = time.monotonic() + BYTES_S
+    while list_cordoned(world):
+        assert time.monotonic() < deadline, "the broker stays cordoned"
+        time.sleep(1)
 
 
 def drain(world: World) -> Rows:
-    rows = plan_drain(world)
-    check_empty(world, expect(world.apply(), 0))
+    rows = start_drain(world)
+    check_empty(world, DRAINED, expect(world.apply(), 0))
     again = world.plan()
     assert planned_rows(again) == {}
     assert [each["cordon"] for each in again["moves"]["drains"]] == [False]
@@ -336,24 +354,24 @@ def drain_too_many(world: World) -> Rows:
     refused = expect(world.run_plan("--moves", "--out", "moves.json"), 1)
     assert "[drain-impossible]" in refused.out + refused.err, refused
     expect(world.apply(), 1)
-    assert not any(each.cordoned for each in world.read_moves().brokers)
+    assert not list_cordoned(world)
     return {name: topic.assignment for name, topic in world.show().items()}
 
 
 def drain_a_dead_broker(world: World) -> Rows:
     world.cluster.kill_broker(DRAINED)
     await_out_of_sync(world, DRAINED)
-    rows = plan_drain(world)
+    rows = start_drain(world)
     ran = expect(world.apply(), 0)
     assert f"broker {DRAINED} holds no replica" in ran.out + ran.err, ran
     world.cluster.start_broker(DRAINED)
-    assert not any(each.cordoned for each in world.read_moves().brokers)
+    assert not list_cordoned(world)
     return rows
 
 
 def drain_and_change_meanwhile(world: World) -> Rows:
     """Other changes are planned and applied while a drain is under way, and do not disturb it."""
-    rows = plan_drain(world)
+    rows = start_drain(world)
     expect(world.apply("--stop-after", "15s"), 2)
     for spec in world.topics.values():
         spec["config"]["retention.ms"] = "86400000"
@@ -367,14 +385,14 @@ def drain_and_change_meanwhile(world: World) -> Rows:
         ran = expect(world.apply("--stop-after", "60s"), 0, 2)
         runs += 1
         assert runs < 20, "it does not get on"
-    check_empty(world, ran)
+    check_empty(world, DRAINED, ran)
     for name, topic in world.show().items():
         assert topic.config["retention.ms"] == "86400000", name
     return rows
 
 
 def drain_while_another_broker_dies(world: World) -> Rows:
-    rows = plan_drain(world)
+    rows = start_drain(world)
     process = world.start_apply()
     await_copying(world, process)
     moving = world.read_moves().reassignments
@@ -383,7 +401,7 @@ def drain_while_another_broker_dies(world: World) -> Rows:
     world.cluster.kill_broker(broker)
     time.sleep(20)
     world.cluster.start_broker(broker)
-    check_empty(world, end(process, 0))
+    check_empty(world, DRAINED, end(process, 0))
     changed = list_changed(world.read_plan())
     wrong = [each for each in world.list_wrong_leaders() if each.partition(" ")[0] in changed]
     assert not wrong, wrong
@@ -408,13 +426,13 @@ def list_changed(document: Mapping[str, Any]) -> set[str]:
 
 def drain_and_delete_a_topic(world: World) -> Rows:
     """A topic of the plan is deleted while its replicas are copied; all others are drained."""
-    rows = dict(plan_drain(world))
+    rows = dict(start_drain(world))
     process = world.start_apply()
     await_copying(world, process, UNMANAGED)
     admin = AdminClient({"bootstrap.servers": world.cluster.bootstrap_servers, "log_level": 0})
     admin.delete_topics([UNMANAGED])[UNMANAGED].result(60)
     del rows[UNMANAGED]
-    check_empty(world, end(process, 0, 1))  # 0 if its copies have ended a moment before
+    check_empty(world, DRAINED, end(process, 0, 1))  # 0 if its copies have ended a moment before
     assert planned_rows(world.plan()) == {}
     return rows
 
@@ -482,8 +500,10 @@ def alter(world: World, kind: int, name: str, values: Mapping[str, str | None]) 
     ]
     changed = resource(resource_type=kind, resource_name=name, configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[changed], validate_only=False)
+    # A broker takes only its own configs.
+    broker = int(name) if kind == BROKER and name else None
     for client in clients(world):
-        answer = client._manager.run(client._manager.send, request, None)
+        answer = client._manager.run(client._manager.send, request, broker)
         assert [each.error_code for each in answer.responses] == [0], answer
 
 
