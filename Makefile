@@ -46,7 +46,7 @@ $(VENV)/.with-%: pyproject.toml
 # The developers' set-up includes every extra; without it, install only the named extras.
 needs = $(if $(wildcard $(READY)),$(READY),$(1:%=$(VENV)/.with-%))
 
-demo: $(call needs,sandbox)  ## Show how specs become topics on a real Kafka of 6 brokers, then clean up.
+demo: $(call needs,sandbox)  ## Show how specs become topics on a real Kafka of 6 brokers, and drain one, then clean up.
 	@$(BIN)/python docs/demo.py
 
 demo-fleet: $(call needs,sandbox fleet)  ## Show how three real clusters are collected, planned and fixed, on Spark.

@@ -1,5 +1,6 @@
 """The demonstration: specs become topics on a real Kafka of six brokers in three racks.
 
+At the end, one of the brokers is emptied while a producer writes.
 `make demo` runs it. It works in a directory of its own, on a sandbox of its own, and leaves
 neither behind, whether it ends, is interrupted or is killed.
 """
@@ -7,9 +8,11 @@ neither behind, whether it ends, is interrupted or is killed.
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from stage import Stage, open_stage
 
@@ -21,6 +24,8 @@ from reconciler.sandbox.supervisor import describe_sandbox
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from confluent_kafka import KafkaError, Message
 
     from reconciler.sandbox import Cluster
 
@@ -61,6 +66,16 @@ HISTORY = (
     ),
 )
 
+DRAIN = """\
+  sandbox:
+    drain_brokers: [6]
+    moves:
+      allow: [drain]
+      rate: 30MiB
+      at_once: {cluster: 100, broker: 50}
+      keep_free: 0%       # all brokers of a sandbox share one disk
+"""
+
 
 def play(stage: Stage) -> None:
     """Play the demonstration from the first act to the last."""
@@ -93,6 +108,67 @@ def play(stage: Stage) -> None:
 
     stage.say("Preferred leaders on each broker, before and after")
     _draw(before, _count_leaders(stage, cluster))
+    _drain(stage, cluster)
+
+
+def _drain(stage: Stage, cluster: Cluster) -> None:
+    """Empty a broker while a producer writes, and count what the producer wrote."""
+    stage.say("Broker 6 is to be retired: clusters.yaml says so, and how fast replicas move")
+    with (stage.directory / "topics" / "clusters.yaml").open("a") as clusters:
+        clusters.write(f"\n{DRAIN}")
+    print(DRAIN, end="", flush=True)
+    stage.say("A producer writes to orders.events all the time. What would move? (… is cut)")
+    with Writer(cluster.bootstrap_servers, "orders.events") as writer:
+        plan = ("plan", "topics", "--cluster", "sandbox", "--moves", "--out", "moves.json")
+        stage.run(*plan, only="orders.events")
+        stage.say("apply moves them, throttled, and looks whether broker 6 is empty")
+        stage.run("apply", "moves.json", "--auto-approve", only="orders.events")
+    stage.say("And the producer?")
+    print(
+        f"{writer.written:,} records acknowledged, {writer.failed} failed; "
+        f"orders.events holds {writer.count_stored():,}",
+        flush=True,
+    )
+
+
+class Writer:
+    """A producer of a hundred records per second, until its block ends."""
+
+    def __init__(self, servers: str, topic: str) -> None:
+        self.written = self.failed = 0
+        self._servers, self._topic = servers, topic
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def count_stored(self) -> int:
+        """Ask the brokers how many records the topic holds."""
+        settings = {"bootstrap.servers": self._servers, "group.id": "demo", "log_level": 0}
+        consumer = Consumer(settings)
+        partitions = consumer.list_topics(self._topic).topics[self._topic].partitions
+        places = [TopicPartition(self._topic, number) for number in partitions]
+        offsets = [consumer.get_watermark_offsets(place) for place in places]
+        consumer.close()
+        return sum(end - start for start, end in offsets)
+
+    def _write(self) -> None:
+        settings = {"bootstrap.servers": self._servers, "acks": "all", "log_level": 0}
+        producer = Producer(settings | {"enable.idempotence": True})
+        while not self._ends.wait(0.01):
+            producer.produce(self._topic, os.urandom(1000), on_delivery=self._count)
+            producer.poll(0)
+        self.failed += producer.flush(30)
+
+    def _count(self, error: KafkaError | None, _: Message) -> None:
+        self.failed += error is not None
+        self.written += error is None
 
 
 def _count_leaders(stage: Stage, cluster: Cluster) -> Mapping[int, int]:

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.cli.sandbox import StartProgress
-from reconciler.cli.terminal import print_error, show_cursor, wants_colour
+from reconciler.cli.terminal import fold_to_screen, print_error, show_cursor, wants_colour
 from reconciler.errors import ReconcilerError
 from reconciler.sandbox import start_cluster
 from reconciler.sandbox.places import DATA, open_run
+from reconciler.styling import strip_colours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import FrameType
 
     from reconciler.model import Broker
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = Path(sys.executable).with_name("reconciler")
 PR_SET_PDEATHSIG = 1
+PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 INTERRUPTED = 130
 
 
@@ -61,24 +63,34 @@ class Stage:
         with StartProgress() as progress:
             return self._exits.enter_context(start_cluster(shape=shape, progress=progress))
 
-    def run(self, *words: str, expect: int | None = 0) -> None:
+    def run(self, *words: str, expect: int | None = 0, only: str | None = None) -> None:
         """Run a command as a person would, and wait for its end whatever comes meanwhile.
 
-        None expects a report: 0, or 1 where it has something to say.
+        None expects a report: 0, or 1 where it has something to say. Of the topics that a plan
+        moves, `only` names the one to show.
         Errors: SystemExit if it ends otherwise than expected; KeyboardInterrupt after a signal.
         """
         print(f"$ reconciler {' '.join(words)}", flush=True)
         self._waits = True
-        code = subprocess.call(
+        colour = {"FORCE_COLOR": "1"} if wants_colour(sys.stdout) else {}
+        piped = {**os.environ, **colour, "PYTHONUNBUFFERED": "1"}
+        command = subprocess.Popen(
             [COMMAND, *words],
             cwd=self.directory,
-            preexec_fn=_end_with_parent,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - one system call, and no lock
+            stdout=subprocess.PIPE if only else None,
+            text=True,
+            env=piped if only else None,
         )
+        with command:
+            if command.stdout:
+                _show_only(only, command.stdout)
         self._waits = False
         if self.is_interrupted:
             raise KeyboardInterrupt
-        if code not in ((0, 1) if expect is None else (expect,)):
-            raise SystemExit(f"reconciler {' '.join(words[:2])} exited {code}, not {expect}")
+        if command.returncode not in ((0, 1) if expect is None else (expect,)):
+            ended = f"exited {command.returncode}, not {expect}"
+            raise SystemExit(f"reconciler {' '.join(words[:2])} {ended}")
 
     def interrupt(self, number: int, _frame: FrameType | None) -> None:
         """Take the first signal: at once, or once the command that runs has ended."""
@@ -116,7 +128,22 @@ def open_stage() -> Iterator[Stage]:
                 stage.say("Cleaning up: the brokers and their data go")
 
 
+def _show_only(topic: str | None, lines: Iterable[str]) -> None:
+    """Print what a command says, and of the topics that move this one; … stands for the others."""
+    hides = False
+    for line in lines:
+        plain = strip_colours(line)
+        if plain.startswith("~ move "):
+            hid, hides = hides, topic not in plain.split()
+            if hides and not hid:
+                print("…\n", flush=True)
+        elif plain.strip() and not plain.startswith(" "):
+            hides = False
+        if not hides:
+            print(fold_to_screen(line), end="", flush=True)
+
+
 def _end_with_parent() -> None:
     """Interrupt a command whose demonstration was killed (Linux only); runs in the command."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+    if PRCTL:
+        PRCTL(PR_SET_PDEATHSIG, signal.SIGINT)
