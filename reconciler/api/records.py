@@ -132,6 +132,8 @@ def begin_record(plan: Plan) -> ApplyRecord:
     from reconciler.plan import fingerprint_plan, steps_of
 
     steps = Counter(str(step.verb) for topic in plan.topics for step in steps_of(topic))
+    if plan.moves and plan.moves.cordons:
+        steps["cordon"] = len(plan.moves.cordons)
     return ApplyRecord(
         **_begin(plan.cluster, plan.cluster_id),
         fingerprint=fingerprint_plan(plan),

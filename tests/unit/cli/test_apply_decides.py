@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reconciler.api import begin_record
 from reconciler.cli.app import run
+from reconciler.model import MoveKind, MovePolicy, Plan, PlannedDrain, PlannedMoves
+from reconciler.plan import encode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +48,19 @@ def test_without_a_terminal_the_plan_is_not_approved(save_plan: SavePlan, capsys
     out, err = capsys.readouterr()
     assert out.endswith("\nNot approved. Nothing was changed.\n")
     assert err == "error: stdin is not a terminal; pass --auto-approve\n"
+
+
+def test_a_plan_that_only_cordons_is_to_be_approved(
+    save_plan: SavePlan, tmp_path: Path, capsys: Captured
+) -> None:
+    save_plan(NEW.format(1))
+    policy = MovePolicy(frozenset({MoveKind.DRAIN}), None)
+    moves = PlannedMoves(policy, 0, 0, 0, drains=(PlannedDrain(4, cordon=True),))
+    plan = Plan("prod", "cluster-1", (), (), moves=moves)
+    (tmp_path / "plan.json").write_text(encode_plan(plan))
+    assert run(["apply", "plan.json"]) == 1
+    assert capsys.readouterr().err == "error: stdin is not a terminal; pass --auto-approve\n"
+    assert begin_record(plan).steps == {"cordon": 1}
 
 
 @pytest.mark.parametrize(
