@@ -133,7 +133,7 @@ def _show_only(topic: str | None, lines: Iterable[str]) -> None:
     hides = False
     for line in lines:
         plain = strip_colours(line)
-        if plain.startswith("~ move "):
+        if plain.startswith("~ "):
             hid, hides = hides, topic not in plain.split()
             if hides and not hid:
                 print("…\n", flush=True)

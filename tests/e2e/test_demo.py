@@ -132,7 +132,7 @@ def test_what_is_shown_is_what_the_plans_say_and_what_the_brokers_hold(
     assert len(drawn) == 6
     assert (str(min(drawn)), str(max(drawn))) == planned[-1]
 
-    assert re.findall(r"^~ move +(\S+)", drain, re.MULTILINE) == ["orders.events"] * 2
+    assert set(re.findall(r"^~ \w+ +(\S+)", drain, re.MULTILINE)) == {"orders.events"}
     assert drain.count("…\n\n") == 4
     leaves = re.findall(r"^drain 6: .* · (\d+) replicas of (\d+) topics leave", drain, re.MULTILINE)
     assert len(leaves) == 2
