@@ -55,7 +55,7 @@ def main() -> None:
                 _write(arguments.record, record)
     table = render(record, [tool.name for tool in TOOLS])
     if arguments.table:
-        write_between_markers(arguments.table, table)
+        write_between_markers(arguments.table, "compare-peers", table)
     else:
         print(table)
 

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from tool import Missing, Place, Step, Topic, find
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class KafkaScripts:
@@ -24,7 +24,7 @@ class KafkaScripts:
     def version(self) -> str:
         """Return what `kafka-topics --version` says."""
         said = subprocess.run(
-            [_script("topics"), "--version"], capture_output=True, text=True, check=True
+            [find_script("topics"), "--version"], capture_output=True, text=True, check=True
         )
         return said.stdout.split()[0]
 
@@ -43,7 +43,7 @@ class KafkaScripts:
 
 def _commands(live: Topic | None, wanted: Topic, place: Place) -> Iterable[tuple[str, ...]]:
     server = ("--bootstrap-server", place.servers)
-    topic = (_script("topics"), *server, "--topic", wanted.name)
+    topic = (find_script("topics"), *server, "--topic", wanted.name)
     partitions = ("--partitions", str(wanted.partitions))
     if live is None:
         replication = ("--replication-factor", str(wanted.replication))
@@ -54,27 +54,36 @@ def _commands(live: Topic | None, wanted: Topic, place: Place) -> Iterable[tuple
         yield (*topic, "--alter", *partitions)
     if live.replication != wanted.replication:
         moves = ("--reassignment-json-file", _write_moves(wanted, place))
-        yield (_script("reassign-partitions"), *server, *moves, "--execute")
+        yield (find_script("reassign-partitions"), *server, *moves, "--execute")
     changed = ",".join(f"{k}={v}" for k, v in wanted.config if (k, v) not in live.config)
     if changed:
-        configs = (_script("configs"), *server, "--topic", wanted.name)
+        configs = (find_script("configs"), *server, "--topic", wanted.name)
         yield (*configs, "--alter", "--add-config", changed)
 
 
 def _write_moves(wanted: Topic, place: Place) -> str:
+    return write_rows(place, {wanted.name: wanted.replication})
+
+
+def write_rows(place: Place, replication: Mapping[str, int]) -> str:
     """Write what a person would: the last replicas go, or the lowest unused brokers come."""
     seen = AdminClient({"bootstrap.servers": place.servers}).list_topics(timeout=30)
-    moves = []
-    for partition, row in sorted(seen.topics[wanted.name].partitions.items()):
-        candidates = list(dict.fromkeys([*row.replicas, *sorted(seen.brokers)]))
-        replicas = candidates[: wanted.replication]
-        moves.append({"topic": wanted.name, "partition": partition, "replicas": replicas})
+    rows = [
+        {
+            "topic": topic,
+            "partition": number,
+            "replicas": list(dict.fromkeys([*row.replicas, *sorted(seen.brokers)]))[:count],
+        }
+        for topic, count in replication.items()
+        for number, row in sorted(seen.topics[topic].partitions.items())
+    ]
     path = place.directory / "moves.json"
-    path.write_text(json.dumps({"version": 1, "partitions": moves}))
+    path.write_text(json.dumps({"version": 1, "partitions": rows}))
     return str(path)
 
 
-def _script(noun: str) -> str:
+def find_script(noun: str) -> str:
+    """Return the path of kafka-NOUN. Errors: Missing."""
     variable = f"KAFKA_{noun.upper().replace('-', '_')}"
     try:
         return find(f"kafka-{noun}.sh", variable)

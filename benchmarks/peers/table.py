@@ -13,21 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-START, END = "<!-- compare-peers -->", "<!-- /compare-peers -->"
-
 
 def render(record: Mapping[str, Any], tools: Sequence[str]) -> str:
     """Return the table of what was recorded. A tool that did not run says so in its column."""
     versions = record["versions"]
     heads = [f"{tool}<br>{versions.get(tool, 'not run')}" for tool in tools]
-    lines = [_row(["", *heads]), _row(["---"] * (len(tools) + 1))]
+    lines = [write_row(["", *heads]), write_row(["---"] * (len(tools) + 1))]
     for number, edit in enumerate(EDITS, start=1):
         cells = (record["cells"].get(f"{number} {tool}") for tool in tools)
-        lines.append(_row([f"**{number}** {edit.title}", *(_cell(edit, cell) for cell in cells)]))
+        lines.append(
+            write_row([f"**{number}** {edit.title}", *(_cell(edit, cell) for cell in cells)])
+        )
     return "\n".join(lines)
 
 
-def _row(cells: Iterable[str]) -> str:
+def write_row(cells: Iterable[str]) -> str:
+    """Return a row of Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -54,10 +55,11 @@ def _escape(text: str) -> str:
     return re.sub(r"([|<>*_`\[\]])", r"\\\1", text)
 
 
-def write_between_markers(path: Path, table: str) -> None:
+def write_between_markers(path: Path, marker: str, table: str) -> None:
     """Replace what is between the markers of a document. Errors: SystemExit without markers."""
     text = path.read_text(encoding="utf-8")
-    if START not in text or END not in text:
-        raise SystemExit(f"{path} has no {START} … {END}")
-    before, after = text.split(START)[0], text.split(END)[1]
-    path.write_text(f"{before}{START}\n{table}\n{END}{after}", encoding="utf-8")
+    start, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
+    if start not in text or end not in text:
+        raise SystemExit(f"{path} has no {start} … {end}")
+    before, after = text.split(start)[0], text.split(end)[1]
+    path.write_text(f"{before}{start}\n{table}\n{end}{after}", encoding="utf-8")

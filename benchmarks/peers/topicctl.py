@@ -32,7 +32,9 @@ class Topicctl:
 
     def version(self) -> str:
         """Return what `topicctl --version` says."""
-        said = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=True)
+        said = subprocess.run(
+            [find_topicctl(), "--version"], capture_output=True, text=True, check=True
+        )
         return said.stdout.split()[2]
 
     def environment(self, place: Place) -> dict[str, str]:
@@ -47,14 +49,15 @@ class Topicctl:
     ) -> Sequence[Step]:
         """Write one file for all."""
         (place.directory / "topics.yaml").write_text("---\n".join(map(_document, wanted)))
-        apply = (_program(), "apply", "--no-spinner", "--cluster-config", "cluster.yaml")
+        apply = (find_topicctl(), "apply", "--no-spinner", "--cluster-config", "cluster.yaml")
         return (
             Step("plan", (*apply, "--dry-run", "topics.yaml")),
             Step("apply", (*apply, "--skip-confirm", "topics.yaml")),
         )
 
 
-def _program() -> str:
+def find_topicctl() -> str:
+    """Return the path of the program. Errors: Missing."""
     return find("topicctl", "TOPICCTL")
 
 
