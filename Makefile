@@ -22,7 +22,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet campaign campaign-lake campaign-moves compare-peers clean
+	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet campaign campaign-lake campaign-moves compare-peers compare-moves clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -141,6 +141,9 @@ campaign-moves: $(READY)  ## Move replicas under traffic in every scenario, or K
 
 compare-peers: $(READY)  ## Compare ten edits by reconciler and by the other installed tools.
 	@$(BIN)/python benchmarks/peers/compare.py --record build/peers.json $(if $(TABLE),--table $(TABLE))
+
+compare-moves: $(READY)  ## Compare drains and other moves by reconciler and by the other installed tools.
+	@PYTHONPATH=tests $(BIN)/python benchmarks/peers/compare_moves.py --record build/moves.json $(if $(TABLE),--table $(TABLE))
 
 clean:  ## Remove what these targets created here.
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
