@@ -61,7 +61,5 @@ def command(
         click.echo("Nothing to elect.")
     else:
         print_plans([Shown(plan, str(out) if out else None)], form)
-    if files is not None and elects:
+    if files is not None:
         files.save(plan)
-    elif files is not None:
-        files.clear(cluster)

@@ -73,18 +73,15 @@ class PlanFiles:
 
 
 def offer_plan(plan: Plan, form: api.PlanFormat, out: Path | None) -> int:
-    """Print a plan that was asked for, and save it if it changes anything.
+    """Print a plan that was asked for, and save it, even if nothing is to be done.
 
     Returns: the exit code, 1 if the plan is refused. Errors: UsageError if it cannot be saved.
     """
-    from reconciler.model import has_steps
     from reconciler.plan import list_refusals
 
     print_plans([Shown(plan, str(out) if out else None)], form)
-    if out is not None and has_steps(plan):
+    if out is not None:
         PlanFiles(out, is_many=False).save(plan)
-    elif out is not None:
-        PlanFiles(out, is_many=False).clear(plan.cluster)
     return int(bool(list_refusals(plan)))
 
 
