@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,12 +17,15 @@ from reconciler.fleet import tables
 from reconciler.fleet.rows import describe_reading, make_table, write_specs, write_state
 from reconciler.model import (
     MIN_INSYNC,
+    Broker,
+    ClusterState,
     LogDirectory,
     RateSource,
     Reassignment,
     ThrottleRate,
     ThrottleSide,
     TopicSpec,
+    TopicState,
 )
 from reconciler.spec import ClusterEntry
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from reconciler.model import ClusterState, MovePolicy, TopicState
+    from reconciler.model import MovePolicy
 
 CALM = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 NOTE = Finding("cluster-rights", "some topics are hidden\x1b", "ask", severity=Severity.NOTE)
@@ -168,6 +172,47 @@ def draw_worlds(count: int, drawn_by: int = 1) -> list[MovingWorld]:
 
     keep()
     return drawn
+
+
+def draw_moves(count: int, drawn_by: int = 1) -> list[MovingWorld]:
+    """Draw healthy worlds in which replicas are to move: of drawn worlds, few can."""
+    return [_draw_move(Random(f"{drawn_by}-{number}")) for number in range(count)]
+
+
+def _draw_move(draw: Random) -> MovingWorld:
+    ids = range(1, draw.randint(4, 7))
+    topics, specs = {}, []
+    for name in "abcde"[: draw.randint(1, 5)]:
+        factor = draw.randint(1, 3)
+        rows = tuple(tuple(draw.sample(ids, factor)) for _ in range(draw.randint(1, 6)))
+        topics[name] = TopicState(
+            name,
+            f"id-{name}",
+            rows,
+            {MIN_INSYNC: "1"},
+            in_sync=rows,
+            leaders=tuple(row[0] for row in rows),
+            size_bytes=tuple(draw.choice((-1, draw.randrange(2**30))) for _ in rows),
+            rate_bytes_per_s=tuple(draw.randrange(2**10) for _ in rows),
+        )
+        wished = {
+            "same": {"partitions": len(rows), "replication_factor": factor},
+            "resized": {"partitions": len(rows), "replication_factor": draw.randint(1, 3)},
+            "reordered": {"assignment": tuple(row[::-1] for row in rows)},
+        }
+        kind = draw.choice([*wished, None])
+        if kind is not None:
+            specs.append(TopicSpec(name, HERE, config={MIN_INSYNC: "1"}, **wished[kind]))
+    drained = frozenset({draw.choice(ids)} if draw.random() < 0.4 else ())
+    state = ClusterState(
+        "cluster-1",
+        tuple(Broker(number, "abc"[number % 3]) for number in ids),
+        topics,
+        directories={number: (LogDirectory("/a", 2**45, 2**44, 9),) for number in ids},
+        can_cordon=draw.random() < 0.5,
+        voters=frozenset(draw.sample(ids, 1)) if drained else frozenset(),
+    )
+    return MovingWorld(state, tuple(specs), drained, moves=may_move(), drained=drained)
 
 
 @dataclass(frozen=True)

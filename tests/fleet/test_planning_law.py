@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fleets import NOTE, Fleet, draw_worlds, frame
+from fleets import NOTE, Fleet, draw_moves, draw_worlds, frame
 
 from reconciler import api
 from reconciler.fleet import tables
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.fleet
 
-CLUSTERS = 240
+CLUSTERS = 120
+MOVING = 40
 COMMIT = Commit("0123456789abcdef0123456789abcdef01234567", dirty=True)
 
 
 @pytest.fixture(scope="module")
 def fleet() -> Fleet:
     """Draw many clusters: a job costs half a second, however many there are."""
-    worlds = enumerate(draw_worlds(CLUSTERS))
+    worlds = enumerate([*draw_worlds(CLUSTERS), *draw_moves(MOVING)])
     return Fleet({f"c-{number:03}": world for number, world in worlds}, findings=(NOTE,))
 
 
