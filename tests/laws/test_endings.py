@@ -63,47 +63,60 @@ class Cluster:
     entry: Entry = field(default_factory=Entry)
 
 
-class Run:
-    """One run of the command line whose work ends as it is told, and all that it leaves behind."""
+@dataclass(frozen=True)
+class Ending:
+    """How a run was made to end, and all that it left behind."""
 
-    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.journal = directory / "journal.jsonl"
-        self.monkeypatch = monkeypatch
-        self.audited: list[dict[str, Any]] = []
+    applied: Applied | None
+    error: BaseException | None
+    kept: bool
+    code: int
+    last_line: str
+    err: str
+    record: dict[str, Any]
+    said: tuple[dict[str, Any], ...]
+    audited: tuple[dict[str, Any], ...]
 
-    def end(self, applied: Applied | None, error: BaseException | None, *, kept: bool) -> Run:
-        def write(_connection: object, _topic: str, _key: str, text: str) -> None:
-            if not kept:
-                raise ClusterError([LOST])
-            self.audited.append(json.loads(text))
+    @property
+    def where(self) -> object:
+        return self.applied, self.error, self.kept, self.last_line
 
-        def apply_plan(*_: object, record: Any, **__: object) -> Applied | None:
-            audit = Audit(cast("Connection", Cluster()), record)
-            with audit.keep_errors():
-                if error is not None:
-                    raise error
-            audit.keep(end_run(applied))
-            return applied
-
-        self.monkeypatch.setattr("reconciler.kafka.writer.write_audit_record", write)
-        self.monkeypatch.setattr("reconciler.api.apply_plan", apply_plan)
-        self.journal.unlink(missing_ok=True)
-        self.audited.clear()
-        out, err = io.StringIO(), io.StringIO()
-        asked = ApplyOptions(True, False, None, self.journal, None, None)
-        with redirect_stdout(out), redirect_stderr(err):
-            self.code = _apply(PLAN, cast("Estate", None), asked).exit_code
-        self.last_line = out.getvalue().splitlines()[-1]
-        self.err = err.getvalue()
-        lines = [json.loads(line) for line in self.journal.read_text().splitlines()]
-        self.record = lines[-1]
-        self.said = [line for line in lines if line["type"] == "outcome"]
-        return self
+    @property
+    def kinds(self) -> set[OutcomeKind]:
+        return {outcome.kind for outcome in self.applied.outcomes} if self.applied else set()
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    return Run(tmp_path, monkeypatch)
+def end(
+    journal: Path, applied: Applied | None, error: BaseException | None, *, kept: bool
+) -> Ending:
+    """Run the command line on work that ends like this."""
+    audited = []
+
+    def write(_connection: object, _topic: str, _key: str, text: str) -> None:
+        if not kept:
+            raise ClusterError([LOST])
+        audited.append(json.loads(text))
+
+    def apply_plan(*_: object, record: Any, **__: object) -> Applied | None:
+        audit = Audit(cast("Connection", Cluster()), record)
+        with audit.keep_errors():
+            if error is not None:
+                raise error
+        audit.keep(end_run(applied))
+        return applied
+
+    out, err = io.StringIO(), io.StringIO()
+    asked = ApplyOptions(True, False, None, journal, None, None)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr("reconciler.kafka.writer.write_audit_record", write)
+        patch.setattr("reconciler.api.apply_plan", apply_plan)
+        code = _apply(PLAN, cast("Estate", None), asked).exit_code
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    said = tuple(line for line in lines if line["type"] == "outcome")
+    last_line = out.getvalue().splitlines()[-1]
+    return Ending(
+        applied, error, kept, code, last_line, err.getvalue(), lines[-1], said, tuple(audited)
+    )
 
 
 def every_end() -> Iterator[tuple[Applied | None, BaseException | None, bool]]:
@@ -120,10 +133,19 @@ def every_end() -> Iterator[tuple[Applied | None, BaseException | None, bool]]:
     yield None, ReconcilerError("odd"), True
 
 
-def test_all_that_a_run_leaves_behind_says_the_same(run: Run) -> None:
-    for applied, error, kept in every_end():
-        run.end(applied, error, kept=kept)
-        where = (applied, error, kept, run.last_line)
+@pytest.fixture(scope="module")
+def endings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ending, ...]:
+    """Every ending, run once for all laws."""
+    directory = tmp_path_factory.mktemp("journals")
+    return tuple(
+        end(directory / f"{n}.jsonl", applied, error, kept=kept)
+        for n, (applied, error, kept) in enumerate(every_end())
+    )
+
+
+def test_all_that_a_run_leaves_behind_says_the_same(endings: tuple[Ending, ...]) -> None:
+    for run in endings:
+        where = run.where
         ended = run.record["ended"]
         head = "" if ended == "done" else "Nothing to do." if ended == "nothing to do" else None
         assert run.last_line.startswith(f"{ended.capitalize()}. " if head is None else head), where
@@ -139,49 +161,46 @@ def test_all_that_a_run_leaves_behind_says_the_same(run: Run) -> None:
         assert run.record["error"] is None or run.record["error"] in run.err, where
 
 
-def test_a_run_exits_0_only_if_everything_is_as_planned_and_nothing_went_wrong(run: Run) -> None:
-    for applied, error, kept in every_end():
-        run.end(applied, error, kept=kept)
-        kinds = {outcome.kind for outcome in applied.outcomes} if applied else set()
-        well = applied is not None and kinds <= WELL and not applied.interrupted
-        well = well and applied is not None and applied.cause is None and kept
-        where = (applied, error, kept, run.record["ended"])
+def test_a_run_exits_0_only_if_everything_is_as_planned_and_nothing_went_wrong(
+    endings: tuple[Ending, ...],
+) -> None:
+    for run in endings:
+        well = run.applied is not None and run.kinds <= WELL and not run.applied.interrupted
+        well = well and run.applied is not None and run.applied.cause is None and run.kept
+        where = run.where
         assert (run.code == 0) == well == (run.record["ended"] in ("done", "nothing to do")), where
         assert not (run.code == 0 and "error: " in run.err), where
 
 
-def test_the_exit_code_says_who_was_interrupted_and_what_nobody_knows(run: Run) -> None:
-    for applied, error, kept in every_end():
-        run.end(applied, error, kept=kept)
-        interrupted = applied.interrupted if applied else isinstance(error, KeyboardInterrupt)
-        unknown = OutcomeKind.UNKNOWN in {o.kind for o in (applied.outcomes if applied else ())}
+def test_the_exit_code_says_who_was_interrupted_and_what_nobody_knows(
+    endings: tuple[Ending, ...],
+) -> None:
+    for run in endings:
+        stopped = isinstance(run.error, KeyboardInterrupt)
+        interrupted = run.applied.interrupted if run.applied else stopped
+        unknown = OutcomeKind.UNKNOWN in run.kinds
         expected = 130 if interrupted else 75 if unknown else run.code
-        assert (run.code, run.code in (0, 1, 2, 75, 130)) == (expected, True), (
-            applied,
-            error,
-            kept,
-        )
+        assert (run.code, run.code in (0, 1, 2, 75, 130)) == (expected, True), run.where
         if unknown:
             assert "1 unknown" in run.last_line
 
 
-def test_moves_that_go_on_are_said_before_what_failed(run: Run) -> None:
-    for applied, error, kept in every_end():
-        run.end(applied, error, kept=kept)
-        kinds = {outcome.kind for outcome in applied.outcomes} if applied else set()
+def test_moves_that_go_on_are_said_before_what_failed(endings: tuple[Ending, ...]) -> None:
+    for run in endings:
+        applied, kinds = run.applied, run.kinds
         other = applied is None or applied.interrupted or applied.cause is not None
         goes_on = not other and bool(kinds & UNFINISHED) and OutcomeKind.UNKNOWN not in kinds
-        assert (run.code == 2) == goes_on == (run.record["ended"] == "unfinished"), (kinds, kept)
+        assert (run.code == 2) == goes_on == (run.record["ended"] == "unfinished"), run.where
 
 
-def test_a_lost_record_outweighs_success_alone(run: Run) -> None:
-    for applied, error, kept in every_end():
-        if kept:
-            with_record = run.end(applied, error, kept=True).record["ended"]
-            without = run.end(applied, error, kept=False).record["ended"]
-            if isinstance(error, ReconcilerError) and not hasattr(error, "findings"):
-                continue  # one that the audit topic is not asked to keep
-            if with_record in ("done", "nothing to do"):
+def test_a_lost_record_outweighs_success_alone(endings: tuple[Ending, ...]) -> None:
+    lost = {(run.applied, run.error): run.record["ended"] for run in endings if not run.kept}
+    for run in endings:
+        if isinstance(run.error, ReconcilerError) and not hasattr(run.error, "findings"):
+            continue  # one that the audit topic is not asked to keep
+        if run.kept:
+            without = lost[run.applied, run.error]
+            if run.record["ended"] in ("done", "nothing to do"):
                 assert without == "audit lost"
             else:
-                assert without == with_record
+                assert without == run.record["ended"]
