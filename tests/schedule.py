@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 TESTS = Path(__file__).resolve().parent
-COSTLY = re.compile(r"\b(?:(cluster6|quiet3|judge|secured|moving): |from (sources) import)")
+COSTLY = re.compile(r"\b(cluster6|quiet3|judge|secured|moving): ")
 """What few files use and a process has once; each process has `cluster3` and `spark` anyway."""
 
 LONGEST = (
@@ -63,7 +63,7 @@ class FilesTogether(LoadScopeScheduling):
 def find_company(file: str) -> str:
     """Name what the tests of a file run with: a costly thing, or one another alone."""
     found = COSTLY.search((TESTS.parent / file).read_text(encoding="utf-8"))
-    return found[1] or found[2] if found else file
+    return found[1] if found else file
 
 
 def rank(item: pytest.Item) -> int:

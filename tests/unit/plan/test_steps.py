@@ -92,27 +92,26 @@ def test_a_refused_deletion_is_no_step() -> None:
     assert steps_of(planned(image("1"), None, deletion=UNUSED, refusals=(refusal,))) == ()
 
 
-@pytest.mark.parametrize("node", ["DeleteTopic", "delete_by_id"])
-def test_only_steps_of_a_plan_delete_and_only_by_id(node: str) -> None:
+@pytest.mark.parametrize(
+    ("maker", "modules"),
+    [
+        ("DeleteTopic", set()),  # its own class makes it, by `cls`, of a topic that is to go
+        ("delete_by_id", {"kafka/writer.py"}),
+    ],
+)
+def test_only_steps_of_a_plan_delete_and_only_by_id(maker: str, modules: set[str]) -> None:
     """No way leads to a deletion but the step, made in one place from `state: absent`."""
-    makers = {"DeleteTopic": "model/steps.py", "delete_by_id": "kafka/writer.py"}
-    calls = {
-        path
-        for path, call in list_calls()
-        if isinstance(call.func, ast.Name) and call.func.id == node
-    }
-    if node == "DeleteTopic":  # its own class makes it, by `cls`, of a topic that is to go
-        assert calls == set()
-        return
-    assert calls == {makers[node]}
+    calls = {path for path, _, call in list_calls(maker) if isinstance(call.func, ast.Name)}
+    assert calls == modules
 
 
 def test_clients_are_told_to_delete_in_one_place_only() -> None:
     tellers = {
-        (path, call.func.attr)
-        for path, call in list_calls()
+        (path, name)
+        for path, name, call in list_calls(
+            "delete_topics", "delete_records", "delete_consumer_groups"
+        )
         if isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("delete_topics", "delete_records", "delete_consumer_groups")
     }
     assert tellers == {
         ("kafka/writer.py", "delete_topics"),  # the client, by ids
