@@ -95,7 +95,10 @@ VERBS += ("audited", "joined", "merged", "split", "scored")
 
 def find_untold(made: Plan, text: str) -> list[str]:
     """List the refusals and risks that no line tells with its reason and its topic."""
-    told = {(line_says, name) for line_says, names in read_lines(text) for name in names}
+    lines: dict[str, set[str]] = {}
+    for line_says, names in read_lines(text):
+        for name in names:
+            lines.setdefault(name, set()).add(line_says)
     wanted = [
         (prose(what), topic.name)
         for topic in made.topics
@@ -105,8 +108,11 @@ def find_untold(made: Plan, text: str) -> list[str]:
         )
     ]
     assert wanted
-    lines = {name: {says for says, n in told if n == name} for _, name in wanted}
-    return [f"{name}: {what}" for what, name in wanted if not any(what in s for s in lines[name])]
+    return [
+        f"{name}: {what}"
+        for what, name in wanted
+        if not any(what in says for says in lines.get(name, ()))
+    ]
 
 
 def read_lines(text: str) -> Iterator[tuple[str, list[str]]]:
