@@ -6,12 +6,11 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
+from formats import load_validator
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import worlds
 
-from reconciler.cli.schema import SCHEMAS
 from reconciler.errors import SnapshotError
 from reconciler.model import LogDirectory, is_deletion
 from reconciler.plan import encode_plan
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from worlds import World
 
     from reconciler.model import ClusterState, TopicState
-
-SCHEMA = jsonschema.Draft202012Validator(SCHEMAS["snapshot"]())
 
 
 @st.composite
@@ -81,7 +78,7 @@ def test_nothing_is_lost(state: ClusterState) -> None:
     text = encode_snapshot(state)
     assert decode_snapshot(text) == state
     assert encode_snapshot(decode_snapshot(text)) == text
-    SCHEMA.validate(json.loads(text))
+    load_validator("snapshot").validate(json.loads(text))
 
 
 @given(states(), st.data())

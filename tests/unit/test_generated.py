@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from formats import load_validator
 from yamlcore import CCoreLoader
 
 from reconciler.api import load_estate
@@ -46,9 +47,8 @@ def test_schemas_keep_to_what_old_editors_read(name: str) -> None:
 def test_schemas_accept_the_example_estate() -> None:
     for path in sorted((ROOT / "topics").rglob("*.yaml")):
         name = "clusters" if path.name == "clusters.yaml" else "topic"
-        schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
         for document in yaml.load_all(path.read_text(), CCoreLoader):
-            jsonschema.validate(document, schema, jsonschema.Draft7Validator)
+            load_validator(name).validate(document)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,7 @@ def test_schemas_accept_the_example_estate() -> None:
 def test_the_topic_schema_underlines_mistakes(
     document: dict[str, object], where: list[str | int]
 ) -> None:
-    schema = json.loads((ROOT / "schemas" / "topic.schema.json").read_text())
-    (error,) = jsonschema.Draft7Validator(schema).iter_errors(document)
+    (error,) = load_validator("topic").iter_errors(document)
     assert list(error.absolute_path) == where
 
 
@@ -134,8 +133,7 @@ def test_what_the_clusters_schema_underlines_validation_refuses(
 
 def check_refused(name: str, document: dict[str, object], estate: Path) -> None:
     """Hold a document, alone in an estate, against its schema and against validation."""
-    schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
-    assert not jsonschema.Draft7Validator(schema).is_valid(document)
+    assert not load_validator(name).is_valid(document)
     (estate / "clusters.yaml").write_text('{"version": 1, "clusters": {"prod": {}}}')
     (estate / f"{name}.yaml").write_text(json.dumps(document))
     with pytest.raises(SpecError):
@@ -156,5 +154,4 @@ def test_schemas_take_what_is_at_the_edge() -> None:
             {"version": 1, "clusters": {"a": {"client": {"security.protocol": "Sasl_SSL"}}}},
         ),
     ):
-        schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text())
-        jsonschema.validate(document, schema, jsonschema.Draft7Validator)
+        load_validator(name).validate(document)

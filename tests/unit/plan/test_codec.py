@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-import jsonschema
 import pytest
+from formats import load_validator
 from shorthand import HERE, NOW_MS, ONE, brokers, cluster, plan, rows, spec, topic, unused_cluster
 
 from reconciler.cli.schema import render_schema
@@ -140,7 +140,7 @@ def test_the_summary_counts_topics() -> None:
 
 
 def test_the_document_validates_against_its_own_json_schema() -> None:
-    jsonschema.validate(document(), json.loads(render_schema("plan")))
+    load_validator("plan").validate(document())
 
 
 def test_the_json_schema_names_the_fields_of_an_image() -> None:
@@ -388,7 +388,7 @@ def test_a_deletion_is_terraforms_delete() -> None:
         "newest_ms": NOW_MS - 8 * 86_400_000,
     }
     assert doc["summary"]["delete"] == 1
-    jsonschema.validate(doc, json.loads(render_schema("plan")))
+    load_validator("plan").validate(doc)
 
 
 def test_a_deletion_survives_its_file() -> None:

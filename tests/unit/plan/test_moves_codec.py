@@ -6,11 +6,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
 import pytest
+from formats import load_validator
 from shorthand import HERE, brokers, rows
 
-from reconciler.cli.schema import render_schema
 from reconciler.errors import PlanFileError
 from reconciler.model import (
     BrokerTraffic,
@@ -64,7 +63,7 @@ def test_moves_without_a_forecast_or_limits_come_back() -> None:
 
 
 def test_it_validates_against_the_published_schema() -> None:
-    jsonschema.validate(document(), json.loads(render_schema("plan")))
+    load_validator("plan").validate(document())
 
 
 def test_the_block_is_plain_json() -> None:

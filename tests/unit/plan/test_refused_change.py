@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
+from formats import load_validator
 from shorthand import cluster, topic
 
 from reconciler import api
 from reconciler.cli.app import run
-from reconciler.cli.schema import render_schema
 from reconciler.errors import PlanFileError
 from reconciler.fleet.outcome import describe_changes
 from reconciler.fleet.page.contents import describe_change_row
@@ -153,7 +152,7 @@ def test_json_has_the_refused_change_in_a_field_of_its_own(refuse: Any) -> None:
         ("partitions", 3, 5, 2),
     ]
     assert {f["where"]["file"] for f in found[CHANGE]} == {"topics/orders.yaml"}
-    jsonschema.validate(json.loads(encode_plan(refuse())), json.loads(render_schema("plan")))
+    load_validator("plan").validate(json.loads(encode_plan(refuse())))
 
 
 CHANGE = "refused_change"
