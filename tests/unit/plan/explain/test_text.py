@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 from shorthand import brokers, cluster, matrix, plan, spec, topic
 
 from reconciler.model import Broker
 from reconciler.plan.explain import build_matrix, render_matrix
+
+if TYPE_CHECKING:
+    from reconciler.plan.explain import Matrix
 
 SIX = brokers("a", "b", "c", "a", "b", "c")
 BEFORE = "1,2,3 2,3,4 3,4,5 4,5,6 5,6,1 6,1,2"
@@ -220,15 +225,20 @@ def test_many_brokers_are_grouped_by_rack() -> None:
     ]
 
 
+@cache
+def wide_matrix(count: int) -> Matrix:
+    """Return the matrix of a topic on so many brokers."""
+    nodes = tuple(Broker(n, f"zone-{n % 5}") for n in range(1, count + 1))
+    row = ",".join(str(n) for n in range(1, min(count, 9) + 1))
+    others = topic("1 " * 500, "other")
+    return matrix(" ".join([row] * 50), row, nodes, others, excluded=[count + 1])
+
+
 @pytest.mark.parametrize("width", [30, 40, 56, 80, 120, 250])
 @pytest.mark.parametrize("count", [1, 6, 35, 100])
 def test_no_line_is_wider_than_the_screen(width: int, count: int) -> None:
-    nodes = tuple(Broker(n, f"zone-{n % 5}") for n in range(1, count + 1))
-    row = ",".join(str(n) for n in range(1, min(count, 9) + 1))
-    wide = matrix(
-        " ".join([row] * 50), row, nodes, topic("1 " * 500, "other"), excluded=[count + 1]
-    )
-    assert max(map(len, render_matrix(wide, width=width).splitlines())) <= width
+    text = render_matrix(wide_matrix(count), width=width)
+    assert max(map(len, text.splitlines())) <= width
 
 
 def test_racks_that_do_not_fit_follow_below() -> None:
