@@ -74,7 +74,14 @@ def test_there_are_more_than_a_hundred_and_each_has_its_own_answer() -> None:
     assert {answer_path(case) for case in CASES} == set(BAD.glob("*.txt"))
 
 
-@pytest.mark.parametrize("name", ["yaml-bomb", "secret-literal", "count-octal"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "secret-literal",
+        pytest.param("yaml-bomb", marks=pytest.mark.slow),
+        pytest.param("count-octal", marks=pytest.mark.slow),
+    ],
+)
 def test_the_installed_command_answers_the_same(name: str, work: Path) -> None:
     (case,) = (case for case in CASES if case.stem == name)
     lay_out(case, work)
