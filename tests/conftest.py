@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import signal
 from pathlib import Path
@@ -77,6 +78,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=others)
         ours = [item for item, its in zip(items, parts, strict=True) if its == part]
         items[:] = sorted(ours, key=rank)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage meanwhile, and never look at what was collected again: it lives on."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Let all be collected at the end: DuckDB reports on stderr what is not."""
+    gc.unfreeze()
 
 
 def find_part(item: pytest.Item) -> str:
