@@ -30,8 +30,9 @@ def run(program: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_neither_numpy_nor_pandas_is_loaded_and_both_are_to_be_had_later() -> None:
-    program = "compare(); print(*{'numpy', 'pandas'} & sys.modules.keys()); import pandas"
+@pytest.mark.parametrize("later", ["numpy", pytest.param("pandas", marks=pytest.mark.slow)])
+def test_neither_numpy_nor_pandas_is_loaded_and_both_are_to_be_had_later(later: str) -> None:
+    program = f"compare(); print(*{{'numpy', 'pandas'}} & sys.modules.keys()); import {later}"
     assert run(program) == ["config.b partitions", ""]
 
 
