@@ -10,7 +10,7 @@ from reconciler.api.connections import find_cluster, open_connection, refuse_oth
 from reconciler.api.snapshots import identify_topics, read_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from reconciler.api.connections import SpecSource
     from reconciler.model import ClusterState, Commit, Place, Plan, Replicas
@@ -39,13 +39,16 @@ def read_cluster(
     with_sizes: bool = False,
     with_moves: bool = False,
     every_topic: bool = False,
+    plan: Callable[[ClusterState], Plan] | None = None,
 ) -> ClusterState:
     """Read a cluster's brokers and topics, with the configs of those in the estate.
 
     `bootstrap_servers` overrides what clusters.yaml says, and `client` replaces its client
     properties. `with_sizes` also reads the sizes of partitions, for a plan that weighs by them;
-    `with_moves` reads all that a plan of moves needs, which takes 10 s longer. `every_topic` reads
-    the configs and ids of topics in no file as well, and so does a drain of brokers.
+    `with_moves` reads all that a plan of moves needs, which takes 10 s longer; if `plan`, called
+    with the state so far, copies nothing, write rates are not measured, and it takes 1 s.
+    `every_topic` reads the configs and ids of topics in no file as well, and so does a drain of
+    brokers.
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
     read or grants too little.
     """
@@ -68,8 +71,10 @@ def read_cluster(
         # together, and after a restart it can show configs of a deleted topic (Kafka 3.9 to 4.4).
         state = reader.confirm(state, doubts.longer, doubts.overridden)
         if with_moves:
-            state = reader.read_moves(state)
             state = reader.read_voters(state) if drained else state
+            seen = reader.read_moves(state, interval_s=0)
+            made = plan(seen).moves if plan else None
+            state = seen if made and not made.replicas else reader.read_moves(state)
         elif with_sizes:
             state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, and only if deletions are allowed.
@@ -86,12 +91,17 @@ def read_cluster(
 
 
 def read_for_moves(
-    estate: Estate, cluster: str, bootstrap_servers: str | None, against: Path | None
+    estate: Estate,
+    cluster: str,
+    bootstrap_servers: str | None,
+    against: Path | None,
+    plan: Callable[[ClusterState], Plan],
 ) -> ClusterState:
     """Read what a plan of any moves needs, of every topic, from a cluster or a snapshot.
 
-    Errors: as `read_cluster` and `read_snapshot`; UsageError for a snapshot with an address, or a
-    cluster that the estate does not name.
+    If `plan` copies nothing, write rates are not measured.
+    Errors: those of `plan`, and as `read_cluster` and `read_snapshot`; UsageError for a snapshot
+    with an address, or a cluster that the estate does not name.
     """
     from reconciler.errors import UsageError
 
@@ -103,6 +113,7 @@ def read_for_moves(
             bootstrap_servers=bootstrap_servers,
             with_moves=True,
             every_topic=True,
+            plan=plan,
         )
     if bootstrap_servers is not None:
         raise UsageError("--against reads a file; leave --bootstrap-servers out")

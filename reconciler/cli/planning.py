@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
@@ -156,6 +157,7 @@ class Planner:
                 client=client,
                 with_sizes=self.wanted.weigh == "size",
                 with_moves=self.wanted.moves,
+                plan=partial(self._build_moves, cluster),
             )
         except ClusterError as error:
             raise ClusterError([*error.findings, *self._note_client(cluster)]) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -71,10 +72,11 @@ def command(
     """
     check_out(out)
     loaded = api.load_estate(estate)
+    plan = partial(
+        api.plan_rebalance, loaded, cluster, topics=topic, brokers=brokers, max_bytes=max_bytes
+    )
     with working(f"reading {cluster}") as say:
-        state = api.read_for_moves(loaded, cluster, bootstrap_servers, against)
+        state = api.read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
         say("planning")
-        plan = api.plan_rebalance(
-            loaded, cluster, state, topics=topic, brokers=brokers, max_bytes=max_bytes
-        )
-    return offer_plan(plan, form, out)
+        planned = plan(state)
+    return offer_plan(planned, form, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,8 +46,8 @@ def write_estate(root: Path, moving: Moving, topic: str, wished: str) -> Path:
 
 def plan(root: Path, moving: Moving, topic: str, wished: str) -> Plan:
     estate = api.load_estate(write_estate(root, moving, topic, wished))
-    state = api.read_cluster(estate, "lab", with_moves=True)
-    return api.build_moves(estate, "lab", state)
+    make = partial(api.build_moves, estate, "lab")
+    return make(api.read_cluster(estate, "lab", with_moves=True, plan=make))
 
 
 def test_what_is_in_flight_to_the_spec_is_planned_with_its_cost(
@@ -102,3 +103,10 @@ def test_a_plan_of_moves_is_saved_and_exits_as_asked(
     assert saved["summary"]["move"] == 1
     estate = write_estate(tmp_path, moving, topic, "replication_factor: 2")
     assert run([*arguments, "--detailed-exitcode"]) == 0
+
+    # Nothing is copied, so nobody waits for write rates.
+    loaded = api.load_estate(estate)
+    make = partial(api.build_moves, loaded, "lab")
+    state = api.read_cluster(loaded, "lab", with_moves=True, plan=make)
+    assert state.topics[topic].size_bytes[0] >= SIZE
+    assert not any(live.rate_bytes_per_s for live in state.topics.values())

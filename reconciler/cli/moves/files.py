@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,8 @@ def import_(
     check_out(out)
     rows = api.read_rows(file)
     loaded = api.load_estate(estate)
+    plan = partial(api.plan_rows, loaded, cluster, rows=rows, source=str(file))
     with working(f"reading {cluster}"):
-        state = api.read_for_moves(loaded, cluster, bootstrap_servers, against)
-        plan = api.plan_rows(loaded, cluster, state, rows, str(file))
-    return offer_plan(plan, form, out)
+        state = api.read_for_moves(loaded, cluster, bootstrap_servers, against, plan)
+        planned = plan(state)
+    return offer_plan(planned, form, out)
