@@ -44,6 +44,9 @@ POLL_S = 0.5
 FORMING_S = 4.0  # by then a new group shows its members, unless a broker's delay was raised
 
 NOT_SHOWN = "a client that does not show"
+OURSELVES = "this run itself, whose last release the brokers did not get"
+"""The holder while a coordinator moves: it expires with the session."""
+
 WITHOUT = {
     GROUP: "pass --no-lock if no other apply runs",
     MOVES_GROUP: "pass --no-lock if no other run moves replicas",
@@ -198,6 +201,7 @@ class _Taking:
                 return ""
             if members:
                 told = _read_holder(members[0].metadata)
+                told = OURSELVES if told == str(self.holder) else told
                 found = told or f"a client on {members[0].host} ({members[0].client_id})"
                 # A group of another kind has taken the name: its metadata will never be ours.
                 if told or kind != KIND:

@@ -126,6 +126,16 @@ def test_whoever_waits_gets_it_once_it_is_let_go(cluster3: Cluster) -> None:
     assert {waiting.holder for waiting in met} == {str(ANA)}
 
 
+def test_a_run_that_meets_itself_says_so(cluster3: Cluster) -> None:
+    """A release can be lost while the coordinator moves; the same run then asks once more."""
+    with (
+        hold_lock(connect_to(cluster3), ANA),
+        pytest.raises(LockHeldError, match="lab is locked by this run itself, whose last release"),
+        hold_lock(connect_to(cluster3), ANA),
+    ):
+        pass
+
+
 def test_patience_ends(cluster3: Cluster) -> None:
     with (
         hold_lock(connect_to(cluster3), ANA),
