@@ -476,7 +476,7 @@ def rebalance(world: World, *options: str) -> Rows:
     held = Counter(b for topic in world.show().values() for row in topic.assignment for b in row)
     assert all(held[broker] for broker in JOINED), held
     expect(world.run(*command), 0)
-    assert not (world.folder / "moves.json").exists(), "the same again has something left to do"
+    assert planned_rows(again := world.read_plan()) == {}, again
     return rows
 
 
