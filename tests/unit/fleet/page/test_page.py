@@ -173,6 +173,14 @@ def test_next_leaders_of_the_audit_are_listed_with_their_bounds(page: Reading) -
     assert shown[place - 1 : place + 4] == [HOSTILE, "31", "13", "37", "29"]
 
 
+def test_cells_of_tables_of_sentences_have_the_title_of_their_column(page: Reading) -> None:
+    """On a narrow screen each row of these tables is a card, without the head of the table."""
+    labels = [found["data-label"] for found in page.find("td") if "data-label" in found]
+    assert labels.count("Replicas to copy") == 2
+    assert {"Action", "Change", "What to do", "Fullest disk"} <= set(labels)
+    assert "Leader skew" not in labels  # no card
+
+
 def test_plans_of_moves_are_listed_with_their_cost(page: Reading) -> None:
     start = page.texts.index("Plans of moves")
     shown = [text.strip() for text in page.texts[start:] if text.strip()]
