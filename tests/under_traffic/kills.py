@@ -17,6 +17,7 @@ from under_traffic.scenarios import (
     add_unmanaged,
     assign,
     check_empty,
+    find_holders,
     plan_drain,
     resize,
     spread,
@@ -86,7 +87,7 @@ def _change(world: World, draw: random.Random) -> Plan:
 
 def _drain(world: World, draw: random.Random) -> Plan:
     """Drain another broker than the last time; afterwards it may take replicas again."""
-    broker = draw.choice([each for each in range(1, 7) if each not in world.drained])
+    broker = draw.choice([each for each in find_holders(world) if each not in world.drained])
     rows = plan_drain(world, broker)
     plan = _kill(
         f"broker {broker} drained", world, draw, rows, lambda ran: check_empty(world, broker, ran)

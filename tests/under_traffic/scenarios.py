@@ -304,12 +304,20 @@ def add_unmanaged(world: World, rows: list[list[int]], mib: float) -> None:
     del world.topics[UNMANAGED]
 
 
-def plan_drain(world: World, broker: int) -> Rows:
-    """Plan to drain a broker, once Kafka has its own topic of offsets."""
+def find_holders(world: World) -> list[int]:
+    """Return the brokers that hold both an unmanaged and an internal topic, once these exist."""
     deadline = time.monotonic() + BYTES_S
     while OFFSETS not in world.read_moves().partitions:
         assert time.monotonic() < deadline, "the consumer has committed nothing"
         time.sleep(1)
+    shown = world.read_moves().partitions
+    held = [{b for each in shown[name] for b in each.replicas} for name in (UNMANAGED, OFFSETS)]
+    return sorted(set.intersection(*held))
+
+
+def plan_drain(world: World, broker: int) -> Rows:
+    """Plan to drain a broker that holds an unmanaged and an internal topic."""
+    assert broker in find_holders(world)
     world.drained = [broker]
     rows = planned_rows(world.plan())
     assert {UNMANAGED, OFFSETS} < rows.keys(), rows.keys()
