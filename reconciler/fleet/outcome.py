@@ -82,6 +82,7 @@ def describe_move_plan(plan: Plan) -> dict[str, Any]:
         "seconds": forecast and forecast.seconds,
         "peak_share": max(peaks, default=None),
         "drained": [drain.broker for drain in moves.drains],
+        "cordons": len(moves.cordons),
         "plan": encode_plan(plan),
     }
 

@@ -224,6 +224,7 @@ MOVE_PLANS = LakeTable(
         seconds=AMOUNT,  # at the configured rate; null: unknown, or no rate
         peak_share=SHARE,  # the highest share of a log directory that is used meanwhile
         drained=BROKERS_OF,  # brokers that are to hold no replica
+        cordons=COUNT,  # those of them that the run cordons
         plan=TEXT,  # the plan file, byte for byte
     ),
 )

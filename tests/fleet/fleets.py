@@ -19,6 +19,7 @@ from reconciler.model import (
     MIN_INSYNC,
     Broker,
     ClusterState,
+    Guards,
     LogDirectory,
     RateSource,
     Reassignment,
@@ -175,7 +176,11 @@ def draw_worlds(count: int, drawn_by: int = 1) -> list[MovingWorld]:
 
 
 def draw_moves(count: int, drawn_by: int = 1) -> list[MovingWorld]:
-    """Draw healthy worlds in which replicas are to move: of drawn worlds, few can."""
+    """Draw healthy worlds in which replicas are to move and topics to change.
+
+    In few of the other worlds anything can move, and how many there are depends on the modules that
+    are loaded: Hypothesis draws values that it finds in them.
+    """
     return [_draw_move(Random(f"{drawn_by}-{number}")) for number in range(count)]
 
 
@@ -199,6 +204,7 @@ def _draw_move(draw: Random) -> MovingWorld:
             "same": {"partitions": len(rows), "replication_factor": factor},
             "resized": {"partitions": len(rows), "replication_factor": draw.randint(1, 3)},
             "reordered": {"assignment": tuple(row[::-1] for row in rows)},
+            "expanded": {"partitions": len(rows) + 1, "replication_factor": factor},
         }
         kind = draw.choice([*wished, None])
         if kind is not None:
@@ -212,7 +218,10 @@ def _draw_move(draw: Random) -> MovingWorld:
         can_cordon=draw.random() < 0.5,
         voters=frozenset(draw.sample(ids, 1)) if drained else frozenset(),
     )
-    return MovingWorld(state, tuple(specs), drained, moves=may_move(), drained=drained)
+    if draw.random() < 0.5:
+        specs.append(TopicSpec("new", HERE, 3, 2, {MIN_INSYNC: "1"}))
+    guards = Guards(max_changed_percent=draw.choice((None, 0)))
+    return MovingWorld(state, tuple(specs), drained, guards, moves=may_move(), drained=drained)
 
 
 @dataclass(frozen=True)

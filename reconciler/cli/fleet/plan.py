@@ -109,7 +109,7 @@ def command(
                 files.keep(row["cluster"], row["plan"])
     if unread or any(row["status"] != PLANNED or _is_refused(row) for row in rows):
         return 1
-    return PENDING if detailed_exitcode and any(row["changed"] for row in rows) else 0
+    return PENDING if detailed_exitcode and any(map(_is_pending, rows)) else 0
 
 
 def _print_plans(rows: Sequence[Row], moving: Sequence[Row]) -> None:
@@ -169,6 +169,8 @@ def _describe_moves(row: Row) -> str:
     if _is_idle(row):
         return paint("green", "nothing to move")
     said = [f"moves: {count(row['partitions'], 'partition')} of {count(row['changed'], 'topic')}"]
+    if row["cordons"]:
+        said.append(f"{count(row['cordons'], 'broker')} to cordon")
     if row["refused"]:
         said.append(f"{count(row['refused'], 'topic')} refused")
     if row["refusals"]:
@@ -184,7 +186,12 @@ def _describe_moves(row: Row) -> str:
 
 
 def _is_idle(row: Row) -> bool:
-    return row["status"] == PLANNED and not row["changed"] and not _is_refused(row)
+    return row["status"] == PLANNED and not _is_pending(row) and not _is_refused(row)
+
+
+def _is_pending(row: Row) -> bool:
+    """Return whether a plan of changes, or of moves, changes anything; one may only cordon."""
+    return bool(row["changed"] or row.asDict().get("cordons"))
 
 
 def _is_refused(row: Row) -> bool:

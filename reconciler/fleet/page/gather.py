@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
@@ -277,7 +279,8 @@ def _list_moves(lake: Lake, planned: Published) -> Kept[MovesLine]:
     if tables.MOVE_PLANS.name not in planned.rows:
         return Kept()  # plans of an earlier release
     rows = lake.read(tables.MOVE_PLANS, planned).drop("plan")
-    idle = (F.col("changed") == 0) & (F.col("refused") == 0) & (F.size("refusals") == 0)
+    nothing = (F.col(name) == 0 for name in ("changed", "cordons", "refused"))
+    idle = reduce(and_, nothing, F.size("refusals") == 0)
     rows = rows.where((F.col("status") != PLANNED) | ~idle)
     shown = rows.orderBy(F.desc_nulls_first("copied_bytes"), "cluster").limit(MOST_ROWS).collect()
     return Kept(tuple(map(_describe_moves, shown)), rows.count())
