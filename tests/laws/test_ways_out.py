@@ -430,6 +430,15 @@ AUDIT_EDITS: Mapping[str, World] = {
     ),
     "topic-unmanaged": World((spec(),), {"clusters": {"prod": {"ignore": ["x*"]}}}, live()),
     "topic-unowned": World((spec(owner="a team"),), state=live()),
+    "cordon-left": World(
+        (spec(),),
+        {
+            "clusters": {
+                "prod": {"drain_brokers": [3], "moves": {"allow": ["drain"], "rate": "9MiB"}}
+            }
+        },
+        live(),
+    ),
 }
 """The estate after the edit that an audit advises, on the cluster where it does."""
 
@@ -437,6 +446,10 @@ NO_AUDIT_EDIT = {
     *(f"partition-{kind}" for kind in ("offline", "unwritable", "under-replicated", "moving")),
     "cluster-unread",
     "leader-not-preferred",
+    "move-stalled",
+    "throttle-left",
+    "throttle-rate-left",
+    "drain-unfinished",
     "broker-gone",
     "replication-uneven",
     "leaders-uneven",
