@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from hashlib import sha256
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -50,7 +51,9 @@ from reconciler.plan.document import (
     PlannedMovesDocument,
     ResourceDocument,
     SummaryDocument,
+    TotalsDocument,
 )
+from reconciler.plan.totals import Totals, count_by_owner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,8 +96,10 @@ def _is_derived(document: PlanDocument, plan: Plan) -> bool:
     """
     derived = _document(plan)
     counts = {**dict.fromkeys(map(str, Verb), 0), **document.summary.model_dump()}
-    return document.resource_changes == derived.resource_changes and all(
-        counts[name] == number for name, number in derived.summary.model_dump().items()
+    return (
+        document.resource_changes == derived.resource_changes
+        and all(counts[name] == number for name, number in derived.summary.model_dump().items())
+        and document.totals in (derived.totals, None)  # None before format 2.5
     )
 
 
@@ -185,6 +190,13 @@ def summarise(plan: Plan) -> SummaryDocument:
     return SummaryDocument.model_validate(counts)
 
 
+def _total(plan: Plan) -> TotalsDocument:
+    by_owner = count_by_owner(plan.topics)
+    owners = [{"owner": owner, **asdict(totals)} for owner, totals in by_owner.items()]
+    total = asdict(sum(by_owner.values(), Totals()))
+    return TotalsDocument.model_validate({**total, "by_owner": owners})
+
+
 def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -263,6 +275,7 @@ def _document(plan: Plan) -> PlanDocument:
         ),
         resource_changes=tuple(map(_resource, plan.topics)),
         summary=summarise(plan),
+        totals=_total(plan),
         unmanaged=plan.unmanaged,
         notes=plan.notes,
         refusals=plan.refusals,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-FORMAT_VERSION = "2.4"
+FORMAT_VERSION = "2.5"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
@@ -45,7 +45,7 @@ FORMAT_VERSION = "2.4"
 plans of moves: an older reader refuses one, since it does not know its steps, and since the
 fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: an older reader
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
-a plan of moves.
+a plan of moves. 2.5 adds `totals`.
 """
 
 READABLE = ("1", "2")
@@ -156,6 +156,32 @@ class SummaryDocument(_Document):
     unchanged: int
     live: int
     files: int
+
+
+class CountsDocument(_Document):
+    """What a plan adds and removes; `topics_changed` counts every topic with steps."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    topics_added: int
+    topics_removed: int
+    partitions_added: int
+    partitions_removed: int
+    replicas_added: int
+    replicas_removed: int
+    topics_changed: int
+
+
+class OwnerTotalsDocument(CountsDocument):
+    """What a plan adds and removes of one owner's topics; null: of the topics without an owner."""
+
+    owner: str | None
+
+
+class TotalsDocument(CountsDocument):
+    """What a plan adds and removes, in total and for each owner whose topics change."""
+
+    by_owner: tuple[OwnerTotalsDocument, ...]
 
 
 class CommitDocument(_Document):
@@ -272,6 +298,7 @@ class PlanDocument(_Document):
     cluster: ClusterDocument
     resource_changes: tuple[ResourceDocument, ...]
     summary: SummaryDocument
+    totals: TotalsDocument | None = None
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()

@@ -106,7 +106,7 @@ class _Text:
 
     def _topic(self, topic: TopicView) -> Iterator[str]:
         for number, step in enumerate(topic.steps):
-            head, place = f"{step.sign} {step.verb}", topic.place if number == 0 else ""
+            head, place = f"{step.sign} {step.verb}", topic.origin if number == 0 else ""
             yield self._title(_COLOURS[step.tone], head, topic.name, step.words, place)
             yield from (self.columns.detail(*detail) for detail in step.details)
             yield from (self.columns.detail(row.name, row.words) for row in step.rows[:ROWS])
@@ -116,7 +116,7 @@ class _Text:
             if step.places and topic.placement:
                 yield self.columns.detail("placement", topic.placement)
         if topic.refusals:
-            yield self._title("red", "x refuse", topic.name, topic.refused_words, topic.place)
+            yield self._title("red", "x refuse", topic.name, topic.refused_words, topic.origin)
         for field in topic.refused_change:
             place = self.paint("dim", field.place)
             said = f"{field.words:<{self.columns.text}} {place}"
@@ -126,7 +126,7 @@ class _Text:
         for refusal in topic.refusals:
             yield from self._reason(refusal)
         if not topic.steps and not topic.refusals:
-            yield self._title("dim", "= keep", topic.name, "", topic.place)
+            yield self._title("dim", "= keep", topic.name, "", topic.origin)
         yield from (self.columns.sentence(self._note(note)) for note in topic.notes)
 
     def _title(self, tone: str, head: str, name: str, what: str, place: str) -> str:

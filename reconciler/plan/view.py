@@ -7,13 +7,15 @@ are decided here, so that text, comments and tables agree.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.errors import escape_unprintable
 from reconciler.model import SHORT, Level, Verb, steps_of
 from reconciler.plan.codec import fingerprint_plan
 from reconciler.plan.move_words import detail_step, say_moves
+from reconciler.plan.totals import Totals, count_by_owner, count_topic
 from reconciler.plan.wording import (
     FieldView,
     StepView,
@@ -65,45 +67,6 @@ IDLE_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """The numbers of topics, partitions and replicas that a plan adds and removes.
-
-    `topics_changed` counts every topic with steps, also the added and the removed ones.
-    """
-
-    topics_added: int = 0
-    topics_removed: int = 0
-    partitions_added: int = 0
-    partitions_removed: int = 0
-    replicas_added: int = 0
-    replicas_removed: int = 0
-    topics_changed: int = 0
-
-    def __add__(self, other: Totals) -> Totals:
-        """Add the totals of two topics, or of two plans."""
-        names = [field.name for field in fields(self)]
-        return Totals(*(getattr(self, name) + getattr(other, name) for name in names))
-
-    @property
-    def words(self) -> str:
-        """Return the numbers that are added and removed as text; empty if all are zero."""
-        said = []
-        for way in ("added", "removed"):
-            numbers = {noun: getattr(self, f"{noun}s_{way}") for noun in _NOUNS}
-            if listed := ", ".join(count(n, noun) for noun, n in numbers.items() if n):
-                said.append(f"{listed} {way}")
-        return "; ".join(said)
-
-    def show(self, noun: str) -> str:
-        """Return the numbers of one noun with their signs; empty if both are zero."""
-        signed = (("+", getattr(self, f"{noun}s_added")), ("−", getattr(self, f"{noun}s_removed")))
-        return " ".join(f"{sign}{number:,}" for sign, number in signed if number)
-
-
-_NOUNS = ("topic", "partition", "replica")
-
-
-@dataclass(frozen=True, slots=True)
 class TopicView:
     """One topic of a plan: its steps, its refusals, or its notes.
 
@@ -129,6 +92,11 @@ class TopicView:
     def place(self) -> str:
         """The file and line of its spec."""
         return f"{self.location.file}:{self.location.line}"
+
+    @property
+    def origin(self) -> str:
+        """The file and line of its spec, and its owner if it has one."""
+        return " · ".join(filter(None, [self.place, escape_unprintable(self.owner or "")]))
 
     @property
     def is_deletion(self) -> bool:
@@ -250,11 +218,7 @@ def view_plan(plan: Plan) -> PlanView:
     """Turn a plan into the view that every rendering shows."""
     racks = group_racks(plan.brokers)
     topics = tuple(_view_topic(topic, racks, plan.moves) for topic in plan.topics)
-    owned: dict[str | None, Totals] = {}
-    for topic in topics:
-        if topic.steps:
-            owned[topic.owner] = owned.get(topic.owner, Totals()) + topic.totals
-    by_owner = dict(sorted(owned.items(), key=lambda item: (item[0] is None, item[0])))
+    by_owner = count_by_owner(plan.topics)
     before, after = plan.balance_before, plan.balance_after
     commit = ""
     if plan.commit is not None:
@@ -273,7 +237,7 @@ def view_plan(plan: Plan) -> PlanView:
         unchanged=plan.unchanged,
         unmanaged=plan.unmanaged,
         totals=sum(by_owner.values(), Totals()),
-        by_owner=MappingProxyType(by_owner),
+        by_owner=by_owner,
         balance=describe_shift(before, after) if before and after and before != after else "",
         weigh=weighed.by if weighed else "",
         weighed=describe_weighed(weighed) if weighed else "",
@@ -346,16 +310,5 @@ def _view_topic(topic: PlannedTopic, racks: Racks, moves: PlannedMoves | None) -
         placement=say_placement(topic, racks),
         size=say_size(topic),
         records=say_records(topic),
-        totals=_count(topic) if steps else Totals(),
+        totals=count_topic(topic),
     )
-
-
-def _count(topic: PlannedTopic) -> Totals:
-    """Count what the steps of a topic add and remove."""
-    sizes = []
-    for image in (topic.before, topic.after):
-        rows = image.assignment if image else ()
-        sizes.append((int(image is not None), len(rows), sum(map(len, rows))))
-    pairs = zip(*sizes, strict=True)
-    moves = (n for was, is_ in pairs for n in (max(is_ - was, 0), max(was - is_, 0)))
-    return replace(Totals(*moves), topics_changed=1)

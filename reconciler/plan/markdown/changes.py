@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from reconciler.model import Verb
 from reconciler.plan.markdown.folding import Passage, Section
-from reconciler.plan.markdown.marks import code, folded, group_names, list_names, prose
+from reconciler.plan.markdown.marks import (
+    OWNER,
+    code,
+    folded,
+    group_names,
+    list_names,
+    name_owner,
+    prose,
+    tabulate,
+)
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -48,17 +57,17 @@ def write_changes(plan: PlanView) -> Section:
 
 
 def _table(changed: Sequence[TopicView]) -> str:
-    lines = ["| | Topic | Change | Risk | Spec |", "|:--|:--|:--|:--|:--|"]
-    for topic in changed:
-        verbs = "<br>".join(map(name_step, topic.steps))
-        says = "<br>".join(map(_describe_step, topic.steps))
-        risks = "<br>".join(
-            f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
-            for note in topic.risks
-        )
-        cells = (verbs, code(topic.name), says, risks, code(topic.place))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return tabulate(["", "Topic", OWNER, "Change", "Risk", "Spec"], map(_row, changed))
+
+
+def _row(topic: TopicView) -> Sequence[str]:
+    verbs = "<br>".join(map(name_step, topic.steps))
+    says = "<br>".join(map(_describe_step, topic.steps))
+    risks = "<br>".join(
+        f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
+        for note in topic.risks
+    )
+    return verbs, code(topic.name), name_owner(topic.owner), says, risks, code(topic.place)
 
 
 def write_outcome(plan: PlanView) -> Section:
@@ -82,7 +91,7 @@ def write_owners(plan: PlanView) -> Section:
     lines = ["| Owner | Changes | Topics | Partitions | Replicas |", "|:--|--:|--:|--:|--:|"]
     for owner, totals in plan.by_owner.items():
         sizes = " | ".join(totals.show(noun) or "–" for noun in ("topic", "partition", "replica"))
-        name = "no owner" if owner is None else code(owner)
+        name = name_owner(owner) or "no owner"
         lines.append(f"| {name} | {totals.topics_changed:,} | {sizes} |")
     said, table = count(len(owners), "owner"), "\n".join(lines)
     whole = table if len(lines) <= OWNERS_SHOWN + 2 else folded(f"Changes by {said}", table)

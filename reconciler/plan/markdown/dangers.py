@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from reconciler.model import Risk
 from reconciler.plan.markdown.folding import Passage, Section
-from reconciler.plan.markdown.marks import code, folded, group_names, list_names, prose
+from reconciler.plan.markdown.marks import (
+    OWNER,
+    code,
+    folded,
+    group_names,
+    list_names,
+    name_owner,
+    prose,
+    tabulate,
+)
 from reconciler.plan.view import capital
 from reconciler.units import count
 
@@ -42,11 +51,14 @@ def write_deletions(plan: PlanView) -> Section:
     names, topics = [topic.name for topic in going], count(len(going), "topic")
     are, they = ("is", "it holds") if len(going) == 1 else ("are", "they hold")
     alarm = f"> [!CAUTION]\n> **{topics} {are} deleted for good**, with every record {they}."
-    lines = ["| Deleted | Size | Records | Spec |", "|:--|:--|:--|:--|"]
-    for topic in going:
-        cells = (code(topic.name), topic.size, prose(topic.records), code(topic.place))
-        lines.append(f"| {' | '.join(cells)} |")
-    few, table = f"{alarm} {list_names(names, EXAMPLES)}", "\n".join(lines)
+    few = f"{alarm} {list_names(names, EXAMPLES)}"
+    table = tabulate(
+        ["Deleted", OWNER, "Size", "Records", "Spec"],
+        (
+            (code(t.name), name_owner(t.owner), t.size, prose(t.records), code(t.place))
+            for t in going
+        ),
+    )
     short = len(names) <= EXAMPLES
     return Section(
         Passage(few, "" if short else f"most names of {topics} to delete"),
@@ -128,16 +140,17 @@ def _alarm(plan: PlanView) -> str:
 
 
 def _table(plan: PlanView) -> str:
-    lines = ["| Refused | Change | Why | Way out | Spec |", "|:--|:--|:--|:--|:--|"]
-    for topic in plan.topics:
-        change = _change(topic, "<br>")
-        for refusal in topic.refusals:
-            why = f"{prose(capital(refusal.what))}. {code(refusal.rule)}"
-            place = code(topic.place)
-            out = f"{prose(capital(refusal.way_out))}." if refusal.way_out else ""
-            lines.append(f"| {code(topic.name)} | {change} | {why} | {out} | {place} |")
-            change = ""  # shown once per topic
-    return "\n".join(lines)
+    heads = ["Refused", OWNER, "Change", "Why", "Way out", "Spec"]
+    return tabulate(heads, (row for topic in plan.topics for row in _list_rows(topic)))
+
+
+def _list_rows(topic: TopicView) -> Iterator[Sequence[str]]:
+    change, owner = _change(topic, "<br>"), name_owner(topic.owner)
+    for refusal in topic.refusals:
+        why = f"{prose(capital(refusal.what))}. {code(refusal.rule)}"
+        out = f"{prose(capital(refusal.way_out))}." if refusal.way_out else ""
+        yield code(topic.name), owner, change, why, out, code(topic.place)
+        change = ""  # shown once per topic
 
 
 def _change(topic: TopicView, between: str) -> str:

@@ -12,6 +12,8 @@ from reconciler.errors import escape_unprintable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+OWNER = "Owner"
+
 _UNSEEN = "\u200b"
 """A zero-width space: it stops GitHub from making a mention, issue, link or emoji."""
 
@@ -41,6 +43,11 @@ def code(text: str) -> str:
     return f"<code>{_escape_markup(text)}</code>"
 
 
+def name_owner(owner: str | None) -> str:
+    """Set an owner as code; nothing for a topic without one."""
+    return "" if owner is None else code(owner)
+
+
 def code_in_html(text: str) -> str:
     """Set a name as code where GitHub reads only HTML, as in the summary of a folded part."""
     return f"<code>{escape(escape_unprintable(text))}</code>"
@@ -56,6 +63,14 @@ def fence(text: str, language: str) -> str:
 def folded(summary: str, body: str) -> str:
     """Fold markdown behind a summary, which is HTML."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def tabulate(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Set a table of markdown; a column of owners only if one of its topics has an owner."""
+    known = list(rows)
+    columns = [n for n, head in enumerate(heads) if head != OWNER or any(row[n] for row in known)]
+    head, *lines = (f"| {' | '.join(row[n] for n in columns)} |" for row in (heads, *known))
+    return "\n".join([head.replace("  ", " "), "|" + ":--|" * len(columns), *lines])
 
 
 def group_names(names: Iterable[str]) -> str:

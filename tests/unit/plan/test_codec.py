@@ -221,6 +221,44 @@ def test_a_summary_that_was_changed_is_seen() -> None:
     assert refusal(json.dumps(doc)) == TAMPERED
 
 
+def test_totals_that_were_changed_are_seen() -> None:
+    doc = document()
+    doc["totals"]["by_owner"][0]["topics_added"] += 1
+    assert refusal(json.dumps(sealed(doc))) == TAMPERED
+
+
+def test_a_plan_of_2_4_is_read_without_totals() -> None:
+    doc = {k: v for k, v in document().items() if k != "totals"}
+    assert decode_plan(json.dumps(sealed({**doc, "format_version": "2.4"}))) == PLAN
+
+
+def test_totals_are_counted_for_all_and_for_each_owner() -> None:
+    wished = [
+        spec("free", partitions=1, replication_factor=1),
+        spec("made", partitions=2, replication_factor=3, owner="audit"),
+        spec("grown", partitions=5, owner="shop"),
+        spec("kept", owner="idle"),
+    ]
+    made = plan(wished, cluster(topic("1,2 2,3", "grown"), topic("1,2 2,3", "kept")))
+    doc = json.loads(encode_plan(made))
+    none = dict.fromkeys(("topics_removed", "partitions_removed", "replicas_removed"), 0)
+    keys = ("topics_added", "partitions_added", "replicas_added", "topics_changed")
+
+    def count(*numbers: int) -> dict[str, int]:
+        return {**dict(zip(keys, numbers, strict=True)), **none}
+
+    assert doc["totals"] == {
+        **count(2, 6, 13, 3),
+        "by_owner": [
+            {"owner": "audit", **count(1, 2, 6, 1)},
+            {"owner": "shop", **count(0, 3, 6, 1)},
+            {"owner": None, **count(1, 1, 1, 1)},
+        ],
+    }
+    load_validator("plan").validate(doc)
+    assert decode_plan(encode_plan(made)) == made
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -437,7 +475,7 @@ class TestOfAnEarlierRelease:
         made = decode_plan(text)
         again = encode_plan(made)
         assert decode_plan(again) == made
-        assert json.loads(again)["format_version"] == "2.4"
+        assert json.loads(again)["format_version"] == "2.5"
         assert json.loads(again)["fingerprint"] == json.loads(text)["fingerprint"]
 
     def test_its_steps_are_verbs(self, text: str) -> None:

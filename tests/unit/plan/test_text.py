@@ -234,6 +234,21 @@ def test_a_topic_with_a_note_alone_is_kept() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("wished", "head"),
+    [
+        (spec(partitions=3, config={"flush.ms": "1"}, owner="shop\x1b"), "~ expand    shop.orders"),
+        (spec(partitions=1, owner="shop\x1b"), "x refuse    shop.orders"),
+        (spec(owner="shop\x1b"), "= keep      shop.orders"),
+    ],
+)
+def test_the_first_line_of_a_topic_names_its_owner(wished: TopicSpec, head: str) -> None:
+    shown = block(wished, cluster(topic("1 2", config={"odd.key": None})))
+    assert shown[0].startswith(head)
+    assert shown[0].endswith(r"topics/shop.yaml:3 · shop\x1b")
+    assert [line for line in shown if r"shop\x1b" in line] == shown[:1]
+
+
 def test_a_refused_topic_tells_no_risks() -> None:
     live = topic("1,2 2", config={"cleanup.policy": "compact"})
     wished = spec(partitions=3, config={"cleanup.policy": "compact"})

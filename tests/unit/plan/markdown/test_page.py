@@ -171,6 +171,28 @@ def test_several_owners_see_what_each_of_them_gets() -> None:
     ]
 
 
+def test_each_topic_is_listed_with_its_owner() -> None:
+    lines = render_markdown(owned_plan("shop", None)).splitlines()
+    assert "| | Topic | Owner | Change | Risk | Spec |" in lines
+    sizes = "2 partitions × 2 replicas |  | `topics/shop.yaml:3` |"
+    assert f"| +&nbsp;create | `new-00` | `shop` | {sizes}" in lines
+    assert f"| +&nbsp;create | `new-01` |  | {sizes}" in lines
+
+
+def test_refused_and_deleted_topics_are_listed_with_their_owner() -> None:
+    state = unused_cluster(topic("1,2 2,3", "old"), topic("1 2", "small"))
+    wished = [spec("old", absent=True, owner="shop"), spec("small", partitions=1, owner="a|b")]
+    text = render_markdown(plan(wished, state, guards=ONE))
+    assert "| Deleted | Owner | Size |" in text
+    assert "| `old` | `shop` | 2 partitions, 4 replicas |" in text
+    assert "| Refused | Owner | Change |" in text
+    assert "| `small` | <code>a&#124;b</code> | `partitions` 2 → 1" in text
+
+
+def test_topics_without_owners_need_no_column_of_owners() -> None:
+    assert "Owner" not in render_markdown(small_plan())
+
+
 def test_an_owner_whose_configs_change_is_named_too() -> None:
     wished = [
         spec("made", owner="audit", partitions=1, replication_factor=1),
@@ -182,12 +204,12 @@ def test_an_owner_whose_configs_change_is_named_too() -> None:
 
 @pytest.mark.parametrize("owners", [("shop",), ("shop", None), (None, None), ("shop", "shop")])
 def test_fewer_than_two_owners_need_no_table(owners: tuple[str | None, ...]) -> None:
-    assert "Owner" not in render_markdown(owned_plan(*owners))
+    assert "| Owner | Changes |" not in render_markdown(owned_plan(*owners))
 
 
 def test_many_owners_are_folded_and_named_if_they_do_not_fit() -> None:
     made = owned_plan(*(f"team-{n:02}" for n in range(11)))
     assert "<summary>Changes by 11 owners</summary>" in render_markdown(made)
-    short = render_markdown(made, limit=2000)
-    assert "Owner" not in short
+    short = render_markdown(made, limit=1500)
+    assert "Changes by 11 owners" not in short
     assert "the changes of 11 owners" in short.partition("**Left out to fit:**")[2]
