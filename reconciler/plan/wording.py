@@ -74,6 +74,7 @@ class FieldView:
 class StepView:
     """One step of a topic. `words` describe it briefly; `details` are lines of a label and a text.
 
+    `size` is `words` with the number of replicas, and empty for a change of configs.
     `configs` are the overrides that it sets, unsets or deletes, `rows` the partitions that get
     another row. `places`: it adds replicas.
     """
@@ -82,6 +83,7 @@ class StepView:
     sign: str
     tone: Tone
     words: str
+    size: str
     details: tuple[tuple[str, str], ...]
     configs: tuple[FieldView, ...]
     places: bool
@@ -100,16 +102,18 @@ class Wording:
         lambda _topic, _configs: ()
     )
     list_rows: Callable[[Any, PlannedTopic], Iterable[FieldView]] = lambda _step, _topic: ()
+    add_size: Callable[[Any], str] = lambda _step: ""
 
 
 def view_step(step: Step, topic: PlannedTopic) -> StepView:
     wording = WORDINGS[step.verb]
-    configs = tuple(wording.list_configs(step, topic))
+    configs, words = tuple(wording.list_configs(step, topic)), wording.say(step, topic)
     return StepView(
         verb=step.verb,
         sign=wording.sign,
         tone=wording.tone,
-        words=wording.say(step, topic),
+        words=words,
+        size=f"{words}{wording.add_size(step)}",
         details=tuple(wording.list_details(topic, configs)),
         configs=configs,
         places=bool(step.placed),
@@ -184,6 +188,7 @@ WORDINGS: Mapping[Verb, Wording] = MappingProxyType(
             "~",
             Tone.CHANGE,
             lambda step, _: f"{step.first:,} → {step.first + len(step.placed):,} partitions",
+            add_size=lambda step: f", {count(sum(map(len, step.placed)), 'replica')} added",
         ),
         Verb.CONFIGURE: Wording("~", Tone.TUNE, lambda *_: "", _compare_images, _list_changes),
         Verb.REORDER: Wording(

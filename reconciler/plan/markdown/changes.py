@@ -1,8 +1,9 @@
-"""The changes, one row per topic, or by verb or file if there are too many; and the notes."""
+"""The changes, one row per topic, or by size, verb or file if there are many; and the notes."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from reconciler.model import Verb
@@ -20,7 +21,7 @@ from reconciler.plan.markdown.marks import (
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from reconciler.errors import Finding
     from reconciler.plan.view import FieldView, PlanView, StepView, TopicView
@@ -39,7 +40,7 @@ OWNERS_SHOWN = 10
 
 
 def write_changes(plan: PlanView) -> Section:
-    """Return the changes: a row per topic, or names by verb, or counts by file."""
+    """Return the changes: a row per topic, or names by size or by verb, or counts by file."""
     changed = plan.changed
     if not changed:
         return Section(Passage(""))
@@ -49,10 +50,12 @@ def write_changes(plan: PlanView) -> Section:
         by_file if by_file.size <= FLOOR else Passage("", f"the list of {topics}"),
         (
             lambda: Passage(table if len(changed) <= ROWS else folded(topics, table)),
-            lambda: Passage(_by_verb(changed, list_names), f"the words on {topics}"),
-            lambda: Passage(_by_verb(changed, group_names), f"the words on {topics}"),
+            lambda: Passage(_by_size(changed, list_names), f"the table of {topics}"),
+            lambda: Passage(_by_size(changed, group_names), f"the table of {topics}"),
+            lambda: Passage(_by_verb(changed), f"the table and the sizes of {topics}"),
             lambda: by_file,
         ),
+        details=2,
     )
 
 
@@ -130,15 +133,37 @@ def _short(field: FieldView, value: str | None, nothing: str) -> str:
     return prose(said) if len(said) <= VALUE_IN_A_ROW else f"({len(value):,} characters)"
 
 
-def _by_verb(changed: Sequence[TopicView], list_names_by: Callable[[Sequence[str]], str]) -> str:
-    names: dict[tuple[Verb, str], list[str]] = defaultdict(list)
+def _by_size(changed: Sequence[TopicView], list_names_by: Callable[[Sequence[str]], str]) -> str:
+    """Show each number of partitions and replicas once, with the names of all its topics."""
+    return _fold_by_verb(
+        changed,
+        lambda sizes: "\n".join(
+            f"- {f'{size}: ' if size else ''}{list_names_by(names)}"
+            for size, names in sizes.items()
+        ),
+    )
+
+
+def _by_verb(changed: Sequence[TopicView]) -> str:
+    return _fold_by_verb(changed, lambda sizes: group_names(chain(*sizes.values())))
+
+
+def _fold_by_verb(
+    changed: Sequence[TopicView], list_sizes: Callable[[Mapping[str, list[str]]], str]
+) -> str:
+    """Fold the topics of each verb behind their number. `list_sizes`: names by size to text."""
+    steps: dict[tuple[Verb, str], dict[str, list[str]]] = {}
     for topic in changed:
         for step in topic.steps:
-            names[step.verb, mark_sign(step.sign)].append(topic.name)
+            sizes = steps.setdefault((step.verb, mark_sign(step.sign)), defaultdict(list))
+            sizes[step.size].append(topic.name)
     order = list(Verb)
     return "\n\n".join(
-        folded(f"{sign} {verb} {count(len(some), 'topic')}", list_names_by(some))
-        for (verb, sign), some in sorted(names.items(), key=lambda item: order.index(item[0][0]))
+        folded(
+            f"{sign} {verb} {count(sum(map(len, sizes.values())), 'topic')}",
+            list_sizes(dict(sorted(sizes.items()))),
+        )
+        for (verb, sign), sizes in sorted(steps.items(), key=lambda item: order.index(item[0][0]))
     )
 
 
@@ -178,6 +203,7 @@ def write_notes(plan: PlanView) -> Section:
     return Section(
         Passage(f"{notes}: {counted}", f"the words of {notes}"),
         (lambda: Passage(folded(notes, whole)),),
+        details=1,
     )
 
 
@@ -195,4 +221,5 @@ def write_unmanaged(plan: PlanView) -> Section:
     return Section(
         Passage("", f"the names of {topics}"),
         (lambda: Passage(folded(topics, list_names(plan.unmanaged))),),
+        details=1,
     )

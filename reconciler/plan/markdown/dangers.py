@@ -39,8 +39,6 @@ ROWS = 20
 """More refusals than this are folded, with a line for each rule above."""
 LINES = 12
 """More consequences than this are folded, with a line for each kind of risk above."""
-FLOOR = 24_000
-"""All names come before any details, if they are not longer than this. Units: bytes."""
 
 
 def write_deletions(plan: PlanView) -> Section:
@@ -66,6 +64,7 @@ def write_deletions(plan: PlanView) -> Section:
             lambda: Passage(f"{alarm}\n\n{table if short else folded(topics, table)}"),
             lambda: Passage(f"{alarm} {list_names(names)}", f"the sizes of {topics} to delete"),
         ),
+        details=1,
     )
 
 
@@ -88,31 +87,23 @@ def write_refusals(plan: PlanView) -> Section:
     )
     fields = any(topic.refused_change for topic in plan.refused)
     beyond, changes = (" and change", f"the changes of {topics}") if fields else ("", "")
-    named = (
-        Passage(f"{above}\n\n{folded(topics, _by_reason(by_rule))}", changes),
-        Passage(f"{above}\n\n{folded(topics, all_names)}", f"each reason{beyond} of {topics}"),
-    )
-    counted = Passage(f"{alarm}\n\n{counts}", f"the names of {topics}")
-
-    def tabulate() -> Passage:
-        table = _table(plan)
-        return Passage(f"{alarm}\n\n{table}" if few else f"{above}\n\n{folded(topics, table)}")
-
     return Section(
-        _pick_floor(named, counted),
+        Passage(f"{alarm}\n\n{counts}", f"the names of {topics}"),
         (
-            tabulate,
-            lambda: Passage(f"{above}\n\n{folded(topics, _by_change(plan))}"),
-            lambda: named[0],
-            lambda: named[1],
+            lambda: Passage(
+                f"{alarm}\n\n{_table(plan)}" if few else _below(above, topics, _table(plan))
+            ),
+            lambda: Passage(_below(above, topics, _by_change(plan))),
+            lambda: Passage(_below(above, topics, _by_reason(by_rule)), changes),
+            lambda: Passage(_below(above, topics, all_names), f"each reason{beyond} of {topics}"),
             lambda: Passage(above, f"most names of {topics}"),
         ),
+        details=2,
     )
 
 
-def _pick_floor(named: Iterable[Passage], counted: Passage) -> Passage:
-    """Return the most detailed stage that names all topics and is short enough to reserve."""
-    return next((passage for passage in named if passage.size <= FLOOR), counted)
+def _below(above: str, summary: str, body: str) -> str:
+    return f"{above}\n\n{folded(summary, body)}"
 
 
 def write_refused_plan(plan: PlanView) -> Section:
@@ -222,19 +213,15 @@ def write_risks(plan: PlanView) -> Section:
         without = "most names" if told < len(kinds) else "each consequence"
         return Passage("\n\n".join([alert, *blocks]), f"{without} of {topics} at risk")
 
-    named = (
-        Passage("\n\n".join([alert, *_consequences(kinds, group_names)])),
-        beyond(len(kinds)),
-    )
     counted = _warn(f"{kind.title} in {count(len(kind.names), 'topic')}" for kind in kinds)
     return Section(
-        _pick_floor(named, Passage(counted, f"the names of {topics} at risk")),
+        Passage(counted, f"the names of {topics} at risk"),
         (
             lambda: Passage("\n\n".join([alert, *_consequences(kinds, list_names)])),
-            lambda: named[0],
-            lambda: named[1],
-            *(partial(beyond, told) for told in range(len(kinds) - 1, -1, -1)),
+            lambda: Passage("\n\n".join([alert, *_consequences(kinds, group_names)])),
+            *(partial(beyond, told) for told in range(len(kinds), -1, -1)),
         ),
+        details=1,
     )
 
 

@@ -1,7 +1,8 @@
 """Folding of a page to a size: each section in turn is as detailed as the room allows.
 
-A section has a floor, a few words that always fit, and stages with more detail. Nothing is ever
-cut: a stage describes what it leaves out, and the page ends with these descriptions.
+A section has a floor, a few words that always fit, and stages with more detail. What every section
+must say comes before the details of any section. Nothing is ever cut: a stage describes what it
+leaves out, and the page ends with these descriptions.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ class Passage(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One part of a page: its floor, and its stages, most detailed first, rendered on demand."""
+    """One part of a page: its floor, and its stages, most detailed first, rendered on demand.
+
+    `details` counts the first stages, which only get the room that no section needs for the others.
+    """
 
     floor: Passage
     stages: Sequence[Callable[[], Passage]] = ()
+    details: int = 0
 
 
 def size_of(text: str) -> int:
@@ -45,12 +50,12 @@ def fold(sections: Iterable[Section], room: int) -> tuple[list[Passage], int]:
     """
     known = list(sections)
     # The floors of all sections are reserved first, so that a long one cannot hide a later one.
-    left = room - sum(section.floor.size for section in known)
-    told = []
-    for section in known:
-        left += section.floor.size
-        fuller = (stage() for stage in section.stages)
-        best = next((passage for passage in fuller if passage.size <= left), section.floor)
-        left -= best.size
-        told.append(best)
+    told = [section.floor for section in known]
+    left = room - sum(passage.size for passage in told)
+    for with_details in (False, True):
+        for n, section in enumerate(known):
+            stages = section.stages if with_details else section.stages[section.details :]
+            left += told[n].size
+            told[n] = next((p for p in (stage() for stage in stages) if p.size <= left), told[n])
+            left -= told[n].size
     return told, left

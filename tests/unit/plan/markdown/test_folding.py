@@ -22,6 +22,13 @@ def test_the_first_sections_come_first() -> None:
     assert told == ["a" * 20, "b"]
 
 
+def test_details_wait_for_what_every_section_must_say() -> None:
+    detailed = section("a", "a" * 20, "a" * 5)._replace(details=1)
+    assert texts(40, detailed, section("b", "b" * 20)) == ["a" * 5, "b" * 20]
+    assert texts(50, detailed, section("b", "b" * 20)) == ["a" * 20, "b" * 20]
+    assert texts(27, detailed, section("b", "b" * 20)) == ["a" * 20, "b"]
+
+
 def test_the_fullest_stage_that_fits() -> None:
     assert texts(10, section("a", "a" * 20, "a" * 8, "a" * 2)) == ["a" * 8]
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from shorthand import brokers
 
 from reconciler.errors import Finding, Location
 from reconciler.model import Plan, PlannedTopic, RefusedField, Risk, RiskNote, TopicImage
+from reconciler.plan import view_plan
 from reconciler.plan.markdown import COMMENT_LIMIT, render_markdown
 from reconciler.plan.markdown.marks import prose
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -136,6 +139,90 @@ def test_two_thousand_varied_changes_tell_every_risk_and_refusal_with_its_reason
     assert "refused" not in left_out
 
 
+OWNERS = ("orders-team", "payments-team", "search-team", "web-team", None)
+
+
+def new_topics(number: int, **more: Any) -> Iterator[PlannedTopic]:
+    """Yield new topics of several owners and of many sizes, each with its configs."""
+    for n in range(number):
+        row = (1, 2, 3)[: n % 3 + 1]
+        config = {"retention.ms": str(3_600_000 * (n + 1)), "compression.type": "zstd"}
+        image = TopicImage(None, (row,) * (1 + n % 24), config)
+        name = f"{AREAS[n % 7]}.{THINGS[n % 11]}.{VERBS[n % 13]}-v{n}"
+        where = Location(f"topics/{AREAS[n % 7]}.yaml", n + 1)
+        yield PlannedTopic(name, where, None, image, owner=OWNERS[n % len(OWNERS)], **more)
+
+
+def grown_topics(number: int) -> Iterator[PlannedTopic]:
+    """Yield topics that grow, each with its own consequence."""
+    before = TopicImage("id", ((1, 2, 3),) * 6, {})
+    for n in range(number):
+        after = TopicImage("id", ((1, 2, 3),) * (7 + n % 5), {})
+        note = RiskNote(Risk.ORDERING, f"keys of consumer {n} move to other partitions")
+        where = Location("topics/grown.yaml", n + 1)
+        yield PlannedTopic(f"grown.topic-{n}", where, before, after, (note,), owner="web-team")
+
+
+def read_sizes(text: str) -> dict[str, str]:
+    """Return the size of each topic in the list of changes."""
+    sizes = {}
+    for line, names in read_lines(text):
+        said = re.fullmatch(r"- (\d[^`]+): `.*", line)
+        sizes.update(dict.fromkeys(names if said else (), said[1] if said else ""))
+    return sizes
+
+
+def size_of(topic: PlannedTopic) -> str:
+    rows = topic.after.assignment if topic.after else ()
+    if topic.before is None:
+        return f"{count(len(rows), 'partition')} × {count(len(rows[0]), 'replica')}"
+    was = len(topic.before.assignment)
+    added = count(sum(map(len, rows[was:])), "replica")
+    return f"{was} → {len(rows)} partitions, {added} added"
+
+
+@pytest.mark.parametrize("grown", [0, 400])
+def test_eight_hundred_new_topics_keep_the_counts_of_each_and_of_every_owner(grown: int) -> None:
+    topics = (*new_topics(800), *grown_topics(grown))
+    made = Plan("prod", None, SIX, tuple(sorted(topics, key=lambda topic: topic.name)))
+    text = render_markdown(made)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert read_sizes(text) == {topic.name: size_of(topic) for topic in topics}
+    for owner, totals in view_plan(made).by_owner.items():
+        numbers = " | ".join(totals.show(noun) or "–" for noun in ("topic", "partition", "replica"))
+        name = f"`{owner}`" if owner else "no owner"
+        assert f"| {name} | {totals.topics_changed} | {numbers} |" in text
+    assert f"Size: {view_plan(made).totals.words}." in text
+    assert "**Left out to fit:** " in text
+    left_out = text.partition("**Left out to fit:** ")[2]
+    assert f"the table of {800 + grown:,} changes" in left_out
+    assert "sizes" not in left_out
+    assert "owner" not in left_out
+
+
+def test_counts_come_before_the_details_of_refusals_and_risks() -> None:
+    before = TopicImage("id", ((1, 2, 3),) * 6, {})
+    refusal = Finding("replication-stays", "replication_factor 3 → 2", "put 3 back")
+    field = RefusedField("config.flush.ms", None, "9" * 60, Location("topics/refused.yaml", 1))
+    refused = [
+        PlannedTopic(
+            f"refused.topic-{n}",
+            Location("topics/refused.yaml", n + 1),
+            before,
+            before,
+            refusals=(refusal,),
+            refused_change=(replace(field, after=f"{field.after}{n}"),),
+        )
+        for n in range(250)
+    ]
+    made = Plan("prod", None, SIX, (*new_topics(800), *refused))
+    text = render_markdown(made)
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert find_untold(made, text) == []
+    assert read_sizes(text).keys() >= {topic.name for topic in new_topics(800)}
+    assert "the changes of 250 refused topics" in text.partition("**Left out to fit:** ")[2]
+
+
 @pytest.mark.slow
 def test_two_thousand_refusals_are_told_by_reason() -> None:
     before = TopicImage("id", ((1, 2, 3),) * 6, {})
@@ -201,7 +288,7 @@ def test_two_thousand_changes_keep_every_refusal_and_every_risk() -> None:
     assert "> - **ordering, not acknowledged** in 950 topics: keys move" in text
     assert "> - **ordering**, acknowledged in 950 topics: keys move" in text
     assert "<summary>&#126; expand 1,900 topics</summary>" in text
-    assert "**Left out to fit:** the words on 1,900 changes; the details of 1," in text
+    assert "**Left out to fit:** the table of 1,900 changes; the details of 1," in text
     assert "`reconciler show plan.json` shows all of it" in text
 
 
