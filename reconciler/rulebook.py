@@ -135,6 +135,7 @@ _POLICY: tuple[Rule, ...] = (
     Rule("policy-config", "A topic's file sets only configs that its policy allows there."),
     Rule("policy-config-missing", "Configs that a policy requires are set."),
     Rule("policy-config-value", "Configs are within the ranges and values of their policy."),
+    Rule("quota-per-owner", "All topics of an owner together stay within the owner's quota."),
     Rule("policy-rule", "A team's own rules hold for every topic and change."),
     Rule("policy-rule-open", "A rule evaluates to true or false for every subject."),
     Rule("policy-expression", "Rules are valid CEL and use only known names."),

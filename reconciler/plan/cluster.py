@@ -52,13 +52,14 @@ def plan_cluster(
     if weights.is_blank:
         unseen = [f"{note.what}; {note.way_out}" for note in state.notes if note.rule == UNSEEN]
         raise UsageError("\n".join([weights.asks, *unseen]))
+    specs = tuple(specs)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
     if chosen:
         state = assume_defaults(entry, state)
     others = [n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n))]
     files = {spec.location.file for spec in chosen}
-    diffs = _diff(entry, chosen, state)
+    diffs = _diff(entry, chosen, state, specs)
     # The guard takes its share of all managed topics: a plan with --topic gets no smaller limit.
     live = sum(map(entry.manages, state.user_topics))
 
@@ -94,12 +95,18 @@ def plan_cluster(
 
 
 def _diff(
-    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState
+    entry: ClusterEntry,
+    specs: Iterable[TopicSpec],
+    state: ClusterState,
+    every: Iterable[TopicSpec],
 ) -> tuple[TopicDiff, ...]:
-    """Compare specs with a state, and evaluate the team's own rules for every change."""
+    """Compare specs with a state, and evaluate the team's own rules for every change.
+
+    `every`: all specs of the cluster.
+    """
     release, offered = choose_catalogue(entry.kafka_version), entry.known_configs
     managed = leave_unoffered(state, offered)
-    engine = PolicyEngine(entry, release)
+    engine = PolicyEngine(entry, release, every)
     excluded, guards = entry.exclude_brokers, entry.guards
     diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows, entry.moves)
     judged = judge_changes(diffs, managed, engine.judge)

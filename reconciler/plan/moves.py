@@ -160,7 +160,7 @@ def assemble_moves(
         chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
     chosen = [spec for spec in chosen if fnmatchcase(spec.name, topics)]
     state = assume_defaults(entry, state)
-    allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version)).allows
+    allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version), specs).allows
     diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, allows, drain.brokers)
     diffs = tuple(diff for diff in diffs if covered or diff.changes)
     plan = compose_moves(entry, diffs, state, drained=drain.brokers)

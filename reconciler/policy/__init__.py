@@ -15,6 +15,7 @@ from reconciler.policy.policy import (
     Subject,
     lay_policy,
 )
+from reconciler.policy.quotas import check_quotas
 from reconciler.policy.rules import Judge
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Subject",
     "TopicFacts",
     "check_limits",
+    "check_quotas",
     "compile_pattern",
     "lay_policy",
     "read_limit",

@@ -32,7 +32,7 @@ def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Find
     if spec.absent:  # the topic is to be deleted
         return
     for finding in _check(spec, policy, cluster):
-        if not _matches(spec.name, policy.exempt.get(finding.rule, ())):
+        if not policy.spares(finding.rule, spec.name):
             yield finding
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,7 @@ class Policy:
 
     `allow` and `deny` hold patterns of config keys; they apply only to topic files. `ranges` and
     `values` limit the values of configs in all files. A negative limit means no limit, as in Kafka.
+    `per_owner` limits what all topics of an owner ask for together: topics, partitions, replicas.
     `exempt` holds patterns of topic names, by the id of the rule that does not apply to them.
     """
 
@@ -79,8 +81,13 @@ class Policy:
     require: tuple[str, ...] | None = None
     ranges: Mapping[str, Bounds] = field(default_factory=_nothing)
     values: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    per_owner: Mapping[str, int] = field(default_factory=_nothing)
     exempt: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
     rules: Mapping[str, PolicyRule] = field(default_factory=_nothing)
+
+    def spares(self, rule: str, topic: str) -> bool:
+        """Return whether a topic is exempt from a rule."""
+        return any(fnmatchcase(topic, pattern) for pattern in self.exempt.get(rule, ()))
 
 
 def lay_policy(below: Policy, above: Policy) -> Policy:

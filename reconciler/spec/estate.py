@@ -141,12 +141,12 @@ def _say_once(clusters: Iterable[Iterable[Finding]], clusters_file: str) -> Iter
         fresh: set[tuple[Location | None, str, str]] = set()
         for finding in findings:
             # Texts can name the cluster, so place and rule identify a finding. There are two
-            # exceptions: all rules of a team share one id, and each cluster has its own place for
-            # the note on its version.
+            # exceptions: all rules of a team share one id, as do all quotas, and each cluster has
+            # its own place for the note on its version.
             if finding.rule.startswith("kafka-version-"):
                 gist = (None, finding.rule, finding.what)
             else:
-                named = finding.rule in ("policy-rule", "policy-rule-open")
+                named = finding.rule in ("policy-rule", "policy-rule-open", "quota-per-owner")
                 gist = (finding.where, finding.rule, finding.what if named else "")
             inherited = finding.where is not None and finding.where.file == clusters_file
             if gist not in said and not (inherited and gist in fresh):

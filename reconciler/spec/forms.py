@@ -54,6 +54,7 @@ from reconciler.spec.policy_keys import (
     Exemptions,
     ExpressionText,
     Pattern,
+    Quota,
     Ranges,
     Requirement,
     RuleSeverity,
@@ -100,6 +101,18 @@ class ConfigPolicyForm(Form):
     values: ValueLists = Field(default={}, description="Allowed values of a config, by name.")
 
 
+class PerOwnerForm(Form):
+    """The limits for all topics of one owner together, on one cluster."""
+
+    topics: Quota | None = Field(default=None, description="Maximum number of topics of an owner.")
+    partitions: Quota | None = Field(
+        default=None, description="Maximum number of partitions of all topics of an owner."
+    )
+    replicas: Quota | None = Field(
+        default=None, description="Maximum number of replicas of all topics of an owner."
+    )
+
+
 class RuleForm(Form):
     """A custom rule of a team, in CEL."""
 
@@ -137,6 +150,10 @@ class PolicyForm(Form):
         default_factory=ConfigPolicyForm.model_construct,
         description="Which configs topics may set, and their allowed values.",
     )
+    per_owner: PerOwnerForm = Field(
+        default_factory=PerOwnerForm.model_construct,
+        description="Limits for all topics of one owner together, on each cluster.",
+    )
     exempt: Exemptions = Field(
         default={},
         description="Topics that are exempt from a rule: names or patterns by rule id.",
@@ -146,7 +163,7 @@ class PolicyForm(Form):
 
 def make_policy(form: PolicyForm) -> Policy:
     """Make the policy from a form without errors."""
-    config, name = form.config, None
+    config, name, per_owner = form.config, None, form.per_owner
     if form.name is not None:
         name = NamePattern(str(form.name.pattern), _plain(form.name.means) or "")
     return Policy(
@@ -160,6 +177,7 @@ def make_policy(form: PolicyForm) -> Policy:
         require=config.require,
         ranges=MappingProxyType(dict(config.ranges)),
         values=MappingProxyType(dict(config.values)),
+        per_owner=MappingProxyType({noun: most for noun, most in per_owner if most is not None}),
         exempt=MappingProxyType(dict(form.exempt)),
         rules=MappingProxyType({name: _make_rule(name, rule) for name, rule in form.rules.items()}),
     )

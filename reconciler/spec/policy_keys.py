@@ -39,8 +39,11 @@ SPARED = (
     "policy-config",
     "policy-config-missing",
     "policy-config-value",
+    "quota-per-owner",
 )
 """The rules from which topics can be exempt. Rules in CEL use `when` instead."""
+
+MOST_PER_OWNER = 1_000_000_000
 
 V = TypeVar("V")
 
@@ -83,6 +86,10 @@ def _read_count_bounds(value: YamlValue, name: str) -> Bounds:
 def _read_count_limit(value: YamlValue, name: str) -> Limit:
     count = fields.read_count(value, name, 1, MOST_PARTITIONS)
     return Limit(count, str(count))
+
+
+def _read_quota(value: YamlValue, name: str) -> int:
+    return fields.read_count(value, name, 1, MOST_PER_OWNER)
 
 
 def _read_bounds(value: YamlValue, name: str, read: Callable[[YamlValue, str], Limit]) -> Bounds:
@@ -219,6 +226,10 @@ Pattern = Annotated[
     Read(_read_pattern, {"type": "string", "minLength": 1, "maxLength": fields.MOST_CHARACTERS}),
 ]
 CountBounds = Annotated[Bounds, ReadNamed(_read_count_bounds, _range_schema(_COUNT))]
+Quota = Annotated[
+    int,
+    ReadNamed(_read_quota, {"type": "integer", "minimum": 1, "maximum": MOST_PER_OWNER}),
+]
 Ranges = Annotated[
     Mapping[str, Bounds],
     Read(_read_ranges, _map_schema(_range_schema(_QUANTITY))),

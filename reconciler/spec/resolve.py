@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.errors import Finding
 from reconciler.model import TopicSpec
+from reconciler.policy import check_quotas
 from reconciler.spec.assignment import list_row_places
 from reconciler.spec.catalogue import LINES, spell_line
 from reconciler.spec.clusters import SANDBOX
@@ -86,6 +87,9 @@ class Resolver:
         specs.sort(key=lambda spec: spec.name)
         findings += configs.check(read)
         findings += check_cluster_topics(specs, form.ignore, cluster)
+        findings += check_quotas(
+            {spec.name: spec for spec in specs}.values(), self._entries[cluster].policy, cluster
+        )
         findings += check_owned(specs, form.owns or self._clusters.owns, cluster)
         return Resolved(tuple(specs), tuple(findings))
 

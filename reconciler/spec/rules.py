@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Severity
 from reconciler.model import MoveKind
-from reconciler.policy import Judge, PolicyCluster, check_limits
+from reconciler.policy import Judge, PolicyCluster, check_limits, check_quotas
 from reconciler.spec import names
 from reconciler.spec.fields import suggest
 from reconciler.spec.names import check_name
@@ -187,10 +187,16 @@ def _join(words: Collection[str]) -> str:
 
 
 class PolicyEngine:
-    """Checks the specs of a cluster by its policy. `judge` evaluates the team's own rules."""
+    """Checks the specs of a cluster by its policy. `judge` evaluates the team's own rules.
 
-    def __init__(self, entry: ClusterEntry, catalogue: Catalogue) -> None:
+    `specs` are all specs of the cluster, whose owners have quotas.
+    """
+
+    def __init__(
+        self, entry: ClusterEntry, catalogue: Catalogue, specs: Iterable[TopicSpec] = ()
+    ) -> None:
         self._entry = entry
+        self._specs = tuple(specs) if entry.policy.per_owner else ()
         self._catalogue = catalogue
         rules = [rule for _, rule in sorted(entry.policy.rules.items())]
         cluster = PolicyCluster(entry.name, entry.kafka_version)
@@ -210,9 +216,15 @@ class PolicyEngine:
             *check_spec(spec, self._entry.name),
             *self._catalogue.check_together(spec.config, spec.where),
             *self.check(spec),
+            *self._check_quota(spec),
         ]
         errors = any(finding.severity is Severity.ERROR for finding in findings)
         return self._entry.manages(spec.name) and not errors
+
+    def _check_quota(self, spec: TopicSpec) -> Iterator[Finding]:
+        """Check the quota of the owner of a spec that replaces the one of its name."""
+        others = (s for s in self._specs if s.owner == spec.owner and s.name != spec.name)
+        return check_quotas([*others, spec], self._entry.policy, self._entry.name)
 
     def _check_offered(self, spec: TopicSpec) -> Iterator[Finding]:
         offered = self._entry.known_configs

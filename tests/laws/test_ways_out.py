@@ -29,6 +29,10 @@ def spec(**keys: Any) -> Document:
     return {"topic": NAME, **keys}
 
 
+def counted(name: str, partitions: int) -> Document:
+    return {"topic": name, "partitions": partitions, "replication_factor": 1}
+
+
 def policy(**keys: Any) -> Document:
     return {"policy": keys}
 
@@ -82,6 +86,9 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
         World((spec(partitions=2),), state=live()),
         World((spec(assignment=[[1, 2], [2, 3]]),), state=live()),
         World((spec(partitions=2),), policy(partitions={"max": 2}), live()),
+        World(
+            (spec(partitions=2), counted("other", 4)), policy(per_owner={"partitions": 6}), live()
+        ),
     ),
     "replication-stays": (
         World((spec(replication_factor=3),), state=live()),
@@ -247,6 +254,20 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
         World((spec(partitions=9, replication_factor=1),), policy(partitions={"max": 3})),
         World((spec(partitions=1, replication_factor=1),), policy(partitions={"min": 3})),
         World((spec(partitions=3),), policy(partitions={"max": 2}), live()),
+    ),
+    "quota-per-owner": (
+        World(
+            (spec(partitions=9, replication_factor=2, owner="shop"),),
+            policy(per_owner={"partitions": 6, "replicas": 9}),
+        ),
+        World(
+            (spec(partitions=9, replication_factor=2, owner="shop"),),
+            policy(per_owner={"replicas": 9}),
+        ),
+        World(
+            (spec(partitions=1, replication_factor=1), counted("other", 1)),
+            policy(per_owner={"topics": 1}),
+        ),
     ),
     "policy-replication": (
         World((spec(partitions=1, replication_factor=3),), policy(replication_factor={"max": 2})),

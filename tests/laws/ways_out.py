@@ -97,6 +97,22 @@ def exempt(world: World, found: Finding) -> None:
     world.clusters["policy"]["exempt"] = {found.rule: [NAME]}
 
 
+def ask_fewer(world: World, found: Finding, number: str) -> None:
+    """Take partitions off a topic until its owner keeps a quota, or the topic itself."""
+    (noun,) = re.findall(r"ask for [\d,]+ (\w+) on", found.what)
+    if noun == "topics":
+        world.spec["state"] = "absent"
+        return
+    each = world.spec["replication_factor"] if noun == "replicas" else 1
+    world.spec["partitions"] -= -(-int(number) // each)
+
+
+def write_quota(world: World, _: Finding, noun: str, number: str) -> None:
+    clusters = world.clusters.setdefault("clusters", {"prod": {}})
+    policy = clusters["prod"].setdefault("policy", {})
+    policy.setdefault("per_owner", {})[noun] = int(number)
+
+
 def write_row(world: World, found: Finding, row: str, min_insync: str | None) -> None:
     (number,) = re.findall(r"assignment of partition (\d+)", found.what)
     world.spec["assignment"][int(number)] = [int(broker) for broker in row.split(", ")]
@@ -196,7 +212,10 @@ EDITS: Mapping[str, Edit] = {
     r"more replicas for a new topic": lambda w, _: w.spec.update(
         replication_factor=w.spec["config"][MIN_INSYNC]
     ),
-    r"exempt a topic that has more already|exempt it": exempt,
+    r"exempt a topic that has more already|exempt it|exempt topics from quota-per-owner": exempt,
+    r"ask for (\d+) fewer in new topics": ask_fewer,
+    r"write policy: \{per_owner: \{(\w+): (\d+)\}\} for prod in clusters.yaml": write_quota,
+    r"write the owner of each": lambda w, _: w.spec.update(owner="a team"),
     rf"write \[([\d, ]+)\]{ALONG}": write_row,
     r"(?:start it first; )?brokers that can take replicas: ([\d, ]+)": replace_broker,
     rf"list the rows of the live partitions again{ALONG}": list_live_rows,

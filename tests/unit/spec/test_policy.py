@@ -11,6 +11,7 @@ import pytest
 from shorthand import said
 
 from reconciler.api import load_estate
+from reconciler.cli.app import run
 from reconciler.errors import Severity, SpecError
 from reconciler.policy import Bounds, Limit, Policy
 from reconciler.policy.facts import FACTS_OF_CHANGES
@@ -205,7 +206,7 @@ def test_the_examples_of_the_guide_are_read_as_they_stand(example: str, tmp_path
 
 
 def test_the_guide_names_every_fact() -> None:
-    assert len(EXAMPLES) == 7
+    assert len(EXAMPLES) == 8
     missing = [name for name in FACTS_OF_CHANGES if f"`{name}`" not in GUIDE]
     assert missing == []
 
@@ -222,3 +223,44 @@ def test_the_example_estate_breaks_its_policy_where_a_topic_asks_for_too_much(
         "3 policy-partitions",
         "4 policy-replication",
     ]
+
+
+QUOTAS = """\
+version: 1
+policy: {per_owner: {topics: 2, partitions: 10}}
+clusters:
+  prod: {}
+  lab: {policy: {per_owner: {partitions: 5, replicas: 30}, exempt: {quota-per-owner: [old.*]}}}
+"""
+OWNED = "".join(
+    f"---\ntopic: {name}\nowner: me\npartitions: {number}\n"
+    for name, number in (("shop.orders", 5), ("old.refunds", 4))
+)
+
+
+def test_a_quota_counts_every_topic_that_the_files_ask_for_on_a_cluster(tmp_path: Path) -> None:
+    estate = load(tmp_path, OWNED, QUOTAS)
+    prod, lab = (estate.clusters[name].policy.per_owner for name in ("prod", "lab"))
+    assert prod == {"topics": 2, "partitions": 10}
+    assert lab == {"topics": 2, "partitions": 5, "replicas": 30}
+    third = f"{OWNED}---\ntopic: third\nowner: me\npartitions: 2\n"
+    assert refuse(tmp_path, third, QUOTAS) == [
+        "4 quota-per-owner",
+        "4 quota-per-owner",
+        "10 quota-per-owner",
+    ]
+    only_lab = f"{third}clusters: [lab]\n"
+    load(tmp_path, only_lab, QUOTAS.replace("partitions: 5", "partitions: 7"))
+
+
+def test_a_plan_of_one_topic_is_refused_for_the_quota_that_all_topics_exceed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = OWNED.replace("partitions: 4", "partitions: 6")
+    (tmp_path / "clusters.yaml").write_text(QUOTAS)
+    (tmp_path / "topics.yaml").write_text(more)
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text('{"format_version": "1.0", "brokers": [{"id": 1}], "topics": []}')
+    options = ["--cluster", "prod", "--topic", "shop.orders", "--against", str(snapshot)]
+    assert run(["plan", str(tmp_path), *options]) == 1
+    assert "ask for 11 partitions on prod, 1 more than the 10" in capsys.readouterr().err
