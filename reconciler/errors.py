@@ -257,6 +257,12 @@ class CodeHostError(FindingsError):
     """A code host refuses or does not answer, or it shows no approved plan."""
 
 
+class WebhookError(FindingsError):
+    """A webhook did not accept a notification. 69 as in sysexits.h: it is no result of a run."""
+
+    exit_code = 69
+
+
 class SandboxError(ReconcilerError):
     """The throwaway cluster cannot be started, found or stopped."""
 

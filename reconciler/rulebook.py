@@ -355,10 +355,11 @@ _FLEET: tuple[Rule, ...] = (
     Rule("fleet-spark", "Spark completes a job."),
 )
 
-# Requests to a code host.
+# Requests to a code host, and to a webhook.
 _CODE_HOST: tuple[Rule, ...] = (
     Rule("code-host-access", "The token of a workflow may write its comments and issues."),
     Rule("code-host-answer", "A code host answers what it is asked."),
+    Rule("webhook-answer", "A webhook accepts what it is sent."),
     Rule("plan-unapproved", "A merge applies only what its pull request showed."),
 )
 

@@ -174,3 +174,27 @@ class GitLabHost(CodeHost):
                 if ask.found[0] in (talk.merged_as, talk.head)
             ],
         )
+
+
+class WebhookHost(CodeHost):
+    """Takes notifications at one address, which only those who send them know."""
+
+    path = "/services/T0/B0/secret-part-of-the-address"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[dict[str, Any]] = []
+
+    @property
+    def address(self) -> str:
+        return f"{self.url}{self.path}"
+
+    def admits(self, headers: Any) -> bool:
+        return headers.get("Content-Type") == "application/json"
+
+    def routes(self) -> list[tuple[str, str, Callable[[Ask], Answer]]]:
+        return [("POST", self.path, self._take)]
+
+    def _take(self, ask: Ask) -> Answer:
+        self.taken.append(ask.body)
+        return Answer(200, "ok")

@@ -20,6 +20,7 @@ from reconciler.exports import export_lazily
 if TYPE_CHECKING:
     from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
     from reconciler.api.applying import apply_plan
+    from reconciler.api.authors import find_author
     from reconciler.api.connections import find_cluster, open_address, open_connection
     from reconciler.api.estate_files import list_estate_files, read_estate_files
     from reconciler.api.move_control import Cancelled, Locking, Settled, control_moves
@@ -65,6 +66,7 @@ __all__ = [
     "draw_explanation",
     "explain_topic",
     "export_rows",
+    "find_author",
     "find_cluster",
     "list_estate_files",
     "load_estate",
@@ -93,6 +95,7 @@ __getattr__ = export_lazily(
     {
         "adoption": "adopt_cluster convert_files write_adoption",
         "applying": "apply_plan",
+        "authors": "find_author",
         "connections": "find_cluster open_address open_connection",
         "estate_files": "list_estate_files read_estate_files",
         "move_control": "Cancelled Locking Settled control_moves",

@@ -34,7 +34,7 @@ VERBS = MappingProxyType(
         "simulate": "Show what placement would do, without a cluster.",
         "fleet": "Collect, plan and audit every cluster, on Spark.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
-        "report": "Report a plan to GitHub or GitLab, from a workflow.",
+        "report": "Report a plan to GitHub or GitLab, and trouble to a webhook.",
         "schema": "Print the JSON Schemas of the file formats.",
     }
 )

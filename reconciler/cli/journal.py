@@ -1,4 +1,4 @@
-"""The progress of a run: a bar for people, JSON lines for machines."""
+"""The progress of a run: a bar for people, JSON lines for machines, and how the last run ended."""
 
 from __future__ import annotations
 
@@ -182,3 +182,35 @@ class Journal:
         except OSError as error:
             self._file = None
             print_note(f"the journal {self._path} ends here: {error.strerror}")
+
+
+def read_ending(file: Path, cluster: str) -> Ending | None:
+    """Read how the last apply on a cluster ended; None if the journal has none.
+
+    A run without a last line ended as unknown. Errors: UsageError for a file that is no journal.
+    """
+    from reconciler.apply import Ended, Ending
+    from reconciler.model import Outcome, OutcomeKind
+
+    ending: Ending | None = None
+    outcomes: list[Outcome] = []
+    is_ours = False
+    try:
+        for text in file.read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            if line["type"] in ("apply", "applied"):
+                is_ours = line["cluster"] == cluster
+            if not is_ours:
+                continue
+            if line["type"] == "apply":
+                why = "the journal has no last line: the run was killed; run the same command again"
+                ending, outcomes = Ending(Ended.UNKNOWN, error=why), []
+            elif line["type"] == "outcome":
+                kind = OutcomeKind(line["kind"])
+                outcomes.append(Outcome(line["topic"], kind, line["text"], line["rule"]))
+            elif line["type"] == "applied":
+                error = line["error"] or line.get("moves", {}).get("reason")
+                ending = Ending(Ended(line["ended"]), tuple(outcomes), error)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{file} is not a journal of apply") from error
+    return ending

@@ -1,4 +1,4 @@
-"""`reconciler report`: report a plan to GitHub or GitLab, from a workflow."""
+"""`reconciler report`: report a plan to GitHub or GitLab, and trouble to a webhook."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler import api
+from reconciler.cli.journal import read_ending
 from reconciler.cli.options import cluster_option
 from reconciler.cli.plans import read_plan, write_whole
 from reconciler.cli.terminal import print_note
-from reconciler.errors import UsageError
+from reconciler.errors import UsageError, WebhookError
 
 if TYPE_CHECKING:
     from reconciler.model import Plan
@@ -34,9 +36,10 @@ errors_option = click.option(
 
 @click.group()
 def command() -> None:
-    """Report a plan to GitHub or GitLab, from a workflow.
+    """Report a plan to GitHub or GitLab, and trouble to a webhook, from a workflow.
 
-    The runner's variables name the host; GITHUB_TOKEN or RECONCILER_TOKEN authenticates.
+    The runner's variables name the host; GITHUB_TOKEN or RECONCILER_TOKEN authenticates. A webhook
+    needs neither.
     """
 
 
@@ -99,6 +102,97 @@ def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
     if out is not None:
         write_whole(out, encode_approval(approval))
     click.echo(approval.fingerprint)
+
+
+@command.command()
+@click.argument("about", type=click.Choice(["apply", "drift"]))
+@cluster_option
+@plan_option
+@errors_option
+@click.option(
+    "--journal",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file that apply --journal wrote; without it, apply did not begin.",
+)
+@click.option("--webhook-env", metavar="NAME", help="The variable with the webhook's address.")
+@click.option(
+    "--webhook-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file with the webhook's address.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["slack", "json"]),
+    default="slack",
+    show_default=True,
+    help="A message for Slack, or a document for programs.",
+)
+def notify(
+    *,
+    about: str,
+    cluster: str,
+    path: Path,
+    errors: Path | None,
+    journal: Path | None,
+    webhook_env: str | None,
+    webhook_file: Path | None,
+    form: str,
+) -> int:
+    """Send a webhook what went wrong: an apply that is not done, or drift.
+
+    Nothing is sent if all is well. Exits 69 if the webhook does not accept the notification.
+    """
+    from reconciler.codehost import (
+        Webhook,
+        find_links,
+        notice_apply,
+        notice_drift,
+        render_json,
+        render_slack,
+    )
+
+    if about == "drift" and journal is not None:
+        raise UsageError("--journal is for an apply; a check for drift has none")
+    webhook = Webhook(_read_address(webhook_env, webhook_file))
+    links = find_links(os.environ, api.find_author(os.environ).run_url)
+    made, said = _read(cluster, path), _read_errors(errors)
+    if about == "drift":
+        notice = notice_drift(cluster, made, said, links)
+    else:
+        ending = read_ending(journal, cluster) if journal and journal.exists() else None
+        notice = notice_apply(cluster, made, ending, said, links)
+    if notice is None:
+        print_note(f"nothing to notify about {cluster}")
+        return 0
+    try:
+        webhook.send(render_slack(notice) if form == "slack" else render_json(notice))
+    except WebhookError as error:
+        # The result of the apply is elsewhere: a lost notification does not change it.
+        print_note(f"warning: {error}")
+        return error.exit_code
+    print_note(f"notified: {notice.title}")
+    return 0
+
+
+def _read_address(variable: str | None, file: Path | None) -> str:
+    """Read the address of the webhook. It is no option, since others can see a command line.
+
+    No error repeats an option: it could be the address itself.
+    """
+    if (variable is None) == (file is None):
+        raise UsageError("name the webhook by --webhook-env or by --webhook-file")
+    if file is not None:
+        try:
+            return file.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise UsageError("the file of --webhook-file cannot be read") from error
+    address = os.environ.get(variable or "", "").strip()
+    if not address:
+        raise UsageError("--webhook-env takes the name of a variable, and that one is not set")
+    return address
 
 
 def _read(cluster: str, path: Path) -> Plan | None:

@@ -1,7 +1,8 @@
-"""Reports on a code host: one comment per cluster, and one issue if it has drifted.
+"""Reports of a workflow: comments and issues on a code host, and notifications to a webhook.
 
-Belongs here: the comments and issues of GitHub and GitLab, and the plan that a merged request
-shows. Forbidden here: Kafka, files but the event a runner hands over, and the token in any text.
+Belongs here: the comments and issues of GitHub and GitLab, the plan that a merged request shows,
+and what a webhook is sent. Forbidden here: Kafka, files but the event a runner hands over, and
+the token or the address of a webhook in any text.
 """
 
 from reconciler.codehost.comments import (
@@ -13,15 +14,23 @@ from reconciler.codehost.comments import (
     report_plan,
 )
 from reconciler.codehost.host import CodeHost, PullRequest, Run
-from reconciler.codehost.runs import find_run
+from reconciler.codehost.notices import notice_apply, notice_drift
+from reconciler.codehost.runs import find_links, find_run
+from reconciler.codehost.webhook import Webhook, render_json, render_slack
 
 __all__ = [
     "CodeHost",
     "Moves",
     "PullRequest",
     "Run",
+    "Webhook",
     "find_approved",
+    "find_links",
     "find_run",
+    "notice_apply",
+    "notice_drift",
+    "render_json",
+    "render_slack",
     "report_drift",
     "report_no_drift",
     "report_no_plan",

@@ -65,3 +65,12 @@ class Run:
     url: str
     commit: str
     request: PullRequest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where people read more: the addresses of a run, of its request, and of its commit."""
+
+    run: str | None = None
+    request: str | None = None
+    commit: str | None = None

@@ -61,10 +61,10 @@ class Rest:
             try:
                 return self._ask(method, path, body)
             except HTTPError as error:
-                trouble = _read_trouble(error)
+                trouble = read_trouble(error)
                 unknown = method == "POST" and trouble.status >= HTTPStatus.INTERNAL_SERVER_ERROR
             except (OSError, HTTPException, ValueError) as error:
-                trouble, unknown = _Trouble(str(error)), method == "POST"
+                trouble, unknown = Trouble(str(error)), method == "POST"
             if unknown:
                 # Only a POST creates something: sent twice, it could create it twice.
                 self.wait(LOOK_AGAIN_S)
@@ -86,7 +86,7 @@ class Rest:
             text = answer.read()
         return json.loads(text) if text else None
 
-    def _find(self, method: str, path: str, trouble: _Trouble) -> Finding:
+    def _find(self, method: str, path: str, trouble: Trouble) -> Finding:
         what = f"{method} {self.base}/{path.partition('?')[0]}: {trouble.said}"
         if trouble.status in _REFUSED:
             way_out = "give the token of this job the permissions that docs/ci.md lists"
@@ -96,7 +96,7 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trouble:
+class Trouble:
     """The error, whether it is temporary, and the wait that the host requests."""
 
     said: str
@@ -105,7 +105,7 @@ class _Trouble:
     wait_s: float | None = None
 
 
-def _read_trouble(error: HTTPError) -> _Trouble:
+def read_trouble(error: HTTPError) -> Trouble:
     """Read an error of the host: its message, whether it is temporary, and the wait it requests."""
     text = error.read(10_000).decode(errors="replace")
     try:
@@ -115,11 +115,11 @@ def _read_trouble(error: HTTPError) -> _Trouble:
         pass
     message = f"{error.code} {error.reason}: {text[:500]}"
     if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return _Trouble(message, error.code)
+        return Trouble(message, error.code)
     asked = error.headers.get("retry-after", "")
     # GitHub reports its secondary rate limit as 403, with or without a header.
     limited = error.code == HTTPStatus.TOO_MANY_REQUESTS or "rate limit" in text.lower()
     if not (limited or asked):
-        return _Trouble(message, error.code, passing=False)
+        return Trouble(message, error.code, passing=False)
     wait_s = float(asked) if asked.isdecimal() else LONGEST_WAIT_S
-    return _Trouble(message, error.code, wait_s <= LONGEST_WAIT_S, wait_s)
+    return Trouble(message, error.code, wait_s <= LONGEST_WAIT_S, wait_s)

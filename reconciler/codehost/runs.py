@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.codehost.github import JOB_ACCOUNT, GitHub
 from reconciler.codehost.gitlab import GitLab
-from reconciler.codehost.host import PullRequest, Run
+from reconciler.codehost.host import Links, PullRequest, Run
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +59,32 @@ def _on_gitlab(environment: Mapping[str, str]) -> Run:
         commit=commit,
         request=PullRequest(int(number), head) if number else None,
     )
+
+
+def find_links(environment: Mapping[str, str], run_url: str | None) -> Links:
+    """Return the links that the variables of a CI give; outside a CI there are none."""
+    request = commit = None
+    if environment.get("GITHUB_ACTIONS"):
+        if file := environment.get("GITHUB_EVENT_PATH"):
+            event = json.loads(Path(file).read_text(encoding="utf-8"))
+            request = (event.get("pull_request") or {}).get("html_url")
+        commit = _join(environment, "GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "commit/GITHUB_SHA")
+    elif environment.get("GITLAB_CI"):
+        project, iid = "CI_MERGE_REQUEST_PROJECT_URL", "-/merge_requests/CI_MERGE_REQUEST_IID"
+        request = _join(environment, project, iid)
+        commit = _join(environment, "CI_PROJECT_URL", "-/commit/CI_COMMIT_SHA")
+    return Links(run_url, request, commit)
+
+
+def _join(environment: Mapping[str, str], *parts: str) -> str | None:
+    """Join the values of variables to an address; None if one of them is not set.
+
+    A part may have a path before its variable, such as commit/GITHUB_SHA.
+    """
+    split = [part.rpartition("/") for part in parts]
+    if not all(environment.get(name) for _, _, name in split):
+        return None
+    return "/".join(f"{path}{slash}{environment[name]}" for path, slash, name in split)
 
 
 def _need(environment: Mapping[str, str], name: str) -> str:

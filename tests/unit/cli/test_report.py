@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from code_host import HEAD, MERGED, TOKEN, serve
-from code_hosts import GitHubHost
+from code_hosts import GitHubHost, WebhookHost
 from shorthand import cluster, plan, spec
 
+from reconciler.api import begin_record
+from reconciler.apply import Applied, end_run
 from reconciler.cli.app import run
+from reconciler.cli.journal import Journal
+from reconciler.model import Outcome, OutcomeKind
 from reconciler.plan import (
     Approval,
     decode_approval,
@@ -121,3 +125,108 @@ def test_a_refused_token_is_said_and_never_shown(
     assert "401 Unauthorized: Bad credentials" in err
     assert "[code-host-access]" in err
     assert "expired-token" not in err
+
+
+@pytest.fixture
+def webhook(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebhookHost]:
+    with serve(WebhookHost()) as webhook:
+        assert isinstance(webhook, WebhookHost)
+        monkeypatch.setenv("HOOK", webhook.address)
+        yield webhook
+
+
+def write_journal(path: Path, *outcomes: Outcome) -> str:
+    with Journal(path, begin_record(PLAN)) as journal:
+        journal.conclude(end_run(Applied(outcomes)))
+    return str(path)
+
+
+FAILED = Outcome("a", OutcomeKind.FAILED, "the broker has no disk")
+NOTIFY = ["report", "notify", "apply", "--cluster", "prod", "--webhook-env", "HOOK"]
+
+
+@pytest.mark.usefixtures("host")
+def test_a_failed_apply_is_notified(
+    webhook: WebhookHost, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = write_journal(tmp_path / "journal.jsonl", FAILED)
+    assert run([*NOTIFY, "--plan", saved, "--journal", journal]) == 0
+    assert capsys.readouterr() == ("", "notified: Kafka apply on prod: failed\n")
+    (message,) = webhook.taken
+    text = message["blocks"][1]["text"]["text"]
+    assert "• *failed* `a`: the broker has no disk" in text
+    assert "<https://github.example/shop/topics/actions/runs/7|run>" in text
+
+
+@pytest.mark.usefixtures("host")
+def test_only_the_last_run_of_the_cluster_counts(
+    webhook: WebhookHost, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_journal(path, FAILED)
+    journal = write_journal(path, Outcome("a", OutcomeKind.DONE))
+    assert run([*NOTIFY, "--plan", saved, "--journal", journal]) == 0
+    assert capsys.readouterr() == ("", "nothing to notify about prod\n")
+    assert webhook.taken == []
+
+
+@pytest.mark.usefixtures("host")
+def test_a_run_that_was_killed_is_unknown(webhook: WebhookHost, saved: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_journal(path, FAILED)
+    path.write_text(path.read_text().partition("\n")[0] + "\n")
+    assert run([*NOTIFY, "--format", "json", "--plan", saved, "--journal", str(path)]) == 0
+    (document,) = webhook.taken
+    assert (document["result"], document["topics"]) == ("unknown", [])
+    assert "the run was killed" in document["reason"]
+
+
+@pytest.mark.usefixtures("host")
+def test_drift_is_notified_to_the_address_in_a_file(
+    webhook: WebhookHost, saved: str, tmp_path: Path
+) -> None:
+    (tmp_path / "address").write_text(f"{webhook.address}\n")
+    words = ["report", "notify", "drift", "--cluster", "prod", "--plan", saved, "--format", "json"]
+    assert run([*words, "--webhook-file", str(tmp_path / "address")]) == 0
+    (document,) = webhook.taken
+    assert document["title"] == "Kafka drift on prod: 1 to create"
+    assert document["commit_url"] == f"https://github.example/shop/topics/commit/{MERGED}"
+
+
+@pytest.mark.usefixtures("host")
+def test_a_webhook_that_refuses_is_a_warning_with_a_code_of_its_own(
+    webhook: WebhookHost,
+    saved: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HOOK", f"{webhook.url}/services/expired")
+    assert run([*NOTIFY, "--plan", saved]) == 69
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("warning: the webhook did not accept the notification: 404 Not Found")
+    assert err.endswith("[webhook-answer]\n")
+    assert "expired" not in err
+    assert webhook.url.removeprefix("http://") not in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--webhook-env", "https://hooks.example/secret"],
+        ["--webhook-file", "https://hooks.example/secret"],
+        ["--webhook-env", "HOOK", "--webhook-file", "secret"],
+        ["--webhook-env", "NOT_SET"],
+        ["--webhook-env", "GITHUB_TOKEN"],
+        [],
+    ],
+)
+@pytest.mark.usefixtures("host", "webhook")
+def test_an_address_in_the_wrong_place_is_a_usage_error_that_does_not_repeat_it(
+    saved: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    drift = ["report", "notify", "drift", "--cluster", "prod", "--plan", saved]
+    assert run([*drift, *words]) == 64
+    err = capsys.readouterr().err
+    assert "webhook" in err
+    assert "secret" not in err

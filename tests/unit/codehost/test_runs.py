@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconciler.codehost import PullRequest, find_run
+from reconciler.codehost import PullRequest, find_links, find_run
+from reconciler.codehost.host import Links
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,3 +74,25 @@ def test_what_is_missing_is_named(on_github: dict[str, str]) -> None:
 def test_elsewhere_there_is_nobody_to_tell() -> None:
     with pytest.raises(UsageError, match="not a run of GitHub Actions or GitLab CI"):
         find_run({})
+
+
+def test_links_need_no_token(on_github: dict[str, str], tmp_path: Path) -> None:
+    run, commit = "https://ci.example/7", "https://github.example/shop/topics/commit/def"
+    del on_github["GITHUB_TOKEN"]
+    assert find_links(on_github, run) == Links(run, None, commit)
+    pull = {"number": 12, "html_url": "https://github.example/shop/topics/pull/12"}
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": pull}))
+    assert find_links(on_github, run) == Links(run, pull["html_url"], commit)
+
+
+def test_links_on_gitlab() -> None:
+    project = "https://gitlab.example/shop/topics"
+    pushed = {"GITLAB_CI": "true", "CI_PROJECT_URL": project, "CI_COMMIT_SHA": "def"}
+    commit = f"{project}/-/commit/def"
+    assert find_links(pushed, None) == Links(None, None, commit)
+    asked = {**pushed, "CI_MERGE_REQUEST_PROJECT_URL": project, "CI_MERGE_REQUEST_IID": "12"}
+    assert find_links(asked, None) == Links(None, f"{project}/-/merge_requests/12", commit)
+
+
+def test_elsewhere_there_are_no_links() -> None:
+    assert find_links({"CI_COMMIT_SHA": "def"}, None) == Links()
