@@ -94,6 +94,7 @@ class Act:
         self._environment = environment
         self._scratch = repository.directory.parent
         self.variables = {"RECONCILER_CLUSTERS": '["lab"]', "RECONCILER_INSTALL": "none"}
+        self.secrets = {"GITHUB_TOKEN": TOKEN, **SECRETS}
         self.stand_ins = {UPLOAD: self._scratch / "upload", DOWNLOAD: self._scratch / "download"}
         for directory, text in zip(self.stand_ins.values(), (UPLOADS, DOWNLOADS), strict=True):
             directory.mkdir()
@@ -136,7 +137,7 @@ class Act:
         file.write_text(json.dumps({"repository": repository, **payload}))
         artifacts = self._scratch / "artifacts"
         pairs: dict[str, dict[str, Any]] = {
-            "--secret": {"GITHUB_TOKEN": TOKEN, **SECRETS},
+            "--secret": self.secrets,
             "--var": self.variables,
             "--env": {"GITHUB_API_URL": self._host.url, "ARTIFACTS": str(artifacts)},
             "--local-repository": self.stand_ins,

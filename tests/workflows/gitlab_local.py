@@ -80,8 +80,8 @@ class GitLabLocal:
         self._forget()
         return self._run("moves lab", more)
 
-    def drift(self) -> Ran:
-        return self._run("drift lab", {"CI_PIPELINE_SOURCE": "schedule"})
+    def drift(self, **more: str) -> Ran:
+        return self._run("drift lab", {"CI_PIPELINE_SOURCE": "schedule", **more})
 
     def _forget(self) -> None:
         """Let the newest commit be what was just pushed, since rules look at what changed."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from act import Act
-from code_host import MERGED, TOKEN
+from code_host import MERGED, TOKEN, Answer, Fault, serve
+from code_hosts import WebhookHost
 from runner_clone import ROOT, SECRETS
 
 if TYPE_CHECKING:
@@ -379,3 +380,26 @@ def test_drift_opens_updates_and_closes_one_issue(
     assert act.night().code == 0
     assert len(github.issues) == 1
     assert not issue.open
+
+
+def test_a_webhook_is_notified_and_its_failure_fails_no_job(
+    repository: Repository, act: Act
+) -> None:
+    repository.wish("orders", 3)
+    repository.commit()
+    with serve(WebhookHost()) as webhook:
+        assert isinstance(webhook, WebhookHost)
+        act.secrets["RECONCILER_WEBHOOK"] = webhook.address
+        act.variables["RECONCILER_WEBHOOK_FORMAT"] = "json"
+        assert act.push().code == 1  # no request showed it
+        assert act.night().code == 0
+        webhook.faults.append(Fault("POST", Answer(404, "no_service")))
+        night = act.night()
+    assert night.code == 0
+    ((_, text),) = night.annotations("warning")
+    assert text == "no notification was sent (exit code 69)"
+    assert [document["title"] for document in webhook.taken] == [
+        "Kafka apply on lab: not approved",
+        "Kafka drift on lab: 1 to create",
+    ]
+    assert webhook.path not in json.dumps(night.log)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
-from code_host import TOKEN
+from code_host import TOKEN, Answer, Fault, serve
+from code_hosts import WebhookHost
 from gitlab_local import GitLabLocal
 from runner_clone import SECRETS
 
@@ -246,3 +247,24 @@ def test_drift_opens_updates_and_closes_one_issue(
     repository.alter("orders", "retention.ms", "604800000")
     assert pipeline.drift().code == 0
     assert not issue.open
+
+
+def test_a_webhook_is_notified_and_its_failure_fails_no_job(
+    repository: Repository, pipeline: GitLabLocal
+) -> None:
+    repository.wish("orders", 3)
+    repository.commit()
+    with serve(WebhookHost()) as webhook:
+        assert isinstance(webhook, WebhookHost)
+        variables = {"RECONCILER_WEBHOOK": webhook.address}
+        assert pipeline.apply(**variables).code == 1  # no request showed it
+        assert pipeline.drift(**variables).code == 0
+        webhook.faults.append(Fault("POST", Answer(404, "no_service")))
+        drift = pipeline.drift(**variables)
+    assert drift.code == 0
+    assert "[webhook-answer]" in drift.text
+    assert [message["text"] for message in webhook.taken] == [
+        "Kafka apply on lab: not approved",
+        "Kafka drift on lab: 1 to create",
+    ]
+    assert webhook.path not in drift.text
