@@ -77,9 +77,17 @@ def spell_text(text: str, *, number: bool = False) -> str:
     return _quote(text)
 
 
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
 def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+    return '"' + "".join(map(_escape, text)) + '"'
+
+
+def _escape(character: str) -> str:
+    if character in _ESCAPES or character.isprintable():
+        return _ESCAPES.get(character, character)
+    return f"\\U{ord(character):08x}"
 
 
 def _render_map(table: Mapping[str, object], indent: str, *, is_config: bool) -> Iterator[str]:

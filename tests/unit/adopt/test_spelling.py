@@ -44,3 +44,7 @@ def test_text_is_read_back_as_text(text: str) -> None:
 @pytest.mark.parametrize("text", ["orders.events", "Orders_v2", "7d", "compact"])
 def test_plain_text_stands_without_quotes(text: str) -> None:
     assert spell_text(text) == text
+
+
+def test_line_ends_and_tabs_have_their_short_escapes() -> None:
+    assert spell_text("one\n\ttwo\r") == r'"one\n\ttwo\r"'
