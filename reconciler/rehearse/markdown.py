@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.model import OutcomeKind
 from reconciler.plan import code, prose, view_plan
 from reconciler.rehearse.text import (
     describe_findings,
     describe_measures,
     describe_setup,
+    sort_outcomes,
     summarise_rehearsal,
 )
 
@@ -53,7 +53,7 @@ def _table(rehearsal: Rehearsal) -> str:
         return ""
     changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
     rows = []
-    for one in sorted(rehearsal.outcomes, key=lambda outcome: outcome.kind is OutcomeKind.DONE):
+    for one in sort_outcomes(rehearsal):
         change = prose(changes.get(one.topic, ""))
         rule = f" {code(one.rule)}" if one.rule else ""
         rows.append(f"| {one.kind} | {code(one.topic)} | {change} | {prose(one.text)}{rule} |")

@@ -1,4 +1,4 @@
-"""A rehearsal as text for a terminal: each topic's outcome, then what was found, then the rest."""
+"""A rehearsal as text for a terminal: the topics, failures first; what was found; the rest."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from reconciler.units import count
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reconciler.model import Outcome
     from reconciler.rehearse.rehearsal import Rehearsal
 
 LABELS = max(map(len, OutcomeKind))
@@ -29,7 +30,7 @@ def render_rehearsal(rehearsal: Rehearsal, *, colour: bool = False) -> str:
     ]
     changes = {topic.name: topic.words for topic in view_plan(rehearsal.plan).topics}
     rows = []
-    for one in rehearsal.outcomes:
+    for one in sort_outcomes(rehearsal):
         reason = f"{one.text} [{one.rule}]" if one.rule else one.text
         label = paint_outcome(one.kind, paint)
         rows.append((label, one.topic, changes.get(one.topic, ""), reason))
@@ -40,6 +41,11 @@ def render_rehearsal(rehearsal: Rehearsal, *, colour: bool = False) -> str:
     tone = "green" if rehearsal.succeeded else "red"
     blocks.append([paint(tone, summarise_rehearsal(rehearsal))])
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def sort_outcomes(rehearsal: Rehearsal) -> list[Outcome]:
+    """Return the outcome of every topic, failures first."""
+    return sorted(rehearsal.outcomes, key=lambda outcome: outcome.kind.is_done)
 
 
 def describe_setup(rehearsal: Rehearsal) -> str:

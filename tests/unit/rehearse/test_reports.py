@@ -115,3 +115,13 @@ def test_a_long_comment_counts_what_it_leaves_out() -> None:
     comment = render_rehearsal_comment(replace(WELL, outcomes=(*many, REFUSED)))
     assert "| failed | `new` |" in comment
     assert "51 more rows are not shown." in comment
+
+
+def test_failures_come_first() -> None:
+    again = Outcome("audit", OutcomeKind.ALREADY_DONE)
+    late = Outcome("shop.orders", OutcomeKind.FAILED, "no")
+    rehearsal = replace(WELL, outcomes=(again, WELL.outcomes[0], late))
+    lines = render_rehearsal(rehearsal).splitlines()[2:5]
+    assert [line.split("  ")[0] for line in lines] == ["failed", "already done", "done"]
+    rows = [row for row in render_rehearsal_comment(rehearsal).splitlines() if row[:1] == "|"]
+    assert [row.split(" | ")[0] for row in rows[2:]] == ["| failed", "| already done", "| done"]
