@@ -68,13 +68,11 @@ def render_sarif(findings: Sequence[Finding]) -> str:
     """Render findings as SARIF 2.1.0, for code scanning."""
     from importlib.metadata import version
 
-    from reconciler.rulebook import RULES
-
     rules = sorted({finding.rule for finding in findings})
     driver = {
         "name": "reconciler",
         "version": version("kafka-reconciler"),
-        "rules": [{"id": rule, "shortDescription": {"text": RULES[rule].says}} for rule in rules],
+        "rules": [_describe_rule(rule) for rule in rules],
     }
     # Code scanning rejects a longer list of results: what is left out must be the least severe.
     worst_first = sorted(findings, key=lambda finding: list(Severity).index(finding.severity))
@@ -89,6 +87,19 @@ def render_sarif(findings: Sequence[Finding]) -> str:
         "runs": [run],
     }
     return json.dumps(log, indent=2)
+
+
+def _describe_rule(rule: str) -> dict[str, Any]:
+    """Return what code scanning shows of a rule: in lists, above a result, and as help."""
+    from reconciler.rulebook import RULES
+
+    says = {"text": RULES[rule].says}
+    way = "The message of each result says what is wrong and how to fix it."
+    help_text = {
+        "text": f"{RULES[rule].says} {way}",
+        "markdown": f"{RULES[rule].says}\n\n{way} `docs/rules.md` lists every rule.",
+    }
+    return {"id": rule, "shortDescription": says, "fullDescription": says, "help": help_text}
 
 
 def _result(finding: Finding) -> dict[str, Any]:

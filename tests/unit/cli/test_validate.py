@@ -108,8 +108,12 @@ def test_sarif(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (estate / "a b.yaml").write_text(BAD)
     assert run(["validate", "--format", "sarif"]) == 1
     (report,) = json.loads(capsys.readouterr().out)["runs"]
-    rules = [rule["id"] for rule in report["tool"]["driver"]["rules"]]
-    assert rules == ["config-unit", "topic-duplicate", "value-count"]
+    rules = report["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["config-unit", "topic-duplicate", "value-count"]
+    says = "Counts are plain decimal integers, so 012 and 1e3 are errors."
+    assert rules[2]["shortDescription"] == rules[2]["fullDescription"] == {"text": says}
+    assert rules[2]["help"]["text"].startswith(f"{says} The message of each result says")
+    assert rules[2]["help"]["markdown"].startswith(f"{says}\n\n")
     place = report["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "topics/a%20b.yaml"
 
