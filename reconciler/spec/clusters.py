@@ -17,7 +17,9 @@ from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlMap, YamlText
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from reconciler.policy import Bounds
 
 SANDBOX = "sandbox"
 """The cluster that always exists: the throwaway one that runs on this machine.
@@ -84,6 +86,39 @@ def load_clusters(content: bytes, file: str) -> dict[str, ClusterEntry]:
     if document is None or findings:
         raise SpecError(findings)
     return list_entries(document, table, file)
+
+
+def check_ranges(document: ClustersDocument, table: YamlMap) -> Iterator[Finding]:
+    """Report ranges that are empty once a cluster's policy is merged over that of the estate."""
+    above = document.policy
+    for name, form in sorted(document.clusters.items()):
+        own = form.policy
+        if not own.model_fields_set:
+            continue
+        written = table["clusters"][name]["policy"]
+        for key in ("partitions", "replication_factor"):
+            yield from _check_range(key, getattr(above, key), getattr(own, key), written)
+        for key, bounds in own.config.ranges.items():
+            ranges = written["config"]["ranges"]
+            yield from _check_range(key, above.config.ranges.get(key), bounds, ranges)
+
+
+def _check_range(
+    key: str, above: Bounds | None, own: Bounds | None, written: YamlMap
+) -> Iterator[Finding]:
+    """Report a range of a cluster whose one end contradicts the other end of the estate's range."""
+    if above is None or own is None:
+        return
+    least, most = own.least or above.least, own.most or above.most
+    if least is None or most is None or least.number <= most.number:
+        return
+    if own.least is None:
+        what = f"max {most.shown} is below min {least.shown}"
+    else:
+        what = f"min {least.shown} exceeds max {most.shown}"
+    what = f"{key}: {what} of the estate's policy, so that nothing is allowed"
+    way_out = f"write {'min' if own.least is None else 'max'} here as well, or correct one"
+    yield Finding("policy-range", what, way_out, written[key].where)
 
 
 def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[str, ClusterEntry]:

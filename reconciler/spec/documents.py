@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, escape_unprintable, show_path
 from reconciler.model import SHORT
-from reconciler.spec.clusters import SANDBOX
+from reconciler.spec.clusters import SANDBOX, check_ranges
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.form_errors import check_form
 from reconciler.spec.forms import ClustersDocument, TopicDocument
@@ -150,6 +150,7 @@ def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, l
         document, found = check_form(ClustersDocument, first)
         findings += found
         if document is not None:
+            findings += check_ranges(document, first)
             return ClustersFile(file, document, first, readable=not findings), findings
     return ClustersFile(file, readable=not findings), findings
 
