@@ -33,11 +33,17 @@ Bound = Any
 
 
 class ExpressionError(ValueError):
-    """An expression is invalid, or has the wrong type for a rule. `what` is text for a message."""
+    """An expression is invalid, or has the wrong type for a rule. `what` is text for a message.
 
-    def __init__(self, what: str, way_out: str = "fix the expression") -> None:
+    `is_of_rule`: its types do not fit, whatever the subject is.
+    """
+
+    def __init__(
+        self, what: str, way_out: str = "fix the expression", *, is_of_rule: bool = False
+    ) -> None:
         self.what = what
         self.way_out = way_out
+        self.is_of_rule = is_of_rule
         super().__init__(what)
 
 
@@ -68,10 +74,10 @@ class Expression:
         try:
             answer = self._compiled.eval(facts)
         except RuntimeError as error:
-            raise ExpressionError(_STATUS.sub("", str(error))) from error
+            raise _refuse_answer(str(error)) from error
         kind = answer.type().name()
         if kind == "ERROR":  # the library returns some errors as values
-            raise ExpressionError(_STATUS.sub("", str(answer.value())))
+            raise _refuse_answer(str(answer.value()))
         if kind != "BOOL":
             raise _refuse_kind(kind)
         return bool(answer.value())
@@ -101,9 +107,16 @@ def _environment(subject: Subject) -> Any:
     return cel.NewEnv(variables={name: kinds[kind] for name, kind in known.items()})
 
 
+def _refuse_answer(message: str) -> ExpressionError:
+    """Return the error of an evaluation. What is not written in a topic is null."""
+    is_of_rule = "matching overload" in message and "null" not in message
+    return ExpressionError(_STATUS.sub("", message), is_of_rule=is_of_rule)
+
+
 def _refuse_kind(kind: str) -> ExpressionError:
     what = f"its value is of the type {kind.lower()}, not true or false"
-    return ExpressionError(what, "compare it with something; what is not written is null")
+    way_out = "compare it with something; what is not written is null"
+    return ExpressionError(what, way_out, is_of_rule="NULL" not in kind)
 
 
 def _refuse_text(message: str, subject: Subject) -> ExpressionError:

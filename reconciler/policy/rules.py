@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reconciler.model import TopicSpec
-    from reconciler.policy.expressions import Expression
+    from reconciler.policy.expressions import Expression, ExpressionError
     from reconciler.policy.facts import ChangeFacts, Facts, PolicyCluster, ReadConfig
     from reconciler.policy.policy import PolicyRule
 
@@ -82,16 +82,27 @@ def _ask(
 
     bound = bind_facts(facts, subject)
     for compiled in rules:
-        rule = compiled.rule
+        rule, key = compiled.rule, "when"
         try:
             asked = compiled.when is None or compiled.when.holds(bound)
+            key = "check"
             if asked and not compiled.check.holds(bound):
                 yield _blame(rule, spec)
         except ExpressionError as error:
+            if error.is_of_rule and subject is Subject.SPEC:
+                yield _blame_rule(rule, key, error)
+                continue
             whom = f" for '{spec.name}'" if subject is Subject.SPEC else ""
             what = f"the rule {rule.name} gives no answer{whom}: {error.what}"
             way_out = f"fix the rule at {rule.where}; when: keeps it from topics it is not for"
             yield Finding("policy-rule-open", what, way_out, spec.location, rule.severity)
+
+
+def _blame_rule(rule: PolicyRule, key: str, error: ExpressionError) -> Finding:
+    """Return the finding for an expression that has no answer for any topic: at its own place."""
+    where = rule.when_where if key == "when" and rule.when_where else rule.where
+    what = f"{key} of the rule {rule.name} gives no answer: {error.what}"
+    return Finding("policy-rule-open", what, error.way_out, where, rule.severity)
 
 
 def _blame(rule: PolicyRule, spec: TopicSpec) -> Finding:
