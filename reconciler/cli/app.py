@@ -90,7 +90,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with keep_interrupts():
             code = group.main(args=arguments, prog_name="reconciler", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        _print_usage_error(error)
         return UsageError.exit_code
     except (click.Abort, KeyboardInterrupt):
         show_cursor()
@@ -104,3 +104,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # as shells report SIGPIPE
     return code if isinstance(code, int) else 0
+
+
+def _print_usage_error(error: click.ClickException) -> None:
+    """Print an error in the command line: the usage of the verb, and what is wrong."""
+    # Since click 8.2, a group without a verb is an error, whose message is its help.
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        hint = f"Try '{error.ctx.command_path} --help' for help."
+        click.echo(f"{error.ctx.get_usage()}\n{hint}\n", err=True)
+    print_error(error.format_message())

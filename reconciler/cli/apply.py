@@ -197,7 +197,7 @@ def _try_to_apply(planner: Planner, cluster: str, asked: ApplyOptions) -> Ending
     try:
         plan = planner.make_plan(cluster).plan
     except ReconcilerError as error:
-        print_error(f"{cluster}: {error}")
+        print_error(str(error), f"{cluster}: ")
         return end_run(error=error)
     return _apply(plan, planner.estate, asked, f"{cluster}: ")
 
@@ -386,4 +386,4 @@ def print_ending(ending: Ending, label: str = "", more: Sequence[str] = ()) -> N
         # The reader of stdout is gone. This does not change the result, nor the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if ending.error is not None:
-        print_error(f"{label}{ending.error}")
+        print_error(ending.error, label)

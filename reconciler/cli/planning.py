@@ -235,7 +235,7 @@ class Planner:
 def report_failures(made: Made) -> None:
     """Report each cluster that could not be planned, with the reason, and count the others."""
     for cluster, error in made.failures:
-        print_error(f"{cluster}: {error}")
+        print_error(str(error), f"{cluster}: ")
     if made.failures:
         every = count(len(made.plans) + len(made.failures), "cluster")
         print_note(f"{len(made.plans)} of {every} planned")

@@ -126,11 +126,15 @@ def show_cursor() -> None:
         sys.stderr.flush()
 
 
-def print_error(message: str) -> None:
-    """Print what stopped the run to stderr, its first word in red if colours are on."""
+def print_error(message: str, label: str = "") -> None:
+    """Print what stopped the run to stderr. Each line begins with `error:`, red if colours are on.
+
+    `label` is in front of each line, such as the cluster if there are several.
+    """
     on_stderr = choose_paint(sys.stderr)
-    label = on_stderr("red", on_stderr("bold", "error:"))
-    click.echo(f"{label} {message}", err=True, color=on_stderr.wanted)
+    start = f"{on_stderr('red', on_stderr('bold', 'error:'))} {label}"
+    lines = (f"{start}{line}" for line in message.split("\n"))
+    click.echo("\n".join(lines), err=True, color=on_stderr.wanted)
 
 
 def print_note(message: str) -> None:

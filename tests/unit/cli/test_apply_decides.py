@@ -83,7 +83,7 @@ def test_a_refused_apply_says_that_nothing_was_done_and_how_to_do_the_rest(
     assert out.endswith("\nRefused. Nothing was changed.\n")
     first, last = err.splitlines()
     assert first.endswith("[partitions-never-shrink]")
-    assert last == said
+    assert last == f"error: {said}"
 
 
 def test_what_is_refused_as_a_whole_is_not_to_be_skipped(
@@ -91,4 +91,4 @@ def test_what_is_refused_as_a_whole_is_not_to_be_skipped(
 ) -> None:
     save_plan("topic: shrunk\nconfig: {segment.ms: 1h}\n", guards="{max_changed: 0%}")
     assert run(["apply", "plan.json", "--auto-approve"]) == 1
-    assert capsys.readouterr().err.endswith("[guard-max-changed]\nnothing was done\n")
+    assert capsys.readouterr().err.endswith("[guard-max-changed]\nerror: nothing was done\n")

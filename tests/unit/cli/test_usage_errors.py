@@ -45,4 +45,32 @@ def test_the_exit_code_of_a_usage_error(
     assert run(command.split()) == USAGE
     err = capsys.readouterr().err
     assert said in " ".join(err.split())
+    assert any(line.startswith("error: ") for line in err.splitlines())
     assert ":1:1" not in err
+
+
+def test_a_mistyped_option_is_an_error_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--topc", "a"]) == USAGE
+    usage, hint, _, error = capsys.readouterr().err.splitlines()
+    assert usage.startswith("Usage: reconciler plan ")
+    assert hint == "Try 'reconciler plan --help' for help."
+    assert error.startswith("error: No such option '--topc'")
+
+
+def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report"]) == USAGE
+    err = capsys.readouterr().err
+    assert err.startswith("Usage: reconciler report ")
+    assert "error: " not in err
+
+
+def test_every_error_has_a_line_that_begins_like_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "topics" / "a.yaml").write_text("topic: a\npartitions: 012\nowner: [b]\n")
+    assert run(["plan", "--cluster", "prod"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [
+        ["error", "topics/a.yaml:2:13"],
+        ["error", "topics/a.yaml:3:8"],
+    ]
