@@ -40,8 +40,11 @@ OWNERS_SHOWN = 10
 
 
 def write_changes(plan: PlanView) -> Section:
-    """Return the changes: a row per topic, or names by size or by verb, or counts by file."""
-    changed = plan.changed
+    """Return the changes: a row per topic, or names by size or by verb, or counts by file.
+
+    Deletions have a table of their own, above.
+    """
+    changed = tuple(topic for topic in plan.changed if not topic.is_deletion)
     if not changed:
         return Section(Passage(""))
     topics = count(len(changed), "change")
@@ -66,9 +69,12 @@ def _table(changed: Sequence[TopicView]) -> str:
 def _row(topic: TopicView) -> Sequence[str]:
     verbs = "<br>".join(map(name_step, topic.steps))
     says = "<br>".join(map(_describe_step, topic.steps))
+    # The consequences are above, so two of one kind are one word here.
     risks = "<br>".join(
-        f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
-        for note in topic.risks
+        dict.fromkeys(
+            f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
+            for note in topic.risks
+        )
     )
     return verbs, code(topic.name), name_owner(topic.owner), says, risks, code(topic.place)
 

@@ -81,7 +81,7 @@ def test_deletions_are_the_first_danger() -> None:
     alarm = "> [!CAUTION]\n> **1 topic is deleted for good**, with every record it holds."
     assert text.index(alarm) < text.index("**1 topic is refused.**")
     assert "| `old` | 2 partitions, 4 replicas | up to 9 | `topics/shop.yaml:3` |" in text
-    assert "| &minus;&nbsp;delete | `old` | 2 partitions, 4 replicas | data-loss, ack" in text
+    assert text.count("`old`") == 1
     assert "[!WARNING]" not in text
     assert "Risk: **data-loss** in 1 topic" in text
 
