@@ -227,6 +227,7 @@ def list_doubts(
             overridden.append(spec.name)
         unmanaged = cluster.topics[spec.name].config.keys() != overrides.keys()
         differs = other or current_fields(spec, state, overrides) != desired_fields(spec, desired)
-        if differs or unmanaged or state.disputed:
+        # An acknowledgement that nothing needs is a note.
+        if differs or unmanaged or state.disputed or spec.acknowledge:
             planned.append(spec.name)
     return Doubts(tuple(longer), tuple(overridden), tuple(planned))

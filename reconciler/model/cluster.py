@@ -62,9 +62,9 @@ class TopicSpec:
 
     A field that is None is not managed. Config values are spelled as the broker spells them (units
     resolved, lists joined by commas). `fields` holds the file and line of each value, by a dotted
-    path ("partitions", "config.retention.ms", "assignment.3"); inherited values point into
-    clusters.yaml. `gradual` is the largest factor by which one plan may divide a retention, 0 for
-    no limit.
+    path ("partitions", "config.retention.ms", "assignment.3", "acknowledge.ordering"); inherited
+    values point into clusters.yaml. `gradual` is the largest factor by which one plan may divide a
+    retention, 0 for no limit.
     """
 
     name: str

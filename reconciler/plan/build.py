@@ -19,7 +19,7 @@ from reconciler.placement import (
     prefer_rows,
 )
 from reconciler.plan.guards import list_refused_fields
-from reconciler.plan.risks import assess_risks, refuse_unaccepted
+from reconciler.plan.risks import assess_risks, note_unused, refuse_unaccepted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -64,11 +64,14 @@ def assemble_plan(
     for diff in diffs:
         overrides = managed_overrides(diff.state) if diff.state and diff.changes else {}
         notes_of_risks = assess_risks(diff, overrides, state.config_defaults)
-        unaccepted = tuple(refuse_unaccepted(diff, notes_of_risks, state.config_defaults))
         risks[diff.spec.name] = notes_of_risks
-        # Most topics are refused nothing, and a copy of each would cost more than the check.
-        refused = replace(diff, refusals=(*diff.refusals, *unaccepted)) if unaccepted else diff
-        judged.append(refused)
+        # Most topics get no finding here, and a copy of each would cost more than the checks.
+        if unaccepted := tuple(refuse_unaccepted(diff, notes_of_risks, state.config_defaults)):
+            judged.append(replace(diff, refusals=(*diff.refusals, *unaccepted)))
+        elif unused := tuple(note_unused(diff, notes_of_risks, excluded)):
+            judged.append(replace(diff, notes=(*diff.notes, *unused)))
+        else:
+            judged.append(diff)
     brokers = eligible_brokers(state.brokers, excluded)
     ids = [broker.id for broker in brokers]
     placing = placing or Placing()

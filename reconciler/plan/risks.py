@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconciler.diff import managed_overrides
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Severity
 from reconciler.model import Risk, RiskNote
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from reconciler.diff import TopicDiff
 
@@ -69,6 +69,26 @@ def refuse_unaccepted(
             f"write acknowledge: [{listed}] in the spec if this is intended",
             diff.spec.location,
         )
+
+
+def note_unused(
+    diff: TopicDiff, risks: Iterable[RiskNote], excluded: Collection[int]
+) -> Iterator[Finding]:
+    """Note each acknowledgement that no change of a topic needs: it would accept a later one.
+
+    Nothing is noted while the topic waits for something else: it is new, deleted, refused, or has
+    moves to make. Replicas on `excluded` brokers may be drained, which copies them.
+    """
+    if diff.state is None or diff.spec.absent or diff.refusals or diff.pending:
+        return
+    needed = {str(note.risk) for note in risks}
+    if any(not row.isdisjoint(excluded) for row in map(frozenset, diff.state.assignment)):
+        needed.add(str(Risk.TRAFFIC))
+    for risk in sorted(diff.spec.acknowledge - needed):
+        where = diff.spec.where(f"acknowledge.{risk}")
+        what = f"no change needs acknowledge: [{risk}] at {where.file}:{where.line}"
+        way_out = "remove it once no cluster needs it"
+        yield Finding("acknowledge-unused", what, way_out, where, Severity.NOTE)
 
 
 def _needs_acknowledging(diff: TopicDiff, risk: Risk, defaults: Mapping[str, str]) -> bool:

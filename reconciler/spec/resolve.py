@@ -243,7 +243,7 @@ class _Draft:
     rack_aware: bool = True
     gradual: int = 0
     state: str = "present"
-    acknowledge: tuple[str, ...] = ()
+    acknowledge: tuple[YamlText, ...] = ()
     assignment: Assignment | None = None
     config: dict[str, tuple[str | None, Location]] = field(default_factory=dict)
     sources: dict[str, tuple[int, Written]] = field(default_factory=dict)
@@ -283,7 +283,7 @@ class _Draft:
                 places[f"assignment.{partition}"] = where
         for key, (_, where) in self.config.items():
             places[f"config.{key}"] = where
-        return places
+        return places | {f"acknowledge.{risk}": risk.where for risk in self.acknowledge}
 
 
 def resolve_topic(

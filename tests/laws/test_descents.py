@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shorthand import CATALOGUE, HERE, cluster, plan, spec, topic
 
 from reconciler.diff.gradual import LOCAL_PARTS, list_limits
-from reconciler.model import TopicImage, TopicSpec
+from reconciler.model import TopicImage, TopicSpec, has_steps
 
 LARGEST = 2**63 - 1
 limits = st.integers(0, LARGEST) | st.integers(0, 10_000)
@@ -51,9 +51,10 @@ def test_the_way_does_not_depend_on_where_it_was_begun(
 def apply_to(live: dict[str, str], wished: TopicSpec) -> tuple[TopicImage | None, bool]:
     """Plan on a topic of these overrides; return what comes of it, and whether it is refused."""
     made = plan([wished], cluster(topic(config=live), defaults=_defaults()))
-    if not made.topics:
+    refused = any(topic.refusals for topic in made.topics)
+    if not (refused or has_steps(made)):
         return None, False
-    return made.topics[0].after, bool(made.topics[0].refusals)
+    return made.topics[0].after, refused
 
 
 def _defaults() -> dict[str, str]:

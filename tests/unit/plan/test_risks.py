@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shorthand import ONE, cluster, diff, plan, said, spec, topic, unused_cluster
+from shorthand import ONE, cluster, diff, may_move, plan, said, spec, topic, unused_cluster
 
 from reconciler.diff import managed_overrides
-from reconciler.model import ClusterState, Risk, RiskNote, TopicSpec
+from reconciler.errors import Location, Severity
+from reconciler.model import ClusterState, Risk, RiskNote, TopicSpec, has_steps
+from reconciler.plan import assemble_plan
 from reconciler.plan.risks import assess_risks, refuse_unaccepted
 
 DAY = 86_400_000
@@ -209,6 +211,64 @@ def test_what_is_acknowledged_is_done_and_said_to_be() -> None:
     (planned,) = plan([wished], cluster(topic(config={"retention.ms": "2"}))).topics
     assert planned.refusals == ()
     assert [note.acknowledged for note in planned.risks] == [True]
+
+
+# What is acknowledged, and needed by no change.
+
+ALL = frozenset({"data-loss", "durability", "ordering", "traffic"})
+
+
+def unused(wished: TopicSpec, state: ClusterState, **more: Any) -> list[str]:
+    """Return the acknowledgements of which the plan notes that nothing needs them."""
+    return [
+        note.what.removeprefix("no change needs acknowledge: ")
+        for planned in plan([wished], state, **more).topics
+        for note in planned.notes
+        if note.rule == "acknowledge-unused"
+    ]
+
+
+def test_an_acknowledgement_that_nothing_needs_is_noted_where_it_is_written() -> None:
+    entry = Location("topics/shop.yaml", 9, 15)
+    wished = spec(acknowledge=frozenset({"data-loss"}), fields={"acknowledge.data-loss": entry})
+    made = plan([wished], cluster(topic()))
+    (note,) = made.topics[0].notes
+    assert str(note) == (
+        "topics/shop.yaml:9:15: no change needs acknowledge: [data-loss] at topics/shop.yaml:9; "
+        "remove it once no cluster needs it [acknowledge-unused]"
+    )
+    assert (note.severity, made.unchanged) == (Severity.NOTE, 1)
+    assert not has_steps(made)
+
+
+def test_only_the_risks_of_a_change_need_their_acknowledgement() -> None:
+    wished = spec(config={"retention.ms": "1"}, partitions=4, acknowledge=ALL)
+    assert unused(wished, cluster(topic(config={"retention.ms": "2"}))) == [
+        "[durability] at topics/shop.yaml:3",
+        "[traffic] at topics/shop.yaml:3",
+    ]
+
+
+def test_no_acknowledgement_of_a_new_a_refused_or_a_deleted_topic_is_noted() -> None:
+    compacted = cluster(topic(config={"cleanup.policy": "compact"}))
+    assert unused(spec(partitions=1, replication_factor=1, acknowledge=ALL), cluster()) == []
+    assert unused(spec(partitions=2, acknowledge=ALL), cluster(topic())) == []
+    refused = spec(config={"cleanup.policy": "delete"}, acknowledge=frozenset({"traffic"}))
+    assert unused(refused, compacted) == []
+    assert unused(spec(absent=True, acknowledge=ALL), unused_cluster(topic()), guards=ONE) == []
+    assert unused(spec(absent=True, acknowledge=ALL), cluster()) == []
+
+
+def test_no_acknowledgement_of_a_topic_with_pending_moves_is_noted() -> None:
+    wished = spec(replication_factor=2, acknowledge=ALL)
+    diffs = (diff(wished, cluster(topic()), moves=may_move("replication")),)
+    (planned,) = assemble_plan("prod", diffs, cluster(topic())).topics
+    assert [note.rule for note in planned.notes] == ["moves-pending"]
+
+
+def test_a_drain_may_need_the_acknowledgement_of_its_traffic() -> None:
+    wished = spec(acknowledge=frozenset({"traffic", "ordering"}))
+    assert unused(wished, cluster(topic()), excluded={3}) == ["[ordering] at topics/shop.yaml:3"]
 
 
 def test_an_absent_topic_is_refused_for_its_deletion_alone() -> None:
