@@ -80,6 +80,7 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("topic-not-owned", "If clusters.yaml has owns, every topic with a spec matches it."),
     Rule("topic-not-managed", "A document that asks not to be managed is left alone and reported."),
     Rule("acknowledge-unknown", "Only known risks can be acknowledged."),
+    Rule("acknowledge-form", "The one change that is acknowledged is a field and its two values."),
     Rule("cluster-id-form", "A cluster id is a text in the form that clusters report."),
     Rule("kafka-version-form", "A Kafka version is a quoted text, because 4.10 is not 4.1."),
     Rule("kafka-version-newer", "A newer Kafka is checked with the newest catalogue."),

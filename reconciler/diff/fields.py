@@ -228,6 +228,6 @@ def list_doubts(
         unmanaged = cluster.topics[spec.name].config.keys() != overrides.keys()
         differs = other or current_fields(spec, state, overrides) != desired_fields(spec, desired)
         # An acknowledgement that nothing needs is a note.
-        if differs or unmanaged or state.disputed or spec.acknowledge:
+        if differs or unmanaged or state.disputed or spec.acknowledge or spec.accepts:
             planned.append(spec.name)
     return Doubts(tuple(longer), tuple(overridden), tuple(planned))

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from reconciler.model.cluster import (
         EMPTY,
         INTERNAL_TOPICS,
+        RISKY_FIELDS,
         SHORT,
+        AcceptedChange,
         Assignment,
         Broker,
         ClusterState,
@@ -80,8 +82,10 @@ __all__ = [
     "EMPTY",
     "INTERNAL_TOPICS",
     "MIN_INSYNC",
+    "RISKY_FIELDS",
     "SHORT",
     "STEPS",
+    "AcceptedChange",
     "Answer",
     "AnswerKind",
     "Assignment",
@@ -144,8 +148,8 @@ __getattr__ = export_lazily(
     __name__,
     {
         "cluster": (
-            "EMPTY INTERNAL_TOPICS SHORT Assignment Broker ClusterState Guards Replicas "
-            "Risk TopicSpec TopicState TopicUsage"
+            "EMPTY INTERNAL_TOPICS RISKY_FIELDS SHORT AcceptedChange Assignment Broker "
+            "ClusterState Guards Replicas Risk TopicSpec TopicState TopicUsage"
         ),
         "moves": (
             "MIN_INSYNC BrokerTraffic DirectoryPeak Forecast LogDirectory MoveKind MovePolicy "

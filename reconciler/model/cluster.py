@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +46,45 @@ class Risk(StrEnum):
     DATA_LOSS = "data-loss"
 
 
+RISKY_FIELDS: Mapping[Risk, tuple[str, ...]] = MappingProxyType(
+    {
+        Risk.ORDERING: ("partitions",),
+        Risk.TRAFFIC: ("min.insync.replicas", "max.message.bytes"),
+        Risk.DURABILITY: ("min.insync.replicas", "replication_factor"),
+        Risk.DATA_LOSS: (
+            "retention.ms",
+            "retention.bytes",
+            "cleanup.policy",
+            "unclean.leader.election.enable",
+            "remote.storage.enable",
+        ),
+    }
+)
+"""The fields whose changes can have a risk. Copies of replicas have the risk traffic, too."""
+
+
+class AcceptedChange(NamedTuple):
+    """The one change of a field for which a spec accepts a risk.
+
+    `field` is a path as in `TopicSpec.fields`. Values are spelled as the broker spells them; None
+    is not set.
+    """
+
+    risk: str
+    field: str
+    before: str | None
+    after: str | None
+    where: Location
+
+    def covers(self, before: object, after: object) -> bool:
+        """Return whether it accepts a change between two values; lists have no order."""
+        return [_fold(self.before), _fold(self.after)] == [_fold(before), _fold(after)]
+
+
+def _fold(value: object) -> frozenset[str] | None:
+    return None if value is None else frozenset(str(value).split(","))
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Broker:
     """A broker of a cluster. `cordoned`: all its log directories are cordoned (KIP-1066)."""
@@ -63,8 +102,9 @@ class TopicSpec:
     A field that is None is not managed. Config values are spelled as the broker spells them (units
     resolved, lists joined by commas). `fields` holds the file and line of each value, by a dotted
     path ("partitions", "config.retention.ms", "assignment.3", "acknowledge.ordering"); inherited
-    values point into clusters.yaml. `gradual` is the largest factor by which one plan may divide a
-    retention, 0 for no limit.
+    values point into clusters.yaml. `acknowledge` holds the risks that are accepted for any change,
+    `accepts` those for a single change. `gradual` is the largest factor by which one plan may
+    divide a retention, 0 for no limit.
     """
 
     name: str
@@ -77,10 +117,18 @@ class TopicSpec:
     gradual: int = 0
     absent: bool = False
     acknowledge: frozenset[str] = frozenset()
+    accepts: tuple[AcceptedChange, ...] = ()
     owner: str | None = None
     description: str | None = None
     profile: str | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def acknowledges(self, risk: Risk, field: str, before: object, after: object) -> bool:
+        """Return whether a risk of a change is accepted. In: the path of the field, its values."""
+        return str(risk) in self.acknowledge or any(
+            (change.risk, change.field) == (risk, field) and change.covers(before, after)
+            for change in self.accepts
+        )
 
     def where(self, path: str) -> Location:
         """Return the location of `path`, or of its nearest written ancestor, or of the topic."""

@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RiskNote:
-    """A risk of one change, its consequence as text, and whether the spec accepts it."""
+    """A risk of one change, its consequence as text, and whether the spec accepts it.
+
+    `field` is the field whose change has the risk, a path as in `TopicSpec.fields`. It is empty for
+    a deletion, and for replicas that are copied.
+    """
 
     risk: Risk
     consequence: str
     acknowledged: bool = False
+    field: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,9 @@ def fingerprint_plan(plan: Plan) -> str:
         # record that expires does not.
         usage = [] if deletion is None else [deletion.unused_for_ms, deletion.ends]
         change = resource.change if plan.fingerprint_format == 1 else _list_bound(plan, topic)
-        topics.append([resource.name, change, resource.risks, rules, *usage])
+        bound = ("risk", "consequence", "acknowledged")
+        risks = [{name: getattr(note, name) for name in bound} for note in topic.risks]
+        topics.append([resource.name, change, risks, rules, *usage])
     essence: dict[str, object] = {
         "format": str(plan.fingerprint_format),
         "cluster": [plan.cluster, plan.cluster_id],

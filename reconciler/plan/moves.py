@@ -381,15 +381,16 @@ def _list_refused(diff: MoveDiff) -> tuple[RefusedField, ...]:
 
 def _assess_risks(diff: MoveDiff, rows: Assignment) -> Iterator[RiskNote]:
     """Name the risks of a topic's moves."""
-    accepted = diff.spec.acknowledge
     pairs = list(zip(diff.rows, rows, strict=True))
     if copied := sum(len(set(new) - set(old)) for old, new in pairs):
         what = f"{count(copied, 'replica')} {'is' if copied == 1 else 'are'} copied"
-        yield RiskNote(Risk.TRAFFIC, what, str(Risk.TRAFFIC) in accepted)
+        yield RiskNote(Risk.TRAFFIC, what, str(Risk.TRAFFIC) in diff.spec.acknowledge)
     if falls := [(len(old), len(new)) for old, new in pairs if len(new) < len(old)]:
         most, least = max(falls)
         what = f"a partition has {count(least, 'replica')}, where it had {most}"
-        yield RiskNote(Risk.DURABILITY, what, str(Risk.DURABILITY) in accepted)
+        field = "replication_factor"
+        accepted = diff.spec.acknowledges(Risk.DURABILITY, field, most, least)
+        yield RiskNote(Risk.DURABILITY, what, accepted, field)
 
 
 def _lower_min_insync(diff: MoveDiff, rows: Assignment, state: ClusterState) -> int | None:

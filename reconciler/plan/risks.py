@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.diff import managed_overrides
@@ -10,7 +11,7 @@ from reconciler.model import Risk, RiskNote
 from reconciler.units import describe_value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from reconciler.diff import TopicDiff
 
@@ -39,16 +40,24 @@ def assess_risks(
     notes = [*_lost_records(before, after)]
     if diff.new_partitions:
         left = ", and their old values stay behind" if _is_compacted(diff, defaults) else ""
-        notes.append(RiskNote(Risk.ORDERING, f"keys move to other partitions{left}"))
+        what = f"keys move to other partitions{left}"
+        notes.append(RiskNote(Risk.ORDERING, what, field="partitions"))
     notes += _failing_writes(before, after, diff.replication_factor)
-    accepted = diff.spec.acknowledge
-    return tuple(
-        RiskNote(note.risk, note.consequence, str(note.risk) in accepted) for note in notes
-    )
+    return tuple(replace(note, acknowledged=_is_accepted(diff, note)) for note in notes)
+
+
+def _is_accepted(diff: TopicDiff, note: RiskNote) -> bool:
+    return diff.spec.acknowledges(note.risk, note.field, *_find_values(diff, note))
+
+
+def _find_values(diff: TopicDiff, note: RiskNote) -> tuple[object, object]:
+    """Return both values of the field whose change has a risk, as the plan shows them."""
+    changed = (change for change in diff.changes if change.path == note.field)
+    return next(((change.found, change.desired) for change in changed), (None, None))
 
 
 def refuse_unaccepted(
-    diff: TopicDiff, risks: Iterable[RiskNote], defaults: Mapping[str, str]
+    diff: TopicDiff, risks: Sequence[RiskNote], defaults: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Refuse data loss, and reordering of a compacted topic, unless the spec acknowledges it.
 
@@ -61,18 +70,62 @@ def refuse_unaccepted(
     ]
     if not missing:
         return
-    listed = ", ".join(sorted(diff.spec.acknowledge | {str(note.risk) for note in missing}))
+    listed = ", ".join(_list_entries(diff, risks, missing))
     for note in missing:
-        yield Finding(
-            "risk-not-acknowledged",
-            f"{note.consequence} ({note.risk})",
-            f"write acknowledge: [{listed}] in the spec if this is intended",
-            diff.spec.location,
-        )
+        what, where = f"{note.consequence} ({note.risk})", diff.spec.location
+        stated = [change for change in diff.spec.accepts if change.risk == note.risk]
+        if stated:
+            other = next((c for c in stated if c.field == note.field), stated[0])
+            where = other.where
+            what += (
+                f", and {where.file}:{where.line} acknowledges "
+                f"{_spell_change(note.risk, *other[1:4])}, not {_spell_planned(diff, note)}"
+            )
+        way_out = f"write acknowledge: [{listed}] in the spec if this is intended"
+        yield Finding("risk-not-acknowledged", what, way_out, where)
+
+
+def _list_entries(
+    diff: TopicDiff, risks: Sequence[RiskNote], missing: Sequence[RiskNote]
+) -> list[str]:
+    """List the entries that accept every risk of a topic, and those that accept any change.
+
+    A risk of which the spec names single changes is accepted for a single change again.
+    """
+    single = {change.risk for change in diff.spec.accepts}
+    entries = set(diff.spec.acknowledge)
+    for note in risks:
+        if str(note.risk) in single:
+            if note.acknowledged or note in missing:
+                entries.add(_spell_entry(note.risk, _spell_planned(diff, note)))
+        elif note in missing:
+            entries.add(str(note.risk))
+    return sorted(entries)
+
+
+def _spell_planned(diff: TopicDiff, note: RiskNote) -> str:
+    return _spell_change(note.risk, note.field, *_find_values(diff, note))
+
+
+def _spell_change(risk: str, field: str, before: object, after: object) -> str:
+    """Spell a change as a spec states it: retention.ms 7d → 1h."""
+    key = field.removeprefix("config.")
+    old, new = _spell_value(key, before, "not set"), _spell_value(key, after, "unset")
+    return f"{old} → {new}" if risk == Risk.ORDERING else f"{key} {old} → {new}"
+
+
+def _spell_value(key: str, value: object, nothing: str) -> str:
+    text = nothing if value is None else str(value)
+    return describe_value(key, text).removesuffix(f" ({text})")
+
+
+def _spell_entry(risk: str, change: str) -> str:
+    """Spell an entry of acknowledge; a list needs quotes, since a comma ends the entry."""
+    return f'{risk}: "{change}"' if "," in change else f"{risk}: {change}"
 
 
 def note_unused(
-    diff: TopicDiff, risks: Iterable[RiskNote], excluded: Collection[int]
+    diff: TopicDiff, risks: Sequence[RiskNote], excluded: Collection[int]
 ) -> Iterator[Finding]:
     """Note each acknowledgement that no change of a topic needs: it would accept a later one.
 
@@ -84,9 +137,17 @@ def note_unused(
     needed = {str(note.risk) for note in risks}
     if any(not row.isdisjoint(excluded) for row in map(frozenset, diff.state.assignment)):
         needed.add(str(Risk.TRAFFIC))
-    for risk in sorted(diff.spec.acknowledge - needed):
-        where = diff.spec.where(f"acknowledge.{risk}")
-        what = f"no change needs acknowledge: [{risk}] at {where.file}:{where.line}"
+    unused = [
+        (risk, diff.spec.where(f"acknowledge.{risk}"))
+        for risk in sorted(diff.spec.acknowledge - needed)
+    ]
+    for change in diff.spec.accepts:
+        noted = (note for note in risks if (note.risk, note.field) == change[:2])
+        if not any(change.covers(*_find_values(diff, note)) for note in noted):
+            spelled = _spell_change(change.risk, *change[1:4])
+            unused.append((_spell_entry(change.risk, spelled), change.where))
+    for entry, where in unused:
+        what = f"no change needs acknowledge: [{entry}] at {where.file}:{where.line}"
         way_out = "remove it once no cluster needs it"
         yield Finding("acknowledge-unused", what, way_out, where, Severity.NOTE)
 
@@ -113,10 +174,11 @@ def _lost_records(before: Mapping[str, str], after: Mapping[str, str]) -> Iterat
     for policy in (
         sorted(_policies(after) - _policies(before)) if "cleanup.policy" in before else ()
     ):
-        yield RiskNote(Risk.DATA_LOSS, _POLICY_CONSEQUENCE[policy])
+        what = _POLICY_CONSEQUENCE[policy]
+        yield RiskNote(Risk.DATA_LOSS, what, field="config.cleanup.policy")
     for key, consequence in _SWITCHES.items():
         if before.get(key) not in (None, after.get(key)) and after.get(key) == consequence[0]:
-            yield RiskNote(Risk.DATA_LOSS, consequence[1])
+            yield RiskNote(Risk.DATA_LOSS, consequence[1], field=f"config.{key}")
 
 
 def _lowered(key: str, before: str | None, after: str | None) -> Iterator[RiskNote]:
@@ -124,10 +186,11 @@ def _lowered(key: str, before: str | None, after: str | None) -> Iterator[RiskNo
     beyond = "older than" if key.endswith(".ms") else "beyond"
     if after is None and before is not None:
         what = f"records {beyond} the brokers' own {key}, not known here, are deleted"
-        yield RiskNote(Risk.DATA_LOSS, what)
+        yield RiskNote(Risk.DATA_LOSS, what, field=f"config.{key}")
     elif after is not None and (before is None or _limit(after) < _limit(before)):
         kept = describe_value(key, after)
-        yield RiskNote(Risk.DATA_LOSS, f"records {beyond} {kept} are deleted")
+        what = f"records {beyond} {kept} are deleted"
+        yield RiskNote(Risk.DATA_LOSS, what, field=f"config.{key}")
 
 
 def _failing_writes(
@@ -139,15 +202,17 @@ def _failing_writes(
     if least is not None and was is not None and least < was:
         held = "1 replica has" if least == 1 else f"{least} replicas have"
         what = f"a write counts as safe once {held} it, where it took {was}"
-        yield RiskNote(Risk.DURABILITY, what)
+        yield RiskNote(Risk.DURABILITY, what, field=f"config.{key}")
     if least is not None and was is not None and was < least == replication:
         # Kafka requires at most all replicas (KAFKA-21110), so only equality is at risk here; more
         # replicas than there are is refused.
-        yield RiskNote(Risk.TRAFFIC, "writes with acks=all fail while one broker is down")
+        what = "writes with acks=all fail while one broker is down"
+        yield RiskNote(Risk.TRAFFIC, what, field=f"config.{key}")
     key = "max.message.bytes"
     if key in before and key in after and int(after[key]) < int(before[key]):
         limit = describe_value(key, after[key])
-        yield RiskNote(Risk.TRAFFIC, f"producers of larger batches than {limit} fail from now on")
+        what = f"producers of larger batches than {limit} fail from now on"
+        yield RiskNote(Risk.TRAFFIC, what, field=f"config.{key}")
 
 
 _POLICY_CONSEQUENCE = {

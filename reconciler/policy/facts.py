@@ -115,7 +115,7 @@ def state_spec_facts(
         "spec.profile": spec.profile,
         "spec.rack_aware": spec.rack_aware,
         "spec.assigned": spec.assignment is not None,
-        "spec.acknowledge": sorted(spec.acknowledge),
+        "spec.acknowledge": sorted(spec.acknowledge.union(c.risk for c in spec.accepts)),
         "spec.file": spec.location.file,
         "cluster.name": cluster.name,
         "cluster.kafka_version": cluster.kafka_version,

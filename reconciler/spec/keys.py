@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from reconciler.model import INTERNAL_TOPICS, Assignment, MoveKind, Risk
+from reconciler.model import INTERNAL_TOPICS, Assignment, MoveKind
 from reconciler.spec import fields
+from reconciler.spec.acknowledgements import Acknowledged, build_schema, read_acknowledged
 from reconciler.spec.assignment import MOST_BROKER_ID, MOST_PARTITIONS, read_assignment
 from reconciler.spec.client import read_client
 from reconciler.spec.fields import (
@@ -17,17 +18,15 @@ from reconciler.spec.fields import (
     WrittenConfig,
     field_error,
     read_settings,
-    suggest,
 )
 from reconciler.spec.names import NAME_PATTERN, check_length, check_name
-from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
+from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml, quote
 from reconciler.units import UnitError, parse_duration, parse_size
 
 MOST_REPLICAS = 32_767
 MOST_CAPACITY = 1_000_000
 PLACEMENTS = ("optimal", "striped")
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 MOST_DELETES = 10_000
 MOST_FACTOR = 1_000
 MOST_AT_ONCE = 10_000
@@ -86,19 +85,6 @@ def _read_clusters(value: YamlValue) -> tuple[YamlText, ...]:
         way_out = "name one, or leave the key out for every cluster"
         raise field_error("cluster-none", value.where, "clusters names no cluster", way_out)
     return names
-
-
-def _read_risks(value: YamlValue) -> tuple[YamlText, ...]:
-    fields.read_each(value if isinstance(value, YamlList) else (), _check_risk)
-    return fields.read_texts(value, "acknowledge")
-
-
-def _check_risk(item: YamlValue) -> None:
-    """Refuse a value that is not a risk. Missing quotes are checked later."""
-    if isinstance(item, YamlText) and item.tag != "null" and item.strip() and item not in RISKS:
-        way_out = suggest(item, RISKS) or f"the risks are {', '.join(RISKS)}"
-        what = f"there is no risk {quote(item)}"
-        raise field_error("acknowledge-unknown", item.where, what, way_out)
 
 
 def _read_state(value: YamlValue) -> str:
@@ -309,13 +295,7 @@ WordList = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_texts, _TEXTS)]
 Patterns = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_patterns, _PATTERNS)]
 Owned = Annotated[tuple[YamlText, ...], Read(_read_owned, {**_PATTERNS, "minItems": 1})]
 ClusterNames = Annotated[tuple[YamlText, ...], Read(_read_clusters, {**_TEXTS, "minItems": 1})]
-Risks = Annotated[
-    tuple[YamlText, ...],
-    Read(
-        _read_risks,
-        {"type": "array", "items": {"type": "string", "enum": list(RISKS)}, "uniqueItems": True},
-    ),
-]
+Risks = Annotated[tuple[Acknowledged, ...], Read(read_acknowledged, build_schema())]
 State = Annotated[
     str,
     Read(_read_state, {"type": "string", "enum": ["present", "absent"]}),

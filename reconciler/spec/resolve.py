@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from reconciler.errors import Location
     from reconciler.model import Assignment
+    from reconciler.spec.acknowledgements import Acknowledged
     from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.configs import Catalogue, Clash
     from reconciler.spec.documents import Documents
@@ -243,7 +244,7 @@ class _Draft:
     rack_aware: bool = True
     gradual: int = 0
     state: str = "present"
-    acknowledge: tuple[YamlText, ...] = ()
+    acknowledge: tuple[Acknowledged, ...] = ()
     assignment: Assignment | None = None
     config: dict[str, tuple[str | None, Location]] = field(default_factory=dict)
     sources: dict[str, tuple[int, Written]] = field(default_factory=dict)
@@ -283,7 +284,7 @@ class _Draft:
                 places[f"assignment.{partition}"] = where
         for key, (_, where) in self.config.items():
             places[f"config.{key}"] = where
-        return places | {f"acknowledge.{risk}": risk.where for risk in self.acknowledge}
+        return places | {f"acknowledge.{entry.risk}": entry.where for entry in self.acknowledge}
 
 
 def resolve_topic(
@@ -306,7 +307,8 @@ def resolve_topic(
         rack_aware=draft.rack_aware,
         gradual=draft.gradual,
         absent=draft.state == "absent",
-        acknowledge=frozenset(map(str, draft.acknowledge)),
+        acknowledge=frozenset(e.risk for e in draft.acknowledge if e.change is None),
+        accepts=tuple(e.change for e in draft.acknowledge if e.change is not None),
         owner=_plain(document.owner),
         description=_plain(document.description),
         profile=_plain(document.profile),

@@ -36,6 +36,7 @@ TOPICS = (
 topic: a
 clusters: [prod-eu]
 assignment: {0: [1, 2, 3], 1: [2, 3, 1]}
+acknowledge: [ordering: 1 -> 2, data-loss: retention.ms 7d -> 1h]
 overrides: {prod-eu: {state: absent, acknowledge: [data-loss], rack_aware: false}}
 ---
 apiVersion: kafka.strimzi.io/v1beta2
@@ -124,12 +125,16 @@ def test_mutated_clusters(changes: list[tuple[float, int, bytes]]) -> None:
 
 
 scalars = st.sampled_from(
-    ["1", "012", "-3", "yes", "null", "~", "''", "'x'", "1.5", "true", "2024-01-01", "prod-eu", "é"]
+    [
+        *("1", "012", "-3", "yes", "null", "~", "''", "'x'", "1.5", "true", "2024-01-01"),
+        *("prod-eu", "é", "6 → 12", "retention.ms 7d -> 1h"),
+    ]
 )
 keys = st.sampled_from(
     [
         *("topic", "partitions", "replication_factor", "config", "assignment", "overrides"),
         *("clusters", "profile", "state", "acknowledge", "rack_aware", "prod-eu", "retention.ms"),
+        *("data-loss", "ordering"),
         *(
             "cleanup.policy",
             "0",

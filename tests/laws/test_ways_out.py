@@ -72,6 +72,7 @@ IN_DEFAULTS = {"defaults": {"replication_factor": 3, "config": {MIN_INSYNC: 2}}}
 DEAD = (*brokers(None, None), Broker(3, alive=False))
 TIER = {"remote.storage.enable": "true"}
 TIER_SWITCH = "remote.log.storage.system.enable"
+OTHER_CHANGE = "retention.ms 7d → 1d"
 COMPACT = {"cleanup.policy": "compact"}
 
 WORLDS: Mapping[str, tuple[World, ...]] = {
@@ -192,6 +193,20 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
         World((spec(config={"retention.ms": "1d"}, gradual=True),), state=live(retention_ms="-1")),
     ),
     CONSENT: (
+        World(
+            (spec(config={"retention.ms": "1h"}, acknowledge=[{"data-loss": OTHER_CHANGE}]),),
+            state=live(retention_ms="604800000"),
+        ),
+        World(
+            (
+                spec(
+                    partitions=4,
+                    config={"cleanup.policy": "compact,delete", "retention.ms": "1d"},
+                    acknowledge=[{"data-loss": OTHER_CHANGE}],
+                ),
+            ),
+            state=live(cleanup_policy="compact", retention_ms="604800000"),
+        ),
         World((spec(config={"retention.ms": "1h"}),), state=live(retention_ms="604800000")),
         World(
             (spec(partitions=4, config=COMPACT | {"max.message.bytes": 9}),),

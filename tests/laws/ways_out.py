@@ -221,7 +221,7 @@ EDITS: Mapping[str, Edit] = {
     rf"list the rows of the live partitions again{ALONG}": list_live_rows,
     r"write replication_factor: null": lambda w, _: w.spec.update(replication_factor=None),
     r"write acknowledge: \[(.+)\] in the spec if this is intended": lambda w, _, risks: (
-        w.spec.update(acknowledge=risks.split(", "))
+        w.spec.update(acknowledge=yaml.safe_load(f"[{risks}]"))
     ),
     r"write rack_aware: false in the spec": lambda w, _: w.spec.update(rack_aware=False),
     r"write (remote\S+): true next to it": lambda w, _, key: w.set(key, True),

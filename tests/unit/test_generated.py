@@ -61,6 +61,7 @@ def test_schemas_accept_the_example_estate() -> None:
         ({"topic": "a", "config": {"retenton.ms": 1}}, ["config"]),
         ({"topic": "a", "config": {"compression.type": "zip"}}, ["config", "compression.type"]),
         ({"topic": "a", "acknowledge": ["fire"]}, ["acknowledge", 0]),
+        ({"topic": "a", "acknowledge": [{"ordering": "six"}]}, ["acknowledge", 0]),
         ({"topic": "a", "assignment": [[]]}, ["assignment"]),
     ],
 )

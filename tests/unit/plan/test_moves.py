@@ -11,6 +11,7 @@ from shorthand import HERE, brokers, cluster, may_move, rows, said, spec, topic
 from reconciler.errors import Finding, Location, Severity, UsageError
 from reconciler.model import (
     MIN_INSYNC,
+    AcceptedChange,
     Broker,
     LogDirectory,
     MovePolicy,
@@ -351,7 +352,15 @@ def test_copies_are_traffic_and_fewer_replicas_cost_durability() -> None:
     assert only(grown).risks == (RiskNote(Risk.TRAFFIC, "2 replicas are copied", True),)
     shrunk = move(spec(replication_factor=1), topic("1,2 2,3"))
     text = "a partition has 1 replica, where it had 2"
-    assert only(shrunk).risks == (RiskNote(Risk.DURABILITY, text),)
+    field = "replication_factor"
+    assert only(shrunk).risks == (RiskNote(Risk.DURABILITY, text, field=field),)
+
+
+@pytest.mark.parametrize(("before", "acknowledged"), [("2", True), ("3", False)])
+def test_fewer_replicas_are_acknowledged_as_one_change(before: str, acknowledged: bool) -> None:
+    one = AcceptedChange("durability", "replication_factor", before, "1", HERE)
+    shrunk = move(spec(replication_factor=1, accepts=(one,)), topic("1,2 2,3"))
+    assert [note.acknowledged for note in only(shrunk).risks] == [acknowledged]
 
 
 def lowered(wished: TopicSpec, *found: TopicState, **state: Any) -> dict[str, int]:

@@ -9,7 +9,15 @@ from shorthand import ONE, cluster, diff, may_move, plan, said, spec, topic, unu
 
 from reconciler.diff import managed_overrides
 from reconciler.errors import Location, Severity
-from reconciler.model import ClusterState, Risk, RiskNote, TopicSpec, has_steps
+from reconciler.model import (
+    RISKY_FIELDS,
+    AcceptedChange,
+    ClusterState,
+    Risk,
+    RiskNote,
+    TopicSpec,
+    has_steps,
+)
 from reconciler.plan import assemble_plan
 from reconciler.plan.risks import assess_risks, refuse_unaccepted
 
@@ -171,7 +179,8 @@ def test_data_loss_is_refused_unless_acknowledged() -> None:
 def test_ordering_is_named_and_not_refused() -> None:
     (planned,) = plan([spec(partitions=4)], cluster(topic("1 2 3"))).topics
     assert planned.refusals == ()
-    assert planned.risks == (RiskNote(Risk.ORDERING, "keys move to other partitions"),)
+    what = "keys move to other partitions"
+    assert planned.risks == (RiskNote(Risk.ORDERING, what, field="partitions"),)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +300,98 @@ def test_asking_for_a_deletion_acknowledges_it() -> None:
     (planned,) = plan([spec(absent=True)], unused_cluster(topic()), guards=ONE).topics
     assert [note.acknowledged for note in planned.risks] == [True]
     assert planned.refusals == ()
+
+
+# What is acknowledged for one change only.
+
+
+def accept(risk: str, field: str, before: str | None, after: str | None) -> AcceptedChange:
+    return AcceptedChange(risk, field, before, after, Location("topics/shop.yaml", 9, 5))
+
+
+LOWERED = cluster(topic(config={"retention.ms": str(7 * DAY)}))
+
+
+def test_a_change_that_is_acknowledged_is_made() -> None:
+    one = accept("data-loss", "config.retention.ms", str(7 * DAY), str(DAY))
+    wished = spec(config={"retention.ms": str(DAY)}, accepts=(one,))
+    (planned,) = plan([wished], LOWERED).topics
+    assert (planned.refusals, planned.notes) == ((), ())
+    assert [note.acknowledged for note in planned.risks] == [True]
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "after", "stated"),
+    [
+        ("config.retention.ms", 7 * DAY, 2 * DAY, "retention.ms 7d → 2d"),
+        ("config.retention.ms", 6 * DAY, DAY, "retention.ms 6d → 1d"),
+        ("config.retention.ms", None, DAY, "retention.ms not set → 1d"),
+        ("config.retention.bytes", 2048, 1024, "retention.bytes 2KiB → 1KiB"),
+    ],
+)
+def test_another_change_is_refused_with_both_and_the_line(
+    field: str, before: int | None, after: int, stated: str
+) -> None:
+    one = accept("data-loss", field, None if before is None else str(before), str(after))
+    wished = spec(config={"retention.ms": str(DAY)}, accepts=(one,))
+    (planned,) = plan([wished], LOWERED).topics
+    assert said(planned.refusals) == [
+        "topics/shop.yaml:9:5: records older than 1d (86400000) are deleted (data-loss), and "
+        f"topics/shop.yaml:9 acknowledges {stated}, not retention.ms 7d → 1d; write acknowledge: "
+        "[data-loss: retention.ms 7d → 1d] in the spec if this is intended [risk-not-acknowledged]"
+    ]
+    assert planned.notes == ()
+
+
+def test_each_change_of_a_risk_needs_its_own_entry() -> None:
+    live = cluster(topic(config={"retention.ms": "2000", "cleanup.policy": "compact"}))
+    one = accept("data-loss", "config.retention.ms", "2000", "1000")
+    config = {"retention.ms": "1000", "cleanup.policy": "delete,compact"}
+    (refusal,) = unaccepted(spec(config=config, accepts=(one,)), live)
+    assert refusal.endswith(
+        'write acknowledge: [data-loss: "cleanup.policy compact → delete,compact", '
+        "data-loss: retention.ms 2s → 1s] in the spec if this is intended [risk-not-acknowledged]"
+    )
+
+
+def test_a_step_of_a_gradual_change_is_a_change_of_its_own() -> None:
+    whole = accept("data-loss", "config.retention.ms", str(7 * DAY), str(DAY))
+    wished = spec(config={"retention.ms": str(DAY)}, gradual=2, accepts=(whole,))
+    (refusal,) = unaccepted(wished, LOWERED)
+    assert "acknowledges retention.ms 7d → 1d, not retention.ms 7d → 4d" in refusal
+
+
+def test_a_change_that_was_made_needs_its_acknowledgement_no_more() -> None:
+    one = accept("ordering", "partitions", "3", "4")
+    assert unused(spec(partitions=4, accepts=(one,)), cluster(topic("1 2 3"))) == []
+    made = cluster(topic("1 2 3 1"))
+    entry = "[ordering: 3 → 4] at topics/shop.yaml:9"
+    assert unused(spec(partitions=4, accepts=(one,)), made) == [entry]
+    assert unused(spec(partitions=5, accepts=(one,)), made) == [entry]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"retention.ms": "2", "retention.bytes": "2"}, {"retention.ms": "1"}),
+        ({"cleanup.policy": "delete"}, {"cleanup.policy": "compact"}),
+        ({"min.insync.replicas": "2"}, {"min.insync.replicas": "1"}),
+        ({"max.message.bytes": "2"}, {"max.message.bytes": "1"}),
+        ({}, {"unclean.leader.election.enable": "true"}),
+        ({"remote.storage.enable": "true"}, {"remote.storage.enable": "false"}),
+    ],
+)
+def test_every_risk_names_a_field_that_an_entry_can_name(
+    before: dict[str, str], after: dict[str, str]
+) -> None:
+    defaults = {"unclean.leader.election.enable": "false"}
+    state = cluster(topic("1 2 3", config=before), defaults=defaults)
+    found = diff(spec(partitions=4, config=after), state)
+    notes = assess_risks(found, before, defaults)
+    assert len(notes) > 1
+    for note in notes:
+        assert note.field in {change.path for change in found.changes}
+        assert note.field.removeprefix("config.") in RISKY_FIELDS[note.risk]
 
 
 def test_a_risk_is_refused_where_the_topic_is_written() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from shorthand import CATALOGUE, spec
+from shorthand import CATALOGUE, HERE, spec
 
+from reconciler.model import AcceptedChange
 from reconciler.policy import PolicyCluster, Subject
 from reconciler.policy.expressions import Expression, ExpressionError, bind_facts
 from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, state_spec_facts
@@ -15,6 +16,7 @@ FACTS = state_spec_facts(
         owner="orders-team",
         config={"retention.ms": "604800000", "cleanup.policy": "compact,delete"},
         acknowledge=frozenset({"ordering"}),
+        accepts=(AcceptedChange("data-loss", "config.retention.ms", "2", "1", HERE),),
     ),
     PolicyCluster("prod", "4.1"),
     CATALOGUE.interpret,
@@ -38,6 +40,8 @@ def ask(text: str) -> bool:
         ("spec.config['cleanup.policy'].exists(p, p == 'compact')", True),
         ("'segment.ms' in spec.config && spec.config['segment.ms'] < 1 * hour", False),
         ("'ordering' in spec.acknowledge", True),
+        ("'data-loss' in spec.acknowledge", True),
+        ("'traffic' in spec.acknowledge", False),
         ("cluster.name == 'prod' && cluster.kafka_version == '4.1'", True),
         ("2 * MiB == 2048 * KiB", True),
         ("spec.assigned", False),
