@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from reconciler.api import list_estate_files
 from reconciler.errors import UsageError, escape_unprintable, show_path
 from reconciler.model import SHORT, Commit
-from reconciler.spec import Changes, load_clusters, name_topics
+from reconciler.spec import Changes, load_clusters, recall_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -186,7 +186,7 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
     base = checkout.find_merge_base(ref)
     found = checkout.compare(base)
     contents = checkout.read_files(base, found.once)
-    names = {name for content in contents for name in name_topics(content)}
+    then = dict(topic for content in contents for topic in recall_topics(content))
     return Changes(
         ref=ref,
         base=base,
@@ -195,7 +195,8 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
         everything=any(
             Path(name).name.lower() in CLUSTERS_FILES for name in (*found.files, *found.gone)
         ),
-        left=frozenset(names.difference(estate.topics)),
+        left=frozenset(then.keys() - estate.topics),
+        acknowledged=then,
     )
 
 

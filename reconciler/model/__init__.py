@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         RISKY_FIELDS,
         SHORT,
         AcceptedChange,
+        AcknowledgedEntry,
         Assignment,
         Broker,
         ClusterState,
@@ -86,6 +87,7 @@ __all__ = [
     "SHORT",
     "STEPS",
     "AcceptedChange",
+    "AcknowledgedEntry",
     "Answer",
     "AnswerKind",
     "Assignment",
@@ -148,8 +150,8 @@ __getattr__ = export_lazily(
     __name__,
     {
         "cluster": (
-            "EMPTY INTERNAL_TOPICS RISKY_FIELDS SHORT AcceptedChange Assignment Broker "
-            "ClusterState Guards Replicas Risk TopicSpec TopicState TopicUsage"
+            "EMPTY INTERNAL_TOPICS RISKY_FIELDS SHORT AcceptedChange AcknowledgedEntry Assignment "
+            "Broker ClusterState Guards Replicas Risk TopicSpec TopicState TopicUsage"
         ),
         "moves": (
             "MIN_INSYNC BrokerTraffic DirectoryPeak Forecast LogDirectory MoveKind MovePolicy "

@@ -63,6 +63,10 @@ RISKY_FIELDS: Mapping[Risk, tuple[str, ...]] = MappingProxyType(
 """The fields whose changes can have a risk. Copies of replicas have the risk traffic, too."""
 
 
+AcknowledgedEntry = tuple[str | None, ...]
+"""What an entry of acknowledge accepts: a risk, and the field and values of one change if named."""
+
+
 class AcceptedChange(NamedTuple):
     """The one change of a field for which a spec accepts a risk.
 
@@ -75,6 +79,11 @@ class AcceptedChange(NamedTuple):
     before: str | None
     after: str | None
     where: Location
+
+    @property
+    def entry(self) -> AcknowledgedEntry:
+        """The entry without its location, to compare it with those of another commit."""
+        return self[:4]
 
     def covers(self, before: object, after: object) -> bool:
         """Return whether it accepts a change between two values; lists have no order."""
@@ -103,7 +112,8 @@ class TopicSpec:
     resolved, lists joined by commas). `fields` holds the file and line of each value, by a dotted
     path ("partitions", "config.retention.ms", "assignment.3", "acknowledge.ordering"); inherited
     values point into clusters.yaml. `acknowledge` holds the risks that are accepted for any change,
-    `accepts` those for a single change. `gradual` is the largest factor by which one plan may
+    `accepts` those for a single change; `standing` holds the entries that the base of a request has
+    as well. `gradual` is the largest factor by which one plan may
     divide a retention, 0 for no limit.
     """
 
@@ -118,17 +128,29 @@ class TopicSpec:
     absent: bool = False
     acknowledge: frozenset[str] = frozenset()
     accepts: tuple[AcceptedChange, ...] = ()
+    standing: frozenset[AcknowledgedEntry] = frozenset()
     owner: str | None = None
     description: str | None = None
     profile: str | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
-    def acknowledges(self, risk: Risk, field: str, before: object, after: object) -> bool:
-        """Return whether a risk of a change is accepted. In: the path of the field, its values."""
-        return str(risk) in self.acknowledge or any(
-            (change.risk, change.field) == (risk, field) and change.covers(before, after)
-            for change in self.accepts
-        )
+    @property
+    def entries(self) -> frozenset[AcknowledgedEntry]:
+        """Every entry of acknowledge."""
+        plain = frozenset((risk,) for risk in self.acknowledge)
+        return plain.union(change.entry for change in self.accepts)
+
+    def find_entry(
+        self, risk: Risk, field: str = "", before: object = None, after: object = None
+    ) -> AcknowledgedEntry | None:
+        """Return the entry that accepts a risk of a change, if there is one.
+
+        In: the path of the field that changes, and its values.
+        """
+        if str(risk) in self.acknowledge:
+            return (str(risk),)
+        named = (c for c in self.accepts if (c.risk, c.field) == (risk, field))
+        return next((change.entry for change in named if change.covers(before, after)), None)
 
     def where(self, path: str) -> Location:
         """Return the location of `path`, or of its nearest written ancestor, or of the topic."""

@@ -22,13 +22,22 @@ class RiskNote:
     """A risk of one change, its consequence as text, and whether the spec accepts it.
 
     `field` is the field whose change has the risk, a path as in `TopicSpec.fields`. It is empty for
-    a deletion, and for replicas that are copied.
+    a deletion, and for replicas that are copied. `acknowledged_before`: the base of the request has
+    the same acknowledgement, so nobody wrote it for this change.
     """
 
     risk: Risk
     consequence: str
     acknowledged: bool = False
     field: str = ""
+    acknowledged_before: bool = False
+
+    @property
+    def consent(self) -> str:
+        """Return whether it is accepted, as text."""
+        if not self.acknowledged:
+            return "not acknowledged"
+        return "acknowledged" + (" before this request" if self.acknowledged_before else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ def plan_cluster(
     specs = tuple(specs)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
     chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
+    if changes is not None:
+        chosen = [changes.recall(spec, entry.name) for spec in chosen]
     if chosen:
         state = assume_defaults(entry, state)
     others = [n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n))]

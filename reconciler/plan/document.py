@@ -45,7 +45,8 @@ FORMAT_VERSION = "2.5"
 plans of moves: an older reader refuses one, since it does not know its steps, and since the
 fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: an older reader
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
-a plan of moves. 2.5 adds `totals`, and the field that has a risk.
+a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
+acknowledged before the request.
 """
 
 READABLE = ("1", "2")

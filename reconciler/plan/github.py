@@ -78,7 +78,7 @@ def annotate_plan(plan: PlanView) -> Iterator[Annotation]:
         for note in topic.risks:
             quiet = note.acknowledged and not topic.is_deletion
             severity = Severity.NOTE if quiet else Severity.WARNING
-            state = " (acknowledged)" if note.acknowledged else ""
+            state = f" ({note.consent})" if note.acknowledged else ""
             text = f"{topic.name}: {note.consequence}{state}"
             yield Annotation(severity, str(note.risk), text, topic.location)
     if plan.moves:

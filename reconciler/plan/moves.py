@@ -46,6 +46,7 @@ from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields
 from reconciler.plan.move_guards import guard_moves
+from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
 from reconciler.spec import PolicyEngine, choose_catalogue
 from reconciler.units import count
@@ -156,6 +157,8 @@ def assemble_moves(
     # leave the broker as well: brokers refuse a row that keeps one that is cordoned already.
     covered = changes is None or changes.touch(drain.where.file)
     chosen = [spec for spec in specs if changes is None or changes.touch(spec.location.file)]
+    if changes is not None:
+        chosen = [changes.recall(spec, entry.name) for spec in chosen]
     if covered:
         chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
     chosen = [spec for spec in chosen if fnmatchcase(spec.name, topics)]
@@ -384,13 +387,12 @@ def _assess_risks(diff: MoveDiff, rows: Assignment) -> Iterator[RiskNote]:
     pairs = list(zip(diff.rows, rows, strict=True))
     if copied := sum(len(set(new) - set(old)) for old, new in pairs):
         what = f"{count(copied, 'replica')} {'is' if copied == 1 else 'are'} copied"
-        yield RiskNote(Risk.TRAFFIC, what, str(Risk.TRAFFIC) in diff.spec.acknowledge)
+        yield find_consent(diff.spec, RiskNote(Risk.TRAFFIC, what))
     if falls := [(len(old), len(new)) for old, new in pairs if len(new) < len(old)]:
         most, least = max(falls)
         what = f"a partition has {count(least, 'replica')}, where it had {most}"
-        field = "replication_factor"
-        accepted = diff.spec.acknowledges(Risk.DURABILITY, field, most, least)
-        yield RiskNote(Risk.DURABILITY, what, accepted, field)
+        note = RiskNote(Risk.DURABILITY, what, field="replication_factor")
+        yield find_consent(diff.spec, note, most, least)
 
 
 def _lower_min_insync(diff: MoveDiff, rows: Assignment, state: ClusterState) -> int | None:

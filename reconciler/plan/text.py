@@ -140,9 +140,9 @@ class _Text:
 
     def _risk(self, note: RiskNote) -> str:
         if note.acknowledged:
-            return f"{note.consequence}; {self.paint('dim', 'acknowledged')}"
+            return f"{note.consequence}; {self.paint('dim', note.consent)}"
         tone = "red" if note.risk is Risk.DATA_LOSS else "yellow"
-        return f"{note.consequence}; {self.paint(tone, 'not acknowledged')}"
+        return f"{note.consequence}; {self.paint(tone, note.consent)}"
 
     def _note(self, note: Finding) -> str:
         way_out = f"; {note.way_out}" if note.way_out else ""

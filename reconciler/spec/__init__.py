@@ -18,7 +18,7 @@ from reconciler.spec.client import (
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, load_clusters
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import LAGS, TIERED, Catalogue, choose_catalogue
-from reconciler.spec.documents import Changes, WrittenTopic, name_topics
+from reconciler.spec.documents import Changes, WrittenTopic, recall_topics
 from reconciler.spec.estate import Estate, parse_estate
 from reconciler.spec.names import check_name, find_collisions
 from reconciler.spec.resource_form import (
@@ -71,11 +71,11 @@ __all__ = [
     "find_collisions",
     "load_clusters",
     "load_text",
-    "name_topics",
     "parse_estate",
     "parse_references",
     "parse_version",
     "quote",
+    "recall_topics",
     "refuse_kind",
     "spell_line",
     "split_list",

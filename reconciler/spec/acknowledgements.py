@@ -19,6 +19,7 @@ from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, descr
 
 if TYPE_CHECKING:
     from reconciler.errors import Location
+    from reconciler.model import AcknowledgedEntry
 
 RISKS = tuple(risk.value for risk in Risk if risk is not Risk.NONE)
 _UNSET = ("not set", "unset")
@@ -38,6 +39,11 @@ class Acknowledged(NamedTuple):
     risk: str
     where: Location
     change: AcceptedChange | None = None
+
+    @property
+    def entry(self) -> AcknowledgedEntry:
+        """The entry without its location."""
+        return (self.risk,) if self.change is None else self.change.entry
 
 
 def read_acknowledged(value: YamlValue) -> tuple[Acknowledged, ...]:
@@ -139,16 +145,16 @@ def _read_value(key: str, text: str, where: Location) -> str | None:
 def _refuse_repeats(entries: list[Acknowledged]) -> None:
     """Refuse an entry that is there twice, and one that accepts less than another of its risk."""
     findings = []
-    seen: set[tuple[str, ...]] = set()
-    alone = {entry.risk for entry in entries if entry.change is None}
-    for risk, where, change in entries:
-        mark = (risk,) if change is None else (risk, *map(str, change[1:4]))
-        if mark in seen:
+    seen: set[AcknowledgedEntry] = set()
+    alone = {each.risk for each in entries if each.change is None}
+    for each in entries:
+        risk, where, change = each
+        if each.entry in seen:
             what = f"acknowledge names {quote(risk)} twice"
             findings.append(Finding("value-repeated", what, "keep one of them", where))
         elif change is not None and risk in alone:
             what = f"acknowledge names {quote(risk)} for any change, and for one"
             findings.append(Finding("value-repeated", what, "keep one of them", where))
-        seen.add(mark)
+        seen.add(each.entry)
     if findings:
         raise FieldError(findings)

@@ -72,7 +72,7 @@ def _row(topic: TopicView) -> Sequence[str]:
     # The consequences are above, so two of one kind are one word here.
     risks = "<br>".join(
         dict.fromkeys(
-            f"{note.risk}, acknowledged" if note.acknowledged else f"**{note.risk}**"
+            f"{note.risk}, {note.consent}" if note.acknowledged else f"**{note.risk}**"
             for note in topic.risks
         )
     )

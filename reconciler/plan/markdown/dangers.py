@@ -196,15 +196,15 @@ def _by_reason(by_rule: Refused) -> str:
 
 def write_risks(plan: PlanView) -> Section:
     """Return the risks of the changes, and whether the specs accept them; deletions are above."""
-    risky: dict[tuple[Risk, bool], list[tuple[TopicView, RiskNote]]] = defaultdict(list)
+    risky: dict[tuple[Risk, bool, str], list[tuple[TopicView, RiskNote]]] = defaultdict(list)
     for topic in plan.topics:
         for note in () if topic.is_deletion else topic.risks:
-            risky[note.risk, note.acknowledged].append((topic, note))
+            risky[note.risk, note.acknowledged, note.consent].append((topic, note))
     if not risky:
         return Section(Passage(""))
     # The worst risk first, and of each the topics that do not acknowledge it first.
-    ordered = sorted(risky, key=lambda kind: (_ORDER.index(kind[0]), kind[1]))
-    kinds = [_Kind(risk, accepted, risky[risk, accepted]) for risk, accepted in ordered]
+    ordered = sorted(risky, key=lambda kind: (_ORDER.index(kind[0]), *kind[1:]))
+    kinds = [_Kind(*kind, risky[kind]) for kind in ordered]
     topics = count(len({t.name for kind in kinds for t, _ in kind.found}), "topic")
     alert = _alert(kinds)
 
@@ -245,13 +245,14 @@ class _Kind:
 
     risk: Risk
     acknowledged: bool
+    consent: str
     found: Sequence[tuple[TopicView, RiskNote]]
 
     @property
     def title(self) -> str:
         if self.acknowledged:
-            return f"**{self.risk}**, acknowledged"
-        return f"**{self.risk}, not acknowledged**"
+            return f"**{self.risk}**, {self.consent}"
+        return f"**{self.risk}, {self.consent}**"
 
     @property
     def summary(self) -> str:

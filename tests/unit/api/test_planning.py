@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from shorthand import cluster, said, topic
@@ -11,6 +12,14 @@ from shorthand import cluster, said, topic
 from reconciler.api import build_plan, load_estate
 from reconciler.errors import Finding, Severity, SpecError
 from reconciler.model import Commit, Scope
+from reconciler.plan import (
+    decode_plan,
+    encode_plan,
+    fingerprint_plan,
+    render_github,
+    render_markdown,
+    render_text,
+)
 from reconciler.spec.documents import Changes
 
 if TYPE_CHECKING:
@@ -168,6 +177,35 @@ def test_what_is_out_of_scope_still_takes_room(tmp_path: Path) -> None:
 def test_a_collision_with_a_spec_out_of_scope_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="name-collides"):
         load(tmp_path, "", a="topic: a.b", b="topic: a_b")
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        ({}, "acknowledged"),
+        ({"a": {None: frozenset({("data-loss",)})}}, "acknowledged before this request"),
+    ],
+)
+def test_a_plan_says_whether_a_risk_was_acknowledged_before(
+    then: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    text = "topic: a\nconfig: {retention.ms: 1h}\nacknowledge: [data-loss]"
+    estate = load(tmp_path, "", a=text)
+    live = cluster(topic("1", "a", config={"retention.ms": "7200000"}), defaults={"flush.ms": "1"})
+    changed = frozenset({str(tmp_path / "a.yaml")})
+    made = build_plan(
+        estate, "prod", live, changes=Changes("main", "1a2b3c4", changed, acknowledged=then)
+    )
+    assert f"are deleted; {words}\n" in render_text(made)
+    comment = render_markdown(made)
+    assert f"> - **data-loss**, {words}: records older than" in comment
+    assert f"| data-loss, {words} |" in comment
+    assert f"are deleted ({words})\n" in render_github(made)
+    encoded = encode_plan(made)
+    assert decode_plan(encoded) == made
+    (risk,) = json.loads(encoded)["resource_changes"][0]["risks"]
+    assert risk["acknowledged_before"] is bool(then)
+    assert fingerprint_plan(made) == fingerprint_plan(build_plan(estate, "prod", live))
 
 
 def test_a_plan_keeps_its_commit(tmp_path: Path) -> None:

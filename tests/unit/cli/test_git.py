@@ -214,6 +214,78 @@ def test_where_the_branches_parted_is_told(repository: Repository) -> None:
     assert find_changes(ESTATE, load_estate(ESTATE), "main").since == f"main ({base[:10]})"
 
 
+# What was acknowledged at the base.
+
+LOSS, GROWTH = ("data-loss",), ("ordering", "partitions", "6", "12")
+
+
+@pytest.mark.parametrize(
+    ("base", "now", "standing"),
+    [
+        ("topic: a", "topic: a\nacknowledge: [data-loss]", set()),
+        ("topic: other", "topic: a\nacknowledge: [data-loss]", set()),
+        (
+            "topic: a\nacknowledge: [data-loss]",
+            "topic: a\npartitions: 1\nacknowledge: [ordering, data-loss]",
+            {LOSS},
+        ),
+        (
+            "topic: a\nacknowledge: [{ordering: 6 → 12}, traffic]",
+            "topic: a\npartitions: 1\nacknowledge: [ordering: partitions 6 -> 12, data-loss]",
+            {GROWTH},
+        ),
+        (
+            "topic: a\nacknowledge: [ordering: 6 → 12]",
+            "topic: a\nacknowledge: [ordering: 6 → 13]",
+            set(),
+        ),
+        (
+            "topic: a\nacknowledge: [data-loss]\noverrides: {prod: {acknowledge: [traffic]}}",
+            "topic: a\nacknowledge: [data-loss]",
+            set(),
+        ),
+        (
+            "topic: a\noverrides: {prod: {acknowledge: [data-loss]}}",
+            "topic: a\nacknowledge: [data-loss]",
+            {LOSS},
+        ),
+        (
+            "topic: a\nacknowledge: [data-loss]\noverrides: {prod: {partitions: 1}}",
+            "topic: a\nacknowledge: [data-loss]",
+            {LOSS},
+        ),
+        ("topic: a\nacknowledge: [fire]", "topic: a\nacknowledge: [data-loss]", set()),
+        ("topic: a\nacknowledge: data-loss", "topic: a\nacknowledge: [data-loss]", set()),
+    ],
+)
+def test_an_acknowledgement_is_compared_with_the_base(
+    repository: Repository, base: str, now: str, standing: set[tuple[str, ...]]
+) -> None:
+    repository.git("switch", "-q", "main")
+    repository.commit(a=base)
+    repository.git("switch", "-qc", "more")
+    repository.write(a=now)
+    estate = load_estate(ESTATE)
+    (spec,) = (spec for spec in estate.topics_for("prod") if spec.name == "a")
+    found = find_changes(ESTATE, estate, "main").recall(spec, "prod")
+    assert found.standing == standing
+    assert found.entries == spec.entries
+
+
+def test_every_acknowledgement_of_an_unchanged_file_was_there_before(
+    repository: Repository,
+) -> None:
+    repository.git("switch", "-q", "main")
+    repository.commit(a="topic: a\nacknowledge: [data-loss]")
+    repository.git("switch", "-qc", "more")
+    repository.write(clusters=f"{CLUSTERS}defaults: {{config: {{retention.ms: 1h}}}}\n")
+    estate = load_estate(ESTATE)
+    (spec,) = (spec for spec in estate.topics_for("prod") if spec.name == "a")
+    changes = find_changes(ESTATE, estate, "main")
+    assert changes.touch(spec.location.file)
+    assert changes.recall(spec, "prod").standing == {LOSS}
+
+
 # What cannot be told.
 
 

@@ -64,19 +64,21 @@ def test_an_entry_names_a_field_and_two_values(
 def test_a_plain_risk_accepts_any_change(tmp_path: Path) -> None:
     spec = read("[data-loss, ordering: 6 → 12]", tmp_path)
     assert spec.acknowledge == {"data-loss"}
-    assert spec.acknowledges(Risk.DATA_LOSS, "config.retention.ms", "2", "1")
-    assert spec.acknowledges(Risk.ORDERING, "partitions", 6, 12)
-    assert not spec.acknowledges(Risk.ORDERING, "partitions", 6, 13)
-    assert not spec.acknowledges(Risk.ORDERING, "partitions", 7, 12)
-    assert not spec.acknowledges(Risk.TRAFFIC, "partitions", 6, 12)
+    assert spec.find_entry(Risk.DATA_LOSS, "config.retention.ms", "2", "1") == ("data-loss",)
+    one = ("ordering", "partitions", "6", "12")
+    assert spec.find_entry(Risk.ORDERING, "partitions", 6, 12) == one
+    assert spec.find_entry(Risk.ORDERING, "partitions", 6, 13) is None
+    assert spec.find_entry(Risk.ORDERING, "partitions", 7, 12) is None
+    assert spec.find_entry(Risk.TRAFFIC, "partitions", 6, 12) is None
+    assert spec.entries == {("data-loss",), one}
 
 
 def test_a_list_has_no_order(tmp_path: Path) -> None:
     spec = read('[data-loss: "cleanup.policy delete → compact,delete"]', tmp_path)
     key = "config.cleanup.policy"
-    assert spec.acknowledges(Risk.DATA_LOSS, key, "delete", "delete,compact")
-    assert not spec.acknowledges(Risk.DATA_LOSS, key, "delete", "compact")
-    assert not spec.acknowledges(Risk.DATA_LOSS, key, None, "delete,compact")
+    assert spec.find_entry(Risk.DATA_LOSS, key, "delete", "delete,compact") is not None
+    assert spec.find_entry(Risk.DATA_LOSS, key, "delete", "compact") is None
+    assert spec.find_entry(Risk.DATA_LOSS, key, None, "delete,compact") is None
 
 
 def test_each_entry_has_its_own_line(tmp_path: Path) -> None:
