@@ -14,10 +14,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from reconciler.placement.counts import RackRule, tie_ranks
+from reconciler.placement.moving.graph import list_bits
 from reconciler.placement.moving.levelling import Load
 from reconciler.placement.moving.problem import MoveGoal
 from reconciler.placement.moving.selection import choose_brokers
-from reconciler.placement.moving.topic import Row, list_bits
+from reconciler.placement.moving.topic import Row
 from reconciler.placement.problem import scale_brokers
 
 if TYPE_CHECKING:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconciler.placement.moving.cheapest import cheapen
-from reconciler.placement.moving.levelling import level_cluster, level_topic
-from reconciler.placement.moving.topic import Topic, list_bits
+from reconciler.placement.moving.cluster import Cluster
+from reconciler.placement.moving.graph import list_bits
+from reconciler.placement.moving.levelling import level_topic
+from reconciler.placement.moving.offers import Offers
+from reconciler.placement.moving.topic import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,12 +53,15 @@ def choose_brokers(
         row = rows[index]
         chosen = _fill(row, choices[row.topic].units, load.next, ties[row.topic])
         places[index] = _add(choices[row.topic], row, chosen, load)
+    offers = []
     for topic in choices:
         topic.offer()
         level_topic(topic, load)
-    level_cluster(choices, load)
-    if not prices_first:
-        cheapen(choices, load)
+        offers.append(Offers(topic))
+        offers[-1].cheapen(load)
+    cluster = Cluster(offers, load)
+    cluster.level()
+    cluster.cheapen()
     return [choices[topic].chosen[number] for topic, number in places]
 
 

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from reconciler.placement.moving.graph import find_reach, find_shortest, list_bits
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,14 @@ class Topic:
         self.holders: list[dict[int, None]] = [{} for _ in range(brokers)]
         self.takes = [0] * brokers
         """What may be taken for each broker."""
-        self.gains: dict[int, int] = {}
+        self.gains = [0] * brokers
         """What may be taken for each broker at a price of -1."""
-        self.swaps: dict[int, int] = {}
+        self.swaps = self.takes if keeps_classes else [0] * brokers
         """What may be taken for each broker at a price of 0."""
+        self.arcs = {-1: self.gains, 0: self.swaps, 1: self.takes}
+        """What may be taken for each broker, by price; at 1, also what costs less."""
+        if keeps_classes:
+            self.arcs = {0: self.takes}
         self._keeps_classes = keeps_classes
         self._reach: dict[int, int] = {}
 
@@ -84,10 +90,8 @@ class Topic:
             if takes & ~self.takes[b]:
                 self.takes[b] |= takes
                 self._reach.clear()
-            if swaps:
-                self.swaps[b] = self.swaps.get(b, 0) | swaps
-            if gains:
-                self.gains[b] = self.gains.get(b, 0) | gains
+            self.swaps[b] |= swaps
+            self.gains[b] |= gains
 
     def _exchanges(self, number: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield each broker of a row, and what may be taken for it: at all, at price 0, at -1."""
@@ -157,17 +161,13 @@ class Topic:
 
     def correct(self, broker: int) -> None:
         """Make the masks of a broker exact."""
-        self.takes[broker] = 0
-        self.swaps.pop(broker, None)
-        self.gains.pop(broker, None)
+        self.takes[broker] = self.swaps[broker] = self.gains[broker] = 0
         for number in self.holders[broker]:
             for b, takes, swaps, gains in self._exchanges(number):
                 if b == broker:
                     self.takes[b] |= takes
-                    if swaps:
-                        self.swaps[b] = self.swaps.get(b, 0) | swaps
-                    if gains:
-                        self.gains[b] = self.gains.get(b, 0) | gains
+                    self.swaps[b] |= swaps
+                    self.gains[b] |= gains
         self._reach.clear()
 
     def reach(self, broker: int) -> int:
@@ -176,7 +176,7 @@ class Topic:
 
     def find_path(self, source: int, target: int) -> list[Exchange] | None:
         """Find the fewest exchanges that hand a unit from one broker to another."""
-        while brokers := find_shortest(self.takes, source, target):
+        while brokers := find_shortest(self.takes, 1 << source, 1 << target):
             path = []
             for gives, takes in pairwise(brokers):
                 if (exchange := self.find_row(gives, takes)) is None:
@@ -206,60 +206,3 @@ class Topic:
                 self.units[b] += 1
                 self.holders[b][number] = None
             self._offer(number)
-
-
-def list_bits(mask: int) -> list[int]:
-    """Return the brokers of a mask, ascending."""
-    found = []
-    while mask:
-        bit = mask & -mask
-        found.append(bit.bit_length() - 1)
-        mask ^= bit
-    return found
-
-
-def group_brokers(numbers: Sequence[int]) -> dict[int, int]:
-    """Return the brokers of each number as a mask."""
-    groups: dict[int, int] = {}
-    for b, number in enumerate(numbers):
-        groups[number] = groups.get(number, 0) | 1 << b
-    return groups
-
-
-def find_reach(arcs: Sequence[int], broker: int, known: dict[int, int]) -> int:
-    """Return the brokers behind a broker. `known` holds those of other brokers, and gets these."""
-    if broker not in known:
-        reached, new = 0, arcs[broker]
-        while new:
-            bit = new & -new
-            c = bit.bit_length() - 1
-            reached |= bit
-            if c in known:
-                reached |= known[c]
-            else:
-                new |= arcs[c]
-            new &= ~reached
-        known[broker] = reached
-    return known[broker]
-
-
-def find_shortest(arcs: Sequence[int], source: int, target: int) -> list[int] | None:
-    """Find a path of the fewest arcs. `arcs` holds the brokers behind each broker as a mask."""
-    seen, goal = 1 << source, 1 << target
-    via: dict[int, int] = {}
-    layer = [source]
-    while layer:
-        following = []
-        for b in layer:
-            new = arcs[b] & ~seen
-            if new & goal:
-                path = [target, b]
-                while path[-1] != source:
-                    path.append(via[path[-1]])
-                return path[::-1]
-            seen |= new
-            for c in list_bits(new):
-                via[c] = b
-                following.append(c)
-        layer = following
-    return None
