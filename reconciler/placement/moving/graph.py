@@ -73,14 +73,18 @@ def find_shortest(arcs: Sequence[int], sources: int, targets: int) -> list[int] 
 
 
 def find_prices(arcs: Arcs, sources: int, within: int) -> dict[int, int]:
-    """Return the brokers behind some, by the price of a cheapest path; no cycle costs less than 0.
+    """Return the brokers behind some, by the price of a cheapest path.
 
     `arcs` holds the brokers behind each broker by price. `within` masks the brokers of all paths.
+    Errors: AssertionError if a cycle costs less than 0.
     """
     found = {0: sources}
     waiting = {0: sources}
+    least = min((0, *arcs)) * max(map(len, arcs.values()), default=0)
     while waiting:
         level = min(waiting)
+        if level < least:  # no path without a cycle costs less
+            raise AssertionError("a cycle costs less than 0")
         layer = list_bits(waiting.pop(level) & found[level])
         for price, masks in arcs.items():
             new, reached = 0, level + price

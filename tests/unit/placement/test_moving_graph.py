@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.placement.moving.graph import find_cheapest, find_negative_cycle, find_prices
 
 EVERYTHING = 0b1111
@@ -28,6 +30,12 @@ def test_of_the_cheapest_paths_the_one_with_the_fewest_arcs_is_found() -> None:
     assert find_cheapest(arcs, mask(0), mask(3), found) == [(0, 1, 0), (1, 2, 0), (2, 3, -1)]
     arcs[0][0] |= mask(2)
     assert find_cheapest(arcs, mask(0), mask(3), found) == [(0, 2, 0), (2, 3, -1)]
+
+
+def test_a_cycle_of_negative_price_ends_the_search() -> None:
+    arcs = {-1: [mask(1), 0, 0, 0], 0: [0, mask(0), 0, 0]}
+    with pytest.raises(AssertionError, match="a cycle costs less than 0"):
+        find_prices(arcs, mask(0), EVERYTHING)
 
 
 def test_a_path_stays_within_its_brokers() -> None:
