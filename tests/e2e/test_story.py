@@ -101,9 +101,9 @@ def test_the_story_of_one_change(team: Team) -> None:
     assert (
         "**ordering, not acknowledged**: keys move to other partitions. `story.orders`" in comment
     )
-    assert "`story.orders` | 6 → 9 partitions |" in comment
-    assert "`story.clicks` | `retention.ms` 7d → 3d |" in comment
-    assert "`story.refunds` | 3 partitions × 3 replicas, 1 config |" in comment
+    assert "`story.orders` | `orders` | 6 → 9 partitions |" in comment
+    assert "`story.clicks` | `web` | `retention.ms` 7d → 3d |" in comment
+    assert "`story.refunds` | `payments` | 3 partitions × 3 replicas, 1 config |" in comment
     assert "reconciler apply plan.json" in comment
     approved = fingerprint_in(comment)
     assert (team.partitions("story.orders"), team.partitions("story.refunds")) == (6, 0)
@@ -126,8 +126,9 @@ def test_the_story_of_one_change(team: Team) -> None:
     # Planned again, the comment of that cluster tells of the hour, and has another fingerprint.
     comment = team.comment_on_the_branch()
     assert comment.startswith("<!-- reconciler:plan cluster=prod-eu -->\n")
-    assert "`story.clicks` | `retention.ms` 1h → 3d |" in comment
-    assert "data-loss" not in comment
+    assert "`story.clicks` | `web` | `retention.ms` 1h → 3d |" in comment
+    assert "**data-loss**" not in comment  # what accepts it is unused now
+    assert "no change needs acknowledge: &#91;data-loss&#93;" in comment
     assert fingerprint_in(comment) != approved
 
     # Applied, and nothing is left to do; applied twice, it is done already.
@@ -145,7 +146,9 @@ def test_the_story_of_one_change(team: Team) -> None:
     team.colleague.configure("story.orders", min_insync_replicas="1")
     drifted = team.look_for_drift()
     assert drifted.code == 2
-    assert re.search(r"^~ configure story\.orders .* topics/orders\.yaml:1$", drifted.out, re.M)
+    assert re.search(
+        r"^~ configure story\.orders .* topics/orders\.yaml:1 · \S+$", drifted.out, re.M
+    )
     assert re.search(r"^ +min\.insync\.replicas +1 → 2$", drifted.out, re.M)
     assert "\n1 to configure, 2 unchanged" in drifted.out
 
