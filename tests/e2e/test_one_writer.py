@@ -122,7 +122,7 @@ def test_a_run_that_was_frozen_past_its_session_sends_nothing_more(
     assert "stopped, since the lock of lab is lost: its session ran out, before its turn" in out
     assert err == (
         "error: the lock of lab is lost: its session ran out; "
-        "see what another apply changed, then plan again [lock-lost]\n"
+        "see what another run changed, then plan again [lock-lost]\n"
     )
     ends = [line["ended"] for line in shell.lines() if line["type"] == "applied"]
     assert ends[-1] == "lock lost"
