@@ -82,6 +82,17 @@ class TestDamage:
             assert f"partitions of {name} in {WHEN} has 0 readable rows, but" in said
         assert f"{len(hurt)} cluster" in said.splitlines()[-1]
 
+    def test_a_cluster_without_a_plan_of_moves_keeps_no_older_one(
+        self, fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """No cluster of this fleet allows moves; what an earlier run saved must not be applied."""
+        names = [path.name for path in (fleet / "plans").iterdir()]
+        for name in [*names, "notes.json"]:
+            (tmp_path / name).write_text("{}")
+        assert plan(fleet, "--moves", "--out", str(tmp_path)) == 0
+        assert [path.name for path in tmp_path.iterdir()] == ["notes.json"]
+        assert capsys.readouterr().out.count("allows no moves") == len(names)
+
     def test_a_missing_table_is_an_error(
         self, copy: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -102,11 +102,12 @@ def command(
     # A cluster without a reading has no plan of moves at all, and that must not look like success.
     unread = any(row["status"] != PLANNED for row in plans)
     if files is not None:
-        for row in rows:
-            if row["plan"] is None:
-                files.clear(row["cluster"])
+        made_of = {row["cluster"]: row["plan"] for row in rows}
+        for cluster in (row["cluster"] for row in plans):
+            if text := made_of.get(cluster):
+                files.keep(cluster, text)
             else:
-                files.keep(row["cluster"], row["plan"])
+                files.clear(cluster)
     if unread or any(row["status"] != PLANNED or _is_refused(row) for row in rows):
         return 1
     return PENDING if detailed_exitcode and any(map(_is_pending, rows)) else 0
