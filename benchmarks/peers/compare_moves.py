@@ -222,7 +222,7 @@ def _fill(world: World, scenario: Scenario) -> None:
         ]
         world.create(name, [row[:replicas] for row in rows])
         world.fill(name, mib)
-    world.topics.pop("__consumer_offsets")  # Kafka's own, in no file
+    world.topics.pop("__consumer_offsets")  # internal to Kafka, and unmanaged
     for broker in scenario.joined:
         world.cluster.start_broker(broker)
 

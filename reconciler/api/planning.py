@@ -47,7 +47,7 @@ def read_cluster(
     properties. `with_sizes` also reads the sizes of partitions, for a plan that weighs by them;
     `with_moves` reads all that a plan of moves needs, which takes 10 s longer; if `plan`, called
     with the state so far, copies nothing, write rates are not measured, and it takes 1 s.
-    `every_topic` reads the configs and ids of topics in no file as well, and so does a drain of
+    `every_topic` reads the configs and ids of unmanaged topics as well, and so does a drain of
     brokers.
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
     read or grants too little.
