@@ -44,8 +44,12 @@ class Stale:
         return spec(self.name, assignment=rows, config=config, acknowledge=frozenset({"data-loss"}))
 
     def plan(self, wished: TopicSpec) -> Plan:
-        """Plan a change of the topic, and a creation beside it."""
-        return self.bench.plan(wished, spec(self.bystander, partitions=1, replication_factor=1))
+        """Plan a change of the topic, and a creation beside it.
+
+        The new topic names its broker: placement looks at the whole cluster, and so at the topics
+        of other tests.
+        """
+        return self.bench.plan(wished, spec(self.bystander, assignment=((2,),)))
 
     def grow(self, count: int, *rows: tuple[int, ...]) -> None:
         more = NewPartitions(self.name, count, [list(row) for row in rows])
