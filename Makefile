@@ -67,7 +67,7 @@ test-fleet: $(READY)  ## Run the tests on Spark.
 	@$(PYTEST) --part fleet -n $(FLEET_WORKERS) --dist loadfile
 
 test-slow: $(READY)  ## Run what the gate leaves out: the slow tests, and the laws at length.
-	@$(BIN)/pytest -m slow
+	@$(BIN)/pytest -m slow -n $(KAFKA_WORKERS) --dist loadfile
 	@HYPOTHESIS_PROFILE=thorough $(PYTEST) --part laws -n auto --dist worksteal
 
 test-workflows: $(TOOLS)/.ready  ## Run the workflows of GitHub and GitLab on a real cluster.
