@@ -43,7 +43,10 @@ def test_zizmor_finds_nothing(find_tool: Callable[[str], str]) -> None:
 def estate(tmp_path: Path) -> Path:
     """A repository that has nothing but specs."""
     (tmp_path / "topics").mkdir()
-    (tmp_path / "topics" / "clusters.yaml").write_text("version: 1\nclusters: {lab: {}}\n")
+    (tmp_path / "topics" / "clusters.yaml").write_text(
+        "version: 1\nclusters: {lab: {}}\n"
+        "policy: {rules: {small: {check: spec.partitions <= 12, message: too many partitions}}}\n"
+    )
     (tmp_path / "topics" / "orders.yaml").write_text("topic: orders\npartitions: 3\n")
     run("git", "init", "--quiet", cwd=tmp_path)
     run("git", "add", "--all", cwd=tmp_path)
@@ -64,3 +67,7 @@ def test_the_hook_holds_a_commit_with_a_mistake(
     bad = run(*words, cwd=estate, PRE_COMMIT_HOME=home)
     assert bad.returncode == 1
     assert "topics/orders.yaml:2:1: error:" in bad.stdout
+    (estate / "topics" / "orders.yaml").write_text("topic: orders\npartitions: 13\n")
+    ruled = run(*words, cwd=estate, PRE_COMMIT_HOME=home)
+    assert ruled.returncode == 1
+    assert "breaks the rule small: too many partitions" in ruled.stdout
