@@ -8,6 +8,7 @@ import re
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +20,14 @@ TOKEN = "secret-token-of-this-job"
 HEAD = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
 MERGED = "0123456789abcdef0123456789abcdef01234567"
 BODY_LIMIT = 65_536
+
+_MINUTES = itertools.count(1)
+
+
+def tell_time() -> str:
+    """Return the time of the host, whose clock is a minute later for each event."""
+    at = datetime(2026, 11, 20, 10, tzinfo=UTC) + timedelta(minutes=next(_MINUTES))
+    return at.isoformat().replace("+00:00", "Z")
 
 
 class Answer(NamedTuple):
@@ -49,7 +58,10 @@ class Fault(NamedTuple):
 
 @dataclass
 class Talk:
-    """What stands below one request or issue: comments, each {id, author, body}."""
+    """What stands below one request or issue: comments, each {id, author, body, at}.
+
+    `reviews` are of a request, each {author, state, at}, the oldest first.
+    """
 
     title: str = ""
     body: str = ""
@@ -57,8 +69,25 @@ class Talk:
     open: bool = True
     is_request: bool = False
     comments: list[dict[str, Any]] = field(default_factory=list)
-    merged_as: str | None = None
+    reviews: list[dict[str, Any]] = field(default_factory=list)
+    merged_at: str | None = None
     head: str = ""
+    _merged_as: str | None = None
+
+    @property
+    def merged_as(self) -> str | None:
+        """The commit that the request became."""
+        return self._merged_as
+
+    @merged_as.setter
+    def merged_as(self, commit: str) -> None:
+        self._merged_as, self.merged_at = commit, tell_time()
+
+    def review(self, author: str, state: str = "APPROVED") -> dict[str, Any]:
+        """Submit a review, now."""
+        review = {"author": author, "state": state, "at": tell_time()}
+        self.reviews.append(review)
+        return review
 
 
 class CodeHost:
@@ -70,6 +99,7 @@ class CodeHost:
         self.talks: dict[int, Talk] = {}
         self.asked: list[tuple[str, str]] = []
         self.faults: list[Fault] = []
+        self.writers = {"alice", "bob", "carol"}
         self.url = ""
         self._ids = itertools.count(1001)
         self._lock = threading.Lock()
@@ -89,8 +119,12 @@ class CodeHost:
 
     def comment(self, talk: Talk, author: str, body: str) -> dict[str, Any]:
         note = {"id": next(self._ids), "author": author, "body": body}
+        note["at"] = note["created_at"] = tell_time()
         talk.comments.append(note)
         return note
+
+    def edit(self, note: dict[str, Any], body: str) -> None:
+        note["body"], note["at"] = body, tell_time()
 
     @property
     def issues(self) -> dict[int, Talk]:

@@ -1,10 +1,10 @@
-"""The dialects of GitHub and GitLab, as far as comments, issues and merged requests go."""
+"""The dialects of GitHub and GitLab, as far as comments, reviews, issues and merged requests go."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from code_host import TOKEN, Answer, CodeHost
+from code_host import TOKEN, Answer, CodeHost, tell_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,7 @@ class GitHubHost(CodeHost):
     """Speaks as api.github.com does."""
 
     me = "github-actions[bot]"
+    shows_permissions = True
 
     def admits(self, headers: Any) -> bool:
         return headers.get("Authorization") == f"Bearer {TOKEN}"
@@ -30,6 +31,9 @@ class GitHubHost(CodeHost):
             ("POST", f"{repository}/issues", self._open),
             ("PATCH", f"{repository}/issues/(\\d+)", self._edit_issue),
             ("GET", f"{repository}/commits/([0-9a-f]+)/pulls", self._pulls),
+            ("GET", f"{repository}/pulls/(\\d+)", self._pull),
+            ("GET", f"{repository}/pulls/(\\d+)/reviews", self._reviews),
+            ("GET", f"{repository}/collaborators/([\\w-]+)/permission", self._permission),
         ]
 
     def _comments(self, ask: Ask) -> Answer:
@@ -37,7 +41,7 @@ class GitHubHost(CodeHost):
 
     def _note(self, note: dict[str, Any]) -> dict[str, Any]:
         user = {"login": note["author"]} if note["author"] else None
-        return {"id": note["id"], "user": user, "body": note["body"]}
+        return {"id": note["id"], "user": user, "body": note["body"], "updated_at": note["at"]}
 
     def _comment(self, ask: Ask) -> Answer:
         return Answer(
@@ -47,7 +51,7 @@ class GitHubHost(CodeHost):
     def _edit(self, ask: Ask) -> Answer:
         note = self.find_comment(ask.number)
         assert note is not None
-        note["body"] = ask.body["body"]
+        self.edit(note, ask.body["body"])
         return Answer(200, self._note(note))
 
     def _issues(self, ask: Ask) -> Answer:
@@ -57,7 +61,7 @@ class GitHubHost(CodeHost):
 
     def _issue(self, number: int, talk: Talk) -> dict[str, Any]:
         issue = {"number": number, "id": number + 10**9, "user": {"login": talk.author}}
-        issue |= {"title": talk.title, "body": talk.body or None}
+        issue |= {"title": talk.title, "body": talk.body or None, "updated_at": tell_time()}
         return issue | ({"pull_request": {}} if talk.is_request else {})
 
     def _open(self, ask: Ask) -> Answer:
@@ -75,16 +79,45 @@ class GitHubHost(CodeHost):
         return Answer(
             200,
             [
-                {
-                    "number": number,
-                    "head": {"sha": talk.head},
-                    "merged_at": "2026-11-20T10:00:00Z" if talk.merged_as else None,
-                    "merge_commit_sha": talk.merged_as or "f" * 40,
-                }
+                self._request(number, talk)
                 for number, talk in self.talks.items()
                 if ask.found[0] in (talk.merged_as, talk.head)
             ],
         )
+
+    def _request(self, number: int, talk: Talk) -> dict[str, Any]:
+        return {
+            "number": number,
+            "head": {"sha": talk.head},
+            "merged_at": talk.merged_at,
+            "merge_commit_sha": talk.merged_as or "f" * 40,
+        }
+
+    def _pull(self, ask: Ask) -> Answer:
+        return Answer(200, self._request(ask.number, self.talks[ask.number]))
+
+    def _reviews(self, ask: Ask) -> Answer:
+        return Answer(
+            200,
+            [
+                {
+                    "user": {"login": review["author"], "type": _type(review["author"])},
+                    "state": review["state"],
+                    "submitted_at": review["at"],
+                    "author_association": "MEMBER" if review["author"] in self.writers else "NONE",
+                }
+                for review in self.talks[ask.number].reviews
+            ],
+        )
+
+    def _permission(self, ask: Ask) -> Answer:
+        if not self.shows_permissions:
+            return Answer(403, {"message": "Resource not accessible by integration"})
+        return Answer(200, {"permission": "write" if ask.found[0] in self.writers else "read"})
+
+
+def _type(author: str) -> str:
+    return "Bot" if author.endswith("[bot]") else "User"
 
 
 class GitLabHost(CodeHost):
@@ -109,6 +142,8 @@ class GitLabHost(CodeHost):
             ("GET", f"{project}/issues", self._issues),
             ("POST", f"{project}/issues", self._open),
             ("PUT", f"{project}/issues/(\\d+)", self._edit_issue),
+            ("GET", f"{project}/merge_requests/(\\d+)", self._request),
+            ("GET", f"{project}/merge_requests/(\\d+)/approvals", self._approvals),
             ("GET", f"{project}/repository/commits/([0-9a-f]+)/merge_requests", self._merged),
             ("GET", f"{project}/jobs/(\\d+)/artifacts/(.+)", self._artifact),
         ]
@@ -117,13 +152,39 @@ class GitLabHost(CodeHost):
         return Answer(200, self.artifacts[int(ask.found[0]), ask.found[1]])
 
     def _notes(self, ask: Ask) -> Answer:
-        notes = [self._note(note) for note in self.talks[ask.number].comments]
+        """GitLab adds notes of its own, such as those of approvals."""
+        talk = self.talks[ask.number]
+        said = [self._note(note) for note in (*talk.comments, *map(_record, talk.reviews))]
+        notes = sorted(said, key=lambda note: (note["created_at"], note["id"]))
         return Answer(200, notes if ask.query.get("sort") == "asc" else notes[::-1])
 
     def _note(self, note: dict[str, Any]) -> dict[str, Any]:
-        system = note["body"].startswith("added 1 commit")
-        author = {"username": note["author"]}
-        return {"id": note["id"], "author": author, "body": note["body"], "system": system}
+        return {
+            "id": note["id"],
+            "author": {"username": note["author"]},
+            "body": note["body"],
+            "system": note["body"].startswith(("added 1 commit", "approved this", "unapproved")),
+            "created_at": note.get("created_at", note["at"]),
+            "updated_at": note["at"],
+        }
+
+    def _approvals(self, ask: Ask) -> Answer:
+        last = {review["author"]: review["state"] for review in self.talks[ask.number].reviews}
+        approved = [name for name, state in last.items() if state == "APPROVED"]
+        return Answer(200, {"approved_by": [{"user": {"username": name}} for name in approved]})
+
+    def _request(self, ask: Ask) -> Answer:
+        return Answer(200, self._describe(ask.number, self.talks[ask.number]))
+
+    def _describe(self, number: int, talk: Talk) -> dict[str, Any]:
+        return {
+            "iid": number,
+            "sha": talk.head,
+            "state": "merged" if talk.merged_as else "opened",
+            "merged_at": talk.merged_at,
+            "merge_commit_sha": talk.merged_as,
+            "squash_commit_sha": None,
+        }
 
     def _add(self, ask: Ask) -> Answer:
         return Answer(
@@ -134,7 +195,7 @@ class GitLabHost(CodeHost):
         note = next(
             note for note in self.talks[int(ask.found[0])].comments if note["id"] == ask.number
         )
-        note["body"] = ask.body["body"]
+        self.edit(note, ask.body["body"])
         return Answer(200, self._note(note))
 
     def _issues(self, ask: Ask) -> Answer:
@@ -146,7 +207,8 @@ class GitLabHost(CodeHost):
 
     def _issue(self, number: int, talk: Talk) -> dict[str, Any]:
         issue = {"iid": number, "id": number + 10**9, "author": {"username": talk.author}}
-        return issue | {"title": talk.title, "description": talk.body or None}
+        issue |= {"title": talk.title, "updated_at": tell_time()}
+        return issue | {"description": talk.body or None}
 
     def _open(self, ask: Ask) -> Answer:
         number = self.open_issue(ask.body["title"], ask.body["description"], self.me)
@@ -163,17 +225,18 @@ class GitLabHost(CodeHost):
         return Answer(
             200,
             [
-                {
-                    "iid": number,
-                    "sha": talk.head,
-                    "state": "merged" if talk.merged_as else "opened",
-                    "merge_commit_sha": talk.merged_as,
-                    "squash_commit_sha": None,
-                }
+                self._describe(number, talk)
                 for number, talk in self.talks.items()
                 if ask.found[0] in (talk.merged_as, talk.head)
             ],
         )
+
+
+def _record(review: dict[str, Any]) -> dict[str, Any]:
+    """Return the note that GitLab adds for an approval, or for the end of one."""
+    said = "approved" if review["state"] == "APPROVED" else "unapproved"
+    body = f"{said} this merge request"
+    return {"id": 0, "author": review["author"], "body": body, "at": review["at"]}
 
 
 class WebhookHost(CodeHost):

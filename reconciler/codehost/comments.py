@@ -1,36 +1,36 @@
-"""The one comment or issue of a cluster: its markdown, how it is replaced, and what it approves.
+"""The comment or issue of a cluster: its markdown, and how it is replaced.
 
 A comment shows up to two plans: of changes, and of moves. It ends in an invisible seal: the commit
-and the fingerprints of the plans above it, and the rows that are added. A merge approves the plans
-that the comment's seal names.
+and the fingerprints of the plans above it, and the rows that are added. It is kept up to date until
+a review approves it. From then on it stays as it is, and another plan gets another comment.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from reconciler.codehost.approvals import find_newest, find_seen, say_review
 from reconciler.codehost.rest import UnansweredError
-from reconciler.errors import CodeHostError, Finding, UsageError
+from reconciler.codehost.seals import Seal, read_seal, select_shown
+from reconciler.errors import UsageError
 from reconciler.plan import (
     COMMENT_LIMIT,
-    Approval,
     code,
     fence,
     fingerprint_plan,
     list_new_rows,
     mark_cluster,
     pack_rows,
+    prose,
     render_markdown,
-    unpack_rows,
     view_plan,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from reconciler.codehost.host import Note, Run
+    from reconciler.codehost.host import Note, PullRequest, Review, Run
     from reconciler.model import Plan
 
 REASON_LIMIT = 20_000
@@ -38,30 +38,6 @@ REASON_LIMIT = 20_000
 
 ROWS_LIMIT = COMMENT_LIMIT // 4
 """The limit of packed rows: the comment is for people first. Units: characters."""
-
-_SEAL = re.compile(
-    r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"
-    r"(?: moves=([0-9a-f]{64}))?(?: rows=([A-Za-z0-9+/]+=*))? -->"
-)
-
-
-class Seal(NamedTuple):
-    """The content of the invisible last line of a comment: what identifies the plans above it.
-
-    `moves` is the fingerprint of the plan of moves, empty if there is none. `rows` are the packed
-    rows that the other plan adds; empty if there are none, or too many.
-    """
-
-    commit: str
-    fingerprint: str
-    rows: str = ""
-    moves: str = ""
-
-    def __str__(self) -> str:
-        rows = f" rows={self.rows}" if self.rows else ""
-        moves = f" moves={self.moves}" if self.moves else ""
-        names = f"commit={self.commit} fingerprint={self.fingerprint}"
-        return f"<!-- reconciler:planned {names}{moves}{rows} -->"
 
 
 class Moves(NamedTuple):
@@ -71,41 +47,49 @@ class Moves(NamedTuple):
     saved: str | None = None
 
 
-def read_seal(body: str) -> Seal | None:
-    """Read the seal in the last line of a comment: there, no name of a plan can forge it."""
-    found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
-    return Seal(found[1], found[2], found[4] or "", found[3] or "") if found else None
-
-
 def mark_drift(cluster: str) -> str:
     """Return the invisible first line of the issue of a cluster."""
     return f"<!-- reconciler:drift cluster={quote(cluster, safe='')} -->"
 
 
-def write_plan(plan: Plan, saved: str | None, run: Run, moves: Moves | None = None) -> str:
-    """Write the comment that shows a plan, and one of moves below it, ending in their seal."""
-    commit = run.request.head if run.request else run.commit
+def write_plan(
+    plan: Plan, saved: str | None, run: Run, moves: Moves | None = None, warning: str = ""
+) -> str:
+    """Write the comment that shows a plan, and one of moves below it, ending in their seal.
+
+    `warning` is a paragraph below the title.
+    """
+    seal = _seal(plan, run, moves)
+    text = _write_sealed(plan, saved, run, seal, moves, warning)
+    # The least text of a very large plan may need the room of its rows.
+    if len(text.encode()) > COMMENT_LIMIT:
+        text = _write_sealed(plan, saved, run, seal._replace(rows=""), moves, warning)
+    return text
+
+
+def _seal(plan: Plan, run: Run, moves: Moves | None) -> Seal:
     packed = pack_rows(list_new_rows(plan))
-    seal = Seal(
-        commit,
+    return Seal(
+        run.request.head if run.request else run.commit,
         fingerprint_plan(plan),
         packed if len(packed) <= ROWS_LIMIT else "",
         fingerprint_plan(moves.plan) if moves else "",
     )
-    text = _write_sealed(plan, saved, run, seal, moves)
-    # The least text of a very large plan may need the room of its rows.
-    fits = len(text.encode()) <= COMMENT_LIMIT
-    return text if fits else _write_sealed(plan, saved, run, seal._replace(rows=""), moves)
 
 
-def _write_sealed(plan: Plan, saved: str | None, run: Run, seal: Seal, moves: Moves | None) -> str:
+def _write_sealed(
+    plan: Plan, saved: str | None, run: Run, seal: Seal, moves: Moves | None, warning: str
+) -> str:
     tail = f"<br>\nPlanned for {seal.commit[:12]} by {_link(run)}\n\n{seal}\n"
     if moves is not None:
         half = _room(tail) // 2
         # Without its marker, which belongs to the first line of a comment.
         shown = render_markdown(moves.plan, saved=moves.saved, limit=half).partition("\n")[2]
         tail = f"\n\n{shown.rstrip()}{tail}"
-    return render_markdown(plan, saved=saved, limit=_room(tail)).rstrip() + tail
+    warning = f"{warning}\n\n" if warning else ""
+    text = render_markdown(plan, saved=saved, limit=_room(warning + tail)).rstrip() + tail
+    title, gap, rest = text.partition("\n\n")
+    return f"{title}{gap}{warning}{rest}"
 
 
 def write_no_plan(cluster: str, reason: str, run: Run) -> str:
@@ -172,36 +156,66 @@ def report_plan(run: Run, plan: Plan, saved: str | None = None, moves: Moves | N
     if moves is not None and not view_plan(moves.plan).to_do:
         moves = None
     # Without changes there is nothing to review, but an outdated comment must not stay.
-    create = bool(view_plan(plan).to_do) or moves is not None
-    return _comment(run, plan.cluster, write_plan(plan, saved, run, moves), create=create)
+    has_changes = bool(view_plan(plan).to_do) or moves is not None
+
+    def write(warning: str) -> str:
+        return write_plan(plan, saved, run, moves, warning if has_changes else "")
+
+    return _comment(run, plan.cluster, write, _seal(plan, run, moves), create=has_changes)
 
 
 def report_no_plan(run: Run, cluster: str, reason: str) -> str:
     """Report on the request that there is no plan, in place of an outdated one."""
-    return _comment(run, cluster, write_no_plan(cluster, reason, run), create=True)
+    text = write_no_plan(cluster, reason, run)
+    return _comment(run, cluster, lambda _: text, None, create=True)
 
 
-def _comment(run: Run, cluster: str, body: str, *, create: bool) -> str:
+def _comment(
+    run: Run, cluster: str, write: Callable[[str], str], seal: Seal | None, *, create: bool
+) -> str:
+    """Write or replace the comment of a cluster; one that was approved stays as it is.
+
+    `write` takes a warning, empty if the newest approval is of the same plans.
+    """
     if run.request is None:
         raise UsageError("this run has no pull request or merge request to comment on")
-    number, host = run.request.number, run.host
+    request, host = run.request, run.host
+    number = request.number
 
-    def write() -> str:
-        found = find_comment(host.list_comments(number), cluster)
-        if found:
-            host.update_comment(number, found.id, body)
-            return f"comment {found.id} on request {number} updated"
-        if not create:
+    def settle() -> str:
+        if host.is_merged(number):
+            return f"request {number} is merged, so its comments stay as they are"
+        shown = select_shown(host.list_comments(number), cluster)
+        if not (shown or create):
             return f"no changes, so request {number} gets no comment"
+        review = find_newest(host.list_reviews(number))
+        last = shown[-1] if shown else None
+        is_approved = last is not None and review is not None and last.at < review.at
+        if last and is_approved and seal and seal.is_same(read_seal(last.body)):
+            return f"comment {last.id} on request {number} shows this plan, and is approved"
+        body = write(_warn(request, review, shown, seal))
+        if last and not is_approved:
+            host.update_comment(number, last.id, body)
+            return f"comment {last.id} on request {number} updated"
         host.create_comment(number, body)
         return f"comment on request {number} written"
 
-    return _settle(write)
+    return _settle(settle)
 
 
-def find_comment(comments: Iterable[Note], cluster: str) -> Note | None:
-    """Return the comment that shows the plan of a cluster, the oldest if there are several."""
-    return _find(comments, mark_cluster(cluster))
+def _warn(
+    request: PullRequest, review: Review | None, shown: Sequence[Note], seal: Seal | None
+) -> str:
+    """Say that the newest approval is not of these plans; empty if it is, or if there is none."""
+    seen = find_seen(shown, review.at) if review else None
+    approved = read_seal(seen.body) if seen else None
+    if review is None or seal is None or (approved and approved.plans == seal.plans):
+        return ""
+    said = prose(say_review(review, request))
+    return (
+        f"**This plan needs a new review.** {said} before it showed this plan. After the merge, "
+        "only a plan that was reviewed is applied. `plan-unreviewed`"
+    )
 
 
 def report_drift(run: Run, plan: Plan, saved: str | None = None) -> str:
@@ -249,40 +263,3 @@ def _settle(write: Callable[[], str]) -> str:
         except UnansweredError:
             continue
     return write()
-
-
-_WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
-
-
-def find_approved(run: Run, cluster: str, *, moves: bool = False) -> Approval:
-    """Return the approval of the plan that the merged request showed: of changes, or of moves.
-
-    The host knows which request became the commit of this run: merged, squashed or rebased.
-    Errors: CodeHostError if there is no such request, or if it shows no plan of what was merged.
-    """
-    merged = run.host.list_merged(run.commit)
-    if len(merged) != 1:
-        number = "no request" if not merged else f"{len(merged)} requests"
-        raise _refuse_approval(
-            f"{number} became {run.commit[:12]}, so no plan for {cluster} was approved"
-        )
-    (request,) = merged
-    comment = find_comment(run.host.list_comments(request.number), cluster)
-    seal = read_seal(comment.body) if comment else None
-    if seal is None:
-        raise _refuse_approval(f"request {request.number} shows no plan for {cluster}")
-    # A push after the last plan would merge commits whose plan no one saw.
-    if seal.commit != request.head:
-        raise _refuse_approval(
-            f"request {request.number} shows a plan for {seal.commit[:12]}, "
-            f"but was merged at {request.head[:12]}"
-        )
-    if not moves:
-        return Approval(seal.fingerprint, unpack_rows(seal.rows))
-    if not seal.moves:
-        raise _refuse_approval(f"request {request.number} shows no moves for {cluster}")
-    return Approval(seal.moves)
-
-
-def _refuse_approval(what: str) -> CodeHostError:
-    return CodeHostError([Finding("plan-unapproved", what, _WAY_OUT)])

@@ -1,18 +1,25 @@
-"""GitHub's REST interface, as far as comments, issues and merged pull requests go."""
+"""GitHub's REST interface, as far as comments, reviews, issues and merged pull requests go."""
 
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from reconciler.codehost.host import Note, PullRequest
+from reconciler.codehost.host import Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
+from reconciler.errors import CodeHostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 JOB_ACCOUNT = "github-actions[bot]"
 """The author of what is written with the token that GitHub gives to a job."""
+
+_APPROVED = "APPROVED"
+_OPINIONS = (_APPROVED, "CHANGES_REQUESTED", "DISMISSED")
+"""The states of a review that replace an earlier opinion; a comment does not."""
 
 
 class GitHub:
@@ -42,7 +49,13 @@ class GitHub:
     def _own(self, path: str, **query: str) -> Iterator[Note]:
         for item in self._rest.list(path, **query):
             if _author(item) == self._author and "pull_request" not in item:
-                yield Note(item.get("number") or item["id"], _author(item), item["body"] or "")
+                number = item.get("number") or item["id"]
+                yield Note(
+                    number,
+                    _author(item),
+                    item["body"] or "",
+                    datetime.fromisoformat(item["updated_at"]),
+                )
 
     def create_comment(self, number: int, body: str) -> None:
         """Comment on a pull request, or an issue."""
@@ -71,11 +84,43 @@ class GitHub:
         closed = {"state": "closed", "state_reason": "completed"}
         self._rest.send("PATCH", f"{self._repository}/issues/{issue}", closed)
 
+    def is_merged(self, number: int) -> bool:
+        """Return whether a pull request is merged, now."""
+        return bool(self._rest.send("GET", f"{self._repository}/pulls/{number}")["merged_at"])
+
+    def list_reviews(self, number: int) -> Sequence[Review]:
+        """Return the last opinion of each person who may write.
+
+        Everybody who can read a repository can approve, also a program that saw no plan.
+        """
+        last = {
+            _author(item): item
+            for item in self._rest.list(f"{self._repository}/pulls/{number}/reviews")
+            if item["state"] in _OPINIONS and (item.get("user") or {}).get("type") == "User"
+        }
+        return [
+            Review(author, datetime.fromisoformat(item["submitted_at"]), item["state"] == _APPROVED)
+            for author, item in last.items()
+            if self._may_write(author, item["author_association"])
+        ]
+
+    def _may_write(self, user: str, association: str) -> bool:
+        path = f"{self._repository}/collaborators/{quote(user, safe='')}/permission"
+        try:
+            return self._rest.send("GET", path)["permission"] in ("admin", "write")
+        except CodeHostError as error:
+            # A token of an app may lack this permission, which a token of a job has.
+            if error.findings[0].rule != "code-host-access":
+                raise
+            return association in ("OWNER", "MEMBER", "COLLABORATOR")
+
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the pull requests that became this commit: merged, squashed or rebased."""
         # GitHub also lists requests that only contain the commit, and were not merged by it.
         return [
-            PullRequest(item["number"], item["head"]["sha"])
+            PullRequest(
+                item["number"], item["head"]["sha"], datetime.fromisoformat(item["merged_at"])
+            )
             for item in self._rest.list(f"{self._repository}/commits/{commit}/pulls")
             if item["merged_at"] and item["merge_commit_sha"] == commit
         ]

@@ -1,16 +1,20 @@
-"""GitLab's REST interface, as far as notes, issues and merged requests go."""
+"""GitLab's REST interface, as far as notes, approvals, issues and merged requests go."""
 
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.codehost.host import Note, PullRequest
+from reconciler.codehost.host import NEVER, Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+_APPROVED = "approved this merge request"
+"""The note that GitLab adds; in English, whatever the language of the person."""
 
 
 class GitLab:
@@ -32,10 +36,16 @@ class GitLab:
 
     def list_comments(self, number: int) -> Iterator[Note]:
         """Yield the notes on a merge request that this account wrote; GitLab adds its own."""
+        for note, is_system in self._list_notes(number):
+            if note.author == self._author and not is_system:
+                yield note
+
+    def _list_notes(self, number: int) -> Iterator[tuple[Note, bool]]:
         path = f"{self._project}/merge_requests/{number}/notes"
         for item in self._rest.list(path, sort="asc", order_by="created_at"):
-            if item["author"]["username"] == self._author and not item["system"]:
-                yield Note(item["id"], self._author, item["body"])
+            at = datetime.fromisoformat(item["updated_at"])
+            author = item["author"]["username"]
+            yield Note(item["id"], author, item["body"], at), item["system"]
 
     def create_comment(self, number: int, body: str) -> None:
         """Write a note on a merge request."""
@@ -50,7 +60,8 @@ class GitLab:
         """Yield the open issues that this account opened."""
         asked = {"state": "opened", "scope": "all", "author_username": self._author}
         for item in self._rest.list(f"{self._project}/issues", **asked):
-            yield Note(item["iid"], self._author, item["description"] or "")
+            at = datetime.fromisoformat(item["updated_at"])
+            yield Note(item["iid"], self._author, item["description"] or "", at)
 
     def create_issue(self, title: str, body: str) -> None:
         """Open an issue."""
@@ -66,12 +77,32 @@ class GitLab:
         self._rest.send("POST", f"{self._project}/issues/{issue}/notes", {"body": reason})
         self._rest.send("PUT", f"{self._project}/issues/{issue}", {"state_event": "close"})
 
+    def is_merged(self, number: int) -> bool:
+        """Return whether a merge request is merged, now."""
+        found = self._rest.send("GET", f"{self._project}/merge_requests/{number}")
+        return bool(found["state"] == "merged")
+
+    def list_reviews(self, number: int) -> Sequence[Review]:
+        """Return the approvals that are not withdrawn. GitLab's notes have their times."""
+        path = f"{self._project}/merge_requests/{number}/approvals"
+        approvals = self._rest.send("GET", path)["approved_by"]
+        if not approvals:
+            return []
+        times = {
+            note.author: note.at
+            for note, is_system in self._list_notes(number)
+            if is_system and note.body == _APPROVED
+        }
+        names = [item["user"]["username"] for item in approvals]
+        # An approval without a time approves no plan.
+        return [Review(name, times.get(name, NEVER), name in times) for name in names]
+
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the merge requests that became this commit: merged, squashed or fast-forwarded."""
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
         # A fast-forward has no commit of its own: then the head of the branch is the commit.
         return [
-            PullRequest(item["iid"], item["sha"])
+            PullRequest(item["iid"], item["sha"], datetime.fromisoformat(item["merged_at"]))
             for item in self._rest.list(path)
             if item["state"] == "merged"
             and commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"])

@@ -1,8 +1,9 @@
-"""What every code host offers: comments on a request, issues, and which request was merged."""
+"""What every code host offers: comments and reviews of a request, issues, what was merged."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -11,11 +12,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A comment, or an issue: who wrote it, and its markdown."""
+    """A comment, or an issue: who wrote it, its markdown, and when that was last edited."""
 
     id: int
     author: str
     body: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The opinion of a person on a request: whether it approves, and when it was submitted."""
+
+    author: str
+    at: datetime
+    approves: bool = True
+
+
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""The time of a merge that has not happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +39,11 @@ class PullRequest:
 
     number: int
     head: str
+    merged_at: datetime = NEVER
 
 
 class CodeHost(Protocol):
-    """A repository on a code host.
+    """A repository on a code host. All times are of its clock.
 
     Errors: CodeHostError; after UnansweredError the effect is unknown: check before a retry.
     """
@@ -52,6 +68,12 @@ class CodeHost(Protocol):
 
     def close_issue(self, issue: int, reason: str) -> None:
         """Write the reason in a comment, then close."""
+
+    def is_merged(self, number: int) -> bool:
+        """Return whether a request is merged, now."""
+
+    def list_reviews(self, number: int) -> Sequence[Review]:
+        """Return the last opinion of each person whose review of a request counts."""
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the requests whose merge, of any kind, made this commit."""

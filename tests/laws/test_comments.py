@@ -11,7 +11,8 @@ from sizes import THOROUGH, choose
 from worlds import World, worlds
 
 from reconciler.codehost import Run
-from reconciler.codehost.comments import read_seal, write_plan
+from reconciler.codehost.comments import write_plan
+from reconciler.codehost.seals import read_seal
 from reconciler.errors import Finding, Location
 from reconciler.model import (
     Broker,

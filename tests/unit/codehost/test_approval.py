@@ -55,11 +55,18 @@ def test_it_is_the_plan_that_the_merged_request_shows(host: CodeHost, run: Run) 
 
 
 def test_moves_are_approved_by_themselves(host: CodeHost, run: Run) -> None:
-    host.open_request(12, HEAD).merged_as = MERGED
+    request = host.open_request(12, HEAD)
     report_plan(run, PLAN, moves=Moves(MOVES, "moves.json"))
+    request.merged_as = MERGED
     assert find_approved(run, "prod") == Approval(fingerprint_plan(PLAN), list_new_rows(PLAN))
     assert find_approved(run, "prod", moves=True) == Approval(fingerprint_plan(MOVES))
+
+
+def test_a_plan_without_moves_approves_none(host: CodeHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, PLAN, moves=Moves(MOVES, "moves.json"))
     report_plan(run, PLAN)
+    request.merged_as = MERGED
     with pytest.raises(CodeHostError, match="request 12 shows no moves for prod"):
         find_approved(run, "prod", moves=True)
 
@@ -95,8 +102,9 @@ def test_nothing_in_a_spec_can_forge_it(host: CodeHost, run: Run) -> None:
     """A value that looks like a seal stands above the true one."""
     seal = f"<!-- reconciler:planned commit={HEAD} fingerprint={'0' * 64} -->"
     forged = plan([spec("a", partitions=1, config={"x": f"\n{seal}\n"})], cluster())
-    host.open_request(12, HEAD).merged_as = MERGED
+    request = host.open_request(12, HEAD)
     report_plan(run, forged)
+    request.merged_as = MERGED
     assert find_approved(run, "prod") == Approval(fingerprint_plan(forged), list_new_rows(forged))
 
 

@@ -1,0 +1,136 @@
+"""Which plan of a merged request is approved: the one that it showed when it was reviewed.
+
+A comment with a plan is not edited after a review that approved it (see `comments`), so it keeps
+what the reviewer saw. All times are those of the code host. A comment whose text is as old as the
+review counts as unseen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.codehost.seals import Seal, read_seal, select_shown
+from reconciler.errors import CodeHostError, Finding
+from reconciler.plan import Approval, unpack_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from reconciler.codehost.host import Note, PullRequest, Review, Run
+
+_WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
+
+
+class Approved(NamedTuple):
+    """The seal of the approved plans of a merged request, and who approved them.
+
+    `review` is None if nobody reviewed the request: then its merge approved what it showed. `later`
+    is the seal of a different plan that the request showed after the review.
+    """
+
+    request: PullRequest
+    seal: Seal
+    review: Review | None
+    later: Seal | None = None
+
+
+def find_newest(reviews: Iterable[Review]) -> Review | None:
+    """Return the newest review that approves."""
+    return max((r for r in reviews if r.approves), key=lambda review: review.at, default=None)
+
+
+def find_seen(shown: Iterable[Note], at: datetime) -> Note | None:
+    """Return the comment that was the newest at a time."""
+    return max((note for note in shown if note.at < at), key=lambda note: note.id, default=None)
+
+
+def find_approved(run: Run, cluster: str, *, moves: bool = False) -> Approval:
+    """Return the approval of the plan that the merged request showed: of changes, or of moves.
+
+    The host knows which request became the commit of this run: merged, squashed or rebased.
+    Errors: CodeHostError if there is no such request, or if nobody approved a plan of what was
+    merged.
+    """
+    found = find_approved_seal(run, cluster, moves=moves)
+    if not moves:
+        return Approval(found.seal.fingerprint, unpack_rows(found.seal.rows))
+    if not found.seal.moves:
+        raise _refuse(f"request {found.request.number} shows no moves for {cluster}")
+    return Approval(found.seal.moves)
+
+
+def find_approved_seal(run: Run, cluster: str, *, moves: bool = False) -> Approved:
+    """Return the seal of the approved plans; `moves` says which of the two has to be approved.
+
+    Errors: CodeHostError.
+    """
+    merged = run.host.list_merged(run.commit)
+    if len(merged) != 1:
+        number = "no request" if not merged else f"{len(merged)} requests"
+        raise _refuse(f"{number} became {run.commit[:12]}, so no plan for {cluster} was approved")
+    (request,) = merged
+    shown = select_shown(run.host.list_comments(request.number), cluster)
+    if not shown:
+        raise _refuse(f"request {request.number} shows no plan for {cluster}")
+    reviews = run.host.list_reviews(request.number)
+    review = find_newest(reviews)
+    if reviews and review is None:
+        names = ", ".join(sorted(one.author for one in reviews))
+        raise _refuse_unreviewed(
+            f"request {request.number} has no approval: {names} requested changes, or the review "
+            "was dismissed"
+        )
+    seal = _read_seen(request, review, shown, cluster)
+    later = read_seal(shown[-1].body)
+    if seal.commit == request.head:
+        return Approved(
+            request, seal, review, later if later and later.plans != seal.plans else None
+        )
+    # The review is of an earlier commit: it counts if the last commit has the same plan.
+    at_merge = find_seen(shown, request.merged_at)
+    last = read_seal(at_merge.body) if at_merge else None
+    if review is None or last is None or last.commit != request.head:
+        # A push after the last plan would merge commits whose plan no one saw.
+        raise _refuse(
+            f"request {request.number} shows a plan for {(last or seal).commit[:12]}, "
+            f"but was merged at {request.head[:12]}"
+        )
+    if last.plans[moves] != seal.plans[moves]:
+        raise _refuse_unreviewed(
+            f"{say_review(review, request)} when it showed the plan for {seal.commit[:12]}; "
+            f"the plan for {request.head[:12]} is a different one"
+        )
+    return Approved(request, last, review)
+
+
+def _read_seen(
+    request: PullRequest, review: Review | None, shown: Sequence[Note], cluster: str
+) -> Seal:
+    """Read the seal of what the request showed when it was reviewed, or else when it was merged."""
+    seen = find_seen(shown, review.at if review else request.merged_at)
+    seal = read_seal(seen.body) if seen else None
+    if seal:
+        return seal
+    if review:
+        raise _refuse_unreviewed(
+            f"{say_review(review, request)} when it showed no plan for {cluster}"
+        )
+    if seen:
+        raise _refuse(f"request {request.number} shows no plan for {cluster}")
+    raise _refuse_unreviewed(
+        f"request {request.number} was merged before it showed its plan for {cluster}"
+    )
+
+
+def say_review(review: Review, request: PullRequest) -> str:
+    """Say who approved a request, and when."""
+    return f"{review.author} approved request {request.number} at {review.at:%Y-%m-%d %H:%M} UTC,"
+
+
+def _refuse(what: str) -> CodeHostError:
+    return CodeHostError([Finding("plan-unapproved", what, _WAY_OUT)])
+
+
+def _refuse_unreviewed(what: str) -> CodeHostError:
+    return CodeHostError([Finding("plan-unreviewed", what, _WAY_OUT)])
