@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 from reconciler.cli.terminal import fold_to_screen, print_note, show_cursor
 from reconciler.errors import UsageError
@@ -184,15 +184,22 @@ class Journal:
             print_note(f"the journal {self._path} ends here: {error.strerror}")
 
 
-def read_ending(file: Path, cluster: str) -> Ending | None:
-    """Read how the last apply on a cluster ended; None if the journal has none.
+class LastRun(NamedTuple):
+    """The last run of apply on a cluster. `duration_s` is None if it was killed."""
+
+    ending: Ending
+    duration_s: float | None = None
+
+
+def read_last_run(file: Path, cluster: str) -> LastRun | None:
+    """Read the last run of apply on a cluster; None if the journal has none.
 
     A run without a last line ended as unknown. Errors: UsageError for a file that is no journal.
     """
     from reconciler.apply import Ended, Ending
     from reconciler.model import Outcome, OutcomeKind
 
-    ending: Ending | None = None
+    last: LastRun | None = None
     outcomes: list[Outcome] = []
     is_ours = False
     try:
@@ -204,13 +211,14 @@ def read_ending(file: Path, cluster: str) -> Ending | None:
                 continue
             if line["type"] == "apply":
                 why = "the journal has no last line: the run was killed; run the same command again"
-                ending, outcomes = Ending(Ended.UNKNOWN, error=why), []
+                last, outcomes = LastRun(Ending(Ended.UNKNOWN, error=why)), []
             elif line["type"] == "outcome":
                 kind = OutcomeKind(line["kind"])
                 outcomes.append(Outcome(line["topic"], kind, line["text"], line["rule"]))
             elif line["type"] == "applied":
                 error = line["error"] or line.get("moves", {}).get("reason")
                 ending = Ending(Ended(line["ended"]), tuple(outcomes), error)
+                last = LastRun(ending, line.get("duration_s"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{file} is not a journal of apply") from error
-    return ending
+    return last

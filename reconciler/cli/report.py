@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler import api
-from reconciler.cli.journal import read_ending
+from reconciler.cli.journal import read_last_run
 from reconciler.cli.options import cluster_option
 from reconciler.cli.plans import read_plan, write_whole
 from reconciler.cli.terminal import print_note
@@ -31,6 +31,13 @@ errors_option = click.option(
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Its stderr, reported where no plan was saved.",
+)
+
+journal_option = click.option(
+    "--journal",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file that apply --journal wrote; without it, apply did not begin.",
 )
 
 
@@ -105,16 +112,30 @@ def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
 
 
 @command.command()
+@cluster_option
+@plan_option
+@errors_option
+@journal_option
+@click.option("--moves", is_flag=True, help="The plan is one of moves.")
+def result(
+    cluster: str, path: Path, errors: Path | None, journal: Path | None, *, moves: bool
+) -> None:
+    """Write on the merged pull request what its apply did, or why nothing was applied."""
+    from reconciler.codehost import find_run, report_result
+
+    run = find_run(os.environ)
+    made, said = _read(cluster, path), _read_errors(errors)
+    last = read_last_run(journal, cluster) if journal and journal.exists() else None
+    ending, duration_s = last or (None, None)
+    print_note(report_result(run, cluster, made, ending, said, duration_s=duration_s, moves=moves))
+
+
+@command.command()
 @click.argument("about", type=click.Choice(["apply", "drift"]))
 @cluster_option
 @plan_option
 @errors_option
-@click.option(
-    "--journal",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The file that apply --journal wrote; without it, apply did not begin.",
-)
+@journal_option
 @click.option("--webhook-env", metavar="NAME", help="The variable with the webhook's address.")
 @click.option(
     "--webhook-file",
@@ -162,8 +183,8 @@ def notify(
     if about == "drift":
         notice = notice_drift(cluster, made, said, links)
     else:
-        ending = read_ending(journal, cluster) if journal and journal.exists() else None
-        notice = notice_apply(cluster, made, ending, said, links)
+        last = read_last_run(journal, cluster) if journal and journal.exists() else None
+        notice = notice_apply(cluster, made, last.ending if last else None, said, links)
     if notice is None:
         print_note(f"nothing to notify about {cluster}")
         return 0

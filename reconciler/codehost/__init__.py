@@ -15,6 +15,7 @@ from reconciler.codehost.comments import (
 )
 from reconciler.codehost.host import CodeHost, PullRequest, Run
 from reconciler.codehost.notices import notice_apply, notice_drift
+from reconciler.codehost.results import report_result
 from reconciler.codehost.runs import find_links, find_run
 from reconciler.codehost.webhook import Webhook, render_json, render_slack
 
@@ -35,4 +36,5 @@ __all__ = [
     "report_no_drift",
     "report_no_plan",
     "report_plan",
+    "report_result",
 ]

@@ -7,6 +7,7 @@ review counts as unseen.
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.codehost.seals import Seal, read_seal, select_shown
@@ -125,7 +126,8 @@ def _read_seen(
 
 def say_review(review: Review, request: PullRequest) -> str:
     """Say who approved a request, and when."""
-    return f"{review.author} approved request {request.number} at {review.at:%Y-%m-%d %H:%M} UTC,"
+    at = review.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"{review.author} approved request {request.number} at {at},"
 
 
 def _refuse(what: str) -> CodeHostError:

@@ -19,8 +19,10 @@ from reconciler.plan import (
     code,
     fence,
     fingerprint_plan,
+    list_fields,
     list_new_rows,
     mark_cluster,
+    pack_fields,
     pack_rows,
     prose,
     render_markdown,
@@ -37,7 +39,8 @@ REASON_LIMIT = 20_000
 """The limit of the reason for a missing plan; the run's log has all of it. Units: characters."""
 
 ROWS_LIMIT = COMMENT_LIMIT // 4
-"""The limit of packed rows: the comment is for people first. Units: characters."""
+FIELDS_LIMIT = COMMENT_LIMIT // 8
+"""The limits of packed rows and fields: the comment is for people first. Units: characters."""
 
 
 class Moves(NamedTuple):
@@ -60,27 +63,30 @@ def write_plan(
     `warning` is a paragraph below the title.
     """
     seal = _seal(plan, run, moves)
-    text = _write_sealed(plan, saved, run, seal, moves, warning)
-    # The least text of a very large plan may need the room of its rows.
-    if len(text.encode()) > COMMENT_LIMIT:
-        text = _write_sealed(plan, saved, run, seal._replace(rows=""), moves, warning)
+    # The least text of a very large plan may need the room of its fields, and of its rows.
+    for less in (seal, seal._replace(fields=""), seal._replace(fields="", rows="")):
+        text = _write_sealed(plan, saved, run, less, moves, warning)
+        if len(text.encode()) <= COMMENT_LIMIT:
+            break
     return text
 
 
 def _seal(plan: Plan, run: Run, moves: Moves | None) -> Seal:
-    packed = pack_rows(list_new_rows(plan))
+    rows = pack_rows(list_new_rows(plan))
+    fields = pack_fields(list_fields(plan), list_fields(moves.plan) if moves else {})
     return Seal(
         run.request.head if run.request else run.commit,
         fingerprint_plan(plan),
-        packed if len(packed) <= ROWS_LIMIT else "",
+        rows if len(rows) <= ROWS_LIMIT else "",
         fingerprint_plan(moves.plan) if moves else "",
+        fields if len(fields) <= FIELDS_LIMIT else "",
     )
 
 
 def _write_sealed(
     plan: Plan, saved: str | None, run: Run, seal: Seal, moves: Moves | None, warning: str
 ) -> str:
-    tail = f"<br>\nPlanned for {seal.commit[:12]} by {_link(run)}\n\n{seal}\n"
+    tail = f"<br>\nPlanned for {seal.commit[:12]} by {link_run(run)}\n\n{seal}\n"
     if moves is not None:
         half = _room(tail) // 2
         # Without its marker, which belongs to the first line of a comment.
@@ -95,7 +101,7 @@ def _write_sealed(
 def write_no_plan(cluster: str, reason: str, run: Run) -> str:
     """Write the comment for a missing plan: it has no seal, so nothing is approved."""
     head = f"{mark_cluster(cluster)}\n### Kafka plan for {code(cluster)}: could not be made"
-    return f"{head}\n\n{_quote(reason)}\n\nFrom {_link(run)}\n"
+    return f"{head}\n\n{quote_reason(reason)}\n\nFrom {link_run(run)}\n"
 
 
 def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:
@@ -104,7 +110,7 @@ def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:
         f"{mark_drift(plan.cluster)}\n{code(plan.cluster)} is not as specified at "
         f"{run.commit[:12]}. Either it was changed by other means, or what was merged is not "
         "applied. Apply the plan below, or bring the specs in line with the cluster. This text "
-        f"is kept up to date, and the issue closes once both agree. Last seen by {_link(run)}."
+        f"is kept up to date, and the issue closes once both agree. Last seen by {link_run(run)}."
         "\n\n"
     )
     counts = ", ".join(view_plan(plan).to_do)
@@ -116,25 +122,25 @@ def write_no_drift(cluster: str, reason: str, run: Run) -> tuple[str, str]:
     """Write title and text of the issue that reports a failed drift check."""
     head = (
         f"{mark_drift(cluster)}\nIt is unknown whether {code(cluster)} is as specified at "
-        f"{run.commit[:12]}: it could not be checked by {_link(run)}."
+        f"{run.commit[:12]}: it could not be checked by {link_run(run)}."
     )
-    return f"Kafka drift on {cluster}: could not be checked", f"{head}\n\n{_quote(reason)}\n"
+    return f"Kafka drift on {cluster}: could not be checked", f"{head}\n\n{quote_reason(reason)}\n"
 
 
 def write_agreement(cluster: str, run: Run) -> str:
     """Write why an issue is closed."""
-    return f"{code(cluster)} is as specified at {run.commit[:12]} again, says {_link(run)}."
+    return f"{code(cluster)} is as specified at {run.commit[:12]} again, says {link_run(run)}."
 
 
 def _room(beside: str) -> int:
     return COMMENT_LIMIT - len(beside.encode())
 
 
-def _link(run: Run) -> str:
+def link_run(run: Run) -> str:
     return f"[this run]({run.url})"
 
 
-def _quote(reason: str) -> str:
+def quote_reason(reason: str) -> str:
     """Format the output of a run as code, so that the host interprets no markdown in it."""
     reason = reason.strip() or "The run said nothing; its log may."
     if len(reason) > REASON_LIMIT:
@@ -200,7 +206,7 @@ def _comment(
         host.create_comment(number, body)
         return f"comment on request {number} written"
 
-    return _settle(settle)
+    return settle_write(settle)
 
 
 def _warn(
@@ -224,12 +230,12 @@ def report_drift(run: Run, plan: Plan, saved: str | None = None) -> str:
         return _open(run, plan.cluster, *write_drift(plan, saved, run))
 
     def close() -> str:
-        if found := _find(run.host.list_issues(), mark_drift(plan.cluster)):
+        if found := find_marked(run.host.list_issues(), mark_drift(plan.cluster)):
             run.host.close_issue(found.id, write_agreement(plan.cluster, run))
             return f"issue {found.id} closed"
         return f"{plan.cluster} is as specified"
 
-    return _settle(close)
+    return settle_write(close)
 
 
 def report_no_drift(run: Run, cluster: str, reason: str) -> str:
@@ -239,20 +245,20 @@ def report_no_drift(run: Run, cluster: str, reason: str) -> str:
 
 def _open(run: Run, cluster: str, title: str, body: str) -> str:
     def write() -> str:
-        if found := _find(run.host.list_issues(), mark_drift(cluster)):
+        if found := find_marked(run.host.list_issues(), mark_drift(cluster)):
             run.host.update_issue(found.id, title, body)
             return f"issue {found.id} updated"
         run.host.create_issue(title, body)
         return f"issue opened: {title}"
 
-    return _settle(write)
+    return settle_write(write)
 
 
-def _find(notes: Iterable[Note], mark: str) -> Note | None:
+def find_marked(notes: Iterable[Note], mark: str) -> Note | None:
     return next((note for note in notes if note.body.startswith(mark)), None)
 
 
-def _settle(write: Callable[[], str]) -> str:
+def settle_write(write: Callable[[], str]) -> str:
     """Write; if its effect is unknown, look and write again.
 
     `write` looks for the comment or issue first, so that a lost answer leads to no second one.

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from reconciler.codehost.host import Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
 from reconciler.errors import CodeHostError
+from reconciler.plan import code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -113,6 +114,12 @@ class GitHub:
             if error.findings[0].rule != "code-host-access":
                 raise
             return association in ("OWNER", "MEMBER", "COLLABORATOR")
+
+    def say_by_hand(self, job: str, cluster: str, fingerprint: str, run: str = "") -> str:
+        """Say how a person runs a workflow."""
+        inputs = {"cluster": cluster, "fingerprint": fingerprint, "run": run}
+        *first, last = (f"{name} {code(value)}" for name, value in inputs.items() if value)
+        return f"run *{job}* by hand with {', '.join(first)} and {last}"
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the pull requests that became this commit: merged, squashed or rebased."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.codehost.host import NEVER, Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
+from reconciler.plan import code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,6 +97,12 @@ class GitLab:
         names = [item["user"]["username"] for item in approvals]
         # An approval without a time approves no plan.
         return [Review(name, times.get(name, NEVER), name in times) for name in names]
+
+    def say_by_hand(self, job: str, cluster: str, fingerprint: str, run: str = "") -> str:
+        """Say how a person starts a job."""
+        variables = {"FINGERPRINT": fingerprint, "RUN": run}
+        listed = " and ".join(code(f"{name}={value}") for name, value in variables.items() if value)
+        return f"start the job {code(f'{job} {cluster}')} with {listed}"
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the merge requests that became this commit: merged, squashed or fast-forwarded."""

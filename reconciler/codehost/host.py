@@ -75,6 +75,9 @@ class CodeHost(Protocol):
     def list_reviews(self, number: int) -> Sequence[Review]:
         """Return the last opinion of each person whose review of a request counts."""
 
+    def say_by_hand(self, job: str, cluster: str, fingerprint: str, run: str = "") -> str:
+        """Say how a person approves a plan by its fingerprint, or continues the plan of a run."""
+
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the requests whose merge, of any kind, made this commit."""
 

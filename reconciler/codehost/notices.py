@@ -79,7 +79,7 @@ def notice_apply(
     """
     view = view_plan(plan) if plan else None
     if ending is None:
-        ending = _end_without_apply(view, errors)
+        ending = end_without_apply(view, errors)
     if not ending.exit_code:
         return None
     worst = sorted(
@@ -103,7 +103,8 @@ def notice_apply(
     )
 
 
-def _end_without_apply(view: PlanView | None, errors: str) -> Ending:
+def end_without_apply(view: PlanView | None, errors: str) -> Ending:
+    """Return how an apply ended that did not begin: the plan, or its absence, says why."""
     if view is None:
         return Ending(Ended.ERROR, error=errors.strip() or SAID_NOTHING)
     if view.refusals or view.refused:

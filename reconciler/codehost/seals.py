@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _SEAL = re.compile(
     r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"
-    r"(?: moves=([0-9a-f]{64}))?(?: rows=([A-Za-z0-9+/]+=*))? -->"
+    r"(?: moves=([0-9a-f]{64}))?(?: rows=([A-Za-z0-9+/]+=*))?"
+    r"(?: fields=([A-Za-z0-9+/]+=*))? -->"
 )
 
 
@@ -22,19 +23,22 @@ class Seal(NamedTuple):
     """What identifies the plans of a comment.
 
     `moves` is the fingerprint of the plan of moves, empty if there is none. `rows` are the packed
-    rows that the other plan adds; empty if there are none, or too many.
+    rows that the other plan adds, empty if there are none, or too many. `fields` are the packed
+    fields that both change, empty if there are too many.
     """
 
     commit: str
     fingerprint: str
     rows: str = ""
     moves: str = ""
+    fields: str = ""
 
     def __str__(self) -> str:
         rows = f" rows={self.rows}" if self.rows else ""
         moves = f" moves={self.moves}" if self.moves else ""
+        fields = f" fields={self.fields}" if self.fields else ""
         names = f"commit={self.commit} fingerprint={self.fingerprint}"
-        return f"<!-- reconciler:planned {names}{moves}{rows} -->"
+        return f"<!-- reconciler:planned {names}{moves}{rows}{fields} -->"
 
     @property
     def plans(self) -> tuple[str, str]:
@@ -49,7 +53,10 @@ class Seal(NamedTuple):
 def read_seal(body: str) -> Seal | None:
     """Read the seal in the last line of a comment: there, no name of a plan can forge it."""
     found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
-    return Seal(found[1], found[2], found[4] or "", found[3] or "") if found else None
+    if found is None:
+        return None
+    commit, fingerprint, moves, rows, fields = (group or "" for group in found.groups())
+    return Seal(commit, fingerprint, rows, moves, fields)
 
 
 def select_shown(comments: Iterable[Note], cluster: str) -> list[Note]:

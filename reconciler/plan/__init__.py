@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from reconciler.plan.document import PlanDocument
     from reconciler.plan.elections import assemble_elections
     from reconciler.plan.explain import Matrix, build_matrix, draw_matrix, render_matrix
+    from reconciler.plan.fields import (
+        Difference,
+        Fields,
+        compare_fields,
+        list_fields,
+        pack_fields,
+        unpack_fields,
+    )
     from reconciler.plan.forecast import (
         find_urgent,
         forecast_moves,
@@ -42,7 +50,7 @@ if TYPE_CHECKING:
         render_github,
     )
     from reconciler.plan.markdown import COMMENT_LIMIT, mark_cluster, render_markdown
-    from reconciler.plan.markdown.marks import code, fence, prose
+    from reconciler.plan.markdown.marks import code, fence, prose, tabulate
     from reconciler.plan.move_guards import guard_moves
     from reconciler.plan.moves import assemble_moves, plan_moves
     from reconciler.plan.reassignments import decode_rows, encode_rows, plan_rows
@@ -53,6 +61,8 @@ __all__ = [
     "COMMENT_LIMIT",
     "SUMMARY_LIMIT",
     "Approval",
+    "Difference",
+    "Fields",
     "Matrix",
     "Placing",
     "PlanDocument",
@@ -67,6 +77,7 @@ __all__ = [
     "brokers_of",
     "build_matrix",
     "code",
+    "compare_fields",
     "decode_approval",
     "decode_plan",
     "decode_rows",
@@ -82,6 +93,7 @@ __all__ = [
     "guard_moves",
     "is_deletion",
     "judge_changes",
+    "list_fields",
     "list_new_rows",
     "list_outputs",
     "list_refusals",
@@ -89,6 +101,7 @@ __all__ = [
     "mark_cluster",
     "measure_fullness",
     "order_moves",
+    "pack_fields",
     "pack_rows",
     "paint_outcome",
     "plan_cluster",
@@ -101,6 +114,8 @@ __all__ = [
     "render_matrix",
     "render_text",
     "steps_of",
+    "tabulate",
+    "unpack_fields",
     "unpack_rows",
     "view_configs",
     "view_plan",
@@ -118,10 +133,11 @@ __getattr__ = export_lazily(
         "reassignments": "decode_rows encode_rows plan_rows",
         "rebalance": "plan_rebalance",
         "explain": "Matrix build_matrix draw_matrix render_matrix",
+        "fields": "Difference Fields compare_fields list_fields pack_fields unpack_fields",
         "forecast": "find_urgent forecast_moves list_row_moves measure_fullness",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",
-        "markdown.marks": "code fence prose",
+        "markdown.marks": "code fence prose tabulate",
         "move_guards": "guard_moves",
         "moves": "assemble_moves plan_moves",
         "window": "RowMove Seats order_moves",

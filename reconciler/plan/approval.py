@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model import Assignment, Plan
 
 MOST_BYTES = 1_000_000
-"""The limit of unpacked rows: what a comment holds must not fill the memory of a job."""
+"""The limit of unpacked text: what a comment holds must not fill the memory of a job."""
 
 _Topic = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 _Broker = Annotated[int, Field(ge=0, lt=2**31)]
@@ -59,19 +59,33 @@ def list_new_rows(plan: Plan) -> dict[str, Assignment]:
     return added
 
 
+def pack(text: bytes) -> str:
+    """Pack text into Base64; empty for more than `unpack` accepts."""
+    return b64encode(zlib.compress(text, 9)).decode() if len(text) <= MOST_BYTES else ""
+
+
+def unpack(packed: str) -> bytes:
+    """Unpack text. Errors: ValueError if it is malformed or too large."""
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(b64decode(packed, validate=True), MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not unpacking.eof:
+        raise ValueError("too large, or cut")
+    return text
+
+
 def pack_rows(rows: Mapping[str, Assignment]) -> str:
     """Pack rows into Base64; empty for no rows, and for more than `unpack_rows` accepts."""
-    text = _ROWS.dump_json(dict(rows))
-    return b64encode(zlib.compress(text, 9)).decode() if rows and len(text) <= MOST_BYTES else ""
+    return pack(_ROWS.dump_json(dict(rows))) if rows else ""
 
 
 def unpack_rows(packed: str) -> dict[str, Assignment]:
     """Unpack rows; what is malformed or too large holds none."""
     try:
-        unpacking = zlib.decompressobj()
-        text = unpacking.decompress(b64decode(packed, validate=True), MOST_BYTES)
-        return _ROWS.validate_json(text, strict=True) if unpacking.eof else {}
-    except (ValueError, zlib.error):  # a ValidationError is a ValueError
+        return _ROWS.validate_json(unpack(packed), strict=True)
+    except ValueError:  # a ValidationError is a ValueError
         return {}
 
 

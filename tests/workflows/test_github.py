@@ -67,6 +67,7 @@ def test_a_pull_request_is_planned_approved_merged_and_applied(
     assert "**lab**: Applied: 2 done" in merged.summary
     journal = (merged.artifacts / "apply-lab" / "journal.jsonl").read_text()
     assert '"kind": "done"' in journal
+    assert "### Kafka apply on `lab`: done\n\n2 topics are as planned" in comments(github)[2]
 
     again = act.push()
     assert again.code == 0

@@ -81,6 +81,7 @@ def test_a_merge_request_is_planned_approved_merged_and_applied(
     merged = pipeline.apply()
     assert merged.code == 0, merged.text
     assert repository.partitions() == {"orders": 4}
+    assert "### Kafka apply on `lab`: done" in request.comments[2]["body"]
     again = pipeline.apply()
     assert again.code == 0
     assert "Applied" not in again.text

@@ -84,6 +84,23 @@ def test_an_approval_is_saved_with_its_rows(
     assert decode_approval(out.read_text()) == Approval(fingerprint_plan(PLAN), list_new_rows(PLAN))
 
 
+def test_the_result_of_an_apply_is_told_with_its_duration(
+    host: GitHubHost, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = host.open_request(12, HEAD)
+    run(["report", "plan", "--cluster", "prod", "--plan", saved])
+    request.merged_as = MERGED
+    journal = write_journal(tmp_path / "journal.jsonl", Outcome("a", OutcomeKind.DONE))
+    words = ["report", "result", "--cluster", "prod", "--plan", saved]
+    capsys.readouterr()
+    assert run([*words, "--journal", journal]) == 0
+    assert capsys.readouterr() == ("", "comment on request 12 written\n")
+    assert "1 topic is as planned after 0 s: `a`" in request.comments[1]["body"]
+    none = str(tmp_path / "none.jsonl")
+    assert run([*words, "--moves", "--journal", none]) == 0
+    assert "### Kafka moves on `prod`: not applied" in request.comments[2]["body"]
+
+
 def test_nothing_approved_is_an_error_and_no_output(
     host: GitHubHost, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,116 @@
+"""The fields that a plan changes: small enough for a comment, to compare two plans later.
+
+A merge makes a new plan. If it is not the approved one, people want to know in which fields the
+two differ. Fields approve nothing: they are only shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, TypeAdapter
+
+from reconciler.model import Verb, steps_of
+from reconciler.plan.approval import pack, unpack
+from reconciler.plan.wording import FieldView, view_configs, view_step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from reconciler.model import Plan, PlannedTopic
+
+Change = tuple[str | None, str | None]
+"""A field before and after; None where it is not set."""
+_Name = Annotated[str, Field(max_length=249)]
+Fields = dict[_Name, dict[_Name, Change]]
+"""The changes by topic and field."""
+
+_BOTH = TypeAdapter(tuple[Fields, Fields])
+_PARTITIONS, _FACTOR, _TOPIC = "partitions", "replication factor", "topic"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field that two plans change differently: as text, and why."""
+
+    topic: str
+    field: str
+    approved: str
+    now: str
+    why: str
+
+
+def list_fields(plan: Plan) -> Fields:
+    """Return the fields that the steps of a plan change."""
+    return {t.name: dict(_list_changes(t)) for t in plan.topics if steps_of(t)}
+
+
+def _list_changes(topic: PlannedTopic) -> Iterator[tuple[str, Change]]:
+    before, after = topic.before, topic.after
+    if after is None:
+        yield _TOPIC, ("exists", "deleted")
+        return
+    old, new = len(before.assignment) if before else None, len(after.assignment)
+    if old != new:
+        yield _PARTITIONS, (None if old is None else str(old), str(new))
+    if before is None:
+        yield _FACTOR, (None, str(len(after.assignment[0])))
+    for field in view_configs(before.config if before else {}, after.config):
+        yield field.name, (field.before, field.after)
+    for step in steps_of(topic):
+        if step.verb in (Verb.MOVE, Verb.REORDER, Verb.ELECT):
+            yield str(step.verb), (None, view_step(step, topic).words)
+
+
+def pack_fields(changes: Fields, moves: Fields) -> str:
+    """Pack the fields of a plan and of its moves into Base64; empty if there are too many."""
+    return pack(_BOTH.dump_json((changes, moves)))
+
+
+def unpack_fields(packed: str) -> tuple[Fields, Fields] | None:
+    """Unpack the fields of a plan and of its moves; None for what is malformed or too large."""
+    try:
+        return _BOTH.validate_json(unpack(packed), strict=True)
+    except ValueError:
+        return None
+
+
+def compare_fields(approved: Fields, now: Fields) -> Iterator[Difference]:
+    """Yield the fields that two plans change differently, by topic and field."""
+    for topic in sorted({*approved, *now}):
+        was, is_ = approved.get(topic, {}), now.get(topic, {})
+        for name in sorted({*was, *is_}):
+            old, new = was.get(name), is_.get(name)
+            if old != new:
+                why = _explain(name, was, is_)
+                yield Difference(topic, name, _say(name, old), _say(name, new), why)
+
+
+def _say(name: str, change: Change | None) -> str:
+    if change is None:
+        return "no change"
+    before, after = change
+    if before is None and name in (_PARTITIONS, _FACTOR, Verb.MOVE, Verb.REORDER, Verb.ELECT):
+        return after or ""
+    return FieldView(name, before, after).words
+
+
+def _explain(name: str, was: Mapping[str, Change], is_: Mapping[str, Change]) -> str:
+    """Say why a field differs, as far as two plans of a topic show it. `was`: the approved one."""
+    if not is_:
+        return "already done, or no longer specified"
+    if not was:
+        return "the approved plan does not change the topic"
+    if (_FACTOR in was) != (_FACTOR in is_):  # only a plan that creates the topic has this field
+        return f"the topic was {'created' if _FACTOR in was else 'deleted'} meanwhile"
+    if name not in is_:
+        return "already done, or no longer specified"
+    if name not in was:
+        return "the approved plan does not change it"
+    old, new = was[name][0], is_[name][0]
+    if old == new:
+        return "the specs are different"
+    if name == _PARTITIONS and old and new and int(new) > int(old):
+        return "the topic was expanded meanwhile"
+    return "it was changed meanwhile"
