@@ -58,9 +58,10 @@ class Fault(NamedTuple):
 
 @dataclass
 class Talk:
-    """What stands below one request or issue: comments, each {id, author, body, at}.
+    """What stands below one request or issue: comments, the oldest first.
 
-    `reviews` are of a request, each {author, state, at}, the oldest first.
+    Each is {id, author, body, written_at, edited_at}. `reviews` are of a request, the oldest first,
+    each {author, state, at}.
     """
 
     title: str = ""
@@ -119,12 +120,12 @@ class CodeHost:
 
     def comment(self, talk: Talk, author: str, body: str) -> dict[str, Any]:
         note = {"id": next(self._ids), "author": author, "body": body}
-        note["at"] = note["created_at"] = tell_time()
+        note["written_at"] = note["edited_at"] = tell_time()
         talk.comments.append(note)
         return note
 
     def edit(self, note: dict[str, Any], body: str) -> None:
-        note["body"], note["at"] = body, tell_time()
+        note["body"], note["edited_at"] = body, tell_time()
 
     @property
     def issues(self) -> dict[int, Talk]:

@@ -41,7 +41,7 @@ class GitHubHost(CodeHost):
 
     def _note(self, note: dict[str, Any]) -> dict[str, Any]:
         user = {"login": note["author"]} if note["author"] else None
-        return {"id": note["id"], "user": user, "body": note["body"], "updated_at": note["at"]}
+        return {"id": note["id"], "user": user, "body": note["body"], **_times(note)}
 
     def _comment(self, ask: Ask) -> Answer:
         return Answer(
@@ -61,7 +61,7 @@ class GitHubHost(CodeHost):
 
     def _issue(self, number: int, talk: Talk) -> dict[str, Any]:
         issue = {"number": number, "id": number + 10**9, "user": {"login": talk.author}}
-        issue |= {"title": talk.title, "body": talk.body or None, "updated_at": tell_time()}
+        issue |= {"title": talk.title, "body": talk.body or None, **_times()}
         return issue | ({"pull_request": {}} if talk.is_request else {})
 
     def _open(self, ask: Ask) -> Answer:
@@ -116,6 +116,12 @@ class GitHubHost(CodeHost):
         return Answer(200, {"permission": "write" if ask.found[0] in self.writers else "read"})
 
 
+def _times(note: dict[str, Any] | None = None) -> dict[str, str]:
+    """Return the times of a comment; of an issue, which nobody asks for, some time."""
+    note = note or dict.fromkeys(("written_at", "edited_at"), tell_time())
+    return {"created_at": note["written_at"], "updated_at": note["edited_at"]}
+
+
 def _type(author: str) -> str:
     return "Bot" if author.endswith("[bot]") else "User"
 
@@ -164,8 +170,7 @@ class GitLabHost(CodeHost):
             "author": {"username": note["author"]},
             "body": note["body"],
             "system": note["body"].startswith(("added 1 commit", "approved this", "unapproved")),
-            "created_at": note.get("created_at", note["at"]),
-            "updated_at": note["at"],
+            **_times(note),
         }
 
     def _approvals(self, ask: Ask) -> Answer:
@@ -207,8 +212,7 @@ class GitLabHost(CodeHost):
 
     def _issue(self, number: int, talk: Talk) -> dict[str, Any]:
         issue = {"iid": number, "id": number + 10**9, "author": {"username": talk.author}}
-        issue |= {"title": talk.title, "updated_at": tell_time()}
-        return issue | {"description": talk.body or None}
+        return issue | {"title": talk.title, "description": talk.body or None, **_times()}
 
     def _open(self, ask: Ask) -> Answer:
         number = self.open_issue(ask.body["title"], ask.body["description"], self.me)
@@ -236,7 +240,8 @@ def _record(review: dict[str, Any]) -> dict[str, Any]:
     """Return the note that GitLab adds for an approval, or for the end of one."""
     said = "approved" if review["state"] == "APPROVED" else "unapproved"
     body = f"{said} this merge request"
-    return {"id": 0, "author": review["author"], "body": body, "at": review["at"]}
+    times = dict.fromkeys(("written_at", "edited_at"), review["at"])
+    return {"id": 0, "author": review["author"], "body": body, **times}
 
 
 class WebhookHost(CodeHost):

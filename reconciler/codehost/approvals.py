@@ -1,8 +1,8 @@
 """Which plan of a merged request is approved: the one that it showed when it was reviewed.
 
 A comment with a plan is not edited after a review that approved it (see `comments`), so it keeps
-what the reviewer saw. All times are those of the code host. A comment whose text is as old as the
-review counts as unseen.
+what the reviewer saw. All times are those of the code host. If the comment was edited after all,
+by a run that raced with the review or by a person, nobody knows any more what the reviewer saw.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ def find_newest(reviews: Iterable[Review]) -> Review | None:
 
 
 def find_seen(shown: Iterable[Note], at: datetime) -> Note | None:
-    """Return the comment that was the newest at a time."""
-    return max((note for note in shown if note.at < at), key=lambda note: note.id, default=None)
+    """Return the comment that was the newest at a time, as it was then; None if it was edited."""
+    written = [note for note in shown if note.written_at < at]
+    last = max(written, key=lambda note: note.written_at, default=None)
+    return last if last and last.edited_at < at else None
 
 
 def find_approved(run: Run, cluster: str, *, moves: bool = False) -> Approval:
@@ -109,19 +111,17 @@ def _read_seen(
     request: PullRequest, review: Review | None, shown: Sequence[Note], cluster: str
 ) -> Seal:
     """Read the seal of what the request showed when it was reviewed, or else when it was merged."""
-    seen = find_seen(shown, review.at if review else request.merged_at)
+    at = review.at if review else request.merged_at
+    seen = find_seen(shown, at)
     seal = read_seal(seen.body) if seen else None
     if seal:
         return seal
-    if review:
-        raise _refuse_unreviewed(
-            f"{say_review(review, request)} when it showed no plan for {cluster}"
-        )
-    if seen:
+    approval = say_review(review, request) if review else f"request {request.number} was merged"
+    if not seen and any(note.written_at < at for note in shown):
+        raise _refuse_unreviewed(f"{approval} before its comment for {cluster} was edited")
+    if seen and not review:
         raise _refuse(f"request {request.number} shows no plan for {cluster}")
-    raise _refuse_unreviewed(
-        f"request {request.number} was merged before it showed its plan for {cluster}"
-    )
+    raise _refuse_unreviewed(f"{approval} when it showed no plan for {cluster}")
 
 
 def say_review(review: Review, request: PullRequest) -> str:

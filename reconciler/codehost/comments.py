@@ -196,7 +196,7 @@ def _comment(
             return f"no changes, so request {number} gets no comment"
         review = find_newest(host.list_reviews(number))
         last = shown[-1] if shown else None
-        is_approved = last is not None and review is not None and last.at < review.at
+        is_approved = last is not None and review is not None and last.edited_at < review.at
         if last and is_approved and seal and seal.is_same(read_seal(last.body)):
             return f"comment {last.id} on request {number} shows this plan, and is approved"
         body = write(_warn(request, review, shown, seal))

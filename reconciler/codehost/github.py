@@ -55,6 +55,7 @@ class GitHub:
                     number,
                     _author(item),
                     item["body"] or "",
+                    datetime.fromisoformat(item["created_at"]),
                     datetime.fromisoformat(item["updated_at"]),
                 )
 

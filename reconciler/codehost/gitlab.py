@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.codehost.host import NEVER, Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
@@ -44,9 +44,8 @@ class GitLab:
     def _list_notes(self, number: int) -> Iterator[tuple[Note, bool]]:
         path = f"{self._project}/merge_requests/{number}/notes"
         for item in self._rest.list(path, sort="asc", order_by="created_at"):
-            at = datetime.fromisoformat(item["updated_at"])
             author = item["author"]["username"]
-            yield Note(item["id"], author, item["body"], at), item["system"]
+            yield Note(item["id"], author, item["body"], *_read_times(item)), item["system"]
 
     def create_comment(self, number: int, body: str) -> None:
         """Write a note on a merge request."""
@@ -61,8 +60,8 @@ class GitLab:
         """Yield the open issues that this account opened."""
         asked = {"state": "opened", "scope": "all", "author_username": self._author}
         for item in self._rest.list(f"{self._project}/issues", **asked):
-            at = datetime.fromisoformat(item["updated_at"])
-            yield Note(item["iid"], self._author, item["description"] or "", at)
+            text = item["description"] or ""
+            yield Note(item["iid"], self._author, text, *_read_times(item))
 
     def create_issue(self, title: str, body: str) -> None:
         """Open an issue."""
@@ -90,7 +89,7 @@ class GitLab:
         if not approvals:
             return []
         times = {
-            note.author: note.at
+            note.author: note.written_at
             for note, is_system in self._list_notes(number)
             if is_system and note.body == _APPROVED
         }
@@ -114,3 +113,7 @@ class GitLab:
             if item["state"] == "merged"
             and commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"])
         ]
+
+
+def _read_times(item: dict[str, Any]) -> tuple[datetime, datetime]:
+    return datetime.fromisoformat(item["created_at"]), datetime.fromisoformat(item["updated_at"])

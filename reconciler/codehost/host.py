@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A comment, or an issue: who wrote it, its markdown, and when that was last edited."""
+    """A comment, or an issue: who wrote it, its markdown, and when it was written and edited."""
 
     id: int
     author: str
     body: str
-    at: datetime
+    written_at: datetime
+    edited_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,18 @@ def test_without_a_review_the_merge_approves_what_the_request_showed(
     request.merged_as = MERGED
     assert find_approved(run, "prod") == approval(SECOND)
     host.edit(request.comments[0], request.comments[0]["body"])
-    assert refusal(run) == "request 12 was merged before it showed its plan for prod"
+    assert refusal(run) == "request 12 was merged before its comment for prod was edited"
+
+
+def test_a_plan_that_is_shown_only_after_the_merge_is_not_approved(
+    host: CodeHost, run: Run
+) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, FIRST)
+    late = request.comments.pop()
+    request.merged_as = MERGED
+    host.comment(request, host.me, late["body"])
+    assert refusal(run) == "request 12 was merged when it showed no plan for prod"
 
 
 def test_an_edit_that_raced_with_the_review_was_not_seen(host: CodeHost, run: Run) -> None:
@@ -140,7 +151,22 @@ def test_an_edit_that_raced_with_the_review_was_not_seen(host: CodeHost, run: Ru
     host.edit(request.comments[0], request.comments[0]["body"])
     request.merged_as = MERGED
     assert refusal(run).startswith("alice approved request 12 at 2026-11-")
-    assert refusal(run).endswith(" UTC, when it showed no plan for prod")
+    assert refusal(run).endswith(" UTC, before its comment for prod was edited")
+
+
+def test_an_earlier_comment_does_not_stand_in_for_one_that_was_edited(
+    host: CodeHost, run: Run
+) -> None:
+    """Bob saw the second plan, so he did not approve the first one again."""
+    request = host.open_request(12, HEAD)
+    report_plan(run, FIRST)
+    request.review("alice")
+    report_plan(run, SECOND)
+    request.review("bob")
+    host.edit(request.comments[1], request.comments[1]["body"])
+    request.merged_as = MERGED
+    assert refusal(run).startswith("bob approved request 12 at 2026-11-")
+    assert refusal(run).endswith(" UTC, before its comment for prod was edited")
 
 
 @pytest.mark.parametrize("host", ONE_HOST, indirect=True)
@@ -247,5 +273,5 @@ def test_an_approval_whose_time_is_unknown_approves_nothing(
     request.review("alice")
     request.merged_as = MERGED
     assert find_approved(run, "prod") == approval(FIRST)
-    monkeypatch.setattr("code_hosts._record", lambda review: {**review, "id": 0, "body": "…"})
+    monkeypatch.setattr("code_hosts._record", lambda _: {**request.comments[0], "body": "…"})
     assert refusal(run).startswith("request 12 has no approval: alice")
