@@ -177,11 +177,41 @@ def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
     fresh = refused.artifacts / "apply-lab" / "plan.json"
     fingerprint = json.loads(fresh.read_text())["fingerprint"]
     assert f"fingerprint `{fingerprint}`" in refused.summary
+    result = comments(github)[1]
+    assert "### Kafka apply on `lab`: not applied" in result
+    assert "| no change | 100000s (100000000) → 7d (604800000) |" in result
 
     assert act.dispatch("0" * 64).code == 1
     assert repository.partitions() == {"orders": 3}
     assert act.dispatch(fingerprint).code == 0
     assert repository.partitions() == {"orders": 6}
+    assert "### Kafka apply on `lab`: done" in comments(github)[1]
+
+
+def test_a_rerun_after_the_review_does_not_change_what_is_approved(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    request = github.open_request(12, repository.commit())
+    act.pull()
+    request.merged_as = request.head
+    assert act.push().code == 0
+
+    repository.wish("orders", 6, config="{retention.ms: 7d}")
+    request = github.open_request(12, repository.commit())
+    assert act.pull().code == 0
+    request.review("alice")
+    repository.alter("orders", "retention.ms", "100000000")
+    assert act.pull().code == 0
+    _, second = comments(github)
+    assert "**This plan needs a new review.** alice approved request 12" in second
+    request.merged_as = request.head
+    assert act.push().code == 1
+    assert repository.partitions() == {"orders": 3}
+    _, _, result = comments(github)
+    assert "a different plan later, which nobody reviewed" in result
+    assert act.pull().code == 0
+    assert comments(github)[1:] == [second, result]
 
 
 def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(

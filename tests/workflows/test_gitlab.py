@@ -157,9 +157,36 @@ def test_a_cluster_that_moved_since_is_left_alone_until_somebody_approves(
     assert refused.code == 1
     assert "[plan-unexpected]" in refused.text
     assert repository.partitions() == {"orders": 3}
+    assert "| no change | 100000s (100000000) → 7d (604800000) |" in request.comments[1]["body"]
     fresh = refused.text.partition("the plan's fingerprint is ")[2].partition(",")[0]
     assert pipeline.apply(FINGERPRINT=fresh).code == 0
     assert repository.partitions() == {"orders": 6}
+
+
+def test_a_rerun_after_the_review_does_not_change_what_is_approved(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    request = gitlab.open_request(12, repository.commit())
+    pipeline.plan(12)
+    request.merged_as = request.head
+    assert pipeline.apply().code == 0
+
+    repository.wish("orders", 6, config="{retention.ms: 7d}")
+    request = gitlab.open_request(12, repository.commit())
+    assert pipeline.plan(12).code == 0
+    request.review("alice")
+    repository.alter("orders", "retention.ms", "100000000")
+    assert pipeline.plan(12).code == 0
+    _, second = (note["body"] for note in request.comments)
+    assert "**This plan needs a new review.** alice approved request 12" in second
+    request.merged_as = request.head
+    assert pipeline.apply().code == 1
+    assert repository.partitions() == {"orders": 3}
+    _, _, result = (note["body"] for note in request.comments)
+    assert "a different plan later, which nobody reviewed" in result
+    assert pipeline.plan(12).code == 0
+    assert [note["body"] for note in request.comments[1:]] == [second, result]
 
 
 def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
