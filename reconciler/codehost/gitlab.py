@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _APPROVED = "approved this merge request"
 """The note that GitLab adds; in English, whatever the language of the person."""
+_LONG_AGO = "0001-01-01T00:00:00Z"
 
 
 class GitLab:
@@ -107,8 +108,11 @@ class GitLab:
         """Return the merge requests that became this commit: merged, squashed or fast-forwarded."""
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
         # A fast-forward has no commit of its own: then the head of the branch is the commit.
+        # Very old merges have no time: then no plan was shown before it.
         return [
-            PullRequest(item["iid"], item["sha"], datetime.fromisoformat(item["merged_at"]))
+            PullRequest(
+                item["iid"], item["sha"], datetime.fromisoformat(item["merged_at"] or _LONG_AGO)
+            )
             for item in self._rest.list(path)
             if item["state"] == "merged"
             and commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"])

@@ -265,6 +265,14 @@ def test_only_the_last_opinion_of_people_who_may_write_counts(
 
 
 @pytest.mark.parametrize("host", [GitLabHost], indirect=True)
+def test_a_merge_whose_time_is_unknown_approves_nothing(host: GitLabHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, FIRST)
+    request.merged_as, request.merged_at = MERGED, None
+    assert refusal(run) == "request 12 was merged when it showed no plan for prod"
+
+
+@pytest.mark.parametrize("host", [GitLabHost], indirect=True)
 def test_an_approval_whose_time_is_unknown_approves_nothing(
     host: GitLabHost, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
