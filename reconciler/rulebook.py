@@ -298,6 +298,7 @@ _PLAN: tuple[Rule, ...] = (
         "Data loss, and reordering of compacted topics, is acknowledged by name.",
     ),
     Rule("acknowledge-unused", "An acknowledgement that no change needs is reported."),
+    Rule("guard-loosened", "A plan shows the guards that its request loosens before all else."),
     Rule("guard-max-changed", "One plan changes at most the allowed share of a cluster's topics."),
     Rule("moves-too-large", "A plan of moves copies at most max_bytes."),
     Rule(

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from reconciler.model import ClusterState, Commit, Place, Plan, Replicas
     from reconciler.placement import Weigh
     from reconciler.plan import Approval
-    from reconciler.spec import Changes, Estate
+    from reconciler.spec import Base, Changes, Estate
 
 
-def load_estate(path: str | Path = "topics") -> Estate:
+def load_estate(path: str | Path = "topics", base: Base | None = None) -> Estate:
     """Read and check every spec below `path`, without a cluster.
 
+    `base` is what the estate is a request to: its guards are compared, and hold if it asks for it.
     Errors: SpecError with every finding; UsageError if the path does not exist.
     """
     from reconciler.api.estate_files import read_estate_files
     from reconciler.spec import parse_estate
 
-    return parse_estate(read_estate_files(Path(path)), str(Path(path)))
+    return parse_estate(read_estate_files(Path(path)), str(Path(path)), base)
 
 
 def read_cluster(

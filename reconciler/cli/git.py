@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from reconciler.api import list_estate_files
 from reconciler.errors import UsageError, escape_unprintable, show_path
 from reconciler.model import SHORT, Commit
-from reconciler.spec import Changes, load_clusters, recall_topics
+from reconciler.spec import Base, Changes, load_clusters, recall_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from reconciler.spec import ClusterEntry, Estate
+    from reconciler.spec import Estate
 
 # Messages of git are compared with English words. Reading must not take the lock of the index, and
 # a partial clone must not ask for a password.
@@ -200,28 +200,21 @@ def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ClustersThen:
-    """The clusters of an estate at a commit, by name; `base` is the id of the commit."""
-
-    base: str
-    entries: Mapping[str, ClusterEntry]
-
-
-def read_clusters(path: Path, ref: str) -> ClustersThen:
+def read_base(path: Path, ref: str, option: str) -> Base:
     """Read the clusters of an estate at a commit; none if there is no clusters.yaml.
 
-    Errors: UsageError if git fails; SpecError if that clusters.yaml is invalid.
+    `option` is the one that named the commit. Errors: UsageError if git fails; SpecError if that
+    clusters.yaml is invalid.
     """
     try:
         checkout = Checkout(path)
     except GitError as error:
-        what = f"git cannot show how clusters of {show_path(str(path))} are reached: {error}"
-        raise UsageError(f"{what}; leave out --client-from") from error
-    base = checkout.find_here(ref)
+        what = f"git cannot show the clusters of {show_path(str(path))} at another commit: {error}"
+        raise UsageError(f"{what}; leave out {option}") from error
+    commit = checkout.find_here(ref)
     names = [(checkout.inside / name).as_posix() for name in CLUSTERS_FILES]
-    content = next(checkout.read_files(base, names), b"")
-    return ClustersThen(base, load_clusters(content, f"{base[:SHORT]}:{names[0]}"))
+    content = next(checkout.read_files(commit, names), b"")
+    return Base(commit, load_clusters(content, f"{commit[:SHORT]}:{names[0]}"))
 
 
 def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:

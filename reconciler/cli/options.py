@@ -59,10 +59,13 @@ bootstrap_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT,…", help="Overrides the address in clusters.yaml."
 )
 topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only these topics.")
-client_from_option = click.option(
-    "--client-from",
+base_option = click.option(
+    "--base",
     metavar="REV",
-    help="Connect with the clusters.yaml of this commit instead of the current one.",
+    help="What the specs are a request to: connect with its client, and show looser guards.",
+)
+client_from_option = click.option(
+    "--client-from", metavar="REV", help="The same, on a cluster only; the earlier name."
 )
 out_option = click.option(
     "--out",

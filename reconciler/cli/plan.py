@@ -33,6 +33,7 @@ PENDING = 2
 @options.bootstrap_option
 @options.topic_option
 @options.changed_since_option
+@options.base_option
 @options.client_from_option
 @options.against_option
 @options.approved_option
@@ -76,6 +77,7 @@ def command(
     bootstrap_servers: str | None,
     topic: str,
     changed_since: str | None,
+    base: str | None,
     client_from: str | None,
     against: Path | None,
     approved: Path | None,
@@ -106,6 +108,7 @@ def command(
         client_from,
         approved,
         moves,
+        base,
     )
     wanted.check()
     _check_explain(explain, svg, form, wanted)

@@ -8,22 +8,20 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
-from reconciler.cli.git import GitError, find_changes, read_clusters, read_commit
+from reconciler.cli.git import GitError, find_changes, read_base, read_commit
 from reconciler.cli.plans import read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
-from reconciler.model import SHORT
 from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from reconciler.cli.git import ClustersThen
     from reconciler.model import ClusterState, Commit, Plan
     from reconciler.placement import Weigh
     from reconciler.plan import Approval
-    from reconciler.spec import Changes, Estate
+    from reconciler.spec import Base, Changes, Estate
 
 AT_ONCE = 8
 """The number of clusters to read in parallel."""
@@ -44,6 +42,7 @@ class Wanted:
     client_from: str | None = None
     approved: Path | None = None
     moves: bool = False
+    base: str | None = None
 
     @property
     def is_many(self) -> bool:
@@ -58,6 +57,8 @@ class Wanted:
             raise UsageError("name the cluster: --cluster NAME, or --all-clusters")
         if self.against is not None and self.bootstrap_servers is not None:
             raise UsageError("--against plans on a file; leave --bootstrap-servers out")
+        if self.base is not None and self.client_from is not None:
+            raise UsageError("--base and --client-from name the same commit; leave one out")
         if self.against is not None and self.client_from is not None:
             raise UsageError("--against plans on a file; leave out --client-from")
         if self.moves and self.weigh != "count":
@@ -104,7 +105,7 @@ class Planner:
     clusters: tuple[str, ...]
     changes: Changes | None
     commit: Commit | None
-    then: ClustersThen | None = None
+    base: Base | None = None
     approval: Approval | None = None
 
     def make_plan(self, cluster: str) -> Planned:
@@ -163,17 +164,17 @@ class Planner:
             raise ClusterError([*error.findings, *self._note_client(cluster)]) from error
 
     def _choose_client(self, cluster: str) -> Mapping[str, str] | None:
-        """Choose the client of a cluster: the one of the commit of `--client-from`, if given.
+        """Choose the client of a cluster: the one of the base, if there is one.
 
-        Errors: ClusterError for a cluster that this commit does not have.
+        Errors: ClusterError for a cluster that the base does not have.
         """
         # A pull request that chooses its client can send the secrets of the job to any server.
-        if self.then is None:
+        if self.base is None:
             return None
-        if entry := self.then.entries.get(cluster):
+        if entry := self.base.entries.get(cluster):
             return entry.client
         what = (
-            f"{cluster} is not in clusters.yaml at {self.then.base[:SHORT]}, so nothing connects "
+            f"{cluster} is not in clusters.yaml at {self.base.short}, so nothing connects "
             "to it before this is merged"
         )
         way_out = "merge its entry first, then plan its topics"
@@ -181,16 +182,16 @@ class Planner:
         raise ClusterError([Finding("client-new", what, way_out, where)])
 
     def _note_client(self, cluster: str) -> Iterator[Finding]:
-        """Yield a warning if a cluster is read with another client than that of the estate."""
-        if self.then is None or cluster not in self.then.entries:
+        """Yield a warning if the client of a cluster is another one than that of the base."""
+        if self.base is None or cluster not in self.base.entries:
             return
-        entry, used = api.find_cluster(self.estate, cluster), self.then.entries[cluster].client
+        entry, used = api.find_cluster(self.estate, cluster), self.base.entries[cluster].client
         differing = [n for n in {*entry.client, *used} if entry.client.get(n) != used.get(n)]
         if differing:
             names = ", ".join(sorted(differing))
-            what = (
-                f"{cluster} is read with its client at {self.then.base[:SHORT]}, which differs in"
-            )
+            what = f"{cluster} is read with its client at {self.base.short}, which differs in"
+            if self.wanted.against is not None:
+                what = f"the client of {cluster} is not that of {self.base.short}: it differs in"
             way_out = "the client written here is first used after the merge"
             severity = Severity.WARNING
             yield Finding("client-changed", f"{what} {names}", way_out, entry.location, severity)
@@ -199,7 +200,8 @@ class Planner:
         plan = (
             self._build_moves(cluster, state) if self.wanted.moves else self._build(cluster, state)
         )
-        plan = replace(plan, notes=(*self._note_client(cluster), *plan.notes))
+        loosened = self.estate.loosened.get(cluster, ())
+        plan = replace(plan, alerts=(*self._note_client(cluster), *loosened))
         return Planned(cluster, state, plan)
 
     def _build_moves(self, cluster: str, state: ClusterState) -> Plan:
@@ -248,7 +250,11 @@ def load_planner(wanted: Wanted) -> Planner:
     are wanted, a glob that no topic matches, or if git fails; PlanFileError for a malformed
     approval.
     """
-    estate = api.load_estate(wanted.estate)
+    base = None
+    if (ref := wanted.base or wanted.client_from) is not None:
+        option = "--client-from" if wanted.base is None else "--base"
+        base = read_base(wanted.estate, ref, option)
+    estate = api.load_estate(wanted.estate, base)
     for name in wanted.clusters:
         api.find_cluster(estate, name)
     if wanted.all_clusters and not estate.declared:
@@ -264,9 +270,6 @@ def load_planner(wanted: Wanted) -> Planner:
     changes = None
     if wanted.changed_since is not None:
         changes = find_changes(wanted.estate, estate, wanted.changed_since)
-    then = None
-    if wanted.client_from is not None:
-        then = read_clusters(wanted.estate, wanted.client_from)
     commit = None
     try:
         commit = read_commit(wanted.estate)
@@ -275,7 +278,7 @@ def load_planner(wanted: Wanted) -> Planner:
         if error.is_surprising:
             print_note(f"the plan names no commit of its specs: {error}")
     approval = read_approval(wanted.approved) if wanted.approved else None
-    return Planner(wanted, estate, clusters, changes, commit, then, approval)
+    return Planner(wanted, estate, clusters, changes, commit, base, approval)
 
 
 def _choose_moving(
@@ -289,5 +292,7 @@ def _choose_moving(
         raise UsageError(f"no cluster allows moves; write {block} below one in clusters.yaml")
     if rest and not all_clusters:
         what = f"{', '.join(rest)} {'allows' if len(rest) == 1 else 'allow'} no moves"
-        raise UsageError(f"{what}; write {block} below it in clusters.yaml")
+        told = (str(found) for name in rest for found in estate.loosened.get(name, ()))
+        what = f"{what}; write {block} below it in clusters.yaml"
+        raise UsageError("\n".join([what, *told]))
     return moving

@@ -7,6 +7,7 @@ a review approves it. From then on it stays as it is, and another plan gets anot
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -89,8 +90,9 @@ def _write_sealed(
     tail = f"<br>\nPlanned for {seal.commit[:12]} by {link_run(run)}\n\n{seal}\n"
     if moves is not None:
         half = _room(tail) // 2
-        # Without its marker, which belongs to the first line of a comment.
-        shown = render_markdown(moves.plan, saved=moves.saved, limit=half).partition("\n")[2]
+        # Without its marker, which belongs to the first line of a comment, and alerts shown above.
+        alone = replace(moves.plan, alerts=())
+        shown = render_markdown(alone, saved=moves.saved, limit=half).partition("\n")[2]
         tail = f"\n\n{shown.rstrip()}{tail}"
     warning = f"{warning}\n\n" if warning else ""
     text = render_markdown(plan, saved=saved, limit=_room(warning + tail)).rstrip() + tail
@@ -161,8 +163,8 @@ def report_plan(run: Run, plan: Plan, saved: str | None = None, moves: Moves | N
     """
     if moves is not None and not view_plan(moves.plan).to_do:
         moves = None
-    # Without changes there is nothing to review, but an outdated comment must not stay.
-    has_changes = bool(view_plan(plan).to_do) or moves is not None
+    # Without changes and alerts there is nothing to review, but an outdated comment must not stay.
+    has_changes = bool(view_plan(plan).to_do or plan.alerts) or moves is not None
 
     def write(warning: str) -> str:
         return write_plan(plan, saved, run, moves, warning if has_changes else "")

@@ -256,9 +256,11 @@ class Guards:
     """The limits on what a single plan may change on a cluster.
 
     `max_changed_percent` is a share of the live topics, None for no limit; `unused_for_ms` is the
-    minimum time without writes before a topic may be deleted.
+    minimum time without writes before a topic may be deleted. `from_base`: a request that loosens
+    a guard is planned with the guard of its base.
     """
 
     max_changed_percent: int | None = None
     max_deletes: int = 0
     unused_for_ms: int = 7 * 86_400_000
+    from_base: bool = False

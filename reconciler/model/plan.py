@@ -201,7 +201,8 @@ class Plan:
 
     `topics` holds changes, refusals and notes by name; `unchanged` counts topics without a change,
     with or without a note. If `refusals` is not empty, the entire plan is refused: no part of it is
-    applied, even if some topics are skipped. `excluded` lists brokers that get no new replicas, as
+    applied, even if some topics are skipped. `alerts` warn of what a request changes besides
+    topics: a looser guard, another client. `excluded` lists brokers that get no new replicas, as
     the estate requires. `moves` is set in a plan that only moves replicas: it is approved alone,
     and takes hours where others take seconds. `fingerprint_format` is the version of what the
     fingerprint covers; a plan file of an earlier release keeps that of its release.
@@ -217,6 +218,7 @@ class Plan:
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
+    alerts: tuple[Finding, ...] = ()
     balance_before: Balance | None = None
     balance_after: Balance | None = None
     levels: tuple[LevelResult, ...] = ()

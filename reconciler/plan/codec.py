@@ -281,6 +281,7 @@ def _document(plan: Plan) -> PlanDocument:
         unmanaged=plan.unmanaged,
         notes=plan.notes,
         refusals=plan.refusals,
+        alerts=plan.alerts,
         moves=_moves(plan.moves) if plan.moves else None,
     )
 
@@ -361,6 +362,7 @@ def _plan(document: PlanDocument) -> Plan:
         unmanaged=document.unmanaged,
         notes=document.notes,
         refusals=document.refusals,
+        alerts=document.alerts,
         balance_before=cluster.balance_before,
         balance_after=cluster.balance_after,
         levels=cluster.levels,

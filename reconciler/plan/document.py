@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-FORMAT_VERSION = "2.5"
+FORMAT_VERSION = "2.6"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
@@ -46,7 +46,7 @@ plans of moves: an older reader refuses one, since it does not know its steps, a
 fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: an older reader
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
 a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
-acknowledged before the request.
+acknowledged before the request. 2.6 adds `alerts`.
 """
 
 READABLE = ("1", "2")
@@ -285,8 +285,9 @@ class PlanDocument(_Document):
     `fingerprint` covers the effects of the plan and its inputs, so that the same plan made
     elsewhere has the same fingerprint. `fingerprint_format` says what it covers of topics that
     exist: 1, their entire images; 2, only what the plan changes, their ids, and their numbers of
-    partitions. Of plans of moves and of elections it covers the images in both. `seal` covers the
-    entire document except itself. Only a plan that moves replicas has `moves`, and it makes no
+    partitions. Of plans of moves and of elections it covers the images in both. It does not cover
+    `alerts`: guards that the request loosens, and a changed client. `seal` covers the entire
+    document except itself. Only a plan that moves replicas has `moves`, and it makes no
     other change.
     """
 
@@ -303,4 +304,5 @@ class PlanDocument(_Document):
     unmanaged: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
+    alerts: tuple[Finding, ...] = ()
     moves: PlannedMovesDocument | None = None

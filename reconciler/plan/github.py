@@ -63,12 +63,13 @@ def render_github(*plans: Plan) -> str:
 
 
 def annotate_plan(plan: PlanView) -> Iterator[Annotation]:
-    """Yield refusals as errors, risks as warnings, or as notices if acknowledged, then notes.
+    """Yield alerts, refusals as errors, risks as warnings, or notices if acknowledged, then notes.
 
     A refusal lists every field of its change. A deletion is always a warning, because a reviewer
     must see it first.
     """
     # The order matters: GitHub shows only the first ten of a kind.
+    yield from map(annotate, plan.alerts)
     yield from map(annotate, plan.refusals)
     for topic in plan.topics:
         for refusal in topic.refusals:

@@ -83,9 +83,11 @@ class _Text:
     columns: _Columns
 
     def blocks(self, view: PlanView, *, unmanaged: bool) -> Iterator[Iterable[str]]:
-        """Yield the lines of each block: the cluster, refusals, topics, notes, the closing."""
+        """Yield the lines of each block: the cluster, alerts, refusals, topics, notes, closing."""
         idle = (self.paint("yellow", f"{capital(said)}.") for said in view.idle)
         yield [self.paint("bold", " · ".join(view.headline)), *idle]
+        if view.alerts:
+            yield map(self._alert, view.alerts)
         if view.refusals:
             yield self._refused_plan(view)
         for topic in view.topics:
@@ -97,6 +99,12 @@ class _Text:
             said = f"{view.unmanaged_words}:" if view.unmanaged else "No live topic is unmanaged."
             yield [said, *names]
         yield self._closing(view)
+
+    def _alert(self, alert: Finding) -> str:
+        place = f"{alert.where.file}:{alert.where.line}: " if alert.where else ""
+        rule = self.paint("dim", f"[{alert.rule}]")
+        head = self.paint("red", f"{alert.severity}:")
+        return f"{head} {place}{alert.what}; {alert.way_out} {rule}"
 
     def _refused_plan(self, view: PlanView) -> Iterator[str]:
         for refusal in view.refusals:

@@ -130,16 +130,18 @@ class TopicView:
 class PlanView:
     """A plan for display: its subject, topics, counts and quality.
 
-    `headline` begins with the cluster. `idle` names the brokers that get no new replicas. `balance`
-    is empty if it does not change, and so is `weighed`, the same by size or rate, which is also
-    empty by default; `evenness` and `next_leaders` if nothing is placed. `moves` has labels and
-    texts about the cost of a plan of moves, and is empty for any other plan; `cordons` counts the
-    brokers that it cordons. `made_by` is the command that makes the plan.
+    `headline` begins with the cluster. `alerts` come before everything else. `idle` names the
+    brokers that get no new replicas. `balance` is empty if it does not change, and so is `weighed`,
+    the same by size or rate, which is also empty by default; `evenness` and `next_leaders` if
+    nothing is placed. `moves` has labels and texts about the cost of a plan of moves, and is empty
+    for any other plan; `cordons` counts the brokers that it cordons. `made_by` is the command that
+    makes the plan.
     """
 
     cluster: str
     headline: tuple[str, ...]
     idle: tuple[str, ...]
+    alerts: tuple[Finding, ...]
     topics: tuple[TopicView, ...]
     refusals: tuple[Finding, ...]
     notes: tuple[Finding, ...]
@@ -230,6 +232,7 @@ def view_plan(plan: Plan) -> PlanView:
         cluster=plan.cluster,
         headline=_say_cluster(plan, sum(bool(t.steps or t.refusals) for t in topics)),
         idle=tuple(_name_idle(plan.brokers)),
+        alerts=plan.alerts,
         topics=topics,
         refusals=plan.refusals,
         notes=plan.notes,

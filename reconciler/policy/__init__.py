@@ -6,6 +6,13 @@ Forbidden here: files, clusters, and any knowledge of Kafka's configs beyond the
 
 from reconciler.policy.facts import ChangeFacts, PolicyCluster, TopicFacts
 from reconciler.policy.limits import check_limits, read_limit
+from reconciler.policy.loosening import (
+    compare_policies,
+    name_some,
+    narrow_patterns,
+    widen_patterns,
+    widen_words,
+)
 from reconciler.policy.patterns import NamePattern, PatternError, compile_pattern
 from reconciler.policy.policy import (
     Bounds,
@@ -32,7 +39,12 @@ __all__ = [
     "TopicFacts",
     "check_limits",
     "check_quotas",
+    "compare_policies",
     "compile_pattern",
     "lay_policy",
+    "name_some",
+    "narrow_patterns",
     "read_limit",
+    "widen_patterns",
+    "widen_words",
 ]

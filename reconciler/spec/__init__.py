@@ -7,6 +7,7 @@ variable. `estate` shows the entire pipeline; start there.
 
 from typing import TYPE_CHECKING
 
+from reconciler.spec.base import Base
 from reconciler.spec.catalogue import every_key, parse_version, spell_line
 from reconciler.spec.client import (
     SECRET_PROPERTIES,
@@ -48,6 +49,7 @@ __all__ = [
     "SPEC_KEYS",
     "TIERED",
     "UNMANAGED",
+    "Base",
     "Catalogue",
     "Changes",
     "ClusterEntry",

@@ -17,7 +17,7 @@ from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlMap, YamlText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.policy import Bounds
 
@@ -28,6 +28,19 @@ It is not part of 'every cluster': unless a document names it, nothing is checke
 command names it. Then topics without `clusters` apply to it as to any other cluster.
 """
 
+LIMITING = (
+    "audit_topic",
+    "cluster_id",
+    "drain_brokers",
+    "guards",
+    "ignore",
+    "known_configs",
+    "moves",
+    "owns",
+    "policy",
+)
+"""The keys of a cluster whose places findings name."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
@@ -37,8 +50,8 @@ class ClusterEntry:
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
     configs that a managed service knows; None means all configs of Kafka. `moves` says which
     replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
-    are among `exclude_brokers`. `fields` holds the locations of guards, moves and drains by dotted
-    path ("guards.max_changed"). `notes` say which checks are imprecise, such as
+    are among `exclude_brokers`. `fields` holds the locations of drains and of all that limits a
+    request, by dotted path ("guards.max_changed"). `notes` say which checks are imprecise, such as
     those for a Kafka version without a catalogue.
     """
 
@@ -62,8 +75,12 @@ class ClusterEntry:
     notes: tuple[Finding, ...] = ()
 
     def where(self, path: str) -> Location:
-        """Return where `path` was written, or the cluster."""
-        return self.fields.get(path, self.location)
+        """Return where `path`, or the nearest key above it, was written, or the cluster."""
+        while path:
+            if path in self.fields:
+                return self.fields[path]
+            path = path.rpartition(".")[0]
+        return self.location
 
     def manages(self, topic: str) -> bool:
         """Return whether the estate manages a topic: it owns it and does not ignore it."""
@@ -129,16 +146,11 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
     policy, owns = make_policy(document.policy), tuple(map(str, document.owns))
     entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns)}
     places = table["clusters"].places() if document.clusters else {}
+    shared = _list_places(table, ("owns", "policy"))
     for name, form in sorted(document.clusters.items()):
         guards = form.guards
         settings = table["clusters"][name]
-        written = settings["guards"].places() if guards.model_fields_set else {}
-        fields = {f"guards.{key}": place for key, place in written.items()}
-        if form.moves is not None:
-            fields["moves"] = settings.key("moves").where
-            fields |= {f"moves.{key}": place for key, place in settings["moves"].places().items()}
-        if form.drain_brokers:
-            fields["drain_brokers"] = settings.key("drain_brokers").where
+        fields = {**shared, **_list_places(settings, LIMITING)}
         entries[name] = ClusterEntry(
             name=name,
             location=places[name],
@@ -149,7 +161,9 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             owns=tuple(map(str, form.owns)) or owns,
             exclude_brokers=frozenset((*form.exclude_brokers, *form.drain_brokers)),
             drain_brokers=frozenset(form.drain_brokers),
-            guards=Guards(guards.max_changed, guards.max_deletes, guards.unused_for),
+            guards=Guards(
+                guards.max_changed, guards.max_deletes, guards.unused_for, guards.from_base
+            ),
             audit_topic=None if form.audit_topic is None else str(form.audit_topic),
             strategy=form.strategy,
             capacity=MappingProxyType(dict(form.capacity)),
@@ -160,6 +174,17 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             notes=_note_version(form.kafka_version),
         )
     return entries
+
+
+def _list_places(table: YamlMap, keys: Iterable[str] = (), above: str = "") -> dict[str, Location]:
+    """Return where keys, and all keys below them, are written, by dotted path. No keys: all."""
+    places = {}
+    for key, value in table.entries():
+        if not keys or key in keys:
+            places[f"{above}{key}"] = key.where
+            if isinstance(value, YamlMap):
+                places |= _list_places(value, above=f"{above}{key}.")
+    return places
 
 
 def _note_version(version: YamlText | None) -> tuple[Finding, ...]:

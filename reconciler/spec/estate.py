@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path, sort_findings
+from reconciler.spec.base import Base, hold_guards
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.documents import read_documents
 from reconciler.spec.resolve import Resolver
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
     from reconciler.spec.documents import Documents, WrittenTopic
 
 
-def parse_estate(files: Mapping[str, bytes | Finding], root: str = "") -> Estate:
+def parse_estate(
+    files: Mapping[str, bytes | Finding], root: str = "", base: Base | None = None
+) -> Estate:
     """Read, check and resolve an estate: its YAML files by their path in it.
 
     `root` is the path of the estate in locations. A finding instead of bytes says why a file could
-    not be read. Errors: SpecError, with all errors of the estate.
+    not be read. `base` is what the estate is a request to: its guards hold if it asks for this.
+    Errors: SpecError, with all errors of the estate.
     """
     # 1. Texts become documents.
     documents = read_documents(files, root)
@@ -38,6 +42,10 @@ def parse_estate(files: Mapping[str, bytes | Finding], root: str = "") -> Estate
     findings, resolved = [*documents.findings], {}
     # 2. clusters.yaml becomes one entry per cluster.
     entries = list_entries(clusters.document, clusters.table, clusters.file)
+    loosened: dict[str, tuple[Finding, ...]] = {}
+    if base is not None:
+        for name, entry in entries.items():
+            entries[name], loosened[name] = hold_guards(base, entry)
     checked = _list_checked(documents)
     # 3. Topics become one spec per cluster. With errors in clusters.yaml, clusters and profiles may
     # be missing from the entries, and topics would get findings for that.
@@ -54,9 +62,9 @@ def parse_estate(files: Mapping[str, bytes | Finding], root: str = "") -> Estate
         where = Location(show_path(root), 1)
         findings.append(Finding("estate-empty", what, way_out, where, Severity.NOTE))
     # 4. Any error ends here; warnings and notes go into the estate.
-    _raise_errors(findings)
+    _raise_errors(findings, [found for name in loosened for found in loosened[name]])
     specs = {cluster: found.specs for cluster, found in resolved.items()}
-    return Estate(documents, entries, resolver, specs, findings)
+    return Estate(documents, entries, resolver, specs, findings, loosened)
 
 
 class Estate:
@@ -64,7 +72,8 @@ class Estate:
 
     `files` counts the files with topics. `declared` names the clusters of clusters.yaml without the
     sandbox, because "all clusters" never includes it. `owns` is the default for clusters that do
-    not set their own `owns`.
+    not set their own `owns`. `loosened` holds a warning for each guard of a cluster that is looser
+    than at the base.
     """
 
     def __init__(
@@ -74,6 +83,7 @@ class Estate:
         resolver: Resolver,
         specs: dict[str, tuple[TopicSpec, ...]],
         findings: Collection[Finding],
+        loosened: Mapping[str, tuple[Finding, ...]] = MappingProxyType({}),
     ) -> None:
         document = documents.clusters.document
         self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(dict(entries))
@@ -84,6 +94,7 @@ class Estate:
         self.profiles: tuple[str, ...] = tuple(sorted(document.profiles))
         self.written: tuple[WrittenTopic, ...] = documents.topics
         self.findings = sort_findings(findings)
+        self.loosened = MappingProxyType(dict(loosened))
         self._clusters_file = documents.clusters.file
         self._resolver = resolver
         self._specs = specs
@@ -155,7 +166,8 @@ def _say_once(clusters: Iterable[Iterable[Finding]], clusters_file: str) -> Iter
         said |= fresh
 
 
-def _raise_errors(findings: Collection[Finding]) -> None:
+def _raise_errors(findings: Collection[Finding], loosened: Iterable[Finding] = ()) -> None:
+    """Raise the errors, with the loosened guards: an error may be about the guard of the base."""
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if errors:
-        raise SpecError(errors)
+        raise SpecError([*errors, *loosened])

@@ -149,7 +149,8 @@ def _keys_at(model: type[BaseModel], path: tuple[int | str, ...]) -> tuple[str, 
         current = values[0] if fields is None else fields[str(step)].annotation
         if type(None) in get_args(current):
             current = get_args(current)[0]  # a model that may be left out
-    return tuple(sorted(current.model_fields))
+    fields = current.model_fields
+    return tuple(sorted(field.alias or name for name, field in fields.items()))
 
 
 def _ask_for(document: YamlMap, path: tuple[int | str, ...]) -> list[Finding]:

@@ -30,6 +30,7 @@ from reconciler.spec.keys import (
     Factor,
     Flag,
     FormatVersion,
+    GuardsFrom,
     KafkaVersion,
     Key,
     MoveKinds,
@@ -278,6 +279,12 @@ class GuardsForm(Form):
         default=DAYS_7_MS,
         description="A topic is deleted only if nothing was written to it for this long. "
         "Default: 7d.",
+    )
+    from_base: GuardsFrom = Field(
+        default=False,
+        alias="from",
+        description="base: a plan of a request uses a guard of the base where the request loosens "
+        "it. Default: request.",
     )
 
 

@@ -99,6 +99,10 @@ def _read_strategy(value: YamlValue) -> str:
     return fields.read_choice(value, "strategy", PLACEMENTS)
 
 
+def _read_guards_from(value: YamlValue) -> bool:
+    return fields.read_choice(value, "from", ("base", "request")) == "base"
+
+
 def _read_capacity(value: YamlValue) -> Mapping[int, int]:
     """Read the capacity of each broker, by id."""
     fields.require_value(value, "capacity")
@@ -307,6 +311,10 @@ BrokerIds = Annotated[
 Strategy = Annotated[
     str,
     Read(_read_strategy, {"type": "string", "enum": list(PLACEMENTS)}),
+]
+GuardsFrom = Annotated[
+    bool,
+    Read(_read_guards_from, {"type": "string", "enum": ["base", "request"]}),
 ]
 Capacity = Annotated[
     Mapping[int, int],

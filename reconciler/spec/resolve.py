@@ -70,7 +70,8 @@ class Resolver:
         form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
         inherited = self._list_inherited(cluster, form)
         configs = self._choose_reader(form)
-        engine = PolicyEngine(self._entries[cluster], configs.catalogue)
+        entry = self._entries[cluster]
+        engine = PolicyEngine(entry, configs.catalogue)
         specs, findings = [], list(engine.findings)
         read = [*inherited, *self._profiles.values()]
         for topic in self._topics:
@@ -87,11 +88,11 @@ class Resolver:
                 findings += engine.check(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += configs.check(read)
-        findings += check_cluster_topics(specs, form.ignore, cluster)
+        findings += check_cluster_topics(specs, entry.ignore, cluster)
         findings += check_quotas(
-            {spec.name: spec for spec in specs}.values(), self._entries[cluster].policy, cluster
+            {spec.name: spec for spec in specs}.values(), entry.policy, cluster
         )
-        findings += check_owned(specs, form.owns or self._clusters.owns, cluster)
+        findings += check_owned(specs, entry.owns, cluster)
         return Resolved(tuple(specs), tuple(findings))
 
     def check_unused(self, checked: Collection[str]) -> list[Finding]:

@@ -16,7 +16,6 @@ ANSWERS = {".txt", ".md", ".json"}
 NEED_BROKERS = {
     "audit-lost",
     "audit-topic",
-    "client-changed",
     "client-new",
     "connect-controller",
     "connect-credentials",

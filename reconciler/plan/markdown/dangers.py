@@ -1,8 +1,8 @@
-"""The dangers of a plan for its reviewer: deletions, refusals, then risks, in any number."""
+"""The dangers of a plan for its reviewer: alerts, deletions, refusals, risks, in any number."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,6 +39,31 @@ ROWS = 20
 """More refusals than this are folded, with a line for each rule above."""
 LINES = 12
 """More consequences than this are folded, with a line for each kind of risk above."""
+
+
+def write_alerts(plan: PlanView) -> Section:
+    """Return what the request changes besides topics: a looser guard, another client."""
+    if not plan.alerts:
+        return Section(Passage(""))
+    ways: dict[str, list[Finding]] = defaultdict(list)
+    for alert in plan.alerts:
+        ways[alert.way_out].append(alert)
+    parts = []
+    for way_out, alerts in ways.items():
+        places = (f"{a.where.file}:{a.where.line}" if a.where else "" for a in alerts)
+        lines = [
+            f"> - **{prose(capital(alert.what))}.** {code(alert.rule)} {place and code(place)}"
+            for alert, place in zip(alerts, places, strict=True)
+        ]
+        parts.append("\n".join([*map(str.rstrip, lines), ">", f"> {prose(capital(way_out))}."]))
+    alarm = "> [!CAUTION]\n"
+    rules = Counter(alert.rule for alert in plan.alerts)
+    counted = ", ".join(f"{number:,} {code(rule)}" for rule, number in sorted(rules.items()))
+    number = count(len(plan.alerts), "alert")
+    return Section(
+        Passage(f"{alarm}> **{number}**: {counted}", f"the words of {number}"),
+        (lambda: Passage(alarm + "\n>\n".join(parts)),),
+    )
 
 
 def write_deletions(plan: PlanView) -> Section:

@@ -15,6 +15,7 @@ from reconciler.plan.markdown.changes import (
 )
 from reconciler.plan.markdown.dangers import (
     count_risks,
+    write_alerts,
     write_deletions,
     write_refusals,
     write_refused_plan,
@@ -46,7 +47,14 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
     head, foot = _head(view), _foot(view, saved)
     closing = _left_out([""], saved, view)
     room = limit - sum(map(size_of, (head, foot, closing))) - WITHOUT
-    dangers = (write_deletions, write_refused_plan, write_refusals, write_moves, write_risks)
+    dangers = (
+        write_alerts,
+        write_deletions,
+        write_refused_plan,
+        write_refusals,
+        write_moves,
+        write_risks,
+    )
     changes = (write_changes, write_outcome, write_owners)
     sections = (*dangers, *changes, write_notes, write_unmanaged)
     (*first, notes, unmanaged), room = fold((tell(view) for tell in sections), room)

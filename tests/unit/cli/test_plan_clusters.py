@@ -95,7 +95,7 @@ def test_plans_of_several_clusters_are_files_in_a_directory(directory: Path) -> 
     files = PlanFiles(directory / "ci" / "plans", is_many=True)
     files.check()
     files.save(PLAN)
-    assert files.place("prod").read_text().startswith('{"cluster":')
+    assert files.place("prod").read_text().startswith('{"alerts":[],"cluster":{')
     assert [path.name for path in (directory / "ci" / "plans").iterdir()] == ["prod.json"]
 
 

@@ -17,7 +17,7 @@ from reconciler.codehost import (
     report_no_plan,
     report_plan,
 )
-from reconciler.errors import CodeHostError, UsageError
+from reconciler.errors import CodeHostError, Finding, Severity, UsageError
 from reconciler.plan import COMMENT_LIMIT, assemble_moves, fingerprint_plan
 from reconciler.spec import ClusterEntry
 
@@ -213,3 +213,17 @@ def test_the_largest_plan_fits_with_its_seal(host: CodeHost, run: Run) -> None:
     assert "Left out to fit" in texts(host)[0]
     report_drift(run, plan(many, cluster()), "plan.json")
     assert "Left out to fit" in next(iter(host.issues.values())).body
+
+
+def test_a_looser_guard_is_shown_without_any_change_and_once(host: CodeHost, run: Run) -> None:
+    host.open_request(12, "")
+    what = "the request loosens guards.max_deletes of prod: 0 → 9"
+    alert = Finding("guard-loosened", what, "review it", HERE, Severity.WARNING)
+    loose = replace(EMPTY, alerts=(alert,))
+    report_plan(run, loose)
+    (text,) = texts(host)
+    assert text.index("[!CAUTION]") < text.index("loosens guards.max_deletes")
+    report_plan(run, loose, moves=Moves(replace(plan_moves(1), alerts=(alert,))))
+    (text,) = texts(host)
+    assert text.count("loosens guards.max_deletes") == 1
+    assert "`00000.to.move`" in text

@@ -145,7 +145,7 @@ def test_moves_have_defaults_for_all_but_what_may_move_and_how_fast(tmp_path: Pa
     entry = load(tmp_path, "topic: a", clusters).clusters["prod"]
     assert entry.moves == MovePolicy(frozenset({MoveKind.REPLICATION}), 30 * 2**20, 50, 5, 15)
     at = [entry.where(path) for path in ("moves", "moves.rate", "moves.max_bytes")]
-    assert [(where.line, where.column) for where in at] == [(4, 5), (4, 35), (3, 3)]
+    assert [(where.line, where.column) for where in at] == [(4, 5), (4, 35), (4, 5)]
 
 
 def test_moves_are_read_as_written(tmp_path: Path) -> None:

@@ -74,6 +74,31 @@ def test_refusals_stand_before_risks_and_those_before_changes() -> None:
     assert places == sorted(places)
 
 
+def alert(what: str, way_out: str) -> Finding:
+    where = Location("topics/clusters.yaml", 7)
+    return Finding("guard-loosened", what, way_out, where, Severity.WARNING)
+
+
+def test_alerts_come_before_every_danger() -> None:
+    alerts = (alert("the one", "do this"), alert("the other", "do this"), alert("a_b", "do that"))
+    text = render_markdown(replace(small_plan(), alerts=alerts))
+    said = (
+        "> [!CAUTION]\n"
+        "> - **The one.** `guard-loosened` `topics/clusters.yaml:7`\n"
+        "> - **The other.** `guard-loosened` `topics/clusters.yaml:7`\n>\n> Do this.\n>\n"
+        "> - **a_b.** `guard-loosened` `topics/clusters.yaml:7`\n>\n> Do that.\n"
+    )
+    assert text.index(said) < text.index("[!CAUTION]\n> **1 topic is refused")
+
+
+def test_alerts_that_do_not_fit_are_counted() -> None:
+    alerts = tuple(alert(f"loosened {n} {'x' * 90}", "do this") for n in range(900))
+    text = render_markdown(replace(small_plan(), alerts=alerts))
+    assert len(text.encode()) <= COMMENT_LIMIT
+    assert "> [!CAUTION]\n> **900 alerts**: 900 `guard-loosened`\n" in text
+    assert "the words of 900 alerts" in text
+
+
 def test_deletions_are_the_first_danger() -> None:
     state = unused_cluster(topic("1,2 2,3", "old"), topic("1 2", "small"), records=9)
     made = plan([spec("old", absent=True), spec("small", partitions=1)], state, guards=ONE)

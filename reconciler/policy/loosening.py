@@ -1,0 +1,148 @@
+"""What a policy allows and another one does not, limit by limit."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.errors import Severity
+from reconciler.policy.policy import Bounds, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from reconciler.policy.policy import Limit, PolicyRule
+
+NAMED = 5
+"""The number of words of a list to name; the others are counted."""
+
+
+class LoosePart(NamedTuple):
+    """One limit that is looser now: its path in a policy, how, and the part that restores it."""
+
+    path: str
+    how: str
+    part: Policy
+
+
+def compare_policies(then: Policy, now: Policy) -> Iterator[LoosePart]:
+    """Yield each limit of `then` that `now` loosens. `lay_policy(now, part)` restores a limit.
+
+    A pattern of names and a rule in CEL count as looser if they differ: it cannot be decided.
+    """
+    if then.name and then.name.pattern != (now.name.pattern if now.name else None):
+        how = f"{then.name.pattern} → {now.name.pattern if now.name else 'removed'}"
+        yield LoosePart("name.pattern", how, Policy(name=then.name))
+    for key, required in (
+        ("owner", Policy(owner=True)),
+        ("description", Policy(description=True)),
+    ):
+        if getattr(then, key) and not getattr(now, key):
+            yield LoosePart(key, "required → optional", required)
+    for end, how, bounds in _compare_bounds(then.partitions, now.partitions):
+        yield LoosePart(f"partitions.{end}", how, Policy(partitions=bounds))
+    for end, how, bounds in _compare_bounds(then.replication_factor, now.replication_factor):
+        yield LoosePart(f"replication_factor.{end}", how, Policy(replication_factor=bounds))
+    for key, before in then.ranges.items():
+        for end, how, bounds in _compare_bounds(before, now.ranges.get(key)):
+            yield LoosePart(
+                f"config.ranges.{key}.{end}", how, Policy(ranges=MappingProxyType({key: bounds}))
+            )
+    yield from _compare_lists(then, now)
+    for noun, most in then.per_owner.items():
+        if (allowed := now.per_owner.get(noun)) is None or allowed > most:
+            how = f"{most:,} → {'no limit' if allowed is None else f'{allowed:,}'}"
+            yield LoosePart(
+                f"per_owner.{noun}", how, Policy(per_owner=MappingProxyType({noun: most}))
+            )
+    for name, rule in then.rules.items():
+        if how := _compare_rules(rule, now.rules.get(name)):
+            yield LoosePart(f"rules.{name}", how, Policy(rules=MappingProxyType({name: rule})))
+
+
+def _compare_lists(then: Policy, now: Policy) -> Iterator[LoosePart]:
+    if how := widen_patterns(then.allow, now.allow):
+        yield LoosePart("config.allow", how, Policy(allow=then.allow))
+    if how := narrow_patterns(then.deny or (), now.deny or ()):
+        yield LoosePart("config.deny", how, Policy(deny=then.deny))
+    if missing := set(then.require or ()) - set(now.require or ()):
+        yield LoosePart(
+            "config.require", f"without {name_some(missing)}", Policy(require=then.require)
+        )
+    for key, values in then.values.items():
+        if how := widen_words(values, now.values.get(key)):
+            yield LoosePart(
+                f"config.values.{key}", how, Policy(values=MappingProxyType({key: values}))
+            )
+    for rule, patterns in now.exempt.items():
+        spared = then.exempt.get(rule, ())
+        if how := widen_patterns(spared, patterns):
+            yield LoosePart(f"exempt.{rule}", how, Policy(exempt=MappingProxyType({rule: spared})))
+
+
+def _compare_bounds(then: Bounds | None, now: Bounds | None) -> Iterator[tuple[str, str, Bounds]]:
+    """Yield each end of a range that is looser: its key, how, and the range that restores it."""
+    then, now = then or Bounds(), now or Bounds()
+    if then.least and (now.least is None or now.least.number < then.least.number):
+        yield "min", f"{then.least.shown} → {_show(now.least)}", Bounds(least=then.least)
+    if then.most and (now.most is None or now.most.number > then.most.number):
+        yield "max", f"{then.most.shown} → {_show(now.most)}", Bounds(most=then.most)
+
+
+def _show(limit: Limit | None) -> str:
+    return limit.shown if limit else "no limit"
+
+
+def _compare_rules(then: PolicyRule, now: PolicyRule | None) -> str:
+    """Say how a rule in CEL may allow more; empty if it does not."""
+    order = list(Severity)
+    if now is None:
+        return "removed"
+    if order.index(now.severity) > order.index(then.severity):
+        return f"{then.severity} → {now.severity}"
+    same = (then.check, then.when, then.subject) == (now.check, now.when, now.subject)
+    return "" if same else "another expression, which may allow more"
+
+
+def widen_patterns(then: Collection[str] | None, now: Collection[str] | None) -> str:
+    """Say what patterns match that earlier ones do not; None matches everything."""
+    if then is None:
+        return ""
+    if now is None:
+        return f"{name_some(then) or 'nothing'} → everything"
+    more = [pattern for pattern in now if not any(_covers(known, pattern) for known in then)]
+    return f"also {name_some(more)}" if more else ""
+
+
+def narrow_patterns(then: Iterable[str], now: Collection[str]) -> str:
+    """Say which earlier patterns the new ones do not cover."""
+    gone = [pattern for pattern in then if not any(_covers(known, pattern) for known in now)]
+    return f"without {name_some(gone)}" if gone else ""
+
+
+def widen_words(then: Collection[str] | None, now: Collection[str] | None) -> str:
+    """Say which words are allowed that were not; None allows every word."""
+    if then is None:
+        return ""
+    if now is None:
+        return f"{name_some(then)} → everything"
+    more = set(now) - set(then)
+    return f"also {name_some(more)}" if more else ""
+
+
+def name_some(words: Iterable[str]) -> str:
+    """Name some words of a list, in order, and count the others."""
+    ordered = sorted(words)
+    more = len(ordered) - NAMED
+    return ", ".join(ordered[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _covers(wide: str, narrow: str) -> bool:
+    """Return whether every name that `narrow` matches is one that `wide` matches.
+
+    It is decided only for patterns whose one wildcard is `*`; any other covers only itself.
+    """
+    # A star that matches the text of a pattern also matches all that the pattern stands for.
+    simple = not set("?[]") & set(wide + narrow)
+    return wide == narrow or (simple and fnmatchcase(narrow, wide))
