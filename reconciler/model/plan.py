@@ -158,7 +158,7 @@ class PlannedTopic:
     `before` is None for a topic that does not exist. `after` is None for a topic to be deleted;
     `deletion` then holds its usage. If `refusals` is not empty, nothing is done and `after` equals
     `before`: a topic is refused entirely. `refused_change` lists every field of a change that is
-    refused, alone or with the entire plan.
+    refused, alone or with the entire plan. `description` is that of a topic that does not exist.
     """
 
     name: str
@@ -173,6 +173,7 @@ class PlannedTopic:
     deletion: Deletion | None = None
     refused_change: tuple[RefusedField, ...] = ()
     owner: str | None = None
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -333,6 +333,7 @@ def _resource(topic: PlannedTopic) -> ResourceDocument:
         deletion=topic.deletion,
         refused_change=topic.refused_change,
         owner=topic.owner,
+        description=topic.description,
     )
 
 
@@ -425,6 +426,7 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
         deletion=resource.deletion,
         refused_change=resource.refused_change,
         owner=resource.owner,
+        description=resource.description,
     )
 
 

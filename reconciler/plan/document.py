@@ -46,7 +46,7 @@ plans of moves: an older reader refuses one, since it does not know its steps, a
 fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: an older reader
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
 a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
-acknowledged before the request. 2.6 adds `alerts`.
+acknowledged before the request. 2.6 adds `alerts`, and the description of a topic that is created.
 """
 
 READABLE = ("1", "2")
@@ -125,6 +125,7 @@ class ResourceDocument(_Document):
     deletion: Deletion | None = None
     refused_change: tuple[RefusedField, ...] = ()
     owner: str | None = None
+    description: str | None = None
 
 
 class ClusterDocument(_Document):

@@ -116,6 +116,8 @@ class _Text:
         for number, step in enumerate(topic.steps):
             head, place = f"{step.sign} {step.verb}", topic.origin if number == 0 else ""
             yield self._title(_COLOURS[step.tone], head, topic.name, step.words, place)
+            if number == 0 and topic.description:
+                yield self.columns.detail("description", topic.description)
             yield from (self.columns.detail(*detail) for detail in step.details)
             yield from (self.columns.detail(row.name, row.words) for row in step.rows[:ROWS])
             if beyond := len(step.rows[ROWS:]):

@@ -70,12 +70,14 @@ IDLE_NAMED = 20
 class TopicView:
     """One topic of a plan: its steps, its refusals, or its notes.
 
+    `description` is one line, and empty unless the topic is new.
     `risks` are those of steps: a refused change has none. `refused_change` lists the fields of a
     refused change; `refused_words` describes a refused topic without such fields.
     """
 
     name: str
     owner: str | None
+    description: str
     location: Location
     steps: tuple[StepView, ...]
     risks: tuple[RiskNote, ...]
@@ -303,6 +305,7 @@ def _view_topic(topic: PlannedTopic, racks: Racks, moves: PlannedMoves | None) -
     return TopicView(
         name=topic.name,
         owner=topic.owner,
+        description=escape_unprintable(" ".join((topic.description or "").split())),
         location=topic.location,
         steps=tuple(detail_step(view_step(step, topic), topic, moves) for step in steps),
         risks=topic.risks if steps else (),

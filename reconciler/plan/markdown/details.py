@@ -85,7 +85,7 @@ def _left_out(topics: int, matrices: int) -> str:
 def _block(topic: TopicView, matrix: str = "") -> str:
     """Fold a topic's details behind its name; with its matrix if there is one."""
     verbs = ", ".join(f"{mark_sign(step.sign)} {step.verb}" for step in topic.steps)
-    parts = []
+    parts = [prose(topic.description)] if topic.description else []
     if topic.refused_change:  # with the entire plan, so that each field has its place
         fields = (f"{field.name} {field.words} ({field.place})" for field in topic.refused_change)
         parts.append(fence("\n".join(fields), "text"))

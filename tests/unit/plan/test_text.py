@@ -352,3 +352,14 @@ def test_topics_whose_moves_are_pending_are_not_said_to_be_as_specified() -> Non
     diffs = diff_topics(wished, state, CATALOGUE, moves=may_move())
     text = render_text(assemble_plan("prod", diffs, state))
     assert "No changes. 1 topic as specified · moves of 1 topic are pending" in text
+
+
+def test_the_description_of_a_new_topic_is_one_line_below_its_title() -> None:
+    wished = spec(partitions=1, replication_factor=1, description="Orders,\n  once \x1b[1m paid.\n")
+    assert block(wished, cluster())[1] == f"{'':12}{'description':<32} Orders, once \\x1b[1m paid."
+
+
+def test_the_description_of_a_topic_that_exists_is_no_news() -> None:
+    made = plan([spec(partitions=4, description="Known.")], cluster(topic()))
+    assert "Known." not in render_text(made)
+    assert made.topics[0].description is None

@@ -238,3 +238,10 @@ def test_many_owners_are_folded_and_named_if_they_do_not_fit() -> None:
     short = render_markdown(made, limit=1500)
     assert "Changes by 11 owners" not in short
     assert "the changes of 11 owners" in short.partition("**Left out to fit:**")[2]
+
+
+def test_the_details_of_a_new_topic_begin_with_its_description() -> None:
+    wished = spec("new", partitions=1, replication_factor=1, description="What <b>is</b>\nin it.")
+    made = plan([wished], cluster())
+    summary = "<details><summary><code>new</code> + create</summary>"
+    assert f"{summary}\n\nWhat &#60;b&#62;is&#60;/b&#62; in it.\n\n" in render_markdown(made)
