@@ -11,6 +11,7 @@ from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from importlib.metadata import Distribution
     from xml.etree.ElementTree import Element
 
     from reconciler.errors import Finding, Location
@@ -66,14 +67,17 @@ def list_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 def render_sarif(findings: Sequence[Finding]) -> str:
     """Render findings as SARIF 2.1.0, for code scanning."""
-    from importlib.metadata import version
+    from importlib.metadata import distribution
 
+    package = distribution("kafka-reconciler")
     rules = sorted({finding.rule for finding in findings})
     driver = {
         "name": "reconciler",
-        "version": version("kafka-reconciler"),
+        "version": package.version,
         "rules": [_describe_rule(rule) for rule in rules],
     }
+    if home := _find_home(package):
+        driver["informationUri"] = home
     # Code scanning rejects a longer list of results: what is left out must be the least severe.
     worst_first = sorted(findings, key=lambda finding: list(Severity).index(finding.severity))
     run = {
@@ -87,6 +91,23 @@ def render_sarif(findings: Sequence[Finding]) -> str:
         "runs": [run],
     }
     return json.dumps(log, indent=2)
+
+
+def _find_home(package: Distribution) -> str | None:
+    """Return the web address of the tool: that of the package, or what pip installed it from.
+
+    A clone has no address, and pip records one only for `pip install git+https://…` (PEP 610).
+    """
+    from urllib.parse import urlsplit
+
+    named = [line.partition(", ")[2] for line in package.metadata.get_all("Project-URL") or ()]
+    origin: str = json.loads(package.read_text("direct_url.json") or "{}").get("url", "")
+    for address in (*named, origin):
+        parts = urlsplit(address)
+        if parts.scheme in {"http", "https"} and parts.hostname:
+            # The address may hold the token that pip used.
+            return str(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+    return None
 
 
 def _describe_rule(rule: str) -> dict[str, Any]:

@@ -118,6 +118,32 @@ def test_sarif(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert place["artifactLocation"]["uri"] == "topics/a%20b.yaml"
 
 
+@pytest.mark.parametrize(
+    ("more", "origin", "home"),
+    [
+        ("", '{"url": "https://git.example/a/reconciler"}', "https://git.example/a/reconciler"),
+        ("", '{"url": "https://me:token@git.example:8443/a"}', "https://git.example:8443/a"),
+        ("", '{"url": "file:///home/me/reconciler"}', None),
+        ("", '{"url": "ssh://git@git.example/a/reconciler"}', None),
+        ("", "", None),
+        ("Project-URL: Homepage, https://own.example/r\n", "", "https://own.example/r"),
+    ],
+)
+def test_sarif_names_the_address_of_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, origin: str, home: str | None
+) -> None:
+    """As pip records it, next to the package."""
+    record = tmp_path / "kafka_reconciler-9.9.dist-info"
+    record.mkdir()
+    text = f"Metadata-Version: 2.1\nName: kafka-reconciler\nVersion: 9.9\n{more}"
+    (record / "METADATA").write_text(text)
+    if origin:
+        (record / "direct_url.json").write_text(origin)
+    monkeypatch.syspath_prepend(tmp_path)
+    driver = json.loads(render_sarif([]))["runs"][0]["tool"]["driver"]
+    assert (driver["version"], driver.get("informationUri")) == ("9.9", home)
+
+
 def test_sarif_is_capped_worst_first() -> None:
     notes = [Finding("not-managed", f"{n}", severity=Severity.NOTE) for n in range(25_000)]
     (report,) = json.loads(render_sarif([*notes, Finding("not-managed", "bad")]))["runs"]
