@@ -71,3 +71,14 @@ def test_every_link_to_a_file_or_a_heading_leads_there(page: Path) -> None:
         assert target.exists(), file
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{file}#{anchor}"
+
+
+def test_whoever_copies_what_the_set_up_names_has_the_schema_of_every_spec() -> None:
+    step = (ROOT / "docs" / "ci.md").read_text().partition("1. **Copy**")[2].partition("\n2. ")[0]
+    copied = {ROOT / name for name in re.findall(r"`(\w+/[\w.]*)`", step)}
+    assert ROOT / "topics" in copied
+    for spec in (ROOT / "topics").glob("*.yaml"):
+        first = spec.read_text().partition("\n")[0]
+        named = first.removeprefix("# yaml-language-server: $schema=")
+        assert (spec.parent / named).resolve() in copied
+        assert (spec.parent / named).exists()
