@@ -363,6 +363,7 @@ _CODE_HOST: tuple[Rule, ...] = (
     Rule("code-host-access", "The token of a workflow may write its comments and issues."),
     Rule("code-host-answer", "A code host answers what it is asked."),
     Rule("webhook-answer", "A webhook accepts what it is sent."),
+    Rule("owner-account", "An owner that a CODEOWNERS file is to name is an account."),
     Rule("plan-unapproved", "A merge applies only what its pull request showed."),
     Rule("plan-unreviewed", "A review approves only the plan that the request showed before it."),
 )

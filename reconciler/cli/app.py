@@ -35,6 +35,7 @@ VERBS = MappingProxyType(
         "fleet": "Collect, plan and audit every cluster, on Spark.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
         "report": "Report a plan to GitHub or GitLab, and trouble to a webhook.",
+        "owners": "Show who owns which topics, also as a CODEOWNERS file.",
         "schema": "Print the JSON Schemas of the file formats.",
     }
 )
