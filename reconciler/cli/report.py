@@ -71,8 +71,7 @@ def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None)
     if made is None or (moves_path is not None and planned is None):
         print_note(report_no_plan(run, cluster, _read_errors(errors)))
         return
-    moves = Moves(planned, moves_path.name) if planned and moves_path else None
-    print_note(report_plan(run, made, path.name, moves))
+    print_note(report_plan(run, made, moves=Moves(planned) if planned else None))
 
 
 @command.command()
@@ -88,7 +87,7 @@ def drift(cluster: str, path: Path, errors: Path | None) -> None:
     if made is None:
         print_note(report_no_drift(run, cluster, _read_errors(errors)))
     else:
-        print_note(report_drift(run, made, path.name))
+        print_note(report_drift(run, made))
 
 
 @command.command()

@@ -87,11 +87,12 @@ def _seal(plan: Plan, run: Run, moves: Moves | None) -> Seal:
 def _write_sealed(
     plan: Plan, saved: str | None, run: Run, seal: Seal, moves: Moves | None, warning: str
 ) -> str:
+    plan = replace(plan, commit=None)  # the seal has the one commit that readers know
     tail = f"<br>\nPlanned for {seal.commit[:12]} by {link_run(run)}\n\n{seal}\n"
     if moves is not None:
         half = _room(tail) // 2
         # Without its marker, which belongs to the first line of a comment, and alerts shown above.
-        alone = replace(moves.plan, alerts=())
+        alone = replace(moves.plan, alerts=(), commit=None)
         shown = render_markdown(alone, saved=moves.saved, limit=half).partition("\n")[2]
         tail = f"\n\n{shown.rstrip()}{tail}"
     warning = f"{warning}\n\n" if warning else ""
@@ -108,6 +109,7 @@ def write_no_plan(cluster: str, reason: str, run: Run) -> str:
 
 def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:
     """Write title and text of the issue that shows how a cluster differs from its specs."""
+    plan = replace(plan, commit=None)  # the text has it
     head = (
         f"{mark_drift(plan.cluster)}\n{code(plan.cluster)} is not as specified at "
         f"{run.commit[:12]}. Either it was changed by other means, or what was merged is not "

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from code_host import HEAD, MERGED, TOKEN, serve
 from code_hosts import GitHubHost, WebhookHost
-from shorthand import cluster, plan, spec
+from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.api import begin_record
 from reconciler.apply import Applied, end_run
 from reconciler.cli.app import run
 from reconciler.cli.journal import Journal
-from reconciler.model import Outcome, OutcomeKind
+from reconciler.model import Commit, Outcome, OutcomeKind
 from reconciler.plan import (
     Approval,
+    assemble_moves,
     decode_approval,
     encode_plan,
     fingerprint_plan,
     list_new_rows,
 )
+from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 PLAN = plan([spec("a", partitions=2, replication_factor=2)], cluster())
+MOVES = assemble_moves(
+    ClusterEntry("prod", HERE, moves=may_move()),
+    [spec("b", replication_factor=2)],
+    cluster(topic("1", "b", in_sync=rows("1"))),
+)
 
 
 @pytest.fixture
@@ -62,10 +70,34 @@ def test_a_plan_is_told_and_later_known_as_approved(
     request = host.open_request(12, HEAD)
     assert run(["report", "plan", "--cluster", "prod", "--plan", saved]) == 0
     assert capsys.readouterr() == ("", "comment on request 12 written\n")
-    assert "`reconciler apply plan.json`" in request.comments[0]["body"]
+    body = request.comments[0]["body"]
+    assert f"`reconciler apply --cluster prod --expect {fingerprint_plan(PLAN)}`" in body
     request.merged_as = MERGED
     assert run(["report", "approved", "--cluster", "prod"]) == 0
     assert capsys.readouterr() == (f"{fingerprint_plan(PLAN)}\n", "")
+
+
+def test_a_comment_names_one_commit_and_no_file_of_the_runner(
+    host: GitHubHost, tmp_path: Path
+) -> None:
+    """The runner plans a merge of the request with its base, which nobody else has."""
+    request = host.open_request(12, HEAD)
+    made = replace(PLAN, commit=Commit("f" * 40))
+    moves = replace(MOVES, commit=made.commit)
+    files = []
+    for name, each in (("plan", made), ("moves", moves)):
+        (tmp_path / f"{name}.json").write_text(encode_plan(each))
+        files.append(str(tmp_path / f"{name}.json"))
+    report = ["report", "plan", "--cluster", "prod", "--plan", files[0], "--moves", files[1]]
+    assert run(report) == 0
+    assert run(["report", "drift", "--cluster", "prod", "--plan", files[0]]) == 0
+    (issue,) = host.issues.values()
+    for body, commit in ((request.comments[0]["body"], HEAD), (issue.body, MERGED)):
+        assert "plan.json" not in body
+        assert "ffffffffff" not in body
+        assert commit[:12] in body
+    # Apply makes no plan of moves itself: the command that is named saves it first.
+    assert "--moves --out moves.json && reconciler apply moves.json" in request.comments[0]["body"]
 
 
 def test_an_approval_is_saved_with_its_rows(
