@@ -135,10 +135,11 @@ def build_plan(
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
     `topics` is a glob of topic names; other topics are neither planned nor reported. `changes`
-    limits the plan to topics whose files changed; the others still count for placement. `commit`
-    is kept in the plan. `weigh` balances the cluster by the number of replicas, or by their size
-    or rate, which the state must have. `approved` proposes the rows of an approved plan: they are
-    used if this gives exactly that plan, and if they are as good as new ones on levels 1 to 4.
+    limits the plan to topics whose specs changed; the others count for placement, and as drift.
+    `commit` is kept in the plan. `weigh` balances the cluster by the number of replicas, or by
+    their size or rate, which the state must have. `approved` proposes the rows of an approved plan:
+    they are used if this gives exactly that plan, and if they are as good as new ones on levels 1
+    to 4.
     Errors: UsageError if the state has no sizes or rates to weigh by; ClusterError if the state is
     of another cluster than the estate expects.
     """

@@ -6,25 +6,28 @@ Only reads: no lock is taken, nothing is fetched that a partial clone does not f
 from __future__ import annotations
 
 import os
+import posixpath
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.api import list_estate_files
 from reconciler.errors import UsageError, escape_unprintable, show_path
 from reconciler.model import SHORT, Commit
-from reconciler.spec import Base, Changes, load_clusters, recall_topics
+from reconciler.spec import Base, Changes, load_clusters, recall_clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from reconciler.spec import Estate
+    from collections.abc import Iterable, Iterator, Mapping
 
 # Messages of git are compared with English words. Reading must not take the lock of the index, and
 # a partial clone must not ask for a password.
 _ENVIRONMENT = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 CLUSTERS_FILES = ("clusters.yaml", "clusters.yml")
+_ID_LENGTHS = (40, 64)
+_SUFFIXES = (".yaml", ".yml")
+_LINK = "120000"
+"""The mode of a symbolic link in a tree."""
 _HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 """Variables that git sets for its hooks. They can name another repository than the estate's."""
 
@@ -46,13 +49,12 @@ class UnknownCommitError(GitError):
 class Differences:
     """The files of an estate that differ from those in a commit.
 
-    `files` exist now, spelled as in locations. `once` are in that commit, and `gone` are those of
-    them that no longer exist; both are paths in the repository. Targets of links are not listed.
+    `files` exist now, spelled as in locations. `gone` were in that commit and no longer exist; they
+    are paths in the repository. Targets of links are not listed.
     """
 
     files: frozenset[str]
     gone: frozenset[str]
-    once: frozenset[str]
 
     def __bool__(self) -> bool:
         return bool(self.files or self.gone)
@@ -88,7 +90,9 @@ class Checkout:
         try:
             return self.find_commit(name)
         except UnknownCommitError as error:
-            way_out = self._deepen() or "fetch it first, or name another"
+            way_out = self._deepen() or (
+                "fetch it first, or name another; after a forced push, name one that is still here"
+            )
             raise UsageError(f"{error}; {way_out}") from error
 
     def find_merge_base(self, name: str) -> str:
@@ -118,10 +122,43 @@ class Checkout:
             known = (str(place)[start:] for place in places if place.is_relative_to(self.top))
             if any(name not in same for name in known):
                 files.append(str(path))
-        specs = (name for name in changed if Path(name).suffix.lower() in {".yaml", ".yml"})
-        once = {name for name in specs if Path(name).is_relative_to(inside)}
+        specs = (name for name in changed if Path(name).suffix.lower() in _SUFFIXES)
+        once = (name for name in specs if Path(name).is_relative_to(inside))
         gone = {name for name in once if not os.path.lexists(self.top / name)}
-        return Differences(frozenset(map(show_path, files)), frozenset(gone), frozenset(once))
+        return Differences(frozenset(map(show_path, files)), frozenset(gone))
+
+    def read_estate(self, commit: str) -> dict[str, bytes]:
+        """Read the YAML files that the estate had in a commit, by their path in it.
+
+        Symbolic links are followed within the estate, as everywhere; others lead nowhere.
+        """
+        inside = self.inside.as_posix()
+        below = () if inside == "." else ("--", f"{inside}/")
+        listed = self._ask("ls-tree", "-r", "-z", "--full-tree", commit, *below)
+        entries = (line.split("\t", 1) for line in os.fsdecode(listed).split("\0") if line)
+        tree = {posixpath.relpath(path, inside): entry.split() for entry, path in entries}
+        ids = {path: id_ for path, (_, kind, id_) in tree.items() if kind == "blob"}
+        links = {path: ids[path] for path, (mode, *_) in tree.items() if mode == _LINK}
+        targets = {
+            path: posixpath.normpath(posixpath.join(posixpath.dirname(path), os.fsdecode(content)))
+            for path, content in zip(links, self._read_blobs(links.values()), strict=True)
+        }
+        found = dict(_follow(ids, targets))
+        return dict(zip(found, self._read_blobs(found.values()), strict=True))
+
+    def _read_blobs(self, ids: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of blobs by their ids. Errors: GitError for one that is not here."""
+        answer = self._ask("cat-file", "--batch", given="".join(f"{id_}\n" for id_ in ids).encode())
+        start = 0
+        while start < len(answer):
+            end = answer.index(b"\n", start)
+            head = answer[start:end].decode()
+            size = head.rpartition(" ")[2]
+            if not size.isdigit():
+                raise GitError(f"git cannot read an object of this repository: {head}")
+            start = end + 1 + int(size)
+            yield answer[end + 1 : start]
+            start += 1
 
     def read_files(self, commit: str, names: Iterable[str]) -> Iterator[bytes]:
         """Yield the contents of files in a commit; files that are not in it are left out."""
@@ -173,31 +210,25 @@ def read_commit(estate: Path) -> Commit | None:
     return Commit(head, dirty=bool(checkout.compare(head)))
 
 
-def find_changes(path: Path, estate: Estate, ref: str) -> Changes:
-    """Find what changed in an estate since its branch forked from `ref`, committed or not.
+def find_changes(path: Path, clusters: Iterable[str], ref: str) -> Changes:
+    """Find the base of a branch that forked from `ref`, and read the estate as it was there.
 
+    `ref` may be the id of no commit, 000…: a push event has it if there was nothing before.
     Errors: UsageError if git fails.
     """
+    if not ref.strip("0") and len(ref) in _ID_LENGTHS:
+        return Changes(ref, ref, everything="there was no commit before this push")
     try:
         checkout = Checkout(path)
     except GitError as error:
         what = f"git cannot list what changed in {show_path(str(path))}: {error}"
         raise UsageError(f"{what}; leave out --changed-since") from error
     base = checkout.find_merge_base(ref)
-    found = checkout.compare(base)
-    contents = checkout.read_files(base, found.once)
-    then = dict(topic for content in contents for topic in recall_topics(content))
-    return Changes(
-        ref=ref,
-        base=base,
-        files=found.files,
-        # clusters.yaml has defaults and profiles: a change there can change every topic.
-        everything=any(
-            Path(name).name.lower() in CLUSTERS_FILES for name in (*found.files, *found.gone)
-        ),
-        left=frozenset(then.keys() - estate.topics),
-        acknowledged=then,
-    )
+    then = recall_clusters(checkout.read_estate(base), clusters)
+    if then is None:
+        changes = Changes(ref, base)
+        return replace(changes, everything=f"clusters.yaml at {changes.since} has errors")
+    return Changes(ref, base, then)
 
 
 def read_base(path: Path, ref: str, option: str) -> Base:
@@ -215,6 +246,34 @@ def read_base(path: Path, ref: str, option: str) -> Base:
     names = [(checkout.inside / name).as_posix() for name in CLUSTERS_FILES]
     content = next(checkout.read_files(commit, names), b"")
     return Base(commit, load_clusters(content, f"{commit[:SHORT]}:{names[0]}"))
+
+
+def _follow(ids: Mapping[str, str], targets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the YAML files of a tree that are not hidden, with their ids; links are followed.
+
+    In: all ids by path, and the targets of links. A directory is walked once, since links can form
+    a cycle.
+    """
+    folders, walked = ["."], set[str]()
+    while folders:
+        folder = folders.pop()
+        if folder in walked:
+            continue
+        walked.add(folder)
+        for path in ids if folder == "." else (p for p in ids if p.startswith(f"{folder}/")):
+            parts = posixpath.relpath(path, folder).split("/")
+            if any(part.startswith(".") for part in parts):
+                continue
+            end = path
+            for _ in targets:  # links to links; a cycle of them ends here
+                if end not in targets:
+                    break
+                end = targets[end]
+            if end in ids:
+                if path.lower().endswith(_SUFFIXES) and end not in targets:
+                    yield path, ids[end]
+            else:
+                folders.append(end)
 
 
 def _trace_all(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:

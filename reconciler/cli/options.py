@@ -53,7 +53,7 @@ all_clusters_option = click.option(
 changed_since_option = click.option(
     "--changed-since",
     metavar="REF",
-    help="Only topics whose files changed since the branch forked from REF.",
+    help="Only topics whose specs changed since the branch forked from REF.",
 )
 bootstrap_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT,…", help="Overrides the address in clusters.yaml."

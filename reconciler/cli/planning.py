@@ -269,7 +269,7 @@ def load_planner(wanted: Wanted) -> Planner:
         raise UsageError(f"no topic that goes to {where} matches --topic {wanted.topic!r}")
     changes = None
     if wanted.changed_since is not None:
-        changes = find_changes(wanted.estate, estate, wanted.changed_since)
+        changes = find_changes(wanted.estate, clusters, wanted.changed_since)
     commit = None
     try:
         commit = read_commit(wanted.estate)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         Balance,
         Commit,
         Deletion,
+        DriftedTopic,
         FieldValue,
         Level,
         LevelResult,
@@ -101,6 +102,7 @@ __all__ = [
     "DeleteTopic",
     "Deletion",
     "DirectoryPeak",
+    "DriftedTopic",
     "ElectLeaders",
     "ExpandTopic",
     "FieldValue",
@@ -160,7 +162,7 @@ __getattr__ = export_lazily(
         ),
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (
-            "Balance Commit Deletion FieldValue Level LevelResult Plan PlannedTopic "
+            "Balance Commit Deletion DriftedTopic FieldValue Level LevelResult Plan PlannedTopic "
             "RefusedField RiskNote Scope Spread TopicImage Weighed"
         ),
         "steps": (

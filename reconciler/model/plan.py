@@ -177,6 +177,21 @@ class PlannedTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftedTopic:
+    """A topic that differs from its spec and is outside the scope of a plan, which leaves it as is.
+
+    `action` is what a plan of this topic would do. `differs` lists every field, from the live value
+    to that of the spec. Both are for display only.
+    """
+
+    name: str
+    location: Location
+    action: Literal["create", "update", "delete"]
+    differs: tuple[RefusedField, ...]
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """The git commit of the specs. `dirty`: files of the estate differed from it."""
 
@@ -188,8 +203,8 @@ class Commit:
 class Scope:
     """The topics of an estate that a plan covers: by default, all of them.
 
-    `topics` is a glob of names. `changed_since` is a branch: only topics of files that changed
-    since it are planned.
+    `topics` is a glob of names. `changed_since` is a branch or a commit: only topics whose specs
+    changed since it are planned.
     """
 
     topics: str = "*"
@@ -207,6 +222,7 @@ class Plan:
     the estate requires. `moves` is set in a plan that only moves replicas: it is approved alone,
     and takes hours where others take seconds. `fingerprint_format` is the version of what the
     fingerprint covers; a plan file of an earlier release keeps that of its release.
+    `existing_drift` lists the topics outside the scope that differ from their specs.
     """
 
     cluster: str
@@ -229,3 +245,4 @@ class Plan:
     scope: Scope = field(default_factory=Scope)
     moves: PlannedMoves | None = None
     fingerprint_format: Literal[1, 2] = 2
+    existing_drift: tuple[DriftedTopic, ...] = ()

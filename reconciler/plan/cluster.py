@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model import Scope, brokers_of, is_deletion, steps_of
+from reconciler.model import DriftedTopic, Scope, brokers_of, is_deletion, steps_of
 from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.drains import note_pending_drains
-from reconciler.plan.guards import guard_plan
+from reconciler.plan.guards import guard_plan, list_refused_fields
 from reconciler.plan.policy import judge_changes
 from reconciler.spec import PolicyEngine, choose_catalogue
 
@@ -43,9 +43,10 @@ def plan_cluster(
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
-    In: every spec of the cluster; `topics` and `changes` choose those to plan. `remarks` are
-    findings about the estate; the plan keeps those about its topics. The rows of `approved` are
-    used if this gives the approved plan, and if they are as good as new ones.
+    In: every spec of the cluster; `topics` and `changes` choose those to plan. The plan lists the
+    others that match `topics` and differ from the cluster as existing drift. `remarks` are findings
+    about the estate; the plan keeps those about its topics. The rows of `approved` are used if this
+    gives the approved plan, and if they are as good as new ones.
     Errors: UsageError if the state has no sizes or rates to weigh by.
     """
     weights = ReplicaWeights(state, weigh)
@@ -54,9 +55,12 @@ def plan_cluster(
         raise UsageError("\n".join([weights.asks, *unseen]))
     specs = tuple(specs)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
-    chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
+    chosen = [spec for spec in every if changes is None or changes.touch(spec, entry)]
+    names = {spec.name for spec in chosen}
+    outside = [spec for spec in every if spec.name not in names]
     if changes is not None:
         chosen = [changes.recall(spec, entry.name) for spec in chosen]
+    existing_drift = list_drift(entry, outside, state)
     if chosen:
         state = assume_defaults(entry, state)
     others = [n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n))]
@@ -77,7 +81,7 @@ def plan_cluster(
             proposed=proposed,
         )
         notes = [
-            *(note_scope(changes, len(chosen), len(every), plan) if changes else ()),
+            *(note_scope(changes, specs, len(chosen), len(every), plan) if changes else ()),
             *(note for note in remarks if concerns(note, plan, files)),
             *entry.notes,
             *(note for note in state.notes if concerns(note, plan, files)),
@@ -86,7 +90,9 @@ def plan_cluster(
             *plan.notes,
         ]
         scope = Scope(topics, changes.ref if changes else None)
-        plan = replace(plan, commit=commit, scope=scope, notes=tuple(notes))
+        plan = replace(
+            plan, commit=commit, scope=scope, notes=tuple(notes), existing_drift=existing_drift
+        )
         return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
 
     if approved is None:
@@ -113,6 +119,29 @@ def _diff(
     diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows, entry.moves)
     judged = judge_changes(diffs, managed, engine.judge)
     return note_unoffered(judged, state, offered)
+
+
+def list_drift(
+    entry: ClusterEntry, specs: Iterable[TopicSpec], state: ClusterState
+) -> tuple[DriftedTopic, ...]:
+    """List the topics of specs outside the scope of a plan that differ from the cluster.
+
+    Moves that are pending are left out, as they are in a plan of changes.
+    """
+    state = leave_unoffered(assume_defaults(entry, state), entry.known_configs)
+    release = choose_catalogue(entry.kafka_version)
+    diffs = diff_topics(specs, state, release, entry.exclude_brokers, moves=entry.moves)
+    return tuple(
+        DriftedTopic(
+            diff.spec.name,
+            diff.spec.location,
+            "create" if diff.state is None else "delete" if diff.spec.absent else "update",
+            tuple(list_refused_fields(diff)),
+            diff.spec.owner,
+        )
+        for diff in diffs
+        if diff.changes
+    )
 
 
 def assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
@@ -152,17 +181,20 @@ def concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
             return True
 
 
-def note_scope(changes: Changes, chosen: int, topics: int, plan: Plan) -> Iterator[Finding]:
-    """Return notes on topics outside the plan, and on live topics removed from changed files."""
+def note_scope(
+    changes: Changes, specs: Iterable[TopicSpec], chosen: int, topics: int, plan: Plan
+) -> Iterator[Finding]:
+    """Return notes on topics outside the plan, and on live topics that left the estate.
+
+    In: all specs of the cluster, the numbers of those in the plan and of those that it may cover.
+    """
     if changes.everything:
-        what = f"clusters.yaml changed since {changes.since}, so every topic is planned"
+        what = f"{changes.everything}, so every topic is planned"
     else:
-        what = (
-            f"only files that changed since {changes.since} are planned: {chosen:,} of {topics:,}"
-        )
-        what += " topics"
+        since = changes.since
+        what = f"only specs that changed since {since} are planned: {chosen:,} of {topics:,} topics"
     yield Finding("plan-scope", what, severity=Severity.NOTE)
-    left = sorted(changes.left.intersection(plan.unmanaged))
+    left = sorted(changes.list_left(plan.cluster, specs).intersection(plan.unmanaged))
     if left:
         more = f" and {len(left) - LEFT_SHOWN:,} more" if len(left) > LEFT_SHOWN else ""
         said = ", ".join(left[:LEFT_SHOWN]) + more

@@ -24,6 +24,7 @@ from reconciler.model import (
     BrokerTraffic,
     Commit,
     DirectoryPeak,
+    DriftedTopic,
     Forecast,
     MovePolicy,
     Plan,
@@ -44,6 +45,7 @@ from reconciler.plan.document import (
     ClusterDocument,
     CommitDocument,
     DrainDocument,
+    DriftDocument,
     ForecastDocument,
     ImageDocument,
     MovePolicyDocument,
@@ -282,7 +284,18 @@ def _document(plan: Plan) -> PlanDocument:
         notes=plan.notes,
         refusals=plan.refusals,
         alerts=plan.alerts,
+        existing_drift=tuple(map(_drift, plan.existing_drift)),
         moves=_moves(plan.moves) if plan.moves else None,
+    )
+
+
+def _drift(topic: DriftedTopic) -> DriftDocument:
+    return DriftDocument(
+        name=topic.name,
+        actions=(topic.action,),
+        differs=topic.differs,
+        where=topic.location,
+        owner=topic.owner,
     )
 
 
@@ -373,6 +386,10 @@ def _plan(document: PlanDocument) -> Plan:
         scope=document.scope,
         moves=_read_moves(document.moves) if document.moves else None,
         fingerprint_format=document.fingerprint_format,
+        existing_drift=tuple(
+            DriftedTopic(topic.name, topic.where, topic.actions[0], topic.differs, topic.owner)
+            for topic in document.existing_drift
+        ),
     )
 
 

@@ -46,7 +46,8 @@ plans of moves: an older reader refuses one, since it does not know its steps, a
 fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: an older reader
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
 a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
-acknowledged before the request. 2.6 adds `alerts`, and the description of a topic that is created.
+acknowledged before the request. 2.6 adds `alerts`, `existing_drift`, and the description of a topic
+that is created.
 """
 
 READABLE = ("1", "2")
@@ -126,6 +127,20 @@ class ResourceDocument(_Document):
     refused_change: tuple[RefusedField, ...] = ()
     owner: str | None = None
     description: str | None = None
+
+
+class DriftDocument(_Document):
+    """A topic outside the scope of the plan that differs from its spec; the plan leaves it as is.
+
+    `actions` is what a plan of it would do. `differs` lists its fields: `before` is the live value,
+    `after` that of the spec.
+    """
+
+    name: str
+    actions: tuple[Literal["create", "update", "delete"]]
+    differs: tuple[RefusedField, ...]
+    where: Location
+    owner: str | None = None
 
 
 class ClusterDocument(_Document):
@@ -306,4 +321,5 @@ class PlanDocument(_Document):
     notes: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
     alerts: tuple[Finding, ...] = ()
+    existing_drift: tuple[DriftDocument, ...] = ()
     moves: PlannedMovesDocument | None = None

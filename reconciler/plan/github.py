@@ -57,7 +57,7 @@ def render_github(*plans: Plan) -> str:
         lines.append(count_hidden(hidden))
     for view in views:
         counts = ", ".join(filter(None, [*(view.to_do or ["no changes"]), view.unchanged_words]))
-        said = " · ".join(filter(None, [counts, view.pending_words, view.unmanaged_words]))
+        said = " · ".join([counts, *view.asides])
         lines.append(f"{escape_unprintable(view.cluster)}: {said}")
     return "".join(f"{line}\n" for line in lines)
 

@@ -89,13 +89,13 @@ def plan_moves(
     """
     specs = tuple(specs)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
-    chosen = [spec for spec in every if changes is None or changes.touch(spec.location.file)]
+    chosen = choose_moving(entry, every, changes)
     if chosen:
         state = assume_defaults(entry, state)
     plan = assemble_moves(entry, specs, state, topics=topics, changes=changes)
     files = {spec.location.file for spec in chosen}
     notes = [
-        *(note_scope(changes, len(chosen), len(every), plan) if changes else ()),
+        *(note_scope(changes, specs, len(chosen), len(every), plan) if changes else ()),
         *(note for note in remarks if concerns(note, plan, files)),
         *entry.notes,
         *(note for note in list_notes(state) if concerns(note, plan, files)),
@@ -153,12 +153,10 @@ def assemble_moves(
     policy = allowed_moves(entry)
     specs = tuple(specs)
     drain = Drain(entry.drain_brokers, entry.where("drain_brokers"))
-    # A drain belongs to the request that changes clusters.yaml. Rows that another request changes
+    # A drain belongs to the request that changes drain_brokers. Rows that another request changes
     # leave the broker as well: brokers refuse a row that keeps one that is cordoned already.
-    covered = changes is None or changes.touch(drain.where.file)
-    chosen = [spec for spec in specs if changes is None or changes.touch(spec.location.file)]
-    if changes is not None:
-        chosen = [changes.recall(spec, entry.name) for spec in chosen]
+    covered = changes is None or changes.alter(entry, lambda cluster: cluster.drain_brokers)
+    chosen = choose_moving(entry, specs, changes)
     if covered:
         chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
     chosen = [spec for spec in chosen if fnmatchcase(spec.name, topics)]
@@ -179,6 +177,20 @@ def assemble_moves(
         scope=Scope(topics),
         moves=replace(plan.moves, drains=drains) if plan.moves else None,
     )
+
+
+def choose_moving(
+    entry: ClusterEntry, specs: Iterable[TopicSpec], changes: Changes | None
+) -> list[TopicSpec]:
+    """Choose the topics that a plan of moves covers: all, or those that a request changed.
+
+    A request that changes what may move covers every topic: some were refused before.
+    """
+    if changes is None:
+        return list(specs)
+    every = changes.alter(entry, lambda cluster: cluster.moves and cluster.moves.allow)
+    chosen = (spec for spec in specs if every or changes.touch(spec, entry))
+    return [changes.recall(spec, entry.name) for spec in chosen]
 
 
 def compose_moves(

@@ -24,6 +24,9 @@ HEAD = 11
 ROWS = 10
 """The number of partitions of a step to list with their old and new rows."""
 
+DRIFT_SHOWN = 20
+"""The number of topics with existing drift to list."""
+
 NARROW = 100
 """A terminal with fewer columns gets narrower ones."""
 
@@ -92,6 +95,8 @@ class _Text:
             yield self._refused_plan(view)
         for topic in view.topics:
             yield self._topic(topic)
+        if view.existing_drift:
+            yield self._drift(view)
         if view.notes:
             yield map(self._note, view.notes)
         if unmanaged:
@@ -111,6 +116,15 @@ class _Text:
             place = f"{refusal.where.file}:{refusal.where.line}" if refusal.where else ""
             yield self._title("red", "x refuse", "the whole plan", "", place)
             yield from self._reason(refusal)
+
+    def _drift(self, view: PlanView) -> Iterator[str]:
+        yield self.paint("yellow", f"{capital(view.drift_words)}, which this plan leaves as is:")
+        for topic in view.existing_drift[:DRIFT_SHOWN]:
+            place = self.paint("dim", topic.origin)
+            said = f"{topic.words:<{self.columns.text}} {place}"
+            yield self.columns.detail(topic.name, said)
+        if more := len(view.existing_drift[DRIFT_SHOWN:]):
+            yield self.columns.sentence(f"{count(more, 'more topic')}; --format json lists all")
 
     def _topic(self, topic: TopicView) -> Iterator[str]:
         for number, step in enumerate(topic.steps):
@@ -163,10 +177,10 @@ class _Text:
             same = self.paint(
                 "green", f"No changes. {count(view.as_specified, 'topic')} as specified"
             )
-            yield " · ".join(filter(None, [same, view.pending_words, view.unmanaged_words]))
+            yield " · ".join([same, *view.asides])
         else:
             counts = ", ".join(filter(None, [*view.to_do, view.unchanged_words]))
-            yield " · ".join(filter(None, [counts, view.pending_words, view.unmanaged_words]))
+            yield " · ".join([counts, *view.asides])
             if view.totals.words:
                 yield f"size: {view.totals.words}"
             if view.balance:

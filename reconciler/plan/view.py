@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from reconciler.errors import escape_unprintable
 from reconciler.model import SHORT, Level, Verb, steps_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from reconciler.errors import Finding, Location
     from reconciler.model import (
         Broker,
+        DriftedTopic,
         LevelResult,
         Plan,
         PlannedMoves,
@@ -61,6 +62,9 @@ __all__ = [
     "describe_shift",
     "view_plan",
 ]
+
+DIFFERENCES_SHOWN = 3
+"""The number of fields of a topic with existing drift to name; JSON has all of them."""
 
 IDLE_NAMED = 20
 """The number of dead or cordoned brokers to name; the others are counted."""
@@ -129,6 +133,26 @@ class TopicView:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftView:
+    """A topic outside the scope of a plan that differs from its spec, and how, in one line."""
+
+    name: str
+    owner: str | None
+    location: Location
+    words: str
+
+    @property
+    def place(self) -> str:
+        """The file and line of its spec."""
+        return f"{self.location.file}:{self.location.line}"
+
+    @property
+    def origin(self) -> str:
+        """The file and line of its spec, and its owner if it has one."""
+        return " · ".join(filter(None, [self.place, escape_unprintable(self.owner or "")]))
+
+
+@dataclass(frozen=True, slots=True)
 class PlanView:
     """A plan for display: its subject, topics, counts and quality.
 
@@ -137,7 +161,8 @@ class PlanView:
     the same by size or rate, which is also empty by default; `evenness` and `next_leaders` if
     nothing is placed. `moves` has labels and texts about the cost of a plan of moves, and is empty
     for any other plan; `cordons` counts the brokers that it cordons. `made_by` is the command that
-    makes the plan.
+    makes the plan. `existing_drift` lists the topics outside its scope that differ from their
+    specs.
     """
 
     cluster: str
@@ -163,6 +188,7 @@ class PlanView:
     moves: tuple[tuple[str, str], ...] = ()
     cordons: int = 0
     made_by: str = "plan"
+    existing_drift: tuple[DriftView, ...] = ()
 
     @property
     def changed(self) -> tuple[TopicView, ...]:
@@ -211,6 +237,18 @@ class PlanView:
         return f"moves of {count(number, 'topic')} are pending" if number else ""
 
     @property
+    def drift_words(self) -> str:
+        """Return the number of topics with existing drift as text; empty for zero."""
+        number = len(self.existing_drift)
+        return f"existing drift of {count(number, 'other topic')}" if number else ""
+
+    @property
+    def asides(self) -> tuple[str, ...]:
+        """Return what the plan does not do, for the line of its counts."""
+        said = (self.pending_words, self.drift_words, self.unmanaged_words)
+        return tuple(filter(None, said))
+
+    @property
     def unmanaged_words(self) -> str:
         """Return the number of unmanaged live topics as text; empty for zero."""
         number = len(self.unmanaged)
@@ -254,6 +292,7 @@ def view_plan(plan: Plan) -> PlanView:
         moves=say_moves(plan),
         cordons=len(plan.moves.cordons) if plan.moves else 0,
         made_by=plan.moves.made_by if plan.moves else "plan",
+        existing_drift=tuple(map(_view_drift, plan.existing_drift)),
     )
 
 
@@ -298,6 +337,23 @@ def _say_next_leaders(levels: Sequence[LevelResult]) -> str:
         if one.level in lost and one.skew
     ]
     return f"one broker takes over at most {', '.join(says)}" if says else ""
+
+
+def _view_drift(topic: DriftedTopic) -> DriftView:
+    """Describe how a topic differs: its first fields from the live value to that of the spec."""
+    match topic.action:
+        case "create":
+            words = "does not exist"
+        case "delete":
+            words = "exists, and its spec has state: absent"
+        case "update":
+            fields = [view_refused(field) for field in topic.differs]
+            said = [f"{field.name} {field.words}" for field in fields[:DIFFERENCES_SHOWN]]
+            more = len(fields) - len(said)
+            words = ", ".join([*said, *([f"and {more:,} more"] if more else [])])
+        case _:
+            assert_never(topic.action)
+    return DriftView(topic.name, topic.owner, topic.location, words)
 
 
 def _view_topic(topic: PlannedTopic, racks: Racks, moves: PlannedMoves | None) -> TopicView:

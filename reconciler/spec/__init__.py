@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.spec.base import Base
 from reconciler.spec.catalogue import every_key, parse_version, spell_line
+from reconciler.spec.changes import Changes, ClusterThen, recall_clusters
 from reconciler.spec.client import (
     SECRET_PROPERTIES,
     MalformedReferenceError,
@@ -19,7 +20,7 @@ from reconciler.spec.client import (
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, load_clusters
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import LAGS, TIERED, Catalogue, choose_catalogue
-from reconciler.spec.documents import Changes, WrittenTopic, recall_topics
+from reconciler.spec.documents import WrittenTopic
 from reconciler.spec.estate import Estate, parse_estate
 from reconciler.spec.names import check_name, find_collisions
 from reconciler.spec.resource_form import (
@@ -53,6 +54,7 @@ __all__ = [
     "Catalogue",
     "Changes",
     "ClusterEntry",
+    "ClusterThen",
     "Dimension",
     "Estate",
     "MalformedReferenceError",
@@ -77,7 +79,7 @@ __all__ = [
     "parse_references",
     "parse_version",
     "quote",
-    "recall_topics",
+    "recall_clusters",
     "refuse_kind",
     "spell_line",
     "split_list",

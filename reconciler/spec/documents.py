@@ -6,26 +6,20 @@ hide findings of another document.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Location, Severity, escape_unprintable, show_path
-from reconciler.model import SHORT, AcknowledgedEntry
-from reconciler.spec.acknowledgements import read_acknowledged
+from reconciler.errors import Finding, Location, Severity, show_path
 from reconciler.spec.clusters import SANDBOX, check_ranges
 from reconciler.spec.custom_resources import is_resource, read_resource
-from reconciler.spec.fields import FieldError
 from reconciler.spec.form_errors import check_form
 from reconciler.spec.forms import ClustersDocument, TopicDocument
 from reconciler.spec.syntax import load_text
-from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml
+from reconciler.spec.values import YamlMap, YamlValue, describe_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
-    from reconciler.model import TopicSpec
     from reconciler.spec.forms import Layer
 
 MOST_FINDINGS = 200
@@ -211,69 +205,3 @@ def _refuse_document(value: YamlValue, example: str) -> Finding:
     what = f"the document is {describe_yaml(value)}, not a map"
     way_out = f"write keys, one a line, without dashes in front: {example}"
     return Finding("document-form", what, way_out, value.where)
-
-
-Acknowledgements = Mapping[str | None, frozenset[AcknowledgedEntry]]
-"""The entries of acknowledge of a topic: by cluster those of overrides, by None its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The changes of an estate since the commit `base`, its last commit in common with `ref`.
-
-    `files` are spelled as in locations. `everything` is true if clusters.yaml changed: every topic
-    depends on it. `left` names topics of changed files that are unmanaged now. `acknowledged` holds
-    the entries of acknowledge that the changed files had at the base, by topic.
-    """
-
-    ref: str
-    base: str
-    files: frozenset[str] = frozenset()
-    everything: bool = False
-    left: frozenset[str] = frozenset()
-    acknowledged: Mapping[str, Acknowledgements] = field(default_factory=dict)
-
-    @property
-    def since(self) -> str:
-        """Return the base of the comparison, for messages."""
-        return f"{escape_unprintable(self.ref)} ({self.base[:SHORT]})"
-
-    def touch(self, file: str) -> bool:
-        """Return whether a topic that is written in a file may have changed."""
-        return self.everything or file in self.files
-
-    def recall(self, spec: TopicSpec, cluster: str) -> TopicSpec:
-        """Return a spec with the entries of acknowledge that the base has as well."""
-        if not spec.entries:
-            return spec
-        standing = spec.entries
-        if spec.location.file in self.files:
-            then = self.acknowledged.get(spec.name, {})
-            standing &= then.get(cluster, then.get(None, frozenset()))
-        return replace(spec, standing=standing)
-
-
-def recall_topics(content: bytes) -> Iterator[tuple[str, Acknowledgements]]:
-    """Name the topics of an old version of a file, with their entries of acknowledge.
-
-    Findings are ignored: entries that cannot be read accept nothing.
-    """
-    for document in load_text(content, "").documents:
-        if isinstance(document, YamlMap):
-            read = read_resource(document, ()) if is_resource(document) else [(document, [])]
-            for topic, _ in read:
-                if topic and isinstance(topic.get("topic"), YamlText):
-                    yield str(topic["topic"]), _recall_entries(topic)
-
-
-def _recall_entries(topic: YamlMap) -> Acknowledgements:
-    layers: dict[str | None, YamlValue] = {None: topic}
-    if isinstance(overrides := topic.get("overrides"), YamlMap):
-        layers |= {str(cluster): layer for cluster, layer in overrides.entries()}
-    entries = {}
-    for cluster, layer in layers.items():
-        if isinstance(layer, YamlMap) and "acknowledge" in layer:
-            with suppress(FieldError):
-                read = read_acknowledged(layer["acknowledge"])
-                entries[cluster] = frozenset(each.entry for each in read)
-    return entries

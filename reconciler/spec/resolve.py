@@ -74,12 +74,8 @@ class Resolver:
         engine = PolicyEngine(entry, configs.catalogue)
         specs, findings = [], list(engine.findings)
         read = [*inherited, *self._profiles.values()]
-        for topic in self._topics:
-            if not topic.targets(cluster):
-                continue
-            profile = self._profiles.get(str(topic.document.profile))
-            override = topic.overrides.get(cluster)
-            own = [layer for layer in (profile, topic.layer, override) if layer is not None]
+        for topic in self._list_topics(cluster):
+            own = self._list_own(topic, cluster)
             spec = resolve_topic(topic, [*inherited, *own], configs)
             specs.append(spec)
             read += own
@@ -94,6 +90,13 @@ class Resolver:
         )
         findings += check_owned(specs, entry.owns, cluster)
         return Resolved(tuple(specs), tuple(findings))
+
+    def resolve_specs(self, cluster: str) -> Iterator[TopicSpec]:
+        """Resolve the topics of a cluster without any check."""
+        form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
+        inherited, configs = self._list_inherited(cluster, form), self._choose_reader(form)
+        for topic in self._list_topics(cluster):
+            yield resolve_topic(topic, [*inherited, *self._list_own(topic, cluster)], configs)
 
     def check_unused(self, checked: Collection[str]) -> list[Finding]:
         """Check the configs that none of the checked clusters has, by the newest catalogue."""
@@ -125,6 +128,15 @@ class Resolver:
         document = TopicDocument.model_construct(_fields_set={"topic"}, topic=name)
         empty = WrittenTopic(document, Written(document, YamlMap()), {})
         return resolve_topic(empty, self.list_layers(cluster, profile), ConfigReader(release))
+
+    def _list_topics(self, cluster: str) -> Iterator[WrittenTopic]:
+        return (topic for topic in self._topics if topic.targets(cluster))
+
+    def _list_own(self, topic: WrittenTopic, cluster: str) -> list[Written]:
+        """List the layers of one topic: its profile, itself, its override; later ones win."""
+        profile = self._profiles.get(str(topic.document.profile))
+        layers = (profile, topic.layer, topic.overrides.get(cluster))
+        return [layer for layer in layers if layer is not None]
 
     def _list_inherited(self, cluster: str, form: ClusterForm) -> list[Written]:
         """List the layers that all topics of a cluster inherit; later ones win."""

@@ -18,6 +18,7 @@ from reconciler.plan.markdown.marks import (
     prose,
     tabulate,
 )
+from reconciler.plan.view import capital
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -217,6 +218,28 @@ def _note(note: Finding, names: Sequence[str]) -> str:
     about = f" {list_names(names)}" if names else ""
     way_out = f"; {prose(note.way_out)}" if note.way_out else ""
     return f"- {note.severity}: {prose(note.what)}{way_out} {code(note.rule)}{about}"
+
+
+def write_drift(plan: PlanView) -> Section:
+    """List the topics outside the scope that differ from their specs, folded."""
+    if not plan.existing_drift:
+        return Section(Passage(""))
+    summary = f"{capital(plan.drift_words)}, which this plan leaves as is"
+    rows = (
+        (code(t.name), name_owner(t.owner), prose(t.words), code(t.place))
+        for t in plan.existing_drift
+    )
+    table = tabulate(["Topic", OWNER, "Live → spec", "Spec"], rows)
+    names = group_names(topic.name for topic in plan.existing_drift)
+    without = f"what differs in {count(len(plan.existing_drift), 'topic')} with existing drift"
+    return Section(
+        Passage("", f"the names of {count(len(plan.existing_drift), 'topic')} with existing drift"),
+        (
+            lambda: Passage(folded(summary, table)),
+            lambda: Passage(folded(summary, names), without),
+        ),
+        details=1,
+    )
 
 
 def write_unmanaged(plan: PlanView) -> Section:

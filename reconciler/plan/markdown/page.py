@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from reconciler.plan.markdown.changes import (
     write_changes,
+    write_drift,
     write_notes,
     write_outcome,
     write_owners,
@@ -56,10 +57,10 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
         write_risks,
     )
     changes = (write_changes, write_outcome, write_owners)
-    sections = (*dangers, *changes, write_notes, write_unmanaged)
-    (*first, notes, unmanaged), room = fold((tell(view) for tell in sections), room)
+    sections = (*dangers, *changes, write_drift, write_notes, write_unmanaged)
+    (*first, drift, notes, unmanaged), room = fold((tell(view) for tell in sections), room)
     details = write_details(view, plan, room)
-    told = [*first, details, notes, unmanaged]
+    told = [*first, details, drift, notes, unmanaged]
     without = [passage.without for passage in told if passage.without]
     closing = _left_out(without, saved, view) if without else ""
     parts = [head, *(passage.text for passage in told), closing, foot]
@@ -74,8 +75,8 @@ def mark_cluster(cluster: str, *, moves: bool = False) -> str:
 
 def _head(plan: PlanView) -> str:
     counts = ", ".join(plan.to_do) or "no changes"
-    same = plan.unchanged_words if plan.to_do or plan.pending else "all as specified"
-    quiet = [same, plan.pending_words, plan.unmanaged_words]
+    open_ = plan.to_do or plan.pending or plan.existing_drift
+    quiet = [plan.unchanged_words if open_ else "all as specified", *plan.asides]
     lines = [" · ".join(filter(None, [*map(prose, plan.headline[1:]), *quiet]))]
     lines += [f"**{capital(said)}.**" for said in plan.idle]
     if risks := count_risks(plan):

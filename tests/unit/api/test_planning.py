@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shorthand import cluster, said, topic
+from shorthand import HERE, cluster, said, spec, topic
 
 from reconciler.api import build_plan, load_estate
-from reconciler.errors import Finding, Severity, SpecError
-from reconciler.model import Commit, Scope
+from reconciler.errors import Finding, Location, Severity, SpecError
+from reconciler.model import AcceptedChange, Commit, Guards, Scope
 from reconciler.plan import (
     decode_plan,
     encode_plan,
@@ -20,12 +20,12 @@ from reconciler.plan import (
     render_markdown,
     render_text,
 )
-from reconciler.spec.documents import Changes
+from reconciler.spec import Changes, ClusterEntry, ClusterThen
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reconciler.model import Plan
+    from reconciler.model import TopicSpec
     from reconciler.spec import Estate
 
 LIVE = cluster(
@@ -126,40 +126,93 @@ def test_a_collision_with_a_live_topic_of_others_is_seen(tmp_path: Path) -> None
     assert "name-collides-with-live" in {refusal.rule for refusal in planned.refusals}
 
 
-def plan_changes(root: Path, changes: Changes) -> Plan:
-    """Plan an estate of three files on LIVE, of which each topic would change."""
+def change(estate: Estate, *names: str, **then: TopicSpec) -> Changes:
+    """Return changes since a base that had all topics of an estate but some, and `then`."""
+    specs = {s.name: s for s in estate.topics_for("prod") if s.name not in names}
+    prod = ClusterThen(estate.clusters["prod"], {**specs, **then})
+    return Changes("main", "1a2b3c4", {"prod": prod})
+
+
+def write_changes(root: Path) -> Estate:
+    """Write an estate of three files, of which each topic would change LIVE."""
     new = "partitions: 2\nreplication_factor: 1"
-    estate = load(
+    return load(
         root,
         "",
         shop=f"topic: shop.orders\n{new}",
         both=f"topic: b.one\n{new}\n---\ntopic: b.two\n{new}",
         pay=f"topic: pay.new\n{new}",
     )
-    return build_plan(estate, "prod", LIVE, changes=changes)
 
 
-def test_only_topics_of_changed_files_are_planned(tmp_path: Path) -> None:
-    changed = Changes("main", "1a2b3c4", frozenset({str(tmp_path / "both.yaml")}))
-    plan = plan_changes(tmp_path, changed)
+def test_only_topics_that_changed_are_planned(tmp_path: Path) -> None:
+    estate = write_changes(tmp_path)
+    (one, two) = (s for s in estate.topics_for("prod") if s.name in ("b.one", "b.two"))
+    then = {"b.one": replace(one, partitions=1), "b.two": replace(two, config={"flush.ms": "2"})}
+    plan = build_plan(estate, "prod", LIVE, changes=change(estate, **then))
     assert [topic.name for topic in plan.topics] == ["b.one", "b.two"]
     assert (plan.files, plan.unmanaged) == (1, ("_schemas", "pay.captured", "shop.old"))
     assert said(plan.notes) == [
-        "only files that changed since main (1a2b3c4) are planned: 2 of 4 topics [plan-scope]"
+        "only specs that changed since main (1a2b3c4) are planned: 2 of 4 topics [plan-scope]"
     ]
 
 
-def test_where_clusters_yaml_changed_every_topic_is_planned(tmp_path: Path) -> None:
-    plan = plan_changes(tmp_path, Changes("main", "1a2b3c4", everything=True))
+def test_where_topics_cannot_be_compared_every_topic_is_planned(tmp_path: Path) -> None:
+    everything = Changes("main", "1a2b3c4", everything="clusters.yaml at main has errors")
+    plan = build_plan(write_changes(tmp_path), "prod", LIVE, changes=everything)
     assert [topic.name for topic in plan.topics] == ["b.one", "b.two", "pay.new", "shop.orders"]
     assert said(plan.notes) == [
-        "clusters.yaml changed since main (1a2b3c4), so every topic is planned [plan-scope]"
+        "clusters.yaml at main has errors, so every topic is planned [plan-scope]"
     ]
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "touched"),
+    [
+        ({}, {}, False),
+        ({"owner": "new", "description": "new", "location": Location("b.yaml", 7)}, {}, False),
+        ({"fields": {"partitions": Location("b.yaml", 7)}}, {}, False),
+        ({"partitions": 3}, {"partitions": 2}, True),
+        ({"config": {"flush.ms": "1"}}, {}, True),
+        ({"absent": True}, {}, True),
+        ({}, {"absent": True}, True),
+        ({"acknowledge": frozenset({"ordering"})}, {}, True),
+        ({"gradual": 2}, {}, True),
+    ],
+)
+def test_a_topic_changed_if_it_asks_for_something_else(
+    now: dict[str, Any], then: dict[str, Any], touched: bool
+) -> None:
+    entry = ClusterEntry("prod", HERE)
+    before = {"prod": ClusterThen(entry, {"a": replace(spec("a"), **then)})}
+    assert Changes("main", "1a2b3c4", before).touch(replace(spec("a"), **now), entry) is touched
+
+
+def test_an_acknowledgement_of_another_change_is_a_change_and_its_place_is_none() -> None:
+    entry, one = (
+        ClusterEntry("prod", HERE),
+        AcceptedChange("ordering", "partitions", "6", "9", HERE),
+    )
+    before = {"prod": ClusterThen(entry, {"a": spec("a", accepts=(one,))})}
+    changes = Changes("main", "1a2b3c4", before)
+    moved, other = one._replace(where=Location("b.yaml", 7)), one._replace(after="12")
+    assert not changes.touch(spec("a", accepts=(moved,)), entry)
+    assert changes.touch(spec("a", accepts=(other,)), entry)
+
+
+def test_a_topic_of_a_new_cluster_or_of_another_set_of_configs_changed() -> None:
+    entry = ClusterEntry("prod", HERE)
+    changes = Changes("main", "1a2b3c4", {"prod": ClusterThen(entry, {"a": spec("a")})})
+    assert changes.touch(spec("a"), ClusterEntry("new", HERE))
+    assert changes.touch(spec("a"), replace(entry, known_configs=frozenset({"flush.ms"})))
+    assert not changes.touch(spec("a"), replace(entry, guards=Guards(30), strategy="striped"))
 
 
 def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> None:
-    left = Changes("main", "1a2b3c4", left=frozenset({"shop.old", "never.created", "_schemas"}))
-    assert said(plan_changes(tmp_path, left).notes)[1:2] == [
+    estate = write_changes(tmp_path)
+    gone = {name: spec(name) for name in ("shop.old", "never.created", "_schemas")}
+    plan = build_plan(estate, "prod", LIVE, changes=change(estate, **gone))
+    assert said(plan.notes)[1:2] == [
         "unmanaged since main (1a2b3c4): _schemas, shop.old; nothing is done to them; "
         "where one is to be deleted, write it with state: absent, and allow that by "
         "guards.max_deletes [plan-scope]"
@@ -168,8 +221,8 @@ def test_topics_that_left_their_files_and_live_on_are_named(tmp_path: Path) -> N
 
 def test_what_is_out_of_scope_still_takes_room(tmp_path: Path) -> None:
     """The live topics lead on broker 1 only, so the new one does not."""
-    changed = Changes("main", "1a2b3c4", frozenset({str(tmp_path / "pay.yaml")}))
-    (planned,) = plan_changes(tmp_path, changed).topics
+    estate = write_changes(tmp_path)
+    (planned,) = build_plan(estate, "prod", LIVE, changes=change(estate, "pay.new")).topics
     assert planned.after is not None
     assert {leader for (leader,) in planned.after.assignment} == {2, 3}
 
@@ -182,20 +235,18 @@ def test_a_collision_with_a_spec_out_of_scope_is_an_error(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("then", "words"),
     [
-        ({}, "acknowledged"),
-        ({"a": {None: frozenset({("data-loss",)})}}, "acknowledged before this request"),
+        (frozenset(), "acknowledged"),
+        (frozenset({"data-loss"}), "acknowledged before this request"),
     ],
 )
 def test_a_plan_says_whether_a_risk_was_acknowledged_before(
-    then: dict[str, Any], words: str, tmp_path: Path
+    then: frozenset[str], words: str, tmp_path: Path
 ) -> None:
     text = "topic: a\nconfig: {retention.ms: 1h}\nacknowledge: [data-loss]"
     estate = load(tmp_path, "", a=text)
     live = cluster(topic("1", "a", config={"retention.ms": "7200000"}), defaults={"flush.ms": "1"})
-    changed = frozenset({str(tmp_path / "a.yaml")})
-    made = build_plan(
-        estate, "prod", live, changes=Changes("main", "1a2b3c4", changed, acknowledged=then)
-    )
+    was = spec("a", acknowledge=then)
+    made = build_plan(estate, "prod", live, changes=change(estate, a=was))
     assert f"are deleted; {words}\n" in render_text(made)
     comment = render_markdown(made)
     assert f"> - **data-loss**, {words}: records older than" in comment

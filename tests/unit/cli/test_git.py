@@ -35,7 +35,18 @@ def repository(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def changed(ref: str = "main", estate: Path = ESTATE) -> set[str]:
-    return set(find_changes(estate, load_estate(estate), ref).files)
+    """Return the files that differ from the last commit in common with a branch."""
+    checkout = Checkout(estate)
+    return set(checkout.compare(checkout.find_merge_base(ref)).files)
+
+
+def find(ref: str = "main", cluster: str = "prod") -> tuple[set[str], set[str]]:
+    """Return the topics of a cluster that changed, and those that left it."""
+    estate = load_estate(ESTATE)
+    changes = find_changes(ESTATE, [cluster], ref)
+    specs, entry = estate.topics_for(cluster), estate.clusters[cluster]
+    touched = {spec.name for spec in specs if changes.touch(spec, entry)}
+    return touched, set(changes.list_left(cluster, specs))
 
 
 # The commit.
@@ -103,15 +114,16 @@ def test_a_hook_of_another_repository_misleads_nobody(
 def test_git_is_not_installed(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UsageError, match="git is not installed"):
-        find_changes(ESTATE, load_estate(ESTATE), "main")
+        find_changes(ESTATE, ["prod"], "main")
 
 
 # What changed.
 
 
 def test_nothing_changed(repository: Repository) -> None:
-    found = find_changes(ESTATE, load_estate(ESTATE), "main")
-    assert (found.files, found.left, found.everything) == (frozenset(), frozenset(), False)
+    assert changed() == set()
+    assert find() == (set(), set())
+    assert find_changes(ESTATE, ["prod"], "main").everything == ""
 
 
 def test_committed_staged_unstaged_and_untracked(repository: Repository) -> None:
@@ -142,8 +154,8 @@ def test_a_renamed_file_is_a_changed_one_and_its_topic_is_still_there(
 ) -> None:
     repository.git("mv", "topics/a.yaml", "topics/zebra crossing ü.yaml")
     repository.commit()
-    found = find_changes(ESTATE, load_estate(ESTATE), "main")
-    assert (found.files, found.left) == ({"topics/zebra crossing ü.yaml"}, frozenset())
+    assert changed() == {"topics/zebra crossing ü.yaml"}
+    assert find() == (set(), set())
 
 
 def test_topics_that_left_their_files_are_named(repository: Repository) -> None:
@@ -156,19 +168,76 @@ def test_topics_that_left_their_files_are_named(repository: Repository) -> None:
     other = repository.root / "deploy" / "other.yaml"
     other.parent.mkdir()
     other.write_text("topic: not-of-the-estate")
-    found = find_changes(ESTATE, load_estate(ESTATE), "main")
-    assert found.left == {"a", "x", "d"}
-    assert found.files == {"topics/several.yaml"}
+    assert find() == (set(), {"a", "x", "d"})
+    assert changed() == {"topics/several.yaml"}
 
 
-@pytest.mark.parametrize("clusters", [f"{CLUSTERS}# more\n", None])
-def test_clusters_yaml_changes_everything(repository: Repository, clusters: str | None) -> None:
-    (ESTATE / "clusters.yaml").unlink()
-    if clusters:
-        repository.write(clusters=clusters)
-    found = find_changes(ESTATE, load_estate(ESTATE), "main")
-    assert found.everything
-    assert found.touch("topics/b.yaml")
+@pytest.mark.parametrize(
+    ("old", "new", "touched"),
+    [
+        ("version: 1", "version: 1 # more", set()),
+        ("prod: {}", "prod: {guards: {max_changed: 50%}}", set()),
+        ("retention.ms: 1d", "retention.ms: 2d", {"a", "b"}),
+        ("defaults: {", "defaults: {partitions: 3, ", {"a", "c"}),
+        ("log: {partitions: 2}", "log: {partitions: 3}", {"b"}),
+    ],
+)
+def test_clusters_yaml_changes_the_topics_that_it_reaches(
+    repository: Repository, old: str, new: str, touched: set[str]
+) -> None:
+    """A topic with a value of its own, or with another profile, asks for the same as before."""
+    base = f"{CLUSTERS}profiles: {{log: {{partitions: 2}}}}\n"
+    base += "defaults: {config: {retention.ms: 1d}}\n"
+    repository.git("switch", "-q", "main")
+    more = {"b": "topic: b\nprofile: log", "team__c": "topic: c\nconfig: {retention.ms: 7d}"}
+    repository.commit(clusters=base, **more)
+    repository.git("switch", "-qc", "more")
+    repository.write(clusters=base.replace(old, new))
+    assert find() == (touched, set())
+
+
+def test_where_clusters_yaml_could_not_be_read_every_topic_changed(repository: Repository) -> None:
+    repository.git("switch", "-q", "main")
+    base = repository.commit(clusters="version: 1\nclusters: {prod: {nonsense: 1}}\n")
+    repository.git("switch", "-qc", "more")
+    repository.write(clusters=CLUSTERS)
+    assert find() == ({"a", "b", "c"}, set())
+    said = find_changes(ESTATE, ["prod"], "main").everything
+    assert said == f"clusters.yaml at main ({base[:10]}) has errors"
+
+
+def test_a_topic_changes_on_the_cluster_that_its_override_is_for(repository: Repository) -> None:
+    clusters = "version: 1\nclusters: {prod: {}, test: {}}\n"
+    repository.git("switch", "-q", "main")
+    repository.commit(clusters=clusters)
+    repository.git("switch", "-qc", "more")
+    repository.write(
+        a="topic: a\noverrides: {test: {partitions: 3}}", b="topic: b\nclusters: [test]"
+    )
+    assert find(cluster="prod") == (set(), {"b"})
+    assert find(cluster="test") == ({"a"}, set())
+
+
+def test_of_a_file_with_several_topics_only_the_one_that_changed(repository: Repository) -> None:
+    repository.git("switch", "-q", "main")
+    repository.commit(several="topic: x\n---\ntopic: y # why\npartitions: 2\nowner: shop\n")
+    repository.git("switch", "-qc", "more")
+    repository.write(several="# moved\ntopic: y\npartitions: 2\n---\ntopic: x\npartitions: 3\n")
+    assert find() == ({"x"}, set())
+
+
+def test_a_spec_that_could_not_be_read_then_changed(repository: Repository) -> None:
+    repository.git("switch", "-q", "main")
+    repository.commit(a="topic: a\npartitions: many", b="topic: [")
+    repository.git("switch", "-qc", "more")
+    repository.write(a="topic: a\npartitions: 3", b="topic: b")
+    assert find() == ({"a", "b"}, set())
+
+
+def test_a_commit_of_zeros_is_that_of_a_push_that_begins_a_branch(repository: Repository) -> None:
+    changes = find_changes(ESTATE, ["prod"], "0" * 40)
+    assert changes.everything == "there was no commit before this push"
+    assert find("0" * 40) == ({"a", "b", "c"}, set())
 
 
 def test_an_ignored_file_is_one_that_git_does_not_know(repository: Repository) -> None:
@@ -199,19 +268,34 @@ def test_links_lead_to_what_changed(repository: Repository) -> None:
     (root / "topics" / "linked").symlink_to(".one")
     (root / "topics" / "y.yaml").symlink_to(".y.yaml")
     repository.commit()
-    assert changed("HEAD") == set()
+    assert (changed("HEAD"), find("HEAD")) == (set(), (set(), set()))
     (ESTATE / ".y.yaml").write_text("topic: y\npartitions: 1")
     assert changed("HEAD") == {"topics/y.yaml"}
+    assert find("HEAD") == ({"y"}, set())
     repository.commit()
     (root / "topics" / "linked").unlink()
     (root / "topics" / "linked").symlink_to(".two")
     assert changed("HEAD") == {"topics/linked/x.yaml"}
+    assert find("HEAD") == ({".two.x"}, {".one.x"})
+
+
+def test_links_that_lead_nowhere_or_in_circles_are_passed_over(repository: Repository) -> None:
+    for name, target in (("out", "../.."), ("gone.yaml", "none"), ("a-loop", "b-loop")):
+        (ESTATE / name).symlink_to(target)
+    (ESTATE / "b-loop").symlink_to("a-loop")
+    (ESTATE / "team" / "self").symlink_to("..")
+    repository.commit()
+    assert set(find_changes(ESTATE, ["prod"], "HEAD").then["prod"].specs) == {"a", "b", "c"}
 
 
 def test_where_the_branches_parted_is_told(repository: Repository) -> None:
     base = repository.git("rev-parse", "HEAD")
     repository.commit(a="topic: a\npartitions: 1")
-    assert find_changes(ESTATE, load_estate(ESTATE), "main").since == f"main ({base[:10]})"
+    assert find_changes(ESTATE, ["prod"], "main").since == f"main ({base[:10]})"
+    repository.git("update-ref", "refs/remotes/origin/main", base)
+    since = find_changes(ESTATE, ["prod"], "refs/remotes/origin/main").since
+    assert since == f"origin/main ({base[:10]})"
+    assert find_changes(ESTATE, ["prod"], base).since == base[:10]
 
 
 # What was acknowledged at the base.
@@ -267,7 +351,7 @@ def test_an_acknowledgement_is_compared_with_the_base(
     repository.write(a=now)
     estate = load_estate(ESTATE)
     (spec,) = (spec for spec in estate.topics_for("prod") if spec.name == "a")
-    found = find_changes(ESTATE, estate, "main").recall(spec, "prod")
+    found = find_changes(ESTATE, ["prod"], "main").recall(spec, "prod")
     assert found.standing == standing
     assert found.entries == spec.entries
 
@@ -281,8 +365,8 @@ def test_every_acknowledgement_of_an_unchanged_file_was_there_before(
     repository.write(clusters=f"{CLUSTERS}defaults: {{config: {{retention.ms: 1h}}}}\n")
     estate = load_estate(ESTATE)
     (spec,) = (spec for spec in estate.topics_for("prod") if spec.name == "a")
-    changes = find_changes(ESTATE, estate, "main")
-    assert changes.touch(spec.location.file)
+    changes = find_changes(ESTATE, ["prod"], "main")
+    assert changes.touch(spec, estate.clusters["prod"])
     assert changes.recall(spec, "prod").standing == {LOSS}
 
 
@@ -314,6 +398,13 @@ def test_a_shallow_clone_says_how_to_deepen_it(
     Repository(clone).git("fetch", "-q", "--depth", "1", "origin", "main:main")
     with pytest.raises(UsageError, match="share no commit; this clone is shallow: "):
         changed("main")
+
+
+def test_a_damaged_repository_is_an_error(repository: Repository) -> None:
+    blob = repository.git("rev-parse", "HEAD:topics/a.yaml")
+    (repository.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(GitError, match=f"cannot read an object of this repository: {blob} missing"):
+        find_changes(ESTATE, ["prod"], "main")
 
 
 def test_a_commit_that_is_not_here_is_told_apart(repository: Repository) -> None:

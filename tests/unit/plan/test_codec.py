@@ -35,6 +35,7 @@ SPECS = (
 )
 NOTE = Finding("estate-empty", "a note ü", where=HERE, severity=Severity.NOTE)
 SCOPE = Scope("*", "main")
+DRIFT = {"name": "a", "actions": ["create"], "differs": [], "where": {"file": "a.yaml", "line": 1}}
 COMMIT = Commit("1a2b3c4d5e" * 4)
 MADE = plan(SPECS, LIVE, excluded=[3], files=2, notes=[NOTE])
 PLAN = replace(MADE, commit=COMMIT, scope=SCOPE)
@@ -267,6 +268,7 @@ def test_totals_are_counted_for_all_and_for_each_owner() -> None:
         ("commit", {"sha": COMMIT.sha, "dirty": True}),
         ("notes", []),
         ("unmanaged", []),
+        ("existing_drift", [DRIFT]),
         ("scope", {"topics": "*", "changed_since": None}),
         ("format_version", "2.9"),
         ("novelty", 1),

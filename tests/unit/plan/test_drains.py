@@ -12,6 +12,7 @@ from reconciler.errors import Location, Severity
 from reconciler.model import (
     Broker,
     LogDirectory,
+    MoveKind,
     Plan,
     PlannedDrain,
     PlannedTopic,
@@ -30,11 +31,11 @@ from reconciler.plan import (
     steps_of,
 )
 from reconciler.policy import Policy, PolicyRule, Subject
-from reconciler.spec import Changes, ClusterEntry
+from reconciler.spec import Changes, ClusterEntry, ClusterThen
 from reconciler.styling import strip_colours
 
 if TYPE_CHECKING:
-    from reconciler.model import ClusterState, TopicSpec, TopicState
+    from reconciler.model import ClusterState, MovePolicy, TopicSpec, TopicState
 
 CLUSTERS = Location("topics/clusters.yaml", 2)
 WHERE = Location("topics/clusters.yaml", 5)
@@ -273,24 +274,47 @@ def test_many_topics_that_stay_are_counted() -> None:
 
 
 def test_a_request_that_changes_clusters_yaml_drains_every_topic() -> None:
-    changes = Changes("main", "base", everything=True)
     state = live(topic("4,1", "a"), topic("4,1", "b"))
     written = spec("a", assignment=rows("3,1"))
+    before = ClusterThen(replace(entry(), drain_brokers=frozenset()), {"a": written})
+    changes = Changes("main", "base", {"prod": before})
     made = plan_moves(entry(), [written], state, changes=changes)
     assert [each.name for each in made.topics] == ["a", "b"]
     assert rows_after(made, "a") == rows("3,1")
 
 
 def test_a_request_that_changes_a_topic_drains_only_the_rows_that_it_moves() -> None:
-    changes = Changes("main", "base", frozenset({HERE.file}))
     nodes = (*FOUR[:3], replace(FOUR[3], cordoned=True))
     state = live(topic("4,1", "a"), topic("4,1", "b"), topic("4,1", "c"), nodes=nodes)
     written = [spec("a", replication_factor=3), spec("b", replication_factor=2)]
+    then = {each.name: replace(each, replication_factor=2) for each in written}
+    changes = Changes("main", "base", {"prod": ClusterThen(entry(), then)})
     made = plan_moves(entry(), written, state, changes=changes)
     assert only(made).refusals == ()
     assert set(rows_after(made, "a")[0]) == {1, 2, 3}
     assert drains(made) == ()
     assert notes(made, "drain-incomplete") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "moved"),
+    [
+        (None, ["a", "b"]),
+        (may_move(MoveKind.ASSIGNMENT), ["a", "b"]),
+        (replace(may_move(), rate_bytes_per_s=7), ["b"]),
+    ],
+)
+def test_a_request_that_allows_more_moves_covers_the_topics_that_wait_for_them(
+    before: MovePolicy | None, moved: list[str]
+) -> None:
+    """Topic b is another one in the request, and another rate allows no other move."""
+    now = ClusterEntry("prod", CLUSTERS, moves=may_move())
+    written = {name: spec(name, replication_factor=3) for name in ("a", "b")}
+    then = written | {"b": spec("b", replication_factor=2)}
+    changes = Changes("main", "base", {"prod": ClusterThen(replace(now, moves=before), then)})
+    state = live(topic("1,2", "a"), topic("1,2", "b"))
+    made = plan_moves(now, written.values(), state, changes=changes)
+    assert [each.name for each in made.topics] == moved
 
 
 # Cordons.
