@@ -110,7 +110,8 @@ def _object_to_number(guards: Guards, wanted: int) -> Iterator[Objection]:
             "deletion-budget",
             f"{wanted} topics are to be deleted, and max_deletes of the cluster is {most}; "
             "none is deleted",
-            f"plan at most {most} at a time, by --topic, or raise max_deletes",
+            f"plan at most {most} at a time, in several requests or with --topic, or raise "
+            "max_deletes",
         )
 
 

@@ -42,10 +42,9 @@ def guard_plan(
         f"the plan changes {changed:,} of {live:,} live topics ({share}), and "
         f"max_changed: {guards.max_changed_percent}% allows {most:,}"
     )
-    way_out = (
-        "split the change, such as with --topic, or raise max_changed in clusters.yaml "
-        "if this is intended"
-    )
+    way_out = "raise max_changed in clusters.yaml if this is intended"
+    if most:
+        way_out = f"split the change, into several requests or with --topic, or {way_out}"
     refusal = Finding("guard-max-changed", what, way_out, where)
     fields = {diff.spec.name: list_refused_fields(diff) for diff in diffs if diff.changes}
     topics = tuple(replace(t, refused_change=fields.get(t.name, ())) for t in plan.topics)

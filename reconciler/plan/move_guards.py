@@ -50,8 +50,8 @@ def _refuse_bytes(
             f"{format_size(most)}"
         )
         way_out = (
-            "split the plan, such as with --topic, or raise max_bytes in clusters.yaml if this is "
-            "intended"
+            "split the plan, into several requests or with --topic, or raise max_bytes in "
+            "clusters.yaml if this is intended"
         )
         yield Finding("moves-too-large", what, way_out, where)
 
@@ -71,7 +71,8 @@ def _refuse_disks(
             f"{worst.path} of broker {worst.broker} would be up to "
             f"{worst.peak_bytes / worst.total_bytes:.0%} full, and keep_free: {free}% allows "
             f"{100 - free}%{others}",
-            "move fewer topics at once with --topic, free space on the broker, or lower keep_free",
+            "move fewer topics at once, in several requests or with --topic, free space on the "
+            "broker, or lower keep_free",
             where,
         )
     if not free:
@@ -97,7 +98,8 @@ def _refuse_rate(
             "moves-rate-below-writes",
             f"at rate {format_size(rate)} the moves never end: what is written to the partitions "
             f"meanwhile needs {approximate_size(least)}/s per broker",
-            "raise rate in clusters.yaml, or move fewer topics at once with --topic",
+            "raise rate in clusters.yaml, or move fewer topics at once, in several requests or "
+            "with --topic",
             where,
         )
 

@@ -87,8 +87,8 @@ def test_of_too_many_deletions_none_is_done(most: int, refused: int) -> None:
         refusals
         == [
             f"{HERE}: 2 topics are to be deleted, and max_deletes of the cluster is 1; "
-            "none is deleted; plan at most 1 at a time, by --topic, or raise max_deletes "
-            "[deletion-budget]"
+            "none is deleted; plan at most 1 at a time, in several requests or with --topic, or "
+            "raise max_deletes [deletion-budget]"
         ]
         * refused
     )

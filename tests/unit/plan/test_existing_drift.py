@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shorthand import HERE, cluster, spec, topic
+from shorthand import HERE, cluster, said, spec, topic
 
 from reconciler.model import Guards, has_steps
 from reconciler.plan import (
@@ -166,3 +166,29 @@ def test_the_guards_count_only_what_the_plan_changes() -> None:
     assert "deletion-budget" not in {refusal.rule for refusal in same.refusals}
     whole = plan_cluster(entry, specs, LIVE)
     assert "deletion-budget" in {rule.rule for each in whole.topics for rule in each.refusals}
+
+
+@pytest.mark.parametrize(
+    ("percent", "way_out"),
+    [
+        (50, "split the change, into several requests or with --topic, or raise max_changed in"),
+        (0, "raise max_changed in clusters.yaml if this is intended"),
+    ],
+)
+def test_the_advice_of_a_guard_can_be_followed_in_a_request(percent: int, way_out: str) -> None:
+    """Of six changes, a request of five passes. At 0 %, no part of a change passes."""
+    entry = replace(PROD, guards=Guards(max_changed_percent=percent))
+    live = cluster(*(topic("1", f"t{n}") for n in range(6)), defaults={"flush.ms": "9"})
+    was = {f"t{n}": spec(f"t{n}") for n in range(6)}
+    asked = {name: replace(each, config={"flush.ms": "1"}) for name, each in was.items()}
+
+    def request(number: int) -> Plan:
+        """Plan a request that changes the first topics, and leaves the others as they were."""
+        names = sorted(was)[:number]
+        specs = {**was, **{name: asked[name] for name in names}}
+        changes = Changes("main", "1a2b3c4", {"prod": ClusterThen(entry, was)})
+        return plan_cluster(entry, specs.values(), live, changes=changes)
+
+    (refusal,) = said(request(6).refusals)
+    assert f"; {way_out}" in refusal
+    assert bool(request(5).refusals) is (percent == 0)

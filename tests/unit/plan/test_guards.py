@@ -29,8 +29,8 @@ GUARD = Location("topics/clusters.yaml", 9, 20)
 LIVE = 40
 SAID = (
     "the plan changes 21 of 40 live topics (52%), and max_changed: 50% allows 20; split the "
-    "change, such as with --topic, or raise max_changed in clusters.yaml if this is intended "
-    "[guard-max-changed]"
+    "change, into several requests or with --topic, or raise max_changed in clusters.yaml if "
+    "this is intended [guard-max-changed]"
 )
 
 

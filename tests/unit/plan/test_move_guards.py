@@ -52,8 +52,8 @@ def test_a_plan_within_its_limits_passes() -> None:
 def test_a_plan_that_copies_more_than_max_bytes_is_refused() -> None:
     assert refuse(FINE, max_bytes=7 * MIB) == [
         "topics/clusters.yaml:6:1: the plan copies 8.0 MiB, and max_bytes allows 7MiB; split the "
-        "plan, such as with --topic, or raise max_bytes in clusters.yaml if this is intended "
-        "[moves-too-large]"
+        "plan, into several requests or with --topic, or raise max_bytes in clusters.yaml if "
+        "this is intended [moves-too-large]"
     ]
 
 
@@ -79,8 +79,8 @@ def test_the_fullest_directory_is_named() -> None:
     peaks = (peak(2, highest=86), peak(3, highest=91))
     assert refuse(replace(FINE, peaks=peaks)) == [
         "topics/clusters.yaml:5:1: /data3 of broker 3 would be up to 91% full, and keep_free: 15% "
-        "allows 85%; so would 1 more; move fewer topics at once with --topic, free space on the "
-        "broker, or lower keep_free [moves-disk]"
+        "allows 85%; so would 1 more; move fewer topics at once, in several requests or with "
+        "--topic, free space on the broker, or lower keep_free [moves-disk]"
     ]
     assert refuse(replace(FINE, peaks=peaks), keep_free_percent=9) == []
 
@@ -104,7 +104,7 @@ def test_a_rate_at_which_the_moves_never_end_is_refused() -> None:
     assert refuse(replace(FINE, least_rate=31 * MIB)) == [
         "topics/clusters.yaml:4:1: at rate 30MiB the moves never end: what is written to the "
         "partitions meanwhile needs 31.0 MiB/s per broker; raise rate in clusters.yaml, or move "
-        "fewer topics at once with --topic [moves-rate-below-writes]"
+        "fewer topics at once, in several requests or with --topic [moves-rate-below-writes]"
     ]
     assert refuse(replace(FINE, least_rate=31 * MIB), rate=None) == []
 
