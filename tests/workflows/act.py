@@ -108,18 +108,22 @@ class Act:
         return self.run("pull_request", "plan.yml", {"pull_request": pull})
 
     def push(self) -> Ran:
-        """Run apply.yml for a push to main."""
-        return self.run("push", "apply.yml", {"ref": "refs/heads/main"})
+        """Run apply.yml for a push to main of everything that is not merged yet."""
+        return self.run("push", "apply.yml", self._push())
 
-    def dispatch(self, fingerprint: str) -> Ran:
+    def _push(self) -> dict[str, str]:
+        before = self._repository.git("rev-parse", "refs/remotes/origin/main")
+        return {"ref": "refs/heads/main", "before": before}
+
+    def dispatch(self, fingerprint: str, since: str = "") -> Ran:
         """Run apply.yml by hand."""
-        inputs = {"cluster": "lab", "fingerprint": fingerprint}
+        inputs = {"cluster": "lab", "fingerprint": fingerprint, "since": since}
         event = {"ref": "refs/heads/main", "inputs": inputs}
         return self.run("workflow_dispatch", "apply.yml", event)
 
     def move(self) -> Ran:
         """Run moves.yml for a push to main."""
-        return self.run("push", "moves.yml", {"ref": "refs/heads/main"})
+        return self.run("push", "moves.yml", self._push())
 
     def go_on(self, fingerprint: str) -> Ran:
         """Run moves.yml by hand, with the plan of an earlier run."""

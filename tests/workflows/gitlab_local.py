@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROOT_FILE = """\
 include:
   - local: .ci/gitlab-ci.yml
-    inputs: {cluster: lab, moves: MOVES}
+    inputs: {cluster: lab, moves: MOVES, apply_drift: APPLY_DRIFT}
   - local: .ci/gitlab-ci.yml
     inputs: {cluster: other}
 """
@@ -40,19 +40,23 @@ class GitLabLocal:
         environment: dict[str, str],
         *,
         moves: bool = False,
+        apply_drift: bool = False,
     ) -> None:
         self._program = program
         self._repository = repository
         self._host = host
         self._environment = environment
-        (repository.directory / ".gitlab-ci.yml").write_text(
-            ROOT_FILE.replace("MOVES", str(moves).lower())
-        )
+        inputs = {"MOVES": moves, "APPLY_DRIFT": apply_drift}
+        text = ROOT_FILE
+        for name, value in inputs.items():
+            text = text.replace(name, str(value).lower())
+        (repository.directory / ".gitlab-ci.yml").write_text(text)
         (repository.directory / ".gitignore").write_text(".gitlab-ci-local/\n")
         repository.git("remote", "set-url", "origin", "git@gitlab.example:shop/topics.git")
         repository.commit()
         host_side = repository.directory.parent / "origin.git"
         repository.git("clone", "--quiet", "--bare", ".", str(host_side))
+        self.before = repository.git("rev-parse", "HEAD")
         config = f'[url "{host_side.as_uri()}"]\n\tinsteadOf = git@gitlab.example:shop/topics.git\n'
         (Path(environment["HOME"]) / ".gitconfig").write_text(config)
 
@@ -73,15 +77,21 @@ class GitLabLocal:
         return self._run("validate topics", self._merge_request(12))
 
     def apply(self, **more: str) -> Ran:
-        self._forget()
-        return self._run("apply lab", more)
+        return self._run("apply lab", self._push(**more))
 
     def move(self, **more: str) -> Ran:
-        self._forget()
-        return self._run("moves lab", more)
+        return self._run("moves lab", self._push(**more))
 
     def drift(self, **more: str) -> Ran:
         return self._run("drift lab", {"CI_PIPELINE_SOURCE": "schedule", **more})
+
+    def apply_drift(self) -> Ran:
+        return self._run("apply drift lab", {"CI_PIPELINE_SOURCE": "schedule"})
+
+    def _push(self, **more: str) -> dict[str, str]:
+        """Push what is committed, since `before`: by default everything since the clone."""
+        self._forget()
+        return {"CI_COMMIT_BEFORE_SHA": self.before, **more}
 
     def _forget(self) -> None:
         """Let the newest commit be what was just pushed, since rules look at what changed."""
@@ -92,6 +102,7 @@ class GitLabLocal:
             "CI_PIPELINE_SOURCE": "merge_request_event",
             "CI_MERGE_REQUEST_IID": str(number),
             "CI_MERGE_REQUEST_PROJECT_ID": "1217",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
             "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "99" if fork else "1217",
         }
 

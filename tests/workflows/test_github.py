@@ -82,12 +82,14 @@ def moving(repository: Repository, github: GitHubHost, act: Act) -> Act:
     """Return workflows of a cluster whose replicas may move, and that has a topic of two each."""
     act.variables["RECONCILER_MOVES"] = '["lab"]'
     repository.allow_moves()
+    repository.commit()
+    repository.merge()
     repository.wish("orders", 2)
     request = github.open_request(12, repository.commit())
-    repository.merge()
     assert act.pull().code == 0
     request.merged_as = repository.commit()
     assert act.push().code == 0
+    repository.merge()
     return act
 
 
@@ -234,6 +236,70 @@ def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
         assert merged.outputs()["fingerprint"] == approved[name]
         assert "**lab**: Applied: 1 done" in merged.summary
     assert repository.partitions() == {"orders": 9, "clicks": 9}
+
+
+def test_drift_of_another_topic_neither_blocks_a_request_nor_is_applied_by_its_merge(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """The request is rebased: two commits. The nightly check applies the drift once that is on."""
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    repository.wish("clicks", 2)
+    request = github.open_request(12, repository.commit())
+    act.pull()
+    request.merged_as = request.head
+    assert act.push().code == 0
+    repository.merge()
+
+    repository.alter("orders", "retention.ms", "100000000")
+    repository.wish("clicks", 4)
+    repository.commit()
+    repository.wish("carts", 2)
+    request = github.open_request(13, repository.commit())
+    planned = act.pull(13)
+    assert planned.code == 0, planned.text
+    (note,) = request.comments
+    assert "1 to create, 1 to expand" in note["body"]
+    assert "Existing drift of 1 other topic, which this plan leaves as is" in note["body"]
+    request.merged_as = request.head
+    merged = act.push()
+    assert merged.code == 0, merged.text
+    assert merged.outputs()["fingerprint"] == planned.outputs()["fingerprint"]
+    assert repository.partitions() == {"orders": 3, "clicks": 4, "carts": 2}
+
+    assert act.night().code == 0
+    (issue,) = github.issues.values()
+    assert (issue.title, issue.open) == ("Kafka drift on lab: 1 to configure", True)
+    act.variables["RECONCILER_APPLY_DRIFT"] = '["lab"]'
+    night = act.night()
+    assert night.code == 0, night.text
+    assert "**lab**: Applied: 1 done" in night.summary
+    assert not issue.open
+
+
+def test_a_push_of_two_requests_is_approved_by_hand_for_what_it_changed(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """An earlier push was not applied: this is drift, and not of this push."""
+    repository.wish("carts", 2)
+    before = repository.commit()
+    repository.merge()
+    for number, name in ((12, "orders"), (13, "clicks")):
+        repository.git("switch", "--quiet", "--create", name, "main")
+        repository.wish(name, 3)
+        github.open_request(number, repository.commit())
+        assert act.pull(number).code == 0
+    repository.git("switch", "--quiet", "main")
+    for number, name in ((12, "orders"), (13, "clicks")):
+        repository.git("merge", "--quiet", "--no-ff", "--message", f"Merge {name}", name)
+        github.talks[number].merged_as = repository.git("rev-parse", "HEAD")
+    refused = act.push()
+    assert refused.code == 1
+    assert f", since `{before}`." in refused.summary
+    fresh = json.loads((refused.artifacts / "apply-lab" / "plan.json").read_text())
+    assert [topic["name"] for topic in fresh["existing_drift"]] == [f"{repository.prefix}carts"]
+    assert act.dispatch(fresh["fingerprint"]).code == 1
+    assert act.dispatch(fresh["fingerprint"], before).code == 0
+    assert repository.partitions() == {"orders": 3, "clicks": 3}
 
 
 def test_what_no_request_showed_is_not_applied(

@@ -41,9 +41,9 @@ def moving(
     """Return pipelines of a cluster whose replicas may move, and that has a topic of two each."""
     find_tool("rsync")
     repository.allow_moves()
-    repository.wish("orders", 2)
     program = find_tool("gitlab-ci-local")
     pipeline = GitLabLocal(program, repository, gitlab, environment, moves=True)
+    repository.wish("orders", 2)
     request = gitlab.open_request(12, repository.commit())
     planned = pipeline.plan(12)
     assert planned.code == 0, planned.text
@@ -210,6 +210,35 @@ def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
         assert merged.code == 0, merged.text
         assert "Applied: 1 done" in merged.text
     assert repository.partitions() == {"orders": 9, "clicks": 9}
+
+
+def test_drift_of_another_topic_is_left_to_the_nightly_job(
+    repository: Repository,
+    gitlab: GitLabHost,
+    environment: dict[str, str],
+    find_tool: Callable[[str], str],
+) -> None:
+    find_tool("rsync")
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    program = find_tool("gitlab-ci-local")
+    pipeline = GitLabLocal(program, repository, gitlab, environment, apply_drift=True)
+    assert pipeline.list_night() == ["drift other", "apply drift lab"]
+    repository.wish("clicks", 2)
+    request = gitlab.open_request(12, repository.commit())
+    planned = pipeline.plan(12)
+    assert planned.code == 0, planned.text
+    assert "Existing drift of 1 other topic" in request.comments[0]["body"]
+    request.merged_as = request.head
+    merged = pipeline.apply()
+    assert merged.code == 0, merged.text
+    assert repository.partitions() == {"clicks": 2}
+
+    night = pipeline.apply_drift()
+    assert night.code == 0, night.text
+    assert repository.partitions() == {"clicks": 2, "orders": 3}
+    (issue,) = gitlab.issues.values()
+    assert issue.title == "Kafka drift on lab: 1 to create"
+    assert not issue.open
 
 
 def test_a_request_cannot_choose_where_its_plan_connects_or_what_it_overwrites(
