@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -37,6 +38,10 @@ class Repository:
             shutil.copytree(ROOT / part, directory / part, ignore=_LEFT_BEHIND)
         for part in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
             shutil.copy(ROOT / part, directory)
+        for workflow in (directory / ".github" / "workflows").glob("*.yml"):
+            # act 0.2.89 refuses the key. It runs one job at a time, so nothing waits.
+            kept = re.sub(r"^ +queue: max.*\n", "", workflow.read_text(), flags=re.MULTILINE)
+            workflow.write_text(kept)
         (directory / "topics").mkdir()
         self.connect(cluster.bootstrap_servers)
         self.git("init", "--quiet", "--initial-branch", "main")
