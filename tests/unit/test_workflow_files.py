@@ -1,7 +1,9 @@
-"""The workflows as files: what no runner on this machine would show."""
+"""The workflows and the template as files: what no runner on this machine would show."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +33,47 @@ def test_a_queue_is_one_that_github_accepts(workflow: Path) -> None:
     for group in list_groups(workflow):
         assert group.get("queue", "single") in {"single", "max"}
         assert not (group.get("queue") == "max" and group.get("cancel-in-progress"))
+
+
+class Template(yaml.SafeLoader):
+    """Reads the template: `!reference` is a list."""
+
+
+Template.add_constructor("!reference", lambda loader, node: loader.construct_sequence(node))
+
+
+def install(directory: Path, *found: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run what each job of GitLab runs first, with a pip that only prints, and what is `found`."""
+    _, jobs = yaml.load_all((ROOT / ".ci" / "gitlab-ci.yml").read_text(), Template)
+    script = "\n".join(jobs[".reconciler $[[ inputs.cluster ]]"]["before_script"])
+    for name in ("pip", *found):
+        (directory / name).write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+        (directory / name).chmod(0o755)
+    empty = {"PACKAGE": "", "CONSTRAINTS": "", "PATH": f"{directory}{os.pathsep}/usr/bin:/bin"}
+    return subprocess.run(
+        ["/bin/bash", "-eu", "-o", "pipefail", "-c", script],
+        env=empty | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_image_without_reconciler_and_without_a_package_is_an_error(tmp_path: Path) -> None:
+    done = install(tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: the image has no reconciler; set the input package, or image to one that has it\n"
+    )
+
+
+def test_an_image_with_reconciler_installs_nothing(tmp_path: Path) -> None:
+    done = install(tmp_path, "reconciler", PACKAGE="git+https://a.example/r")
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/reconciler\n")
+
+
+def test_a_package_is_installed_with_its_constraints(tmp_path: Path) -> None:
+    done = install(tmp_path, PACKAGE="git+https://a.example/r@1", CONSTRAINTS="c d.txt")
+    assert done.returncode == 0
+    assert done.stdout.endswith("<--constraint><c d.txt><git+https://a.example/r@1>")
+    assert "--constraint" not in install(tmp_path, PACKAGE="r").stdout

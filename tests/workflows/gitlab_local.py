@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from code_hosts import GitLabHost
     from runner_clone import Repository
 
+NO_TAGS = "--ignore-schema-paths=#/definitions/tags/minItems"
+"""GitLab takes an empty list of tags; its schema, which gitlab-ci-local has, does not."""
+
 ROOT_FILE = """\
 include:
   - local: .ci/gitlab-ci.yml
@@ -128,7 +131,7 @@ class GitLabLocal:
             word for name, value in known.items() for word in ("--variable", f"{name}={value}")
         ]
         done = subprocess.run(
-            [self._program, *words, "--force-shell-executor", *options],
+            [self._program, *words, "--force-shell-executor", NO_TAGS, *options],
             cwd=self._repository.directory,
             env=self._environment,
             stdout=subprocess.PIPE,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from code_host import TOKEN, Answer, Fault, serve
 from code_hosts import WebhookHost
-from gitlab_local import GitLabLocal
-from runner_clone import SECRETS
+from gitlab_local import NO_TAGS, GitLabLocal
+from runner_clone import ROOT, SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +53,34 @@ def moving(
     request.merged_as = request.head
     assert pipeline.apply().code == 0
     return pipeline
+
+
+def test_image_and_tags_are_inputs(tmp_path: Path, find_tool: Callable[[str], str]) -> None:
+    """Jobs that connect run on the runners with these tags; the others, of forks too, on any."""
+    (tmp_path / ".gitlab-ci.yml").write_text(
+        "include:\n- local: .ci/gitlab-ci.yml\n"
+        "  inputs: {cluster: lab, image: registry.example/r:1, tags: [kafka, eu], moves: true}\n"
+        "- local: .ci/gitlab-ci.yml\n  inputs: {cluster: other}\n"
+    )
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    for words in (
+        ("init", "--quiet", "--initial-branch", "main"),
+        ("remote", "add", "origin", "git@gitlab.example:shop/topics.git"),
+        ("add", "--all"),
+        ("-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "--quiet", "-m", "One"),
+        ("update-ref", "refs/remotes/origin/main", "HEAD"),
+    ):
+        subprocess.run(("git", *words), cwd=tmp_path, check=True)
+    program = find_tool("gitlab-ci-local")
+    command = [program, "--preview", NO_TAGS]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    jobs = yaml.safe_load(shown.stdout[shown.stdout.index("---") :])
+    connect = ("plan", "apply", "moves", "drift")
+    assert [jobs[f"{job} lab"]["tags"] for job in connect] == [["kafka", "eu"]] * 4
+    assert {jobs[f"{job} lab"]["image"]["name"] for job in connect} == {"registry.example/r:1"}
+    assert {jobs[f"{job} other"]["image"]["name"] for job in connect} == {"python:3.13"}
+    assert [jobs[f"{job} other"]["tags"] for job in connect] == [[]] * 4
+    assert "tags" not in jobs["validate topics"]
 
 
 def test_each_event_has_its_jobs(repository: Repository, pipeline: GitLabLocal) -> None:
