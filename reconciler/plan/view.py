@@ -71,28 +71,12 @@ IDLE_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class TopicView:
-    """One topic of a plan: its steps, its refusals, or its notes.
-
-    `description` is one line, and empty unless the topic is new.
-    `risks` are those of steps: a refused change has none. `refused_change` lists the fields of a
-    refused change; `refused_words` describes a refused topic without such fields.
-    """
+class WrittenView:
+    """A topic with a spec: its name, its owner, and where the spec is."""
 
     name: str
     owner: str | None
-    description: str
     location: Location
-    steps: tuple[StepView, ...]
-    risks: tuple[RiskNote, ...]
-    refusals: tuple[Finding, ...]
-    notes: tuple[Finding, ...]
-    refused_words: str
-    refused_change: tuple[FieldView, ...]
-    placement: str
-    size: str
-    records: str
-    totals: Totals
 
     @property
     def place(self) -> str:
@@ -103,6 +87,28 @@ class TopicView:
     def origin(self) -> str:
         """The file and line of its spec, and its owner if it has one."""
         return " · ".join(filter(None, [self.place, escape_unprintable(self.owner or "")]))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView(WrittenView):
+    """One topic of a plan: its steps, its refusals, or its notes.
+
+    `description` is one line, and empty unless the topic is new.
+    `risks` are those of steps: a refused change has none. `refused_change` lists the fields of a
+    refused change; `refused_words` describes a refused topic without such fields.
+    """
+
+    description: str
+    steps: tuple[StepView, ...]
+    risks: tuple[RiskNote, ...]
+    refusals: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    refused_words: str
+    refused_change: tuple[FieldView, ...]
+    placement: str
+    size: str
+    records: str
+    totals: Totals
 
     @property
     def is_deletion(self) -> bool:
@@ -133,23 +139,10 @@ class TopicView:
 
 
 @dataclass(frozen=True, slots=True)
-class DriftView:
+class DriftView(WrittenView):
     """A topic outside the scope of a plan that differs from its spec, and how, in one line."""
 
-    name: str
-    owner: str | None
-    location: Location
     words: str
-
-    @property
-    def place(self) -> str:
-        """The file and line of its spec."""
-        return f"{self.location.file}:{self.location.line}"
-
-    @property
-    def origin(self) -> str:
-        """The file and line of its spec, and its owner if it has one."""
-        return " · ".join(filter(None, [self.place, escape_unprintable(self.owner or "")]))
 
 
 @dataclass(frozen=True, slots=True)
