@@ -1,0 +1,72 @@
+"""The step of the action that plans: which commit it compares with, for each verb."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconciler.spec import YamlMap, load_text
+
+if TYPE_CHECKING:
+    from reconciler.spec import YamlValue
+
+ACTION = Path(__file__).parents[2] / ".github" / "actions" / "reconciler" / "action.yml"
+RECORDS = '#!/bin/sh\necho "$@" >> "$RUNNER_TEMP/asked"\n'
+
+
+def read_step(name: str) -> YamlMap:
+    """Return a step of the action by its name."""
+    (document,) = load_text(ACTION.read_bytes(), "action.yml").documents
+    assert isinstance(document, YamlMap)
+    steps: list[YamlValue] = document["runs"]["steps"]
+    (step,) = (each for each in steps if isinstance(each, YamlMap) and each["name"] == name)
+    return step
+
+
+def run_plan(work: Path, **variables: str) -> tuple[list[str], str]:
+    """Run the step with a command that records its arguments. Returns these, and the outputs."""
+    command = work / "reconciler"
+    command.write_text(RECORDS)
+    command.chmod(0o755)
+    names = map(str, read_step("Plan")["env"])
+    environment = dict.fromkeys(names, "") | {
+        "PATH": "/usr/bin:/bin",
+        "RECONCILER": str(command),
+        "RUNNER_TEMP": str(work),
+        "GITHUB_OUTPUT": str(work / "outputs"),
+        "ESTATE": "topics",
+        "CLUSTER": "prod",
+        **variables,
+    }
+    script = str(read_step("Plan")["run"])
+    subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=environment, check=True)
+    return (work / "asked").read_text().splitlines(), (work / "outputs").read_text()
+
+
+@pytest.mark.parametrize("verb", ["plan", "apply", "moves"])
+def test_a_request_and_its_merge_are_planned_since_their_base(verb: str, tmp_path: Path) -> None:
+    asked, outputs = run_plan(tmp_path, VERB=verb, SINCE="1a2b3c4", MOVES="true")
+    assert len(asked) == (2 if verb == "plan" else 1)
+    assert all(" --changed-since 1a2b3c4 " in line for line in asked)
+    assert "since=1a2b3c4\n" in outputs
+
+
+@pytest.mark.parametrize("variables", [{"VERB": "drift", "SINCE": "1a2b3c4"}, {"VERB": "apply"}])
+def test_the_nightly_check_and_a_run_by_hand_plan_everything(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    (asked,), outputs = run_plan(tmp_path, **variables)
+    assert "--changed-since" not in asked
+    assert "since=" not in outputs
+
+
+def test_the_nightly_check_applies_nothing_by_default() -> None:
+    (document,) = load_text(ACTION.read_bytes(), "action.yml").documents
+    assert isinstance(document, YamlMap)
+    assert str(document["inputs"]["apply"]["default"]) == "false"
+    wanted = "inputs.verb == 'drift' && inputs.apply == 'true'"
+    for name in ("Apply", "Close the issue"):
+        assert wanted in str(read_step(name)["if"])
