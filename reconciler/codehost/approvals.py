@@ -90,7 +90,8 @@ def find_approved_seal(run: Run, cluster: str, *, moves: bool = False) -> Approv
         return Approved(
             request, seal, review, later if later and later.plans != seal.plans else None
         )
-    # The review is of an earlier commit: it counts if the last commit has the same plan.
+    # The review is of an earlier commit: it counts if the last commit has the same plan, and the
+    # same warnings above it, such as a guard that it loosens.
     at_merge = find_seen(shown, request.merged_at)
     last = read_seal(at_merge.body) if at_merge else None
     if review is None or last is None or last.commit != request.head:
@@ -103,6 +104,11 @@ def find_approved_seal(run: Run, cluster: str, *, moves: bool = False) -> Approv
         raise _refuse_unreviewed(
             f"{say_review(review, request)} when it showed the plan for {seal.commit[:12]}; "
             f"the plan for {request.head[:12]} is a different one"
+        )
+    if last.alerts != seal.alerts:
+        raise _refuse_unreviewed(
+            f"{say_review(review, request)} when it showed the plan for {seal.commit[:12]}; "
+            f"the one for {request.head[:12]} has other warnings above it"
         )
     return Approved(request, last, review)
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from reconciler.codehost.approvals import find_newest, find_seen, say_review
 from reconciler.codehost.rest import UnansweredError
-from reconciler.codehost.seals import Seal, read_seal, select_shown
+from reconciler.codehost.seals import Seal, digest_alerts, read_seal, select_shown
 from reconciler.errors import UsageError
 from reconciler.plan import (
     COMMENT_LIMIT,
@@ -81,6 +81,7 @@ def _seal(plan: Plan, run: Run, moves: Moves | None) -> Seal:
         rows if len(rows) <= ROWS_LIMIT else "",
         fingerprint_plan(moves.plan) if moves else "",
         fields if len(fields) <= FIELDS_LIMIT else "",
+        digest_alerts(plan.alerts),
     )
 
 
@@ -219,7 +220,7 @@ def _warn(
     """Say that the newest approval is not of these plans; empty if it is, or if there is none."""
     seen = find_seen(shown, review.at) if review else None
     approved = read_seal(seen.body) if seen else None
-    if review is None or seal is None or (approved and approved.plans == seal.plans):
+    if review is None or seal is None or (approved and approved.says_the_same(seal)):
         return ""
     said = prose(say_review(review, request))
     return (

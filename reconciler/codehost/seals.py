@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,10 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reconciler.codehost.host import Note
+    from reconciler.errors import Finding
 
 _SEAL = re.compile(
     r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"
-    r"(?: moves=([0-9a-f]{64}))?(?: rows=([A-Za-z0-9+/]+=*))?"
+    r"(?: moves=([0-9a-f]{64}))?(?: alerts=([0-9a-f]{16}))?(?: rows=([A-Za-z0-9+/]+=*))?"
     r"(?: fields=([A-Za-z0-9+/]+=*))? -->"
 )
 
@@ -24,7 +26,8 @@ class Seal(NamedTuple):
 
     `moves` is the fingerprint of the plan of moves, empty if there is none. `rows` are the packed
     rows that the other plan adds, empty if there are none, or too many. `fields` are the packed
-    fields that both change, empty if there are too many.
+    fields that both change, empty if there are too many. `alerts` is a digest of what is shown
+    above the plans, empty if nothing is.
     """
 
     commit: str
@@ -32,13 +35,15 @@ class Seal(NamedTuple):
     rows: str = ""
     moves: str = ""
     fields: str = ""
+    alerts: str = ""
 
     def __str__(self) -> str:
         rows = f" rows={self.rows}" if self.rows else ""
         moves = f" moves={self.moves}" if self.moves else ""
+        alerts = f" alerts={self.alerts}" if self.alerts else ""
         fields = f" fields={self.fields}" if self.fields else ""
         names = f"commit={self.commit} fingerprint={self.fingerprint}"
-        return f"<!-- reconciler:planned {names}{moves}{rows}{fields} -->"
+        return f"<!-- reconciler:planned {names}{moves}{alerts}{rows}{fields} -->"
 
     @property
     def plans(self) -> tuple[str, str]:
@@ -46,8 +51,18 @@ class Seal(NamedTuple):
         return self.fingerprint, self.moves
 
     def is_same(self, other: Seal | None) -> bool:
-        """Return whether another one is of the same plans of the same commit."""
-        return other is not None and (other.commit, other.plans) == (self.commit, self.plans)
+        """Return whether another one is of the same plans and alerts of the same commit."""
+        return other is not None and other.commit == self.commit and self.says_the_same(other)
+
+    def says_the_same(self, other: Seal) -> bool:
+        """Return whether another one is of the same plans and alerts, of whatever commit."""
+        return (other.plans, other.alerts) == (self.plans, self.alerts)
+
+
+def digest_alerts(alerts: Iterable[Finding]) -> str:
+    """Return what differs if what is shown above a plan differs."""
+    said = "\n".join(f"{alert.rule} {alert.what}" for alert in alerts)
+    return hashlib.sha256(said.encode()).hexdigest()[:16] if said else ""
 
 
 def read_seal(body: str) -> Seal | None:
@@ -55,8 +70,8 @@ def read_seal(body: str) -> Seal | None:
     found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
     if found is None:
         return None
-    commit, fingerprint, moves, rows, fields = (group or "" for group in found.groups())
-    return Seal(commit, fingerprint, rows, moves, fields)
+    commit, fingerprint, moves, alerts, rows, fields = (group or "" for group in found.groups())
+    return Seal(commit, fingerprint, rows, moves, fields, alerts)
 
 
 def select_shown(comments: Iterable[Note], cluster: str) -> list[Note]:

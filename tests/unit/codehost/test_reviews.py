@@ -11,7 +11,7 @@ from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost import Moves, PullRequest, find_approved, report_no_plan, report_plan
-from reconciler.errors import CodeHostError
+from reconciler.errors import CodeHostError, Finding
 from reconciler.plan import Approval, assemble_moves, fingerprint_plan, list_new_rows
 from reconciler.spec import ClusterEntry
 
@@ -205,6 +205,21 @@ def test_a_review_of_an_earlier_commit_does_not_approve_another_plan(
     assert refusal(run).endswith(
         "when it showed the plan for a1b2c3d4e5f6; the plan for bbbbbbbbbbbb is a different one"
     )
+
+
+def test_a_review_of_an_earlier_commit_does_not_accept_a_guard_that_a_later_one_loosens(
+    host: CodeHost, run: Run
+) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, FIRST)
+    request.review("alice")
+    alert = Finding("guard-loosened", "max_deletes of prod: 2 → 20", "ask the platform team", HERE)
+    loosened = replace(FIRST, alerts=(alert,))
+    assert fingerprint_plan(loosened) == fingerprint_plan(FIRST)
+    report_plan(push(host, run), loosened)
+    assert "**This plan needs a new review.**" in texts(host)[1]
+    request.merged_as = MERGED
+    assert refusal(run).endswith("has other warnings above it")
 
 
 def test_moves_and_changes_are_reviewed_each_for_itself(host: CodeHost, run: Run) -> None:
