@@ -263,7 +263,7 @@ def test_drift_of_another_topic_neither_blocks_a_request_nor_is_applied_by_its_m
     request.merged_as = request.head
     merged = act.push()
     assert merged.code == 0, merged.text
-    assert merged.outputs()["fingerprint"] == planned.outputs()["fingerprint"]
+    assert merged.outputs()["fingerprint"] in note["body"]
     assert repository.partitions() == {"orders": 3, "clicks": 4, "carts": 2}
 
     assert act.night().code == 0
