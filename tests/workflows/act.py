@@ -107,6 +107,12 @@ class Act:
         pull = {"number": number, "head": head, "base": {"ref": "main"}, "user": {"login": user}}
         return self.run("pull_request", "plan.yml", {"pull_request": pull})
 
+    def queue(self) -> Ran:
+        """Run plan.yml for what a merge queue is about to merge: everything not merged yet."""
+        base = self._repository.git("rev-parse", "refs/remotes/origin/main")
+        group = {"base_sha": base, "head_ref": "refs/heads/gh-readonly-queue/main/pr-12"}
+        return self.run("merge_group", "plan.yml", {"merge_group": group})
+
     def push(self) -> Ran:
         """Run apply.yml for a push to main of everything that is not merged yet."""
         return self.run("push", "apply.yml", self._push())

@@ -238,6 +238,25 @@ def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
     assert repository.partitions() == {"orders": 9, "clicks": 9}
 
 
+def test_a_merge_queue_plans_what_it_merges_and_comments_nothing(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    repository.wish("orders", 2)
+    repository.commit()
+    repository.merge()
+    repository.wish("clicks", 2)
+    github.open_request(12, repository.commit())
+    queued = act.queue()
+    assert (queued.code, queued.jobs) == (0, {"validate", "plan (lab)", "planned"})
+    assert "### Kafka plan for `lab`: 1 to create" in queued.summary
+    assert comments(github) == []
+    repository.wish("clicks", 2, replication_factor="9")
+    repository.commit()
+    refused = act.queue()
+    assert refused.code == 1
+    assert comments(github) == []
+
+
 def test_drift_of_another_topic_neither_blocks_a_request_nor_is_applied_by_its_merge(
     repository: Repository, github: GitHubHost, act: Act
 ) -> None:
