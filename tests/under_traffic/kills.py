@@ -68,7 +68,8 @@ def play_kills(world: World, seed: int, kills: int, *, drains: bool = False) -> 
         finally:
             verdict = traffic.stop()
         done += plan.kills
-        yield replace(plan, faults=(*plan.faults, *verdict.faults))
+        explained = world.explain(verdict)
+        yield replace(plan, faults=(*plan.faults, *verdict.faults, *explained))
 
 
 def _change(world: World, draw: random.Random) -> Plan:

@@ -54,7 +54,7 @@ def play(world: World, name: str, *, per_s: float = 20) -> Verdict:
         world.await_end(wanted)
     finally:
         verdict = traffic.stop()
-    assert not verdict.faults, verdict.faults
+    assert not verdict.faults, [*verdict.faults, *world.explain(verdict)]
     assert not (left := world.list_leftovers()), left
     assert not (wrong := world.list_wrong_leaders()), wrong
     return verdict

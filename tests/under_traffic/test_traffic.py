@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import struct
+from typing import TYPE_CHECKING
 
+import pytest
+from kafka.record import MemoryRecordsBuilder
+
+from under_traffic.copies import describe_copies
 from under_traffic.traffic import Verdict, judge
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PLACE = ("shop.orders", 0)
 
@@ -35,3 +43,29 @@ def test_what_is_lost_doubled_or_out_of_order_is_a_fault(there: list[int], said:
 
 def test_what_the_consumer_did_not_see_is_a_fault() -> None:
     assert faults([1, 2, 3], [1, 2, 3], [1, 3]) == ["shop.orders-0: 1 not seen by the consumer"]
+
+
+def test_what_is_doubled_is_listed() -> None:
+    verdict = Verdict()
+    judge(verdict, {PLACE: [1, 2]}, {PLACE: [1, 2, 2]}, {PLACE: [1, 2]})
+    assert verdict.doubled == [("shop.orders-0", 2)]
+
+
+def test_the_copies_of_a_record_have_their_epochs(tmp_path: Path) -> None:
+    """As two brokers have them: with ballast of another key, and the end of a batch missing."""
+    logs = b""
+    for offset, epoch, sequence, key in ((0, 0, 0, b"k"), (1, 0, 0, b"x"), (2, 1, 0, b"k")):
+        builder = MemoryRecordsBuilder(
+            2, 0, 1000, producer_id=7, producer_epoch=epoch, base_sequence=sequence
+        )
+        builder.append(0, key, struct.pack(">Qd", 5, 0.0))
+        builder.close()
+        logs += struct.pack(">q", offset) + bytes(builder.buffer())[8:]
+    for broker, data in (("1", logs), ("2", logs + logs[:40])):
+        folder = tmp_path / broker / "shop.orders-0"
+        folder.mkdir(parents=True)
+        (folder / "00000000000000000000.log").write_bytes(data)
+    assert describe_copies(tmp_path, "shop.orders-0", b"k", 5) == (
+        "shop.orders-0: 5 is at offset 0 by producer 7, epoch 0, sequence 0; "
+        "offset 2 by producer 7, epoch 1, sequence 0"
+    )

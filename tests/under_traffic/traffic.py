@@ -35,14 +35,17 @@ PATIENCE_S = 120.0
 
 @dataclass(slots=True)
 class Verdict:
-    """What happened to the records. Everything but `written` and `latencies_s` must be empty.
+    """What happened to the records, which all have the key. The lists of faults must be empty.
 
     `latencies_s` holds, for each record, when it was acknowledged (monotonic) and how long it took.
+    `doubled` holds what is there twice, which is out of order as well.
     """
 
+    key: bytes = b""
     written: int = 0
     missing: list[str] = field(default_factory=list)
     out_of_order: list[str] = field(default_factory=list)
+    doubled: list[tuple[str, int]] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
     latencies_s: list[tuple[float, float]] = field(default_factory=list)
@@ -63,7 +66,7 @@ class Traffic:
         self._pause_s = 1 / per_s
         # Whatever has another key is ballast, or of an earlier time.
         self._key = uuid4().bytes
-        self._verdict = Verdict()
+        self._verdict = Verdict(self._key)
         self._acknowledged: dict[Place, list[int]] = defaultdict(list)
         self._consumed: dict[Place, list[int]] = defaultdict(list)
         self._stopped = threading.Event()
@@ -167,6 +170,7 @@ def judge(
             verdict.missing.append(f"{where}: {len(lost)} acknowledged, such as {min(lost)}")
         if found != list(range(1, len(found) + 1)):
             verdict.out_of_order.append(f"{where}: {_first_gap(found)}")
+            verdict.doubled += [(where, n) for n, times in Counter(found).items() if times > 1]
         if unread := set(wanted) - set(consumed.get(place, [])):
             verdict.unread.append(f"{where}: {len(unread)} not seen by the consumer")
 

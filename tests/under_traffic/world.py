@@ -19,6 +19,7 @@ from reconciler.errors import Location
 from reconciler.kafka import KafkaReader, MovesReader, connect
 from reconciler.sandbox import start_cluster
 from reconciler.spec import ClusterEntry
+from under_traffic.copies import describe_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from reconciler.model import Assignment, MovesReading, TopicState
     from reconciler.sandbox import Cluster
+    from under_traffic.traffic import Verdict
 
 MIB = 1 << 20
 RECORD = 100_000
@@ -178,6 +180,14 @@ class World:
             for name, rows in wanted.items()
             if view[name].assignment != rows
             or any(set(a) != set(b) for a, b in zip(rows, view[name].in_sync, strict=True))
+        ]
+
+    def explain(self, verdict: Verdict) -> list[str]:
+        """Say who wrote the copies of the first records that are there twice."""
+        directory = self.cluster.directory
+        return [
+            describe_copies(directory, partition, verdict.key, number)
+            for partition, number in verdict.doubled[:10]
         ]
 
     def list_leftovers(self) -> list[str]:
