@@ -76,17 +76,17 @@ def test_a_branch_plans_what_it_changed_and_sees_the_rest(
 ) -> None:
     assert run(["apply", *BOTH, "--auto-approve"]) == 0
     repository.commit(three=f"topic: {topic_prefix}three\nclusters: [one]\n{COUNTS}")
-    (repository.root / "topics" / "two.yaml").unlink()
+    (repository.root / "topics" / "one.yaml").unlink()
     capsys.readouterr()
     arguments = ("plan", "--cluster", "one", "--changed-since", "main", "--format", "json")
     assert run(arguments) == 0
     plan = json.loads(capsys.readouterr().out)
     assert [change["name"] for change in plan["resource_changes"]] == [f"{topic_prefix}three"]
-    assert plan["unmanaged"] == [f"{topic_prefix}two"]
+    assert plan["unmanaged"] == [f"{topic_prefix}one", f"{topic_prefix}two"]
     assert plan["commit"] == {"sha": repository.git("rev-parse", "HEAD"), "dirty": True}
     scope, left = (note["what"] for note in plan["notes"])
-    assert scope.endswith("are planned: 1 of 2 topics")
-    assert f"{topic_prefix}two; nothing is done to them" in left
+    assert scope.endswith("are planned: 1 of 1 topics")
+    assert f" {topic_prefix}one; nothing is done to them" in left
     repository.write(three=f"topic: {topic_prefix.replace('-', '_')}x\nclusters: [one]\n{COUNTS}")
     assert run(arguments) == 1
     assert "[topic-not-owned]" in capsys.readouterr().err
