@@ -1,8 +1,8 @@
 """The copies of a record in the logs of brokers, and with which producer epoch each was written.
 
-Brokers drop a batch that they have already, by its producer, epoch and sequence. So a record is
-there twice only if its client sent it under another epoch: librdkafka begins one after some errors,
-also for batches of other partitions that may have arrived (its issue 4953).
+Brokers drop a batch that they have already, by its producer, epoch and sequence. Copies of one
+epoch are a fault of the brokers. Copies of two were sent twice by the client, which may begin an
+epoch after an error although a batch has arrived (confluentinc/librdkafka#4953).
 """
 
 from __future__ import annotations
