@@ -63,7 +63,7 @@ def command() -> None:
 @errors_option
 def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None) -> None:
     """Write or replace the cluster's comment on this pull request."""
-    from reconciler.codehost import Moves, find_run, report_no_plan, report_plan
+    from reconciler.codehost import find_run, report_no_plan, report_plan
 
     run = find_run(os.environ)
     made = _read(cluster, path)
@@ -71,7 +71,7 @@ def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None)
     if made is None or (moves_path is not None and planned is None):
         print_note(report_no_plan(run, cluster, _read_errors(errors)))
         return
-    print_note(report_plan(run, made, moves=Moves(planned) if planned else None))
+    print_note(report_plan(run, made, moves=planned))
 
 
 @command.command()

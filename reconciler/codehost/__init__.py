@@ -7,7 +7,6 @@ the token or the address of a webhook in any text.
 
 from reconciler.codehost.approvals import find_approved
 from reconciler.codehost.comments import (
-    Moves,
     report_drift,
     report_no_drift,
     report_no_plan,
@@ -21,7 +20,6 @@ from reconciler.codehost.webhook import Webhook, render_json, render_slack
 
 __all__ = [
     "CodeHost",
-    "Moves",
     "PullRequest",
     "Run",
     "Webhook",

@@ -8,7 +8,7 @@ a review approves it. From then on it stays as it is, and another plan gets anot
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from reconciler.codehost.approvals import find_newest, find_seen, say_review
@@ -44,21 +44,12 @@ FIELDS_LIMIT = COMMENT_LIMIT // 8
 """The limits of packed rows and fields: the comment is for people first. Units: characters."""
 
 
-class Moves(NamedTuple):
-    """A plan of moves, and the path of its file."""
-
-    plan: Plan
-    saved: str | None = None
-
-
 def mark_drift(cluster: str) -> str:
     """Return the invisible first line of the issue of a cluster."""
     return f"<!-- reconciler:drift cluster={quote(cluster, safe='')} -->"
 
 
-def write_plan(
-    plan: Plan, saved: str | None, run: Run, moves: Moves | None = None, warning: str = ""
-) -> str:
+def write_plan(plan: Plan, run: Run, moves: Plan | None = None, warning: str = "") -> str:
     """Write the comment that shows a plan, and one of moves below it, ending in their seal.
 
     `warning` is a paragraph below the title.
@@ -66,38 +57,36 @@ def write_plan(
     seal = _seal(plan, run, moves)
     # The least text of a very large plan may need the room of its fields, and of its rows.
     for less in (seal, seal._replace(fields=""), seal._replace(fields="", rows="")):
-        text = _write_sealed(plan, saved, run, less, moves, warning)
+        text = _write_sealed(plan, run, less, moves, warning)
         if len(text.encode()) <= COMMENT_LIMIT:
             break
     return text
 
 
-def _seal(plan: Plan, run: Run, moves: Moves | None) -> Seal:
+def _seal(plan: Plan, run: Run, moves: Plan | None) -> Seal:
     rows = pack_rows(list_new_rows(plan))
-    fields = pack_fields(list_fields(plan), list_fields(moves.plan) if moves else {})
+    fields = pack_fields(list_fields(plan), list_fields(moves) if moves else {})
     return Seal(
         run.request.head if run.request else run.commit,
         fingerprint_plan(plan),
         rows if len(rows) <= ROWS_LIMIT else "",
-        fingerprint_plan(moves.plan) if moves else "",
+        fingerprint_plan(moves) if moves else "",
         fields if len(fields) <= FIELDS_LIMIT else "",
         digest_alerts(plan.alerts),
     )
 
 
-def _write_sealed(
-    plan: Plan, saved: str | None, run: Run, seal: Seal, moves: Moves | None, warning: str
-) -> str:
+def _write_sealed(plan: Plan, run: Run, seal: Seal, moves: Plan | None, warning: str) -> str:
     plan = replace(plan, commit=None)  # the seal has the one commit that readers know
     tail = f"<br>\nPlanned for {seal.commit[:12]} by {link_run(run)}\n\n{seal}\n"
     if moves is not None:
         half = _room(tail) // 2
         # Without its marker, which belongs to the first line of a comment, and alerts shown above.
-        alone = replace(moves.plan, alerts=(), commit=None)
-        shown = render_markdown(alone, saved=moves.saved, limit=half).partition("\n")[2]
+        alone = replace(moves, alerts=(), commit=None)
+        shown = render_markdown(alone, limit=half).partition("\n")[2]
         tail = f"\n\n{shown.rstrip()}{tail}"
     warning = f"{warning}\n\n" if warning else ""
-    text = render_markdown(plan, saved=saved, limit=_room(warning + tail)).rstrip() + tail
+    text = render_markdown(plan, limit=_room(warning + tail)).rstrip() + tail
     title, gap, rest = text.partition("\n\n")
     return f"{title}{gap}{warning}{rest}"
 
@@ -108,7 +97,7 @@ def write_no_plan(cluster: str, reason: str, run: Run) -> str:
     return f"{head}\n\n{quote_reason(reason)}\n\nFrom {link_run(run)}\n"
 
 
-def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:
+def write_drift(plan: Plan, run: Run) -> tuple[str, str]:
     """Write title and text of the issue that shows how a cluster differs from its specs."""
     plan = replace(plan, commit=None)  # the text has it
     head = (
@@ -119,7 +108,7 @@ def write_drift(plan: Plan, saved: str | None, run: Run) -> tuple[str, str]:
         "\n\n"
     )
     counts = ", ".join(view_plan(plan).to_do)
-    text = head + render_markdown(plan, saved=saved, limit=_room(head))
+    text = head + render_markdown(plan, limit=_room(head))
     return f"Kafka drift on {plan.cluster}: {counts}", text
 
 
@@ -159,18 +148,18 @@ LOOKS = 3
 """The number of tries of a write whose effect is unknown. Each of them looks first."""
 
 
-def report_plan(run: Run, plan: Plan, saved: str | None = None, moves: Moves | None = None) -> str:
+def report_plan(run: Run, plan: Plan, moves: Plan | None = None) -> str:
     """Show a plan on the request; one without changes only if there is a comment already.
 
     `moves` is shown if it moves or refuses anything.
     """
-    if moves is not None and not view_plan(moves.plan).to_do:
+    if moves is not None and not view_plan(moves).to_do:
         moves = None
     # Without changes and alerts there is nothing to review, but an outdated comment must not stay.
     has_changes = bool(view_plan(plan).to_do or plan.alerts) or moves is not None
 
     def write(warning: str) -> str:
-        return write_plan(plan, saved, run, moves, warning if has_changes else "")
+        return write_plan(plan, run, moves, warning if has_changes else "")
 
     return _comment(run, plan.cluster, write, _seal(plan, run, moves), create=has_changes)
 
@@ -229,10 +218,10 @@ def _warn(
     )
 
 
-def report_drift(run: Run, plan: Plan, saved: str | None = None) -> str:
+def report_drift(run: Run, plan: Plan) -> str:
     """Open or update the issue of a cluster that has drifted; close it if the cluster agrees."""
     if view_plan(plan).to_do:
-        return _open(run, plan.cluster, *write_drift(plan, saved, run))
+        return _open(run, plan.cluster, *write_drift(plan, run))
 
     def close() -> str:
         if found := find_marked(run.host.list_issues(), mark_drift(plan.cluster)):

@@ -102,7 +102,7 @@ def test_every_plan_fits_and_tells_its_dangers(plan: Plan) -> None:
 @given(large_plans())
 def test_every_comment_fits_with_its_seal_and_rows(plan: Plan) -> None:
     run = Run(None, "https://ci.shop.example/runs/7", "a" * 40, None)  # type: ignore[arg-type]
-    text = write_plan(plan, "plan.json", run)
+    text = write_plan(plan, run)
     assert_fits(plan, text, COMMENT_LIMIT)
     assert_tells_every_danger(plan, text)
     seal = read_seal(text)

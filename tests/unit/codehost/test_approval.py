@@ -11,7 +11,7 @@ from code_host import HEAD, MERGED
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.codehost import Moves, find_approved, report_no_plan, report_plan
+from reconciler.codehost import find_approved, report_no_plan, report_plan
 from reconciler.errors import CodeHostError
 from reconciler.model import Broker
 from reconciler.plan import (
@@ -58,7 +58,7 @@ def test_it_is_the_plan_that_the_merged_request_shows(host: CodeHost, run: Run) 
 
 def test_moves_are_approved_by_themselves(host: CodeHost, run: Run) -> None:
     request = host.open_request(12, HEAD)
-    report_plan(run, PLAN, moves=Moves(MOVES, "moves.json"))
+    report_plan(run, PLAN, moves=MOVES)
     request.merged_as = MERGED
     assert find_approved(run, "prod") == Approval(fingerprint_plan(PLAN), list_new_rows(PLAN))
     assert find_approved(run, "prod", moves=True) == Approval(fingerprint_plan(MOVES))
@@ -66,7 +66,7 @@ def test_moves_are_approved_by_themselves(host: CodeHost, run: Run) -> None:
 
 def test_a_plan_without_moves_approves_none(host: CodeHost, run: Run) -> None:
     request = host.open_request(12, HEAD)
-    report_plan(run, PLAN, moves=Moves(MOVES, "moves.json"))
+    report_plan(run, PLAN, moves=MOVES)
     report_plan(run, PLAN)
     request.merged_as = MERGED
     with pytest.raises(CodeHostError, match="request 12 shows no moves for prod"):

@@ -11,7 +11,6 @@ from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.codehost import (
-    Moves,
     report_drift,
     report_no_drift,
     report_no_plan,
@@ -49,8 +48,8 @@ def texts(host: CodeHost, number: int = 12) -> list[str]:
 
 def test_a_plan_is_one_comment_however_often_it_is_made(host: CodeHost, run: Run) -> None:
     host.open_request(12, "")
-    assert report_plan(run, GROWN, "plan.json") == "comment on request 12 written"
-    assert report_plan(run, REFUSED, "plan.json").endswith("updated")
+    assert report_plan(run, GROWN) == "comment on request 12 written"
+    assert report_plan(run, REFUSED).endswith("updated")
     (text,) = texts(host)
     assert text.startswith("<!-- reconciler:plan cluster=prod -->\n### Kafka plan for `prod`: 1 re")
     assert fingerprint_plan(REFUSED) in text
@@ -59,7 +58,7 @@ def test_a_plan_is_one_comment_however_often_it_is_made(host: CodeHost, run: Run
 def test_moves_are_shown_below_the_changes(host: CodeHost, run: Run) -> None:
     host.open_request(12, "")
     moves = plan_moves(1)
-    report_plan(run, EMPTY, "plan.json", Moves(moves, "moves.json"))
+    report_plan(run, EMPTY, moves)
     (text,) = texts(host)
     assert text.count("<!-- reconciler:plan cluster=prod -->") == 1
     assert text.index(f"`{fingerprint_plan(EMPTY)}`") < text.index("`00000.to.move`")
@@ -69,11 +68,11 @@ def test_moves_are_shown_below_the_changes(host: CodeHost, run: Run) -> None:
 
 def test_a_plan_that_moves_nothing_is_not_shown(host: CodeHost, run: Run) -> None:
     host.open_request(12, "")
-    said = report_plan(run, EMPTY, moves=Moves(plan_moves(0)))
+    said = report_plan(run, EMPTY, moves=plan_moves(0))
     assert said == "no changes, so request 12 gets no comment"
     report_plan(run, GROWN)
     (alone,) = texts(host)
-    report_plan(run, GROWN, moves=Moves(plan_moves(0)))
+    report_plan(run, GROWN, moves=plan_moves(0))
     assert texts(host) == [alone]
 
 
@@ -83,7 +82,7 @@ def test_a_large_plan_of_moves_leaves_room_for_the_changes(host: CodeHost, run: 
     names = [f"{n:05}.to.grow" for n in range(1200)]
     live = cluster(*(topic("1 2 3", name) for name in names))
     changes = plan([spec(name, partitions=4) for name in names], live)
-    report_plan(run, changes, "plan.json", Moves(plan_moves(300), "moves.json"))
+    report_plan(run, changes, plan_moves(300))
     (text,) = texts(host)
     assert len(text.encode()) <= COMMENT_LIMIT
     assert text.count("**Left out to fit:**") == 2
@@ -209,9 +208,9 @@ def test_a_host_that_never_answers_is_given_up_with_its_words(host: CodeHost, ru
 def test_the_largest_plan_fits_with_its_seal(host: CodeHost, run: Run) -> None:
     host.open_request(12, "")
     many = [spec(f"shop.topic-{number:04}-{'x' * 60}", partitions=1) for number in range(3_000)]
-    report_plan(run, plan(many, cluster()), "plan.json")  # the host refuses a longer one
+    report_plan(run, plan(many, cluster()))  # the host refuses a longer one
     assert "Left out to fit" in texts(host)[0]
-    report_drift(run, plan(many, cluster()), "plan.json")
+    report_drift(run, plan(many, cluster()))
     assert "Left out to fit" in next(iter(host.issues.values())).body
 
 
@@ -223,7 +222,7 @@ def test_a_looser_guard_is_shown_without_any_change_and_once(host: CodeHost, run
     report_plan(run, loose)
     (text,) = texts(host)
     assert text.index("[!CAUTION]") < text.index("loosens guards.max_deletes")
-    report_plan(run, loose, moves=Moves(replace(plan_moves(1), alerts=(alert,))))
+    report_plan(run, loose, moves=replace(plan_moves(1), alerts=(alert,)))
     (text,) = texts(host)
     assert text.count("loosens guards.max_deletes") == 1
     assert "`00000.to.move`" in text

@@ -11,7 +11,7 @@ from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.apply import Applied, Ended, Ending, end_run
-from reconciler.codehost import Moves, report_plan, report_result
+from reconciler.codehost import report_plan, report_result
 from reconciler.errors import Finding, RefusedPlanError
 from reconciler.model import Outcome, OutcomeKind
 from reconciler.plan import (
@@ -50,7 +50,7 @@ ONE_HOST = [GitHubHost]
 def request_12(host: CodeHost, run: Run) -> Talk:
     """A merged request that alice approved."""
     request = host.open_request(12, HEAD)
-    report_plan(run, APPROVED, moves=Moves(MOVES))
+    report_plan(run, APPROVED, moves=MOVES)
     request.review("alice")
     request.merged_as = MERGED
     return request

@@ -10,7 +10,7 @@ from code_host import HEAD, MERGED
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
-from reconciler.codehost import Moves, PullRequest, find_approved, report_no_plan, report_plan
+from reconciler.codehost import PullRequest, find_approved, report_no_plan, report_plan
 from reconciler.errors import CodeHostError, Finding
 from reconciler.plan import Approval, assemble_moves, fingerprint_plan, list_new_rows
 from reconciler.spec import ClusterEntry
@@ -224,10 +224,10 @@ def test_a_review_of_an_earlier_commit_does_not_accept_a_guard_that_a_later_one_
 
 def test_moves_and_changes_are_reviewed_each_for_itself(host: CodeHost, run: Run) -> None:
     request = host.open_request(12, HEAD)
-    report_plan(run, FIRST, moves=Moves(move(2)))
+    report_plan(run, FIRST, moves=move(2))
     request.review("alice")
     pushed = push(host, run)
-    report_plan(pushed, FIRST, moves=Moves(move(3)))
+    report_plan(pushed, FIRST, moves=move(3))
     assert "needs a new review" in texts(host)[1]
     request.merged_as = MERGED
     assert find_approved(pushed, "prod") == approval(FIRST)
@@ -236,9 +236,9 @@ def test_moves_and_changes_are_reviewed_each_for_itself(host: CodeHost, run: Run
 
 def test_moves_are_those_that_the_reviewer_saw(host: CodeHost, run: Run) -> None:
     request = host.open_request(12, HEAD)
-    report_plan(run, FIRST, moves=Moves(move(2)))
+    report_plan(run, FIRST, moves=move(2))
     request.review("alice")
-    report_plan(run, FIRST, moves=Moves(move(3)))
+    report_plan(run, FIRST, moves=move(3))
     request.merged_as = MERGED
     assert find_approved(run, "prod", moves=True) == Approval(fingerprint_plan(move(2)))
 
