@@ -61,7 +61,7 @@ def play_kills(world: World, seed: int, kills: int, *, drains: bool = False) -> 
     play_plan = _drain if drains else _change
     done = 0
     while done < kills:
-        traffic = Traffic(world.cluster.bootstrap_servers, PARTITIONS, per_s=10)
+        traffic = Traffic(world.cluster.bootstrap_servers, PARTITIONS, per_s=4)
         traffic.start()
         try:
             plan = play_plan(world, draw)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BYTES_S = 60.0
 
 
-def play(world: World, name: str, *, per_s: float = 20) -> Verdict:
+def play(world: World, name: str, *, per_s: float = 8) -> Verdict:
     """Play a scenario from new topics to the last check. Errors: AssertionError: what is wrong."""
     factor, config, run = SCENARIOS[name]
     world.topics.clear()

@@ -232,7 +232,12 @@ def open_world(folder: Path, version: str | None = None, brokers: int = 6) -> It
         isolate=True,
         kafka_version=version,
         jvm_options=HEAP,
-        properties={"auto.leader.rebalance.enable": "false", "log.retention.ms": "-1"},
+        properties={
+            "auto.leader.rebalance.enable": "false",
+            "log.retention.ms": "-1",
+            # Kafka's default. The sandbox's 3 s fence a live broker if the machine is busy.
+            "broker.session.timeout.ms": "9000",
+        },
     ) as cluster:
         world = World(cluster, folder)
         with world.connection:
