@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -168,10 +169,15 @@ def _fold_by_verb(
     return "\n\n".join(
         folded(
             f"{sign} {verb} {count(sum(map(len, sizes.values())), 'topic')}",
-            list_sizes(dict(sorted(sizes.items()))),
+            list_sizes(dict(sorted(sizes.items(), key=lambda item: _numbers(item[0])))),
         )
         for (verb, sign), sizes in sorted(steps.items(), key=lambda item: order.index(item[0][0]))
     )
+
+
+def _numbers(size: str) -> list[int]:
+    """Return the numbers of a size, to sort by: 6 partitions come before 12."""
+    return [int(number) for number in re.findall(r"\d+", size)]
 
 
 def _by_file(changed: Sequence[TopicView]) -> str:

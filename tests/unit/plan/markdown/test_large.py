@@ -200,6 +200,13 @@ def test_eight_hundred_new_topics_keep_the_counts_of_each_and_of_every_owner(gro
     assert "owner" not in left_out
 
 
+def test_sizes_are_in_the_order_of_their_numbers() -> None:
+    text = render_markdown(Plan("prod", None, SIX, tuple(new_topics(800))))
+    sizes = list(dict.fromkeys(read_sizes(text).values()))
+    expected = sorted({(n % 24 + 1, n % 3 + 1) for n in range(800)})
+    assert sizes == [f"{count(p, 'partition')} × {count(r, 'replica')}" for p, r in expected]
+
+
 def test_counts_come_before_the_details_of_refusals_and_risks() -> None:
     before = TopicImage("id", ((1, 2, 3),) * 6, {})
     refusal = Finding("replication-stays", "replication_factor 3 → 2", "put 3 back")
