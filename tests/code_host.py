@@ -73,6 +73,7 @@ class Talk:
     reviews: list[dict[str, Any]] = field(default_factory=list)
     merged_at: str | None = None
     head: str = ""
+    commits: tuple[str, ...] = ()  # those below the head, of which a rebase keeps each
     _merged_as: str | None = None
 
     @property
@@ -83,6 +84,10 @@ class Talk:
     @merged_as.setter
     def merged_as(self, commit: str) -> None:
         self._merged_as, self.merged_at = commit, tell_time()
+
+    def holds(self, commit: str) -> bool:
+        """Return whether the request has this commit, or became it."""
+        return commit in (self.merged_as, self.head, *self.commits)
 
     def review(self, author: str, state: str = "APPROVED") -> dict[str, Any]:
         """Submit a review, now."""

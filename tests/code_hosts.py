@@ -81,7 +81,7 @@ class GitHubHost(CodeHost):
             [
                 self._request(number, talk)
                 for number, talk in self.talks.items()
-                if ask.found[0] in (talk.merged_as, talk.head)
+                if talk.holds(ask.found[0])
             ],
         )
 
@@ -231,7 +231,7 @@ class GitLabHost(CodeHost):
             [
                 self._describe(number, talk)
                 for number, talk in self.talks.items()
-                if ask.found[0] in (talk.merged_as, talk.head)
+                if talk.holds(ask.found[0])
             ],
         )
 

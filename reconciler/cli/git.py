@@ -20,10 +20,14 @@ from reconciler.spec import Base, Changes, load_clusters, recall_clusters
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from reconciler.spec import ClusterThen
+
 # Messages of git are compared with English words. Reading must not take the lock of the index, and
 # a partial clone must not ask for a password.
 _ENVIRONMENT = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 CLUSTERS_FILES = ("clusters.yaml", "clusters.yml")
+COMPARED = 50
+"""The number of commits to compare with a topic. If none of them changed it, nobody knows which."""
 _ID_LENGTHS = (40, 64)
 _SUFFIXES = (".yaml", ".yml")
 _LINK = "120000"
@@ -172,6 +176,29 @@ class Checkout:
                 yield answer[: int(size)]
                 answer = answer[int(size) + 1 :]
 
+    def find_last_change(self, commit: str, files: Iterable[str]) -> str | None:
+        """Return the newest commit up to this one that changed one of these files of the estate.
+
+        A merge counts as one commit. Returns None if the history has none.
+        """
+        traced = _trace_all(self.estate / file for file in files)
+        places = {place for _, each in traced for place in each if place.is_relative_to(self.top)}
+        paths = [f":(literal){place.relative_to(self.top)}" for place in sorted(places)]
+        found = self._ask("rev-list", "--first-parent", "-1", commit, "--", *paths)
+        return found.decode().strip() or None
+
+    def find_parent(self, commit: str) -> str | None:
+        """Return the commit before this one on its branch; None if it is the first.
+
+        Errors: UsageError with the way out for a shallow clone, which knows fewer commits.
+        """
+        if way_out := self._deepen():
+            raise UsageError(f"the commits before {commit[:SHORT]} are not known; {way_out}")
+        try:
+            return self.find_commit(f"{commit}^1")
+        except UnknownCommitError:
+            return None
+
     def _deepen(self) -> str:
         """Return how to fetch commits that a shallow clone lacks."""
         if self._ask("rev-parse", "--is-shallow-repository").strip() != b"true":
@@ -229,6 +256,44 @@ def find_changes(path: Path, clusters: Iterable[str], ref: str) -> Changes:
         changes = Changes(ref, base)
         return replace(changes, everything=f"clusters.yaml at {changes.since} has errors")
     return Changes(ref, base, then)
+
+
+def find_origins(path: Path, cluster: str, topics: Iterable[str]) -> Mapping[str, str]:
+    """Find the last commit that changed each topic of a cluster, as it is resolved.
+
+    The history is that of HEAD, where a merge is one commit. A topic is left out if it is not in
+    HEAD, or if none of the last `COMPARED` commits of its file and of clusters.yaml changed it.
+    Cost: reads the estate once per commit. Errors: UsageError if git fails, or for a shallow clone.
+    """
+    checkout = Checkout(path)
+    recalled: dict[str, Mapping[str, ClusterThen] | None] = {}
+
+    def recall(commit: str) -> Mapping[str, ClusterThen] | None:
+        if commit not in recalled:
+            recalled[commit] = recall_clusters(checkout.read_estate(commit), [cluster])
+        return recalled[commit]
+
+    def find(name: str, now: ClusterThen) -> str | None:
+        at, then = "HEAD", now
+        for _ in range(COMPARED):
+            file = then.specs[name].location.file
+            commit = checkout.find_last_change(at, [file, *CLUSTERS_FILES])
+            parent = checkout.find_parent(commit) if commit else None
+            if commit is None or parent is None:
+                return commit
+            before = recall(parent)
+            if before is None:
+                return None  # its clusters.yaml has errors: nobody can say what the topic was
+            if Changes(commit, commit, before).touch(now.specs[name], now.entry):
+                return commit
+            at, then = parent, before[cluster]
+        return None
+
+    now = (recall(checkout.find_here("HEAD")) or {}).get(cluster)
+    if now is None:
+        return {}
+    found = {name: find(name, now) for name in topics if name in now.specs}
+    return {name: commit for name, commit in found.items() if commit}
 
 
 def read_base(path: Path, ref: str, option: str) -> Base:

@@ -10,7 +10,7 @@ import click
 
 from reconciler import api
 from reconciler.cli.journal import read_last_run
-from reconciler.cli.options import cluster_option
+from reconciler.cli.options import cluster_option, estate_argument
 from reconciler.cli.plans import read_plan, write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError, WebhookError
@@ -127,6 +127,34 @@ def result(
     last = read_last_run(journal, cluster) if journal and journal.exists() else None
     ending, duration_s = last or (None, None)
     print_note(report_result(run, cluster, made, ending, said, duration_s=duration_s, moves=moves))
+
+
+@command.command()
+@estate_argument
+@cluster_option
+@plan_option
+@journal_option
+def gradual(estate: Path, cluster: str, path: Path, journal: Path | None) -> None:
+    """Write on the requests that lower retention in steps which step was applied, and what is left.
+
+    For a nightly run that applies drift. Each topic belongs to the request that brought its spec.
+    ESTATE defaults to topics.
+    """
+    from reconciler.cli.git import find_origins
+    from reconciler.codehost import find_run, report_gradual
+    from reconciler.plan import list_gradual_steps
+
+    made = _read(cluster, path)
+    specs = api.load_estate(estate).topics_for(cluster) if made else ()
+    steps = tuple(list_gradual_steps(made, specs)) if made else ()
+    if made is None or not steps:
+        print_note(f"no step of a gradual change on {cluster}")
+        return
+    run = find_run(os.environ)
+    origins = find_origins(estate, cluster, sorted({step.topic for step in steps}))
+    last = read_last_run(journal, cluster) if journal and journal.exists() else None
+    for said in report_gradual(run, made, steps, origins, last.ending if last else None):
+        print_note(said)
 
 
 @command.command()

@@ -12,6 +12,7 @@ from reconciler.codehost.comments import (
     report_no_plan,
     report_plan,
 )
+from reconciler.codehost.gradual import report_gradual
 from reconciler.codehost.host import CodeHost, PullRequest, Run
 from reconciler.codehost.notices import notice_apply, notice_drift
 from reconciler.codehost.results import report_result
@@ -31,6 +32,7 @@ __all__ = [
     "render_json",
     "render_slack",
     "report_drift",
+    "report_gradual",
     "report_no_drift",
     "report_no_plan",
     "report_plan",

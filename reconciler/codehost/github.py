@@ -124,13 +124,24 @@ class GitHub:
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the pull requests that became this commit: merged, squashed or rebased."""
-        # GitHub also lists requests that only contain the commit, and were not merged by it.
+        return [request for request, became in self._list_holding(commit) if became]
+
+    def list_brought(self, commit: str) -> Sequence[PullRequest]:
+        """Return the pull requests that became this commit, or that were rebased with it."""
+        found = self._list_holding(commit)
+        return [request for request, became in found if became] or [each for each, _ in found]
+
+    def _list_holding(self, commit: str) -> list[tuple[PullRequest, bool]]:
+        """Return the merged pull requests that contain a commit, and whether each became it."""
         return [
-            PullRequest(
-                item["number"], item["head"]["sha"], datetime.fromisoformat(item["merged_at"])
+            (
+                PullRequest(
+                    item["number"], item["head"]["sha"], datetime.fromisoformat(item["merged_at"])
+                ),
+                item["merge_commit_sha"] == commit,
             )
             for item in self._rest.list(f"{self._repository}/commits/{commit}/pulls")
-            if item["merged_at"] and item["merge_commit_sha"] == commit
+            if item["merged_at"]
         ]
 
 

@@ -106,16 +106,27 @@ class GitLab:
 
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the merge requests that became this commit: merged, squashed or fast-forwarded."""
+        return [request for request, became in self._list_holding(commit) if became]
+
+    def list_brought(self, commit: str) -> Sequence[PullRequest]:
+        """Return the merge requests that became this commit, or were fast-forwarded with it."""
+        found = self._list_holding(commit)
+        return [request for request, became in found if became] or [each for each, _ in found]
+
+    def _list_holding(self, commit: str) -> list[tuple[PullRequest, bool]]:
+        """Return the merged requests that contain a commit, and whether each became it."""
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
         # A fast-forward has no commit of its own: then the head of the branch is the commit.
         # Very old merges have no time: then no plan was shown before it.
         return [
-            PullRequest(
-                item["iid"], item["sha"], datetime.fromisoformat(item["merged_at"] or _LONG_AGO)
+            (
+                PullRequest(
+                    item["iid"], item["sha"], datetime.fromisoformat(item["merged_at"] or _LONG_AGO)
+                ),
+                commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"]),
             )
             for item in self._rest.list(path)
             if item["state"] == "merged"
-            and commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"])
         ]
 
 

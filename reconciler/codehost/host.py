@@ -82,6 +82,9 @@ class CodeHost(Protocol):
     def list_merged(self, commit: str) -> Sequence[PullRequest]:
         """Return the requests whose merge, of any kind, made this commit."""
 
+    def list_brought(self, commit: str) -> Sequence[PullRequest]:
+        """Return the merged requests that brought this commit: as their merge, or below it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

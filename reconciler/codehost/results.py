@@ -159,12 +159,12 @@ def _list_trouble(cluster: str, plan: Plan | None, ending: Ending, errors: str) 
         (
             code(one.topic) if one.topic else "the plan",
             one.result,
-            " ".join(filter(None, [_cut(one.reason), code(one.rule) if one.rule else ""])),
+            " ".join(filter(None, [cut(one.reason), code(one.rule) if one.rule else ""])),
         )
         for one in notice.topics
     ]
     if rows:
-        yield _fit(("Topic", "Result", "Reason"), rows)
+        yield fit_table(("Topic", "Result", "Reason"), rows)
     if notice.reason:
         yield quote_reason(notice.reason)
 
@@ -205,16 +205,16 @@ def _compare(approved: Approved, plan: Plan, *, moves: bool) -> Iterator[str]:
         yield "The approved plan was too large to be compared field by field: see its comment."
         return
     rows = [
-        (code(d.topic), code(d.field), _cut(d.approved), _cut(d.now), d.why)
+        (code(d.topic), code(d.field), cut(d.approved), cut(d.now), d.why)
         for d in compare_fields(kept[moves], list_fields(plan))
     ]
     if rows:
-        yield _fit(("Topic", "Field", "Approved", "Now", "Why"), rows)
+        yield fit_table(("Topic", "Field", "Approved", "Now", "Why"), rows)
     else:
         yield "Every field is the same: replicas are on other brokers, or a topic has another id."
 
 
-def _fit(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def fit_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Set as many rows of a table as there is room for, and count the others."""
     room, shown = TABLE_LIMIT, 0
     for row in rows:
@@ -227,5 +227,6 @@ def _fit(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"{table}\n\n{beyond:,} more in the log of the run" if beyond else table
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Escape a text for a cell of a table, and cut a long one."""
     return prose(text if len(text) <= MOST_CELL else f"{text[: MOST_CELL - 1]}…")

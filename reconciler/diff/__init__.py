@@ -18,11 +18,13 @@ from reconciler.diff.fields import (
     list_doubts,
     managed_overrides,
 )
+from reconciler.diff.gradual import GRADUAL_KEYS, list_limits
 from reconciler.diff.moves import MoveDiff, diff_moves
 from reconciler.diff.moving import PLAN_MOVES, read_min_insync
 from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
 
 __all__ = [
+    "GRADUAL_KEYS",
     "NOT_MANAGED_KEYS",
     "PLAN_MOVES",
     "ConfigEquality",
@@ -40,6 +42,7 @@ __all__ = [
     "keep_drained_topics",
     "leave_unoffered",
     "list_doubts",
+    "list_limits",
     "managed_overrides",
     "note_unoffered",
     "object_to_use",

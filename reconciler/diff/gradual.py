@@ -26,6 +26,7 @@ LOCAL_PARTS: Mapping[str, str] = MappingProxyType(
 
 The local part alone is lowered at once, because the remote tier has a copy of each deleted record.
 """
+GRADUAL_KEYS = frozenset(LOCAL_PARTS)
 
 _NAMED = 4
 

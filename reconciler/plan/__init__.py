@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         decode_approval,
         encode_approval,
         list_new_rows,
+        pack,
         pack_rows,
+        unpack,
         unpack_rows,
     )
     from reconciler.plan.document import PlanDocument
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
         list_outputs,
         render_github,
     )
+    from reconciler.plan.gradual import GradualStep, list_gradual_steps
     from reconciler.plan.markdown import COMMENT_LIMIT, mark_cluster, render_markdown
     from reconciler.plan.markdown.marks import code, fence, prose, tabulate
     from reconciler.plan.move_guards import guard_moves
@@ -63,6 +66,7 @@ __all__ = [
     "Approval",
     "Difference",
     "Fields",
+    "GradualStep",
     "Matrix",
     "Placing",
     "PlanDocument",
@@ -94,6 +98,7 @@ __all__ = [
     "is_deletion",
     "judge_changes",
     "list_fields",
+    "list_gradual_steps",
     "list_new_rows",
     "list_outputs",
     "list_refusals",
@@ -101,6 +106,7 @@ __all__ = [
     "mark_cluster",
     "measure_fullness",
     "order_moves",
+    "pack",
     "pack_fields",
     "pack_rows",
     "paint_outcome",
@@ -115,6 +121,7 @@ __all__ = [
     "render_text",
     "steps_of",
     "tabulate",
+    "unpack",
     "unpack_fields",
     "unpack_rows",
     "view_configs",
@@ -126,7 +133,8 @@ __getattr__ = export_lazily(
     __name__,
     {
         "approval": (
-            "Approval decode_approval encode_approval list_new_rows pack_rows unpack_rows"
+            "Approval decode_approval encode_approval list_new_rows pack pack_rows unpack "
+            "unpack_rows"
         ),
         "document": "PlanDocument",
         "elections": "assemble_elections",
@@ -136,6 +144,7 @@ __getattr__ = export_lazily(
         "fields": "Difference Fields compare_fields list_fields pack_fields unpack_fields",
         "forecast": "find_urgent forecast_moves list_row_moves measure_fullness",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
+        "gradual": "GradualStep list_gradual_steps",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",
         "markdown.marks": "code fence prose tabulate",
         "move_guards": "guard_moves",
