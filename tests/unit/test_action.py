@@ -68,5 +68,5 @@ def test_the_nightly_check_applies_nothing_by_default() -> None:
     assert isinstance(document, YamlMap)
     assert str(document["inputs"]["apply"]["default"]) == "false"
     wanted = "inputs.verb == 'drift' && inputs.apply == 'true'"
-    for name in ("Apply", "Close the issue"):
+    for name in ("Apply", "Close the issue", "Gradual changes"):
         assert wanted in str(read_step(name)["if"])

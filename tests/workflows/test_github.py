@@ -295,6 +295,41 @@ def test_drift_of_another_topic_neither_blocks_a_request_nor_is_applied_by_its_m
     assert not issue.open
 
 
+def test_each_night_reports_the_next_step_of_a_gradual_change_on_its_request(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """7d → 1d takes three steps: one by the merge, and two by two nights."""
+    repository.wish("orders", 3, config="{retention.ms: 7d}")
+    first = github.open_request(12, repository.commit())
+    act.pull()
+    first.merged_as = first.head
+    assert act.push().code == 0
+    repository.merge()
+    lowered = {"gradual": "true", "acknowledge": "[data-loss]"}
+    repository.wish("orders", 3, config="{retention.ms: 1d}", **lowered)
+    request = github.open_request(13, repository.commit())
+    act.pull(13)
+    request.merged_as = request.head
+    assert act.push().code == 0
+    repository.merge()
+    assert len(request.comments) == 2  # the plan, and the result of the merge
+
+    assert act.night().code == 0
+    assert len(request.comments) == 2
+    act.variables["RECONCILER_APPLY_DRIFT"] = '["lab"]'
+    for number, change, left in ((2, "4d → 2d", "1d"), (3, "2d → 1d", "reached")):
+        night = act.night()
+        assert night.code == 0, night.text
+        assert len(request.comments) == 3
+        step = f"| {number} of 3 | {change} | done | {left} |"
+        assert (
+            f"| `{repository.prefix}orders` | `retention.ms` {step}" in request.comments[2]["body"]
+        )
+    assert act.night().code == 0
+    assert "### Gradual changes on `lab`: reached" in request.comments[2]["body"]
+    assert len(first.comments) == 2
+
+
 def test_a_push_of_two_requests_is_approved_by_hand_for_what_it_changed(
     repository: Repository, github: GitHubHost, act: Act
 ) -> None:

@@ -272,6 +272,28 @@ def test_drift_of_another_topic_is_left_to_the_nightly_job(
     assert not issue.open
 
 
+def test_a_night_reports_the_step_of_a_gradual_change_on_its_merge_request(
+    repository: Repository,
+    gitlab: GitLabHost,
+    environment: dict[str, str],
+    find_tool: Callable[[str], str],
+) -> None:
+    find_tool("rsync")
+    repository.wish("orders", 3, config="{retention.ms: 4d}")
+    program = find_tool("gitlab-ci-local")
+    pipeline = GitLabLocal(program, repository, gitlab, environment, apply_drift=True)
+    assert pipeline.apply_drift().code == 0
+    lowered = {"gradual": "true", "acknowledge": "[data-loss]"}
+    repository.wish("orders", 3, config="{retention.ms: 1d}", **lowered)
+    request = gitlab.open_request(12, repository.commit())
+    request.merged_as = request.head
+    for change, left in (("4d → 2d", "1d"), ("2d → 1d", "reached")):
+        night = pipeline.apply_drift()
+        assert night.code == 0, night.text
+        (note,) = request.comments
+        assert f"|  | {change} | done | {left} |" in note["body"]
+
+
 def test_a_request_cannot_choose_where_its_plan_connects_or_what_it_overwrites(
     repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal, tmp_path: Path
 ) -> None:
