@@ -136,6 +136,12 @@ class CodeHost:
     def issues(self) -> dict[int, Talk]:
         return {number: talk for number, talk in self.talks.items() if not talk.is_request}
 
+    @property
+    def open_requests(self) -> list[int]:
+        """Return the numbers of the open requests, the newest first."""
+        found = (n for n, talk in self.talks.items() if talk.is_request and talk.open)
+        return sorted((n for n in found if not self.talks[n].merged_at), reverse=True)
+
     def writes(self) -> list[tuple[str, str]]:
         """Return what was asked that is no reading."""
         return [(method, path) for method, path in self.asked if method != "GET"]

@@ -31,6 +31,7 @@ class GitHubHost(CodeHost):
             ("POST", f"{repository}/issues", self._open),
             ("PATCH", f"{repository}/issues/(\\d+)", self._edit_issue),
             ("GET", f"{repository}/commits/([0-9a-f]+)/pulls", self._pulls),
+            ("GET", f"{repository}/pulls", self._open_pulls),
             ("GET", f"{repository}/pulls/(\\d+)", self._pull),
             ("GET", f"{repository}/pulls/(\\d+)/reviews", self._reviews),
             ("GET", f"{repository}/collaborators/([\\w-]+)/permission", self._permission),
@@ -93,6 +94,11 @@ class GitHubHost(CodeHost):
             "merge_commit_sha": talk.merged_as or "f" * 40,
         }
 
+    def _open_pulls(self, ask: Ask) -> Answer:
+        wanted = {"state": "open", "sort": "created", "direction": "desc"}
+        assert wanted.items() <= ask.query.items()
+        return Answer(200, [self._request(n, self.talks[n]) for n in self.open_requests])
+
     def _pull(self, ask: Ask) -> Answer:
         return Answer(200, self._request(ask.number, self.talks[ask.number]))
 
@@ -148,6 +154,7 @@ class GitLabHost(CodeHost):
             ("GET", f"{project}/issues", self._issues),
             ("POST", f"{project}/issues", self._open),
             ("PUT", f"{project}/issues/(\\d+)", self._edit_issue),
+            ("GET", f"{project}/merge_requests", self._open_requests),
             ("GET", f"{project}/merge_requests/(\\d+)", self._request),
             ("GET", f"{project}/merge_requests/(\\d+)/approvals", self._approvals),
             ("GET", f"{project}/repository/commits/([0-9a-f]+)/merge_requests", self._merged),
@@ -177,6 +184,11 @@ class GitLabHost(CodeHost):
         last = {review["author"]: review["state"] for review in self.talks[ask.number].reviews}
         approved = [name for name, state in last.items() if state == "APPROVED"]
         return Answer(200, {"approved_by": [{"user": {"username": name}} for name in approved]})
+
+    def _open_requests(self, ask: Ask) -> Answer:
+        wanted = {"state": "opened", "scope": "all", "order_by": "created_at", "sort": "desc"}
+        assert wanted.items() <= ask.query.items()
+        return Answer(200, [self._describe(n, self.talks[n]) for n in self.open_requests])
 
     def _request(self, ask: Ask) -> Answer:
         return Answer(200, self._describe(ask.number, self.talks[ask.number]))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from reconciler.codehost.approvals import find_newest, find_seen, say_review
+from reconciler.codehost.overlaps import warn_of_overlaps
 from reconciler.codehost.rest import UnansweredError
 from reconciler.codehost.seals import Seal, digest_alerts, read_seal, select_shown
 from reconciler.errors import UsageError
@@ -52,7 +53,7 @@ def mark_drift(cluster: str) -> str:
 def write_plan(plan: Plan, run: Run, moves: Plan | None = None, warning: str = "") -> str:
     """Write the comment that shows a plan, and one of moves below it, ending in their seal.
 
-    `warning` is a paragraph below the title.
+    `warning` is shown below the title. It is no part of the seal, so nobody approves it.
     """
     seal = _seal(plan, run, moves)
     # The least text of a very large plan may need the room of its fields, and of its rows.
@@ -158,10 +159,16 @@ def report_plan(run: Run, plan: Plan, moves: Plan | None = None) -> str:
     # Without changes and alerts there is nothing to review, but an outdated comment must not stay.
     has_changes = bool(view_plan(plan).to_do or plan.alerts) or moves is not None
 
-    def write(warning: str) -> str:
-        return write_plan(plan, run, moves, warning if has_changes else "")
+    notes: list[str] = []
 
-    return _comment(run, plan.cluster, write, _seal(plan, run, moves), create=has_changes)
+    def write(warning: str) -> str:
+        if not has_changes:
+            return write_plan(plan, run, moves)
+        overlaps, *notes[:] = warn_of_overlaps(run, plan, moves)
+        return write_plan(plan, run, moves, "\n\n".join(filter(None, [warning, overlaps])))
+
+    said = _comment(run, plan.cluster, write, _seal(plan, run, moves), create=has_changes)
+    return "; ".join([said, *notes])
 
 
 def report_no_plan(run: Run, cluster: str, reason: str) -> str:

@@ -90,6 +90,16 @@ class GitHub:
         """Return whether a pull request is merged, now."""
         return bool(self._rest.send("GET", f"{self._repository}/pulls/{number}")["merged_at"])
 
+    def list_open(self) -> Iterator[int]:
+        """Yield the numbers of the open pull requests, the newest first."""
+        asked = {"state": "open", "sort": "created", "direction": "desc"}
+        for item in self._rest.list(f"{self._repository}/pulls", **asked):
+            yield item["number"]
+
+    def link_request(self, number: int) -> str:
+        """Return what GitHub turns into a link."""
+        return f"#{number}"
+
     def list_reviews(self, number: int) -> Sequence[Review]:
         """Return the last opinion of each person who may write.
 

@@ -83,6 +83,16 @@ class GitLab:
         found = self._rest.send("GET", f"{self._project}/merge_requests/{number}")
         return bool(found["state"] == "merged")
 
+    def list_open(self) -> Iterator[int]:
+        """Yield the numbers of the open merge requests, the newest first."""
+        asked = {"state": "opened", "scope": "all", "order_by": "created_at", "sort": "desc"}
+        for item in self._rest.list(f"{self._project}/merge_requests", **asked):
+            yield item["iid"]
+
+    def link_request(self, number: int) -> str:
+        """Return what GitLab turns into a link."""
+        return f"!{number}"
+
     def list_reviews(self, number: int) -> Sequence[Review]:
         """Return the approvals that are not withdrawn. GitLab's notes have their times."""
         path = f"{self._project}/merge_requests/{number}/approvals"

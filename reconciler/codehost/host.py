@@ -73,6 +73,12 @@ class CodeHost(Protocol):
     def is_merged(self, number: int) -> bool:
         """Return whether a request is merged, now."""
 
+    def list_open(self) -> Iterable[int]:
+        """Yield the numbers of the open requests, the newest first."""
+
+    def link_request(self, number: int) -> str:
+        """Return the words that a comment of this host turns into a link to a request."""
+
     def list_reviews(self, number: int) -> Sequence[Review]:
         """Return the last opinion of each person whose review of a request counts."""
 

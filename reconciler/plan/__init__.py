@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Difference,
         Fields,
         compare_fields,
+        list_deleted,
         list_fields,
         pack_fields,
         unpack_fields,
@@ -97,6 +98,7 @@ __all__ = [
     "guard_moves",
     "is_deletion",
     "judge_changes",
+    "list_deleted",
     "list_fields",
     "list_gradual_steps",
     "list_new_rows",
@@ -141,7 +143,9 @@ __getattr__ = export_lazily(
         "reassignments": "decode_rows encode_rows plan_rows",
         "rebalance": "plan_rebalance",
         "explain": "Matrix build_matrix draw_matrix render_matrix",
-        "fields": "Difference Fields compare_fields list_fields pack_fields unpack_fields",
+        "fields": (
+            "Difference Fields compare_fields list_deleted list_fields pack_fields unpack_fields"
+        ),
         "forecast": "find_urgent forecast_moves list_row_moves measure_fullness",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",
         "gradual": "GradualStep list_gradual_steps",

@@ -63,6 +63,11 @@ def _list_changes(topic: PlannedTopic) -> Iterator[tuple[str, Change]]:
             yield str(step.verb), (None, view_step(step, topic).words)
 
 
+def list_deleted(changes: Fields) -> set[str]:
+    """Return the topics that a plan deletes. In: its fields."""
+    return {topic for topic, fields in changes.items() if _TOPIC in fields}
+
+
 def pack_fields(changes: Fields, moves: Fields) -> str:
     """Pack the fields of a plan and of its moves into Base64; empty if there are too many."""
     return pack(_BOTH.dump_json((changes, moves)))
