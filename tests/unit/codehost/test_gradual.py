@@ -12,7 +12,7 @@ from shorthand import cluster, plan, spec, topic
 
 from reconciler.apply import Applied, Ending, end_run
 from reconciler.codehost import report_gradual, report_plan
-from reconciler.errors import CodeHostError, Finding, LockHeldError
+from reconciler.errors import ClusterError, CodeHostError, Finding
 from reconciler.model import Outcome, OutcomeKind
 from reconciler.plan import list_gradual_steps
 from reconciler.units import DAY
@@ -142,8 +142,8 @@ def test_a_plan_that_is_refused_names_what_it_refuses(run: Run, request_12: Talk
 @pytest.mark.parametrize("host", ONE_HOST, indirect=True)
 def test_an_apply_that_did_not_begin_says_why_if_that_is_known(run: Run, request_12: Talk) -> None:
     made = make(*SPECS, a=4, b=3)
-    _report(run, made, end_run(error=LockHeldError([Finding("lock-held", "night-2 applies")])))
-    assert "night-2 applies" in read(request_12)[1]
+    _report(run, made, end_run(error=ClusterError([Finding("connect-refused", "nobody answers")])))
+    assert "nobody answers" in read(request_12)[1]
     _report(run, made, None)
     assert "| error: apply did not start; see the log of the run |" in read(request_12)[1]
 
