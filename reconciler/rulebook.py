@@ -313,6 +313,9 @@ _PLAN: tuple[Rule, ...] = (
     Rule(
         "plan-scope", "A plan reports the topics that it leaves out, and those removed from files."
     ),
+    Rule(
+        "settings-changed", "Changed settings, on which other requests are planned, are reported."
+    ),
     Rule("election-unable", "A preferred leader is elected once it is alive and in sync."),
     Rule("plan-unexpected", "A new plan is applied only if it is the approved plan."),
     Rule("approved-rows", "The rows of an approved plan are used if they are as good as new ones."),

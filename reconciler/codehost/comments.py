@@ -74,7 +74,12 @@ def _seal(plan: Plan, run: Run, moves: Plan | None) -> Seal:
         fingerprint_plan(moves) if moves else "",
         fields if len(fields) <= FIELDS_LIMIT else "",
         digest_alerts(plan.alerts),
+        _changes_settings(plan),
     )
+
+
+def _changes_settings(plan: Plan) -> bool:
+    return any(note.rule == "settings-changed" for note in plan.notes)
 
 
 def _write_sealed(plan: Plan, run: Run, seal: Seal, moves: Plan | None, warning: str) -> str:
@@ -157,7 +162,9 @@ def report_plan(run: Run, plan: Plan, moves: Plan | None = None) -> str:
     if moves is not None and not view_plan(moves).to_do:
         moves = None
     # Without changes and alerts there is nothing to review, but an outdated comment must not stay.
-    has_changes = bool(view_plan(plan).to_do or plan.alerts) or moves is not None
+    # Other requests know from the comment that this one changes settings.
+    is_empty = not (view_plan(plan).to_do or plan.alerts or _changes_settings(plan))
+    has_changes = not is_empty or moves is not None
 
     notes: list[str] = []
 

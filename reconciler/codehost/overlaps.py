@@ -50,6 +50,9 @@ def _compare(
     shown = select_shown(run.host.list_comments(number), cluster)
     seal = read_seal(shown[-1].body) if shown else None
     link = f"request {run.host.link_request(number)}"
+    if seal and seal.settings and topics:
+        said = f"{link[0].upper()}{link[1:]} changes settings of this cluster in clusters.yaml"
+        yield f"- {said}; if it is merged first, this one can need a new review."
     kept = unpack_fields(seal.fields) if seal else None
     if kept is None:
         return

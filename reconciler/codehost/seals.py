@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _SEAL = re.compile(
     r"<!-- reconciler:planned commit=([0-9a-f]+) fingerprint=([0-9a-f]{64})"
-    r"(?: moves=([0-9a-f]{64}))?(?: alerts=([0-9a-f]{16}))?(?: rows=([A-Za-z0-9+/]+=*))?"
-    r"(?: fields=([A-Za-z0-9+/]+=*))? -->"
+    r"(?: moves=([0-9a-f]{64}))?(?: alerts=([0-9a-f]{16}))?( settings)?"
+    r"(?: rows=([A-Za-z0-9+/]+=*))?(?: fields=([A-Za-z0-9+/]+=*))? -->"
 )
 
 
@@ -27,7 +27,7 @@ class Seal(NamedTuple):
     `moves` is the fingerprint of the plan of moves, empty if there is none. `rows` are the packed
     rows that the other plan adds, empty if there are none, or too many. `fields` are the packed
     fields that both change, empty if there are too many. `alerts` is a digest of what is shown
-    above the plans, empty if nothing is.
+    above the plans, empty if nothing is. `settings`: the request changes settings of the cluster.
     """
 
     commit: str
@@ -36,14 +36,16 @@ class Seal(NamedTuple):
     moves: str = ""
     fields: str = ""
     alerts: str = ""
+    settings: bool = False
 
     def __str__(self) -> str:
         rows = f" rows={self.rows}" if self.rows else ""
         moves = f" moves={self.moves}" if self.moves else ""
         alerts = f" alerts={self.alerts}" if self.alerts else ""
+        settings = " settings" if self.settings else ""
         fields = f" fields={self.fields}" if self.fields else ""
         names = f"commit={self.commit} fingerprint={self.fingerprint}"
-        return f"<!-- reconciler:planned {names}{moves}{alerts}{rows}{fields} -->"
+        return f"<!-- reconciler:planned {names}{moves}{alerts}{settings}{rows}{fields} -->"
 
     @property
     def plans(self) -> tuple[str, str]:
@@ -70,8 +72,8 @@ def read_seal(body: str) -> Seal | None:
     found = _SEAL.fullmatch(body.rstrip().rpartition("\n")[2])
     if found is None:
         return None
-    commit, fingerprint, moves, alerts, rows, fields = (group or "" for group in found.groups())
-    return Seal(commit, fingerprint, rows, moves, fields, alerts)
+    commit, fingerprint, moves, alerts, settings, rows, fields = (g or "" for g in found.groups())
+    return Seal(commit, fingerprint, rows, moves, fields, alerts, bool(settings))
 
 
 def select_shown(comments: Iterable[Note], cluster: str) -> list[Note]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from reconciler.spec import Changes, ClusterEntry
 
 LEFT_SHOWN = 10
+SETTINGS = ("capacity", "exclude_brokers", "guards", "strategy")
+"""The settings of a cluster on which the plans of all topics are based."""
 UNSEEN = "sizes-unseen"
 
 
@@ -82,6 +85,7 @@ def plan_cluster(
         )
         notes = [
             *(note_scope(changes, specs, len(chosen), len(every), plan) if changes else ()),
+            *(note_settings(changes, entry) if changes else ()),
             *(note for note in remarks if concerns(note, plan, files)),
             *entry.notes,
             *(note for note in state.notes if concerns(note, plan, files)),
@@ -204,6 +208,19 @@ def note_scope(
             "guards.max_deletes"
         )
         yield Finding("plan-scope", what, way_out, severity=Severity.NOTE)
+
+
+def note_settings(changes: Changes, entry: ClusterEntry) -> Iterator[Finding]:
+    """Return a note if settings changed on which the plans of other requests are based."""
+    if changes.everything or entry.name not in changes.then:
+        return
+    altered = [key for key in SETTINGS if changes.alter(entry, attrgetter(key))]
+    if altered:
+        what = (
+            f"clusters.yaml changes {' and '.join(altered)} of {entry.name} since {changes.since}: "
+            "other open requests are planned with the earlier values"
+        )
+        yield Finding("settings-changed", what, where=entry.location, severity=Severity.NOTE)
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:

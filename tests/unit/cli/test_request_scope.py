@@ -350,3 +350,18 @@ def test_a_request_that_raises_a_guard_changes_no_other_topic(repository: Reposi
     repository.commit(clusters=CLUSTERS.replace("40%", "60%"))
     request = plan(TARGET)
     assert (request.code, request.topics, request.drift) == (0, [], DRIFT)
+    assert "clusters.yaml changes guards of prod since" in request.notes
+
+
+def test_settings_that_other_plans_are_based_on_are_noted_where_they_change(
+    repository: Repository,
+) -> None:
+    begin(repository, "work")
+    same = CLUSTERS.replace("{max_changed", "{max_deletes: 0, max_changed")
+    repository.commit(clusters=same, new=write_spec("new"))
+    assert "clusters.yaml changes" not in plan(TARGET).notes
+    more = "40%}, capacity: {1: 2}, strategy: striped"
+    repository.commit(clusters=CLUSTERS.replace("40%}", more))
+    (note,) = (n for n in plan(TARGET).file["notes"] if n["rule"] == "settings-changed")
+    assert note["what"].startswith("clusters.yaml changes capacity and strategy of prod since ")
+    assert "settings-changed" not in {n["rule"] for n in plan(NOTHING).file["notes"]}

@@ -12,6 +12,7 @@ from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.codehost import PullRequest, find_approved, report_plan
 from reconciler.codehost.seals import read_seal
+from reconciler.errors import Finding, Severity
 from reconciler.plan import fingerprint_plan
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def show(host: CodeHost, run: Run, number: int, made: Plan) -> Talk:
 def warnings(host: CodeHost, number: int = 12) -> list[str]:
     """Return the warnings in the newest comment of a request."""
     lines = host.talks[number].comments[-1]["body"].splitlines()
-    return [line for line in lines if line.endswith("needs a new review.")]
+    return [line for line in lines if line.endswith(" a new review.")]
 
 
 @pytest.fixture
@@ -82,6 +83,24 @@ def test_a_deletion_is_named_on_both_requests(host: CodeHost, run: Run) -> None:
     assert warnings(host, 13)[0].startswith("- This one deletes what request #12 changes: `a`;")
     report_plan(run, GROWN)
     assert warnings(host)[0].startswith("- Request #13 deletes what this one changes: `a`;")
+
+
+@pytest.mark.parametrize("host", ONE_HOST, indirect=True)
+def test_settings_of_the_cluster_are_named_on_the_requests_that_rest_on_them(
+    host: CodeHost, run: Run, request_12: Talk
+) -> None:
+    """Request 13 changes no topic: its comment is there so that others know."""
+    note = Finding("settings-changed", "clusters.yaml changes strategy", severity=Severity.NOTE)
+    show(host, run, 13, replace(plan([], LIVE), notes=(note,)))
+    report_plan(run, GROWN)
+    assert warnings(host) == [
+        "- Request #13 changes settings of this cluster in clusters.yaml; if it is merged first, "
+        "this one can need a new review."
+    ]
+    assert warnings(host, 13) == []
+    report_plan(run, plan([], LIVE))
+    assert warnings(host) == []
+    assert len(request_12.comments) == 1
 
 
 @pytest.mark.parametrize("host", ONE_HOST, indirect=True)
