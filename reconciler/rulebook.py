@@ -64,11 +64,13 @@ _FILES: tuple[Rule, ...] = (
 # The entire estate: clusters, profiles, overrides, and ownership (spec.rules).
 _ESTATE: tuple[Rule, ...] = (
     Rule("estate-empty", "An estate without topics is reported."),
-    Rule("cluster-unknown", "A topic names only clusters in clusters.yaml."),
+    Rule("cluster-unknown", "A topic or a stage names only clusters in clusters.yaml."),
     Rule(
         "cluster-none",
         "A topic names at least one cluster, or omits clusters to be on all of them.",
     ),
+    Rule("stage-missing", "If clusters.yaml has stages, every cluster is in one of them."),
+    Rule("stages-most", "A merge reaches the clusters in at most 5 stages."),
     Rule("key-form", "Names of clusters and profiles are valid in paths, URLs and terminals."),
     Rule("profile-unknown", "A topic names a profile in clusters.yaml."),
     Rule("override-untargeted", "An override names a cluster of the topic."),

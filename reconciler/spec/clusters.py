@@ -52,7 +52,7 @@ class ClusterEntry:
     replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
     are among `exclude_brokers`. `fields` holds the locations of drains and of all that limits a
     request, by dotted path ("guards.max_changed"). `notes` say which checks are imprecise, such as
-    those for a Kafka version without a catalogue.
+    those for a Kafka version without a catalogue. `stages` are those of the estate.
     """
 
     name: str
@@ -73,6 +73,7 @@ class ClusterEntry:
     known_configs: frozenset[str] | None = None
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[Finding, ...] = ()
+    stages: tuple[tuple[str, ...], ...] = ()
 
     def where(self, path: str) -> Location:
         """Return where `path`, or the nearest key above it, was written, or the cluster."""
@@ -172,6 +173,7 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             known_configs=None if form.known_configs is None else frozenset(form.known_configs),
             fields=MappingProxyType(fields),
             notes=_note_version(form.kafka_version),
+            stages=tuple(tuple(map(str, stage)) for stage in document.stages),
         )
     return entries
 

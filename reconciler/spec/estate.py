@@ -17,7 +17,7 @@ from reconciler.spec.base import Base, hold_guards
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.documents import read_documents
 from reconciler.spec.resolve import Resolver
-from reconciler.spec.rules import check_drains, check_written_topics, refuse_cluster
+from reconciler.spec.rules import check_drains, check_stages, check_written_topics, refuse_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -52,6 +52,7 @@ def parse_estate(
     resolver = Resolver(documents, entries)
     if clusters.readable:
         resolved = {cluster: resolver.resolve(cluster) for cluster in checked}
+        findings += check_stages(clusters.document.stages, entries)
         findings += check_written_topics(documents.topics, entries, clusters.document.profiles)
         each = ((*entries[name].notes, *resolved[name].findings) for name in checked)
         findings += _say_once(each, clusters.file)
@@ -71,9 +72,10 @@ class Estate:
     """The checked files of a team. `findings` holds warnings and notes, never errors.
 
     `files` counts the files with topics. `declared` names the clusters of clusters.yaml without the
-    sandbox, because "all clusters" never includes it. `owns` is the default for clusters that do
-    not set their own `owns`. `loosened` holds a warning for each guard of a cluster that is looser
-    than at the base.
+    sandbox, because "all clusters" never includes it. `stages` holds these
+    in the order in which a merge reaches them; without `stages` in clusters.yaml, all are one
+    stage. `owns` is the default for clusters that do not set their own `owns`. `loosened` holds a
+    warning for each guard of a cluster that is looser than at the base.
     """
 
     def __init__(
@@ -88,6 +90,9 @@ class Estate:
         document = documents.clusters.document
         self.clusters: Mapping[str, ClusterEntry] = MappingProxyType(dict(entries))
         self.declared: tuple[str, ...] = tuple(sorted(document.clusters.keys() - {SANDBOX}))
+        self.stages: tuple[tuple[str, ...], ...] = tuple(
+            tuple(map(str, stage)) for stage in document.stages
+        ) or (self.declared,)
         self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
         self.files = len({topic.where.file for topic in documents.topics})
         self.owns: tuple[str, ...] = tuple(map(str, document.owns))

@@ -257,6 +257,12 @@ def read_each(items: Iterable[S], read: Callable[[S], T]) -> list[T]:
 
 
 def _refuse_repeats(items: Iterable[YamlText], name: str) -> None:
+    if findings := list_repeats(items, name):
+        raise FieldError(findings)
+
+
+def list_repeats(items: Iterable[YamlText], name: str) -> list[Finding]:
+    """Return a finding for each item that is there already."""
     seen: set[str] = set()
     findings = []
     for item in items:
@@ -264,8 +270,7 @@ def _refuse_repeats(items: Iterable[YamlText], name: str) -> None:
             what = f"{name} names {quote(item)} twice"
             findings.append(Finding("value-repeated", what, "keep one of them", item.where))
         seen.add(item)
-    if findings:
-        raise FieldError(findings)
+    return findings
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

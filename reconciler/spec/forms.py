@@ -43,6 +43,7 @@ from reconciler.spec.keys import (
     Rows,
     Share,
     Size,
+    Stages,
     State,
     Strategy,
     TopicName,
@@ -419,3 +420,8 @@ class ClustersDocument(Form):
         description="Limits for topics on every cluster.",
     )
     clusters: dict[Key, ClusterForm] = Field(default={}, description="Clusters, by name.")
+    stages: Stages = Field(
+        default=(),
+        description="Order in which a merge reaches the clusters: [[dev], [prod-eu, prod-us]]. "
+        "Default: all at once.",
+    )

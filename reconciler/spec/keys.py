@@ -20,7 +20,15 @@ from reconciler.spec.fields import (
     read_settings,
 )
 from reconciler.spec.names import NAME_PATTERN, check_length, check_name
-from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml, quote
+from reconciler.spec.values import (
+    YamlList,
+    YamlMap,
+    YamlText,
+    YamlValue,
+    describe_yaml,
+    quote,
+    show,
+)
 from reconciler.units import UnitError, parse_duration, parse_size
 
 MOST_REPLICAS = 32_767
@@ -32,6 +40,8 @@ MOST_FACTOR = 1_000
 MOST_AT_ONCE = 10_000
 MOST_BYTES = 2**63 - 1
 MOVE_KINDS = tuple(MoveKind)
+MOST_STAGES = 5
+"""The number of stages in apply.yml: jobs of GitHub depend on other jobs by name."""
 UNLIMITED = "unlimited"
 _PERCENT = re.compile(r"([0-9]{1,3})%")
 _VERSION = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
@@ -85,6 +95,32 @@ def _read_clusters(value: YamlValue) -> tuple[YamlText, ...]:
         way_out = "name one, or leave the key out for every cluster"
         raise field_error("cluster-none", value.where, "clusters names no cluster", way_out)
     return names
+
+
+def _read_stages(value: YamlValue) -> tuple[tuple[YamlText, ...], ...]:
+    """Read a list of lists of clusters. Errors: FieldError, with the findings of every stage."""
+    fields.require_value(value, "stages")
+    if not isinstance(value, YamlList):
+        what = f"stages is {describe_yaml(value)}, not a list of lists"
+        raise field_error("value-form", value.where, what, "write stages: [[one], [two, three]]")
+    if not value:
+        way_out = "write one, or leave the key out: then all clusters are one stage"
+        raise field_error("value-missing", value.where, "stages holds no stage", way_out)
+    numbered = enumerate(value, start=1)
+    return tuple(fields.read_each(numbered, lambda item: _read_stage(item[1], f"stage {item[0]}")))
+
+
+def _read_stage(value: YamlValue, name: str) -> tuple[YamlText, ...]:
+    if isinstance(value, YamlText) and value.tag == "str":
+        what = f"{name} is {describe_yaml(value)}, not a list"
+        raise field_error("value-form", value.where, what, f"write [{show(value)}]")
+    if not isinstance(value, YamlList):
+        what = f"{name} is {describe_yaml(value)}, not a list"
+        raise field_error("value-form", value.where, what, "write the clusters in it: [one, two]")
+    if not value:
+        what, way_out = f"{name} names no cluster", "name one, or remove the stage"
+        raise field_error("value-missing", value.where, what, way_out)
+    return tuple(fields.read_each(value, lambda item: fields.read_text(item, f"{name}: item")))
 
 
 def _read_state(value: YamlValue) -> str:
@@ -299,6 +335,18 @@ WordList = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_texts, _TEXTS)]
 Patterns = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_patterns, _PATTERNS)]
 Owned = Annotated[tuple[YamlText, ...], Read(_read_owned, {**_PATTERNS, "minItems": 1})]
 ClusterNames = Annotated[tuple[YamlText, ...], Read(_read_clusters, {**_TEXTS, "minItems": 1})]
+Stages = Annotated[
+    tuple[tuple[YamlText, ...], ...],
+    Read(
+        _read_stages,
+        {
+            "type": "array",
+            "items": {**_TEXTS, "minItems": 1},
+            "minItems": 1,
+            "maxItems": MOST_STAGES,
+        },
+    ),
+]
 Risks = Annotated[tuple[Acknowledged, ...], Read(read_acknowledged, build_schema())]
 State = Annotated[
     str,

@@ -9,19 +9,22 @@ from reconciler.errors import Finding, Severity
 from reconciler.model import MoveKind
 from reconciler.policy import Judge, PolicyCluster, check_limits, check_quotas
 from reconciler.spec import names
-from reconciler.spec.fields import suggest
+from reconciler.spec.clusters import SANDBOX
+from reconciler.spec.fields import list_repeats, suggest
+from reconciler.spec.keys import MOST_STAGES
 from reconciler.spec.names import check_name
 from reconciler.spec.values import quote
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.errors import Location
     from reconciler.model import TopicSpec
     from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.configs import Catalogue
     from reconciler.spec.documents import WrittenTopic
+    from reconciler.spec.values import YamlText
 
 
 PATTERNS_SHOWN = 5
@@ -67,6 +70,25 @@ def check_drains(entry: ClusterEntry) -> Iterator[Finding]:
             way_out,
             entry.where("drain_brokers"),
         )
+
+
+def check_stages(
+    stages: Sequence[Sequence[YamlText]], clusters: Mapping[str, ClusterEntry]
+) -> Iterator[Finding]:
+    """Check that stages, if there are any, name each cluster once, and nothing else."""
+    named = [name for stage in stages for name in stage]
+    if len(stages) > MOST_STAGES:
+        what = f"there are {len(stages)} stages, and a merge reaches {MOST_STAGES}"
+        way_out = "put clusters that need not wait for each other into one stage"
+        yield Finding("stages-most", what, way_out, stages[MOST_STAGES][0].where)
+    yield from list_repeats(named, "stages")
+    for name in named:
+        if name not in clusters:
+            yield refuse_cluster(name, clusters, name.where)
+    for entry in clusters.values() if named else ():
+        if entry.name not in named and entry.name != SANDBOX:
+            what = f"the cluster {quote(entry.name)} is in no stage, so no merge is applied to it"
+            yield Finding("stage-missing", what, "add it to a stage of stages", entry.location)
 
 
 def refuse_cluster(cluster: str, clusters: Collection[str], where: Location | None) -> Finding:

@@ -132,6 +132,16 @@ def test_what_the_clusters_schema_underlines_validation_refuses(
     check_refused("clusters", {"version": 1, "clusters": {"prod": more}}, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "stages", [[], [[]], ["prod"], [["prod"], ["prod", "prod"]], [["prod"]] * 6]
+)
+def test_stages_that_the_clusters_schema_underlines_validation_refuses(
+    stages: list[object], tmp_path: Path
+) -> None:
+    document = {"version": 1, "clusters": {"prod": {}}, "stages": stages}
+    check_refused("clusters", document, tmp_path)
+
+
 def check_refused(name: str, document: dict[str, object], estate: Path) -> None:
     """Hold a document, alone in an estate, against its schema and against validation."""
     assert not load_validator(name).is_valid(document)

@@ -64,6 +64,24 @@ def test_a_later_layer_wins(tmp_path: Path) -> None:
     assert staging.config["min.insync.replicas"] == "1"
 
 
+@pytest.mark.parametrize(
+    ("stages", "held"),
+    [
+        ("", (("prod", "staging"),)),
+        ("stages: [[staging], [prod]]", (("staging",), ("prod",))),
+        ("stages: [[staging, sandbox, prod]]", (("staging", "sandbox", "prod"),)),
+    ],
+)
+def test_a_merge_reaches_the_clusters_in_stages(
+    stages: str, held: tuple[tuple[str, ...], ...], tmp_path: Path
+) -> None:
+    """Without stages, all clusters are one, without the sandbox; it may be in one by its name."""
+    estate = load(tmp_path, "topic: a", f"{CLUSTERS}{stages}\n")
+    assert estate.stages == held
+    entry = estate.clusters["prod"]
+    assert entry.stages == (held if stages else ())
+
+
 def test_null_takes_an_inherited_value_away(tmp_path: Path) -> None:
     topic = "topic: a\nprofile: log\npartitions: null\nconfig: {compression.type: null}"
     spec = resolve(tmp_path, topic, "prod")
