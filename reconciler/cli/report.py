@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,6 +159,28 @@ def gradual(estate: Path, cluster: str, path: Path, journal: Path | None) -> Non
 
 
 @command.command()
+@estate_argument
+@click.option(
+    "--clusters",
+    "listed",
+    required=True,
+    metavar="JSON",
+    help="The clusters to apply to, as the variable RECONCILER_CLUSTERS lists them.",
+)
+def stages(estate: Path, listed: str) -> None:
+    """Print the clusters of each stage of ESTATE, as JSON; without stages, all are one.
+
+    ESTATE defaults to topics.
+    """
+    loaded, wanted = api.load_estate(estate), _read_names(listed)
+    if unknown := sorted(wanted - loaded.clusters.keys()):
+        what = f"--clusters names {', '.join(unknown)}, which clusters.yaml does not have"
+        raise UsageError(f"{what}; correct the list, or add them")
+    staged = [[name for name in stage if name in wanted] for stage in loaded.stages]
+    click.echo(json.dumps(staged))
+
+
+@command.command()
 @click.argument("about", type=click.Choice(["apply", "drift"]))
 @cluster_option
 @plan_option
@@ -223,6 +246,17 @@ def notify(
         return error.exit_code
     print_note(f"notified: {notice.title}")
     return 0
+
+
+def _read_names(listed: str) -> frozenset[str]:
+    """Read a list of clusters as JSON. Errors: UsageError."""
+    try:
+        names = json.loads(listed)
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f'--clusters {listed} is not a list as JSON; write \'["dev", "prod"]\'')
+    return frozenset(names)
 
 
 def _read_address(variable: str | None, file: Path | None) -> str:

@@ -105,7 +105,7 @@ def write_no_plan(cluster: str, reason: str, run: Run) -> str:
 
 def write_drift(plan: Plan, run: Run) -> tuple[str, str]:
     """Write title and text of the issue that shows how a cluster differs from its specs."""
-    plan = replace(plan, commit=None)  # the text has it
+    plan = replace(plan, commit=None, stages=())  # the text has it, and drift has no stages
     head = (
         f"{mark_drift(plan.cluster)}\n{code(plan.cluster)} is not as specified at "
         f"{run.commit[:12]}. Either it was changed by other means, or what was merged is not "

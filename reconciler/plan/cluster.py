@@ -95,7 +95,12 @@ def plan_cluster(
         ]
         scope = Scope(topics, changes.ref if changes else None)
         plan = replace(
-            plan, commit=commit, scope=scope, notes=tuple(notes), existing_drift=existing_drift
+            plan,
+            commit=commit,
+            scope=scope,
+            notes=tuple(notes),
+            existing_drift=existing_drift,
+            stages=entry.stages,
         )
         return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
 

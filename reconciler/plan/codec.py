@@ -69,6 +69,8 @@ def encode_plan(plan: Plan) -> str:
     document = _document(plan).model_dump(mode="json")
     if plan.moves is None:
         del document["moves"]
+    if not plan.stages:
+        del document["stages"]
     document["fingerprint"] = fingerprint_plan(plan)
     return _canonical({**document, "seal": _seal(document)}) + "\n"
 
@@ -285,6 +287,7 @@ def _document(plan: Plan) -> PlanDocument:
         refusals=plan.refusals,
         alerts=plan.alerts,
         existing_drift=tuple(map(_drift, plan.existing_drift)),
+        stages=plan.stages,
         moves=_moves(plan.moves) if plan.moves else None,
     )
 
@@ -390,6 +393,7 @@ def _plan(document: PlanDocument) -> Plan:
             DriftedTopic(topic.name, topic.where, topic.actions[0], topic.differs, topic.owner)
             for topic in document.existing_drift
         ),
+        stages=document.stages,
     )
 
 

@@ -47,7 +47,7 @@ fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: 
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
 a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
 acknowledged before the request. 2.6 adds `alerts`, `existing_drift`, and the description of a topic
-that is created.
+that is created, and `stages`.
 """
 
 READABLE = ("1", "2")
@@ -302,8 +302,9 @@ class PlanDocument(_Document):
     elsewhere has the same fingerprint. `fingerprint_format` says what it covers of topics that
     exist: 1, their entire images; 2, only what the plan changes, their ids, and their numbers of
     partitions. Of plans of moves and of elections it covers the images in both. It does not cover
-    `alerts`: guards that the request loosens, and a changed client. `seal` covers the entire
-    document except itself. Only a plan that moves replicas has `moves`, and it makes no
+    `alerts`: guards that the request loosens, and a changed client. Nor does it cover `stages`, the
+    order in which a merge reaches the clusters, which is there if the estate has it. `seal` covers
+    the entire document except itself. Only a plan that moves replicas has `moves`, and it makes no
     other change.
     """
 
@@ -322,4 +323,5 @@ class PlanDocument(_Document):
     refusals: tuple[Finding, ...] = ()
     alerts: tuple[Finding, ...] = ()
     existing_drift: tuple[DriftDocument, ...] = ()
+    stages: tuple[tuple[str, ...], ...] = ()
     moves: PlannedMovesDocument | None = None

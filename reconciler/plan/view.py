@@ -70,6 +70,10 @@ IDLE_NAMED = 20
 """The number of dead or cordoned brokers to name; the others are counted."""
 
 
+BEFORE_NAMED = 20
+"""The number of clusters of earlier stages to name; the others are counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenView:
     """A topic with a spec: its name, its owner, and where the spec is."""
@@ -155,7 +159,7 @@ class PlanView:
     nothing is placed. `moves` has labels and texts about the cost of a plan of moves, and is empty
     for any other plan; `cordons` counts the brokers that it cordons. `made_by` is the command that
     makes the plan. `existing_drift` lists the topics outside its scope that differ from their
-    specs.
+    specs. `stage` says when a merge reaches the cluster; it is empty if the estate has no stages.
     """
 
     cluster: str
@@ -182,6 +186,7 @@ class PlanView:
     cordons: int = 0
     made_by: str = "plan"
     existing_drift: tuple[DriftView, ...] = ()
+    stage: str = ""
 
     @property
     def changed(self) -> tuple[TopicView, ...]:
@@ -286,6 +291,7 @@ def view_plan(plan: Plan) -> PlanView:
         cordons=len(plan.moves.cordons) if plan.moves else 0,
         made_by=plan.moves.made_by if plan.moves else "plan",
         existing_drift=tuple(map(_view_drift, plan.existing_drift)),
+        stage=_say_stage(plan.cluster, plan.stages),
     )
 
 
@@ -298,6 +304,17 @@ def _say_cluster(plan: Plan, planned: int) -> tuple[str, ...]:
     elects = planned and not plan.files
     specs = topics if elects else f"{topics} from {count(plan.files, 'file')}"
     return tuple(filter(None, [plan.cluster, plan.cluster_id, where, specs]))
+
+
+def _say_stage(cluster: str, stages: Sequence[Sequence[str]]) -> str:
+    """Return the stage of a cluster, and the clusters of the stages before it."""
+    number = next((n for n, stage in enumerate(stages, start=1) if cluster in stage), 0)
+    if not number:  # the sandbox
+        return ""
+    before = [name for stage in stages[: number - 1] for name in stage]
+    beyond = f" and {len(before) - BEFORE_NAMED:,} more" if len(before) > BEFORE_NAMED else ""
+    after = f"after {', '.join(before[:BEFORE_NAMED])}{beyond}" if before else "the first"
+    return f"stage {number} of {len(stages)}, {after}"
 
 
 def _name_idle(brokers: Sequence[Broker]) -> Iterator[str]:

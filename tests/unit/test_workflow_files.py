@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.spec.keys import MOST_STAGES
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
@@ -21,10 +23,22 @@ def list_groups(workflow: Path) -> list[dict[str, Any]]:
     return [each["concurrency"] for each in found if "concurrency" in each]
 
 
-@pytest.mark.parametrize("name", ["apply", "moves"])
+@pytest.mark.parametrize("name", ["apply-stage", "moves"])
 def test_every_run_that_writes_waits_for_its_turn(name: str) -> None:
     (group,) = list_groups(ROOT / ".github" / "workflows" / f"{name}.yml")
     assert (group["cancel-in-progress"], group["queue"]) == (False, "max")
+
+
+def test_the_workflow_has_a_job_for_every_stage_that_an_estate_may_have() -> None:
+    """And each waits for all before it: a stage without changes has no result to wait for."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "apply.yml").read_text())["jobs"]
+    names = [f"stage-{number}" for number in range(1, MOST_STAGES + 1)]
+    assert [name for name in jobs if name.startswith("stage-")] == names
+    for number, name in enumerate(names):
+        assert jobs[name]["needs"] == ["stages", *names[:number]]
+        assert f"[{number}]" in jobs[name]["if"]
+        assert f"[{number}]" in jobs[name]["with"]["clusters"]
+    assert jobs["stopped"]["needs"] == ["stages", *names]
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)

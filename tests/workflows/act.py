@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -56,8 +57,8 @@ class Ran:
 
     @property
     def jobs(self) -> set[str]:
-        """Return the names of the jobs that ran."""
-        return {line["job"].partition("/")[2].strip() for line in self.log if "step" in line}
+        """Return the names of the jobs that ran; of a called workflow also its cluster."""
+        return {_name_job(line["job"]) for line in self.log if "step" in line}
 
     @property
     def text(self) -> str:
@@ -80,6 +81,12 @@ class Ran:
         """Return what steps handed on; where several did, the last."""
         found = [line for line in self.log if line.get("command") == "set-output"]
         return {line["name"]: line["arg"] for line in found}
+
+
+def _name_job(path: str) -> str:
+    """Name a job by its path: workflow/job, or below a job with a matrix, job/workflow/job."""
+    *above, _, job = (part.strip() for part in path.split("/"))
+    return f"{job} ({re.sub('-[0-9]+$', '', above[-1])})" if above else job
 
 
 class Act:
@@ -121,9 +128,9 @@ class Act:
         before = self._repository.git("rev-parse", "refs/remotes/origin/main")
         return {"ref": "refs/heads/main", "before": before}
 
-    def dispatch(self, fingerprint: str, since: str = "") -> Ran:
+    def dispatch(self, fingerprint: str, since: str = "", cluster: str = "lab") -> Ran:
         """Run apply.yml by hand."""
-        inputs = {"cluster": "lab", "fingerprint": fingerprint, "since": since}
+        inputs = {"cluster": cluster, "fingerprint": fingerprint, "since": since}
         event = {"ref": "refs/heads/main", "inputs": inputs}
         return self.run("workflow_dispatch", "apply.yml", event)
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    NewTopic,
     ResourceType,
 )
 
@@ -69,6 +70,17 @@ class Repository:
         client = f"{{bootstrap.servers: '{servers}', sasl.username: '${{env:KAFKA_USER}}'}}"
         self.write("clusters.yaml", f"version: 1\nclusters: {{lab: {{client: {client}{more}}}}}\n")
 
+    def connect_stages(self, **servers: str) -> None:
+        """Name a cluster for each stage; all are this one, except those with other `servers`."""
+        stages = ("dev", "staging", "prod")
+        user = "sasl.username: '${env:KAFKA_USER}'"
+        clusters = "".join(
+            f"  {name}: {{client: {{bootstrap.servers: '{address}', {user}}}}}\n"
+            for name, address in (dict.fromkeys(stages, self.servers) | servers).items()
+        )
+        listed = ", ".join(f"[{name}]" for name in stages)
+        self.write("clusters.yaml", f"version: 1\nclusters:\n{clusters}stages: [{listed}]\n")
+
     def allow_moves(self) -> None:
         """Let replicas of the cluster move."""
         self.connect(self.servers, ", moves: {allow: [replication, assignment], rate: 30MiB}")
@@ -86,6 +98,13 @@ class Repository:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", "Change topics")
         return self.git("rev-parse", "HEAD")
+
+    def create(self, name: str, partitions: int) -> None:
+        """Create a topic by hand, without configs."""
+        (future,) = self._admin.create_topics(
+            [NewTopic(self.prefix + name, partitions, 2)]
+        ).values()
+        future.result(timeout=15)
 
     def partitions(self) -> dict[str, int]:
         """Return what is on the cluster: partitions of each topic of this test."""

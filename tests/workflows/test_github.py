@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from act import Act
 from code_host import MERGED, TOKEN, Answer, Fault, serve
 from code_hosts import WebhookHost
@@ -62,7 +63,7 @@ def test_a_pull_request_is_planned_approved_merged_and_applied(
 
     request.merged_as = repository.commit()
     merged = act.push()
-    assert (merged.code, merged.jobs) == (0, {"apply (lab)"})
+    assert (merged.code, merged.jobs) == (0, {"stages", "plan (lab)", "apply (lab)"})
     assert repository.partitions() == {"orders": 4, "clicks": 2}
     assert "**lab**: Applied: 2 done" in merged.summary
     journal = (merged.artifacts / "apply-lab" / "journal.jsonl").read_text()
@@ -70,11 +71,105 @@ def test_a_pull_request_is_planned_approved_merged_and_applied(
     assert "### Kafka apply on `lab`: done\n\n2 topics are as planned" in comments(github)[2]
 
     again = act.push()
-    assert again.code == 0
-    assert "Applied" not in again.summary
+    assert (again.code, again.jobs) == (0, {"stages", "plan (lab)"})
     for secret in (TOKEN, *SECRETS.values()):
         for run in (first, second, merged, again):
             assert secret not in json.dumps(run.log)
+
+
+@pytest.fixture
+def staged(repository: Repository, act: Act) -> Act:
+    """Return workflows of three clusters in three stages."""
+    act.variables["RECONCILER_CLUSTERS"] = '["prod", "staging", "dev"]'
+    repository.connect_stages()
+    repository.commit()
+    repository.merge()
+    return act
+
+
+def test_a_merge_reaches_the_clusters_with_changes_stage_by_stage(
+    repository: Repository, github: GitHubHost, staged: Act
+) -> None:
+    """Staging has no changes. Dev is changed by hand before the merge, so prod has to wait."""
+    repository.wish("orders", 3, clusters="[dev]", config="{retention.ms: 8d}")
+    repository.wish("carts", 2, clusters="[prod]")
+    request = github.open_request(12, repository.commit())
+    assert staged.pull().code == 0
+    shown = [text.splitlines()[1:] for text in comments(github)]
+    titles = {lines[0]: lines for lines in shown}
+    assert set(titles) == {
+        "### Kafka plan for `dev`: 1 to create",
+        "### Kafka plan for `prod`: 1 to create",
+    }
+    assert "Stage 3 of 3, after dev, staging" in titles["### Kafka plan for `prod`: 1 to create"]
+
+    repository.create("orders", 3)
+    request.merged_as = request.head
+    stopped = staged.push()
+    assert (stopped.code, stopped.jobs) == (1, {"stages", "plan (dev)", "apply (dev)"})
+    assert "showed a different plan" in stopped.summary
+    assert repository.partitions() == {"orders": 3}
+
+    fresh = json.loads((stopped.artifacts / "apply-dev" / "plan.json").read_text())
+    by_hand = staged.dispatch(fresh["fingerprint"], cluster="dev")
+    assert (by_hand.code, by_hand.jobs) == (0, {"apply (dev)"}), by_hand.text
+    plans = {f"plan ({name})" for name in ("dev", "staging", "prod")}
+    continued = staged.push()
+    assert (continued.code, continued.jobs) == (0, {"stages", *plans, "apply (prod)"})
+    assert repository.partitions() == {"orders": 3, "carts": 2}
+
+
+def test_a_cluster_that_cannot_be_planned_stops_its_stage_and_the_later_ones(
+    repository: Repository, github: GitHubHost, staged: Act
+) -> None:
+    repository.connect_stages(staging="127.0.0.1:9")
+    repository.commit()
+    repository.merge()
+    repository.wish("orders", 3, clusters="[dev]")
+    repository.wish("carts", 2, clusters="[prod]")
+    request = github.open_request(12, repository.commit())
+    assert staged.pull().code == 1
+    request.merged_as = request.head
+    stopped = staged.push()
+    assert stopped.code == 1
+    assert stopped.jobs == {"stages", "plan (dev)", "apply (dev)", "plan (staging)"}
+    assert repository.partitions() == {"orders": 3}
+    results = [text for text in comments(github) if "### Kafka apply on" in text]
+    assert [text.splitlines()[1] for text in results] == [
+        "### Kafka apply on `dev`: done",
+        "### Kafka apply on `staging`: error",
+    ]
+    assert "connect-refused" in results[1]
+
+
+@pytest.mark.parametrize(
+    ("failing", "ran"),
+    [
+        ("", {"stage 1", "stage 3"}),
+        ("stage-1", {"stage 1", "stopped"}),
+        ("stage-3", {"stage 1", "stage 3", "stopped"}),
+    ],
+)
+def test_a_stage_waits_for_all_before_it_but_not_for_one_without_clusters(
+    failing: str, ran: set[str], repository: Repository, staged: Act
+) -> None:
+    """Act ends a run when a called workflow fails. So jobs of one step stand for the stages."""
+    path = repository.directory / ".github" / "workflows" / "apply.yml"
+    workflow = yaml.safe_load(path.read_text())
+    workflow["on"] = workflow.pop(True)  # YAML 1.1
+    for name, job in workflow["jobs"].items():
+        if name.startswith("stage-"):
+            for key in ("uses", "with", "secrets"):
+                del job[key]
+            job |= {"runs-on": "ubuntu-latest", "steps": [{"run": f"[ {name} != '{failing}' ]"}]}
+    path.write_text(yaml.safe_dump(workflow))
+    repository.commit()
+    staged.variables["RECONCILER_CLUSTERS"] = '["dev", "prod"]'
+    run = staged.push()
+    assert (run.code, run.jobs) == (1 if failing else 0, {"stages", *ran})
+    if failing == "stage-1":
+        assert "| 1 | dev | failure |" in run.summary
+        assert "| 3 | prod | skipped |" in run.summary
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
@@ -55,14 +55,10 @@ def moving(
     return pipeline
 
 
-def test_image_and_tags_are_inputs(tmp_path: Path, find_tool: Callable[[str], str]) -> None:
-    """Jobs that connect run on the runners with these tags; the others, of forks too, on any."""
-    (tmp_path / ".gitlab-ci.yml").write_text(
-        "include:\n- local: .ci/gitlab-ci.yml\n"
-        "  inputs: {cluster: lab, image: registry.example/r:1, tags: [kafka, eu], moves: true}\n"
-        "- local: .ci/gitlab-ci.yml\n  inputs: {cluster: other}\n"
-    )
-    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+def show_jobs(directory: Path, program: str, text: str) -> dict[str, Any]:
+    """Return the jobs of a project with this .gitlab-ci.yml, as GitLab would make them."""
+    (directory / ".gitlab-ci.yml").write_text(text)
+    shutil.copytree(ROOT / ".ci", directory / ".ci")
     for words in (
         ("init", "--quiet", "--initial-branch", "main"),
         ("remote", "add", "origin", "git@gitlab.example:shop/topics.git"),
@@ -70,17 +66,44 @@ def test_image_and_tags_are_inputs(tmp_path: Path, find_tool: Callable[[str], st
         ("-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "--quiet", "-m", "One"),
         ("update-ref", "refs/remotes/origin/main", "HEAD"),
     ):
-        subprocess.run(("git", *words), cwd=tmp_path, check=True)
-    program = find_tool("gitlab-ci-local")
+        subprocess.run(("git", *words), cwd=directory, check=True)
     command = [program, "--preview", NO_TAGS]
-    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    jobs = yaml.safe_load(shown.stdout[shown.stdout.index("---") :])
+    shown = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
+    jobs: dict[str, Any] = yaml.safe_load(shown.stdout[shown.stdout.index("---") :])
+    return jobs
+
+
+def test_image_and_tags_are_inputs(tmp_path: Path, find_tool: Callable[[str], str]) -> None:
+    """Jobs that connect run on the runners with these tags; the others, of forks too, on any."""
+    jobs = show_jobs(
+        tmp_path,
+        find_tool("gitlab-ci-local"),
+        "include:\n- local: .ci/gitlab-ci.yml\n"
+        "  inputs: {cluster: lab, image: registry.example/r:1, tags: [kafka, eu], moves: true}\n"
+        "- local: .ci/gitlab-ci.yml\n  inputs: {cluster: other}\n",
+    )
     connect = ("plan", "apply", "moves", "drift")
     assert [jobs[f"{job} lab"]["tags"] for job in connect] == [["kafka", "eu"]] * 4
     assert {jobs[f"{job} lab"]["image"]["name"] for job in connect} == {"registry.example/r:1"}
     assert {jobs[f"{job} other"]["image"]["name"] for job in connect} == {"python:3.13"}
     assert [jobs[f"{job} other"]["tags"] for job in connect] == [[]] * 4
     assert "tags" not in jobs["validate topics"]
+
+
+def test_the_stage_of_an_apply_is_an_input(tmp_path: Path, find_tool: Callable[[str], str]) -> None:
+    """A job of a stage waits for those of the earlier stages, also for those that people start."""
+    jobs = show_jobs(
+        tmp_path,
+        find_tool("gitlab-ci-local"),
+        "stages: [test, first, deploy]\n"
+        "include:\n- local: .ci/gitlab-ci.yml\n"
+        "  inputs: {cluster: lab, apply_stage: first, moves: true}\n"
+        "- local: .ci/gitlab-ci.yml\n  inputs: {cluster: other}\n",
+    )
+    names = ("apply lab", "moves lab", "apply other")
+    assert [jobs[name]["stage"] for name in names] == ["first", "deploy", "deploy"]
+    for rule in jobs["apply lab"]["rules"]:
+        assert (rule["when"], rule.get("allow_failure", False)) == ("manual", False)
 
 
 def test_each_event_has_its_jobs(repository: Repository, pipeline: GitLabLocal) -> None:

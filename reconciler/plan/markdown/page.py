@@ -78,6 +78,8 @@ def _head(plan: PlanView) -> str:
     open_ = plan.to_do or plan.pending or plan.existing_drift
     quiet = [plan.unchanged_words if open_ else "all as specified", *plan.asides]
     lines = [" · ".join(filter(None, [*map(prose, plan.headline[1:]), *quiet]))]
+    if plan.stage:
+        lines.append(capital(prose(plan.stage)))
     lines += [f"**{capital(said)}.**" for said in plan.idle]
     if risks := count_risks(plan):
         lines.insert(0, f"Risk: {risks}")

@@ -279,3 +279,46 @@ def test_an_address_in_the_wrong_place_is_a_usage_error_that_does_not_repeat_it(
     err = capsys.readouterr().err
     assert "webhook" in err
     assert "secret" not in err
+
+
+STAGED = "version: 1\nclusters: {dev: {}, prod: {}, eu: {}}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "clusters", "printed"),
+    [
+        ("stages: [[dev], [eu, prod]]", '["prod", "dev", "eu"]', '[["dev"], ["eu", "prod"]]'),
+        ("stages: [[dev], [eu, prod]]", '["prod"]', '[[], ["prod"]]'),
+        ("", '["prod", "dev"]', '[["dev", "prod"]]'),
+    ],
+)
+def test_the_clusters_of_each_stage_are_printed(
+    more: str,
+    clusters: str,
+    printed: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those that the variable leaves out are in no stage."""
+    (tmp_path / "clusters.yaml").write_text(STAGED + more)
+    assert run(["report", "stages", str(tmp_path), "--clusters", clusters]) == 0
+    assert capsys.readouterr() == (f"{printed}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("clusters", "said"),
+    [
+        ('["prod", "qa", "lab"]', "--clusters names lab, qa, which clusters.yaml does not have"),
+        ("prod", '--clusters prod is not a list as JSON; write \'["dev", "prod"]\''),
+        ('{"prod": 1}', "is not a list as JSON"),
+        ("[1]", "is not a list as JSON"),
+    ],
+)
+def test_a_list_that_is_no_list_of_clusters_is_an_error(
+    clusters: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "clusters.yaml").write_text(STAGED)
+    assert run(["report", "stages", str(tmp_path), "--clusters", clusters]) == 64
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err

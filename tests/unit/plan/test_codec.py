@@ -41,6 +41,16 @@ MADE = plan(SPECS, LIVE, excluded=[3], files=2, notes=[NOTE])
 PLAN = replace(MADE, commit=COMMIT, scope=SCOPE)
 
 
+def test_stages_are_kept_and_are_not_part_of_the_fingerprint() -> None:
+    staged = replace(PLAN, stages=(("dev",), ("prod", "eu")))
+    assert decode_plan(encode_plan(staged)) == staged
+    assert "stages" not in document()
+    kept = json.loads(encode_plan(staged))
+    assert kept["stages"] == [["dev"], ["prod", "eu"]]
+    assert kept["fingerprint"] == document()["fingerprint"]
+    load_validator("plan").validate(kept)
+
+
 def document() -> dict[str, Any]:
     """Return the document of `PLAN`, fresh, to be spoilt."""
     return dict(json.loads(encode_plan(PLAN)))

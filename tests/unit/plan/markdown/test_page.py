@@ -49,6 +49,35 @@ def test_a_small_plan_as_it_is_kept() -> None:
     assert render_markdown(small_plan(), saved="plan.json") == GOLDEN.read_text(encoding="utf-8")
 
 
+STAGES = (("dev",), ("staging", "prod"), ("prod_2",))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [
+        ("dev", "Stage 1 of 3, the first"),
+        ("prod", "Stage 2 of 3, after dev"),
+        ("prod_2", "Stage 3 of 3, after dev, staging, prod"),
+        ("sandbox", ""),
+    ],
+)
+def test_the_stage_of_a_cluster_is_below_the_title(cluster: str, said: str) -> None:
+    made = Plan(cluster, None, (), (), stages=STAGES)
+    plain = replace(made, stages=())
+    assert fingerprint_plan(made) == fingerprint_plan(plain)
+    without = render_markdown(plain)
+    assert "Stage" not in without
+    expected = without.replace("\n\n---", f"\n\n{said}\n\n---") if said else without
+    assert render_markdown(made) == expected
+
+
+def test_many_clusters_before_a_stage_are_counted() -> None:
+    stages = (tuple(f"dev-{number}" for number in range(22)), ("prod",))
+    made = render_markdown(Plan("prod", None, (), (), stages=stages))
+    assert ", dev-19 and 2 more" in made
+    assert "dev-20" not in made
+
+
 def test_it_begins_with_the_marker_of_its_cluster() -> None:
     made = Plan("a b-->|", None, (), ())
     first = render_markdown(made).splitlines()[0]
