@@ -27,6 +27,15 @@ SECRETS = {"KAFKA_USER": "planner-of-shop", "KAFKA_PASSWORD": "pass-word-of-shop
 _LEFT_BEHIND = shutil.ignore_patterns("__pycache__")
 
 
+def alter(admin: AdminClient, topic: str, key: str, value: str | None) -> None:
+    """Change a config of a topic by hand, or take it away."""
+    kind = AlterConfigOpType.SET if value is not None else AlterConfigOpType.DELETE
+    entry = ConfigEntry(key, value or "", incremental_operation=kind)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result(timeout=15)
+
+
 class Repository:
     """This project with other specs: those of one cluster, `lab`."""
 
@@ -119,10 +128,4 @@ class Repository:
 
     def alter(self, name: str, key: str, value: str | None) -> None:
         """Change a config of a topic by hand, or take it away."""
-        kind = AlterConfigOpType.SET if value is not None else AlterConfigOpType.DELETE
-        entry = ConfigEntry(key, value or "", incremental_operation=kind)
-        resource = ConfigResource(
-            ResourceType.TOPIC, self.prefix + name, incremental_configs=[entry]
-        )
-        for future in self._admin.incremental_alter_configs([resource]).values():
-            future.result(timeout=15)
+        alter(self._admin, self.prefix + name, key, value)
