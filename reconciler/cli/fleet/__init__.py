@@ -9,6 +9,7 @@ import click
 
 JOBS = MappingProxyType(
     {
+        "run": "Do a night's work: collect, plan, audit, history and page, in one session.",
         "collect": "Add a snapshot of every cluster to the lake.",
         "plan": "Plan every cluster of a collection.",
         "audit": "Report what is wrong with a collection, the worst first.",

@@ -99,8 +99,19 @@ def command(
 
 
 def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> None:
-    """Print each broken rule with its worst findings and the way out, then the counts."""
-    from reconciler.fleet import AUDIT_RULES, SEVERITIES, count_severities
+    """Print each broken rule, then the counts."""
+    from reconciler.fleet import SEVERITIES, count_severities
+
+    print_broken(broken)
+    counts = count_severities(broken)
+    asked = SEVERITIES[: SEVERITIES.index(least) + 1]
+    said = ", ".join(count(counts[severity], str(severity)) for severity in asked)
+    click.echo(f"{collection}: {said}")
+
+
+def print_broken(broken: Sequence[Broken]) -> None:
+    """Print each broken rule with its worst findings and the way out."""
+    from reconciler.fleet import AUDIT_RULES
 
     for one in broken:
         rule = AUDIT_RULES[one.rule]
@@ -115,10 +126,6 @@ def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> N
         for line in (f"{label} {rule.id}  {where}", *found, *more, f"  → {rule.way_out}"):
             click.echo(line, color=True)
         click.echo()
-    counts = count_severities(broken)
-    asked = SEVERITIES[: SEVERITIES.index(least) + 1]
-    said = ", ".join(count(counts[severity], str(severity)) for severity in asked)
-    click.echo(f"{collection}: {said}")
 
 
 def _name_subject(row: Row) -> str:

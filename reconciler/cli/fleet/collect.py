@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,8 @@ from reconciler.fleet import READ
 from reconciler.styling import set_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from reconciler.fleet import Engine
 
 
@@ -45,13 +47,18 @@ def command(
     reading = prepare_reading(estate, asked)
     with spark_job(engine) as job:
         done = reading.collect(open_lake(job.session, root, form), when, job.announce)
+    print_readings(done.readings)
+    click.echo(f"\ncollected {done.attempt.collection} into {root}")
+    return 0 if all(row["status"] == READ for row in done.readings) else 1
+
+
+def print_readings(readings: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each cluster: how long it took to read, or why it could not be read."""
     rows = []
-    for row in done.readings:
+    for row in readings:
         well = row["status"] == READ
         status = paint("green" if well else "red", row["status"])
         said = f"{row['read_ms'] / 1000:.1f} s" if well else row["error"]
         rows.append((row["cluster"], status, said))
     for line in set_columns(rows, least=(0, 16)):
         click.echo(line, color=True)
-    click.echo(f"\ncollected {done.attempt.collection} into {root}")
-    return 0 if all(row["status"] == READ for row in done.readings) else 1

@@ -20,7 +20,9 @@ from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 
 if TYPE_CHECKING:
-    from reconciler.fleet import Engine
+    from collections.abc import Callable
+
+    from reconciler.fleet import Engine, Lake
 
 
 @click.command()
@@ -39,15 +41,28 @@ def command(root: str, collection: str | None, out: Path, form: str, engine: Eng
 
     It shows the plans, the drift and the audit that the lake holds of it, and says which it lacks.
     """
+    check_page(out)
+    with spark_job(engine) as job:
+        lake = open_lake(job.session, root, form)
+        written = write_page(lake, collection, out, job.announce)
+    print_note(f"wrote {written}")
+    return 0
+
+
+def check_page(out: Path) -> None:
+    """Refuse a page that has no directory, before Spark starts. Errors: UsageError."""
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is not a directory")
+
+
+def write_page(
+    lake: Lake, collection: str | None, out: Path, announce: Callable[[str], None]
+) -> str:
+    """Write the page of a collection. Returns: its file, size and collection."""
     from reconciler.fleet import gather_page, render_page
 
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    with spark_job(engine) as job:
-        lake = open_lake(job.session, root, form)
-        page = gather_page(lake, collection, made_at, job.announce)
+    page = gather_page(lake, collection, made_at, announce)
     html = render_page(page)
     write_whole(out, html)
-    print_note(f"wrote {out}, {len(html.encode()) / 1e6:.1f} MB: {page.collection}")
-    return 0
+    return f"{out}, {len(html.encode()) / 1e6:.1f} MB: {page.collection}"

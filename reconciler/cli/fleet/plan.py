@@ -98,22 +98,31 @@ def command(
     if moves:
         _print_move_plans(plans, moving)
     else:
-        _print_plans(plans, moving)
-    # A cluster without a reading has no plan of moves at all, and that must not look like success.
-    unread = any(row["status"] != PLANNED for row in plans)
+        print_plans(plans, moving)
+        click.echo(f"\n{count(len(plans), 'cluster')}: {sum_up(plans)}")
     if files is not None:
-        made_of = {row["cluster"]: row["plan"] for row in rows}
-        for cluster in (row["cluster"] for row in plans):
-            if text := made_of.get(cluster):
-                files.keep(cluster, text)
-            else:
-                files.clear(cluster)
-    if unread or any(row["status"] != PLANNED or _is_refused(row) for row in rows):
+        save_plans(files, [row["cluster"] for row in plans], rows)
+    # A cluster without a reading has no plan of moves at all, and that must not look like success.
+    if any(row["status"] != PLANNED for row in plans) or any(map(is_troubled, rows)):
         return 1
     return PENDING if detailed_exitcode and any(map(_is_pending, rows)) else 0
 
 
-def _print_plans(rows: Sequence[Row], moving: Sequence[Row]) -> None:
+def save_plans(files: PlanFiles, clusters: Sequence[str], rows: Sequence[Row]) -> None:
+    """Write the plan of each cluster, and remove the file of one that has no plan now.
+
+    `rows`: those of `plans`, or of `move_plans`. Errors: UsageError.
+    """
+    made_of = {row["cluster"]: row["plan"] for row in rows}
+    for cluster in clusters:
+        if text := made_of.get(cluster):
+            files.keep(cluster, text)
+        else:
+            files.clear(cluster)
+
+
+def print_plans(rows: Sequence[Row], moving: Sequence[Row] = ()) -> None:
+    """Print the plan of each cluster in a line, its refusals, and whether moves are pending."""
     moves = {row["cluster"]: row for row in moving}
     lines = []
     for row in rows:
@@ -123,13 +132,15 @@ def _print_plans(rows: Sequence[Row], moving: Sequence[Row]) -> None:
             lines.append(("", f"{_describe_moves(found)}, shown by --moves"))
     for line in set_columns(lines):
         click.echo(line, color=True)
+
+
+def sum_up(rows: Sequence[Row]) -> str:
+    """Describe the plans of a fleet in one line. `rows`: those of `plans`."""
     changed = sum(row["changed"] or 0 for row in rows)
     refused = sum(row["refused"] or 0 for row in rows)
     failed = sum(row["status"] != PLANNED for row in rows)
-    said = (
-        f"{count(len(rows), 'cluster')}: {count(changed, 'topic')} to change, {refused:,} refused"
-    )
-    click.echo(f"\n{said}" + (f", {count(failed, 'cluster')} not planned" if failed else ""))
+    said = f"{count(changed, 'topic')} to change, {refused:,} refused"
+    return said + (f", {count(failed, 'cluster')} not planned" if failed else "")
 
 
 def _describe(row: Row) -> str:
@@ -193,6 +204,11 @@ def _is_idle(row: Row) -> bool:
 def _is_pending(row: Row) -> bool:
     """Return whether a plan of changes, or of moves, changes anything; one may only cordon."""
     return bool(row["changed"] or row.asDict().get("cordons"))
+
+
+def is_troubled(row: Row) -> bool:
+    """Return whether there is no plan, or something in it is refused."""
+    return row["status"] != PLANNED or _is_refused(row)
 
 
 def _is_refused(row: Row) -> bool:
