@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 WORKERS = 2
-READY_S, END_S = 90.0, 10.0
+STUCK_S, END_S = 90.0, 10.0
+"""How long a start may write nothing to any log, and how long an end may take."""
+
 
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
@@ -37,7 +39,7 @@ _REGISTERED = re.compile(r"Registering worker ")
 def start_spark(workers: int = WORKERS, memory: str = "2g") -> Iterator[str]:
     """Start a master and workers of one core each, and end them. Yields: the master's URL.
 
-    Errors: FleetError if they are not up in time.
+    Errors: FleetError if one of them ends, or if all of them are stuck.
     """
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-spark-")))
@@ -47,14 +49,15 @@ def start_spark(workers: int = WORKERS, memory: str = "2g") -> Iterator[str]:
         url = f"spark://{HOST}:{port}"
         log = place / "master.log"
         told = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
-        stack.enter_context(_running(place, log, _MASTER, told))
+        started = [stack.enter_context(_running(place, log, _MASTER, told))]
         # A worker that asks before the master listens waits seconds for its next try.
-        _wait_for(log, re.compile("I have been elected leader"), 1)
+        _wait_for(log, re.compile("I have been elected leader"), 1, started)
         for number in range(workers):
             told = ["--host", HOST, "--cores", "1", "--memory", memory, "--webui-port", "0"]
             told += ["--work-dir", str(place / f"work-{number}"), url]
-            stack.enter_context(_running(place, place / f"worker-{number}.log", _WORKER, told))
-        _wait_for(log, _REGISTERED, workers)
+            worker = _running(place, place / f"worker-{number}.log", _WORKER, told)
+            started.append(stack.enter_context(worker))
+        _wait_for(log, _REGISTERED, workers, started)
         yield url
 
 
@@ -66,7 +69,9 @@ def run_fleet(arguments: Sequence[str]) -> int:
 
 
 @contextmanager
-def _running(place: Path, log: Path, main: str, arguments: list[str]) -> Iterator[None]:
+def _running(
+    place: Path, log: Path, main: str, arguments: list[str]
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a class of Spark in a process of its own, which ends with the block."""
     import pyspark
 
@@ -80,7 +85,7 @@ def _running(place: Path, log: Path, main: str, arguments: list[str]) -> Iterato
             cwd=place,
         )
         try:
-            yield
+            yield process
         finally:
             process.terminate()
             try:
@@ -108,16 +113,24 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _wait_for(log: Path, line: re.Pattern[str], times: int) -> None:
-    """Wait until a log has N matching lines. Errors: FleetError with its last line."""
-    deadline = time.monotonic() + READY_S
-    while time.monotonic() < deadline:
-        said = log.read_text(errors="replace")
-        if len(line.findall(said)) >= times:
-            return
+def _wait_for(
+    log: Path, line: re.Pattern[str], times: int, started: Sequence[subprocess.Popen[bytes]]
+) -> None:
+    """Wait until a log has N matching lines, as long as any log next to it grows.
+
+    Errors: FleetError with its last line.
+    """
+    written, grown_at = 0, time.monotonic()
+    while len(line.findall(said := log.read_text(errors="replace"))) < times:
+        size = sum(path.stat().st_size for path in log.parent.glob("*.log"))
+        if size > written:
+            written, grown_at = size, time.monotonic()
+        last = said.strip().splitlines()[-1:] or ["nothing"]
+        if any(process.poll() is not None for process in started):
+            raise FleetError(f"a process of Spark has ended; its master said: {last[0]}")
+        if time.monotonic() - grown_at > STUCK_S:
+            raise FleetError(f"Spark has been stuck for {STUCK_S:.0f} s; it said: {last[0]}")
         time.sleep(0.1)
-    last = said.strip().splitlines()[-1:] or ["nothing"]
-    raise FleetError(f"Spark's master is not ready after {READY_S:.0f} s; it said: {last[0]}")
 
 
 if __name__ == "__main__":
