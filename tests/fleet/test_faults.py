@@ -190,6 +190,14 @@ def test_the_rest_is_planned(spark: SparkSession, troubled: Troubled, tmp_path: 
     }
 
 
+def test_chosen_clusters_of_a_collection_are_planned(troubled: Troubled, tmp_path: Path) -> None:
+    words = [str(troubled.estate), "--lake", str(troubled.lake), "--cluster", "healthy"]
+    code, said = run_job("plan", *words, "--out", str(tmp_path))
+    assert code == 0
+    assert "1 cluster: 1 topic to change, 0 refused" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["healthy.json"]
+
+
 def test_live_clusters_are_planned(troubled: Troubled, tmp_path: Path) -> None:
     """Those that are named, and each as it is planned alone."""
     chosen = [word for name in ("healthy", "down") for word in ("--cluster", name)]
@@ -206,9 +214,10 @@ def test_live_clusters_are_planned(troubled: Troubled, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--cluster", "healthy"], "--cluster says how clusters are read; add --live"),
+        (["--ranges", "2"], "--ranges says how clusters are read; add --live"),
         (["--time-limit", "300"], "--time-limit says how clusters are read; add --live"),
         (["--live", "--collection", WHEN], "--live makes its own collection"),
+        (["--cluster", "unheard-of"], "no cluster is called 'unheard-of'; the estate knows:"),
     ],
 )
 def test_reading_is_asked_for_with_live(

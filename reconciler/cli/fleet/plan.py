@@ -71,7 +71,7 @@ def command(
     that move replicas, of the clusters that allow moves. Exits 0 on success, 1 if a cluster could
     not be planned or something is refused. ESTATE defaults to topics.
     """
-    from reconciler.api import load_estate
+    from reconciler.api import find_cluster, load_estate
     from reconciler.fleet import MOVE_PLANS, PLANS, plan_collection
 
     if live and collection:
@@ -80,6 +80,8 @@ def command(
         refuse_asked(context)
     reading = prepare_reading(estate, asked) if live else None
     loaded = reading.estate if reading else load_estate(estate)
+    for name in asked.clusters:
+        find_cluster(loaded, name)
     files = None if out is None else PlanFiles(out, is_many=True)
     if files is not None:
         files.check()

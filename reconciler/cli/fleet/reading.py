@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 _OPTIONS = {
     "clusters": click.option(
-        "--cluster", "clusters", multiple=True, metavar="NAME", help="Read only these; repeatable."
+        "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
     ),
     "commit": click.option("--commit", metavar="REF", help="Use the specs of this git commit."),
     "addresses": click.option(
@@ -116,10 +116,11 @@ def choose_name(collection: str | None, root: str) -> str:
 
 
 def refuse_asked(context: click.Context) -> None:
-    """Refuse options of reading if nothing is read. Errors: UsageError."""
+    """Refuse options of reading if nothing is read, but those that choose. Errors: UsageError."""
+    refused = _OPTIONS.keys() - {"clusters"}
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
-        if parameter.name in _OPTIONS and source is click.core.ParameterSource.COMMANDLINE:
+        if parameter.name in refused and source is click.core.ParameterSource.COMMANDLINE:
             raise UsageError(f"{parameter.opts[0]} says how clusters are read; add --live")
 
 
