@@ -136,9 +136,10 @@ class Journal:
         """Print what happened, above the bar if there is one."""
         self._moves = True
         place = f"{noted.topic} partition {noted.partition}: " if noted.topic else ""
-        text = fold_to_screen(f"{noted.kind}: {place}{noted.text}")
+        text = f"{noted.kind}: {place}{noted.text}"
         if self._bars is not None:
-            self._bars.console.print(text, markup=False, highlight=False)
+            folded = fold_to_screen(text, sys.stderr)
+            self._bars.console.print(folded, markup=False, highlight=False)
         elif self._shown:
             print_note(text)
 

@@ -48,14 +48,17 @@ def screen_width() -> int:
     return shutil.get_terminal_size((120, 24)).columns
 
 
-def fold_width() -> int | None:
-    """Return the width to fold lines to: the terminal's, or None for a file or a pipe."""
-    return screen_width() if sys.stdout.isatty() else None
+def fold_width(stream: TextIO | None = None) -> int | None:
+    """Return the width to fold lines to: the terminal's, or None for a file or a pipe.
+
+    `stream` is stdout if it is not given.
+    """
+    return screen_width() if (stream or sys.stdout).isatty() else None
 
 
-def fold_to_screen(text: str) -> str:
+def fold_to_screen(text: str, stream: TextIO | None = None) -> str:
     """Fold what is printed to the terminal; a file or a pipe gets each line as one."""
-    return fold_lines(text, fold_width())
+    return fold_lines(text, fold_width(stream))
 
 
 def ask(question: str) -> str:
@@ -134,9 +137,9 @@ def print_error(message: str, label: str = "") -> None:
     on_stderr = choose_paint(sys.stderr)
     start = f"{on_stderr('red', on_stderr('bold', 'error:'))} {label}"
     lines = (f"{start}{line}" for line in message.split("\n"))
-    click.echo("\n".join(lines), err=True, color=on_stderr.wanted)
+    click.echo(fold_to_screen("\n".join(lines), sys.stderr), err=True, color=on_stderr.wanted)
 
 
 def print_note(message: str) -> None:
     """Print a note on stderr, apart from the output."""
-    click.echo(message, err=True, color=wants_colour(sys.stderr))
+    click.echo(fold_to_screen(message, sys.stderr), err=True, color=wants_colour(sys.stderr))
