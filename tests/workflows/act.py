@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from code_hosts import GitHubHost
-    from runner_clone import Repository
+    from runner_clone import Clone
 
 UPLOAD = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f"
 DOWNLOAD = "actions/download-artifact@37930b1c2abaa49bbe596cd826c3c89aef350131"
@@ -93,7 +93,7 @@ class Act:
     """Runs workflows of a repository as GitHub would, against a code host on loopback."""
 
     def __init__(
-        self, program: str, repository: Repository, host: GitHubHost, environment: dict[str, str]
+        self, program: str, repository: Clone, host: GitHubHost, environment: dict[str, str]
     ) -> None:
         self._program = program
         self._repository = repository
@@ -114,10 +114,10 @@ class Act:
         pull = {"number": number, "head": head, "base": {"ref": "main"}, "user": {"login": user}}
         return self.run("pull_request", "plan.yml", {"pull_request": pull})
 
-    def queue(self) -> Ran:
+    def queue(self, number: int = 12) -> Ran:
         """Run plan.yml for what a merge queue is about to merge: everything not merged yet."""
         base = self._repository.git("rev-parse", "refs/remotes/origin/main")
-        group = {"base_sha": base, "head_ref": "refs/heads/gh-readonly-queue/main/pr-12"}
+        group = {"base_sha": base, "head_ref": f"refs/heads/gh-readonly-queue/main/pr-{number}"}
         return self.run("merge_group", "plan.yml", {"merge_group": group})
 
     def push(self) -> Ran:

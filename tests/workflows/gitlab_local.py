@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import yaml
 from code_host import TOKEN
 from runner_clone import SECRETS, TIMEOUT_S
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from code_hosts import GitLabHost
-    from runner_clone import Repository
+    from runner_clone import Clone
 
 NO_TAGS = "--ignore-schema-paths=#/definitions/tags/minItems"
 """GitLab takes an empty list of tags; its schema, which gitlab-ci-local has, does not."""
 
-ROOT_FILE = """\
-include:
-  - local: .ci/gitlab-ci.yml
-    inputs: {cluster: lab, moves: MOVES, apply_drift: APPLY_DRIFT}
-  - local: .ci/gitlab-ci.yml
-    inputs: {cluster: other}
-"""
+ORIGIN = "git@gitlab.example:shop/topics.git"
+LEFT_BEHIND = (".gitlab-ci-local/", "*.json", "*.jsonl", "*.txt", "validate.xml", "__pycache__/")
+"""What a pipeline leaves in the repository: its jobs run in it, one after the other."""
 
 
 class Ran(NamedTuple):
@@ -38,33 +37,50 @@ class GitLabLocal:
     def __init__(
         self,
         program: str,
-        repository: Repository,
+        repository: Clone,
         host: GitLabHost,
         environment: dict[str, str],
-        *,
-        moves: bool = False,
-        apply_drift: bool = False,
+        **inputs: bool,
     ) -> None:
+        """Take the `inputs` of the cluster lab."""
         self._program = program
         self._repository = repository
         self._host = host
         self._environment = environment
-        inputs = {"MOVES": moves, "APPLY_DRIFT": apply_drift}
-        text = ROOT_FILE
-        for name, value in inputs.items():
-            text = text.replace(name, str(value).lower())
-        (repository.directory / ".gitlab-ci.yml").write_text(text)
-        (repository.directory / ".gitignore").write_text(".gitlab-ci-local/\n")
-        repository.git("remote", "set-url", "origin", "git@gitlab.example:shop/topics.git")
+        self.variables: dict[str, str] = {}
+        self.include([{"cluster": "lab", **inputs}, {"cluster": "other"}])
+        exclude = repository.directory / ".git" / "info" / "exclude"
+        exclude.write_text("".join(f"{pattern}\n" for pattern in LEFT_BEHIND))
+        repository.git("remote", "set-url", "origin", ORIGIN)
         repository.commit()
-        host_side = repository.directory.parent / "origin.git"
-        repository.git("clone", "--quiet", "--bare", ".", str(host_side))
+        self._origin = repository.directory.parent / "origin.git"
+        repository.git("clone", "--quiet", "--bare", ".", str(self._origin))
         self.before = repository.git("rev-parse", "HEAD")
-        config = f'[url "{host_side.as_uri()}"]\n\tinsteadOf = git@gitlab.example:shop/topics.git\n'
-        (Path(environment["HOME"]) / ".gitconfig").write_text(config)
+        address = (
+            f'[url "{self._origin.as_uri()}"]\n\tinsteadOf = git@gitlab.example:shop/topics.git\n'
+        )
+        (Path(environment["HOME"]) / ".gitconfig").write_text(address)
+
+    def include(self, clusters: Iterable[Mapping[str, Any]], stages: Iterable[str] = ()) -> None:
+        """Write a .gitlab-ci.yml that includes the template once for each cluster."""
+        wanted: dict[str, Any] = {"stages": list(stages)} if stages else {}
+        included = [{"local": ".ci/gitlab-ci.yml", "inputs": dict(each)} for each in clusters]
+        text = yaml.safe_dump(wanted | {"include": included}, sort_keys=False)
+        (self._repository.directory / ".gitlab-ci.yml").write_text(text)
+
+    def publish(self) -> None:
+        """Let what is committed be on main at the code host."""
+        self._repository.git("push", "--quiet", "--force", str(self._origin), "HEAD:main")
+        self._repository.merge()
+        self.before = self._repository.git("rev-parse", "HEAD")
+
+    def run_pipeline(self, variables: Mapping[str, str], *by_hand: str) -> Ran:
+        """Run all jobs of an event, one after the other, and start those that people start."""
+        words = [word for job in by_hand for word in ("--manual", job)]
+        return self._call([*words, "--concurrency", "1"], {**variables})
 
     def list_merge_request(self, fork: bool = False) -> list[str]:
-        return self._list(self._merge_request(12, fork=fork))
+        return self._list(self.merge_request(12, fork=fork))
 
     def list_push(self) -> list[str]:
         self._forget()
@@ -74,33 +90,39 @@ class GitLabLocal:
         return self._list({"CI_PIPELINE_SOURCE": "schedule"})
 
     def plan(self, number: int) -> Ran:
-        return self._run("plan lab", self._merge_request(number))
+        return self.run_job("plan lab", self.merge_request(number))
+
+    def ride(self, number: int, target: str) -> Ran:
+        return self.run_job("plan lab", self.train(number, target))
 
     def validate(self) -> Ran:
-        return self._run("validate topics", self._merge_request(12))
+        return self.run_job("validate topics", self.merge_request(12))
 
     def apply(self, **more: str) -> Ran:
-        return self._run("apply lab", self._push(**more))
+        return self.run_job("apply lab", self._push(**more))
 
     def move(self, **more: str) -> Ran:
-        return self._run("moves lab", self._push(**more))
+        return self.run_job("moves lab", self._push(**more))
 
     def drift(self, **more: str) -> Ran:
-        return self._run("drift lab", {"CI_PIPELINE_SOURCE": "schedule", **more})
+        return self.run_job("drift lab", {"CI_PIPELINE_SOURCE": "schedule", **more})
 
     def apply_drift(self) -> Ran:
-        return self._run("apply drift lab", {"CI_PIPELINE_SOURCE": "schedule"})
+        return self.run_job("apply drift lab", {"CI_PIPELINE_SOURCE": "schedule"})
 
     def _push(self, **more: str) -> dict[str, str]:
-        """Push what is committed, since `before`: by default everything since the clone."""
         self._forget()
-        return {"CI_COMMIT_BEFORE_SHA": self.before, **more}
+        return self.push() | more
+
+    def push(self) -> dict[str, str]:
+        """Return the variables of a push to main of everything that is not published."""
+        return {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BEFORE_SHA": self.before}
 
     def _forget(self) -> None:
         """Let the newest commit be what was just pushed, since rules look at what changed."""
         self._repository.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
 
-    def _merge_request(self, number: int, fork: bool = False) -> dict[str, str]:
+    def merge_request(self, number: int, fork: bool = False) -> dict[str, str]:
         return {
             "CI_PIPELINE_SOURCE": "merge_request_event",
             "CI_MERGE_REQUEST_IID": str(number),
@@ -109,12 +131,22 @@ class GitLabLocal:
             "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "99" if fork else "1217",
         }
 
+    def train(self, number: int, target: str = "") -> dict[str, str]:
+        """Return the variables of a merge train, whose last commit before the request is `target`.
+
+        By default, the request is the first of the train.
+        """
+        return self.merge_request(number) | {
+            "CI_MERGE_REQUEST_EVENT_TYPE": "merge_train",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": target or self.before,
+        }
+
     def _list(self, variables: dict[str, str]) -> list[str]:
         lines = self._call(["--list-csv"], variables).text.splitlines()
         jobs = [line.split(";")[0].strip('"') for line in lines if line.count(";") > 3]
         return [job for job in jobs if job != "name"]
 
-    def _run(self, job: str, variables: dict[str, str]) -> Ran:
+    def run_job(self, job: str, variables: dict[str, str]) -> Ran:
         return self._call([job], variables)
 
     def _call(self, words: list[str], variables: dict[str, str]) -> Ran:
@@ -125,6 +157,7 @@ class GitLabLocal:
             "CI_JOB_URL": "https://gitlab.example/shop/topics/-/jobs/7",
             "RECONCILER_TOKEN": TOKEN,
             **SECRETS,
+            **self.variables,
             **variables,
         }
         options = [

@@ -36,24 +36,14 @@ def alter(admin: AdminClient, topic: str, key: str, value: str | None) -> None:
         future.result(timeout=15)
 
 
-class Repository:
-    """This project with other specs: those of one cluster, `lab`."""
+class Clone:
+    """A repository with specs in topics/, and what its code host calls main."""
 
-    def __init__(self, directory: Path, cluster: Cluster, prefix: str) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.prefix = prefix
-        self.servers = cluster.bootstrap_servers
-        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-        for part in (".github", ".ci", "reconciler"):
-            shutil.copytree(ROOT / part, directory / part, ignore=_LEFT_BEHIND)
-        for part in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
-            shutil.copy(ROOT / part, directory)
-        for workflow in (directory / ".github" / "workflows").glob("*.yml"):
-            # act 0.2.89 refuses the key. It runs one job at a time, so nothing waits.
-            kept = re.sub(r"^ +queue: max.*\n", "", workflow.read_text(), flags=re.MULTILINE)
-            workflow.write_text(kept)
-        (directory / "topics").mkdir()
-        self.connect(cluster.bootstrap_servers)
+
+    def begin(self) -> None:
+        """Make what is there the first commit of main."""
         self.git("init", "--quiet", "--initial-branch", "main")
         self.git("remote", "add", "origin", "https://github.com/shop/topics.git")
         self.commit()
@@ -73,6 +63,39 @@ class Repository:
             text=True,
         )
         return done.stdout.strip()
+
+    def write(self, name: str, text: str) -> None:
+        (self.directory / "topics" / name).write_text(text)
+
+    def commit(self) -> str:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "Change topics")
+        return self.git("rev-parse", "HEAD")
+
+
+def drop_queues(directory: Path) -> None:
+    """Drop a key that act 0.2.89 refuses. It runs one job at a time, so nothing waits."""
+    for workflow in (directory / ".github" / "workflows").glob("*.yml"):
+        kept = re.sub(r"^ +queue: max.*\n", "", workflow.read_text(), flags=re.MULTILINE)
+        workflow.write_text(kept)
+
+
+class Repository(Clone):
+    """This project with other specs: those of one cluster, `lab`."""
+
+    def __init__(self, directory: Path, cluster: Cluster, prefix: str) -> None:
+        super().__init__(directory)
+        self.prefix = prefix
+        self.servers = cluster.bootstrap_servers
+        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        for part in (".github", ".ci", "reconciler"):
+            shutil.copytree(ROOT / part, directory / part, ignore=_LEFT_BEHIND)
+        for part in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+            shutil.copy(ROOT / part, directory)
+        drop_queues(directory)
+        (directory / "topics").mkdir()
+        self.connect(cluster.bootstrap_servers)
+        self.begin()
 
     def connect(self, servers: str, more: str = "") -> None:
         """Say where the cluster is; its client needs a secret of the environment."""
@@ -94,19 +117,11 @@ class Repository:
         """Let replicas of the cluster move."""
         self.connect(self.servers, ", moves: {allow: [replication, assignment], rate: 30MiB}")
 
-    def write(self, name: str, text: str) -> None:
-        (self.directory / "topics" / name).write_text(text)
-
     def wish(self, name: str, partitions: int, **more: str) -> None:
         """Write the spec of a topic, its name and partitions on the first two lines."""
         lines = {"topic": self.prefix + name, "partitions": str(partitions)}
         lines |= {"replication_factor": "2", **more}
         self.write(f"{name}.yaml", "".join(f"{key}: {value}\n" for key, value in lines.items()))
-
-    def commit(self) -> str:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", "Change topics")
-        return self.git("rev-parse", "HEAD")
 
     def create(self, name: str, partitions: int) -> None:
         """Create a topic by hand, without configs."""

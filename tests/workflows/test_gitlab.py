@@ -82,11 +82,11 @@ def test_image_and_tags_are_inputs(tmp_path: Path, find_tool: Callable[[str], st
         "  inputs: {cluster: lab, image: registry.example/r:1, tags: [kafka, eu], moves: true}\n"
         "- local: .ci/gitlab-ci.yml\n  inputs: {cluster: other}\n",
     )
-    connect = ("plan", "apply", "moves", "drift")
-    assert [jobs[f"{job} lab"]["tags"] for job in connect] == [["kafka", "eu"]] * 4
+    connect = ("plan", "apply", "moves", "drift", "apply drift")
+    assert [jobs[f"{job} lab"]["tags"] for job in connect] == [["kafka", "eu"]] * 5
     assert {jobs[f"{job} lab"]["image"]["name"] for job in connect} == {"registry.example/r:1"}
     assert {jobs[f"{job} other"]["image"]["name"] for job in connect} == {"python:3.13"}
-    assert [jobs[f"{job} other"]["tags"] for job in connect] == [[]] * 4
+    assert [jobs[f"{job} other"]["tags"] for job in connect] == [[]] * 5
     assert "tags" not in jobs["validate topics"]
 
 
@@ -247,10 +247,6 @@ def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
     repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
 ) -> None:
     """Nine partitions on three brokers leave leaders and replicas even; next leaders change."""
-    # A pipeline on this machine leaves its artifacts and compiled modules in the repository.
-    left = ("plan-*", "errors-*", "journal-*", "approved-*", "why-*", "__pycache__/")
-    exclude = repository.directory / ".git" / "info" / "exclude"
-    exclude.write_text("\n".join(left) + "\n")
     for number, name in ((12, "orders"), (13, "clicks")):
         repository.git("switch", "--quiet", "--create", name, "main")
         repository.wish(name, 9)
@@ -264,6 +260,24 @@ def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
         assert merged.code == 0, merged.text
         assert "Applied: 1 done" in merged.text
     assert repository.partitions() == {"orders": 9, "clicks": 9}
+
+
+def test_a_merge_train_plans_what_a_request_adds_and_writes_no_note(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    """The first request of the train is not merged yet; the second one is planned on top of it."""
+    repository.wish("orders", 2)
+    first = repository.commit()
+    repository.wish("clicks", 2)
+    request = gitlab.open_request(13, repository.commit())
+    planned = pipeline.ride(13, first)
+    assert planned.code == 0, planned.text
+    assert f"+ create    {repository.prefix}clicks" in planned.text
+    assert f"+ create    {repository.prefix}orders" not in planned.text
+    repository.wish("clicks", 2, replication_factor="9")
+    repository.commit()
+    assert pipeline.ride(13, first).code == 1
+    assert request.comments == []
 
 
 def test_drift_of_another_topic_is_left_to_the_nightly_job(
