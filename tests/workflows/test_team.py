@@ -1,40 +1,36 @@
 """A season of a team: four owners, twenty topics, three clusters in three stages.
 
-Every cluster is a real one of its own. It is one test, because each request begins where the one
-before it left the clusters.
+It is the same on GitHub and on GitLab. Every cluster is a real one of its own. It is one test for
+each host, because each request begins where the one before it left the clusters.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 from act import Act
+from authorized import start_authorized
 from code_host import serve
-from code_hosts import WebhookHost
-from confluent_kafka.admin import AdminClient, NewPartitions
-from lab import connect_to
-from runner_clone import Repository, alter
+from code_hosts import GitHubHost, GitLabHost, WebhookHost
+from gitlab_local import GitLabLocal
+from runner_clone import Repository
+from team import CLUSTERS, OWNERS, OnGitHub, OnGitLab, Team
 
-from reconciler.kafka import KafkaReader
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from act import Ran
     from code_host import Talk
-    from code_hosts import GitHubHost
+    from team import Changes
 
     from reconciler.sandbox import Cluster
 
-CLUSTERS = ("dev", "staging", "prod")
-OWNERS = ("orders", "payments", "search", "web")
 FACTS = ("created", "changed", "closed", "audit", "errors")
 TWENTY = {
     f"{owner}.{fact}": {
@@ -46,117 +42,42 @@ TWENTY = {
     for owner in OWNERS
     for fact in FACTS
 }
+DRIFT = {"dev": 1, "staging": 1, "prod": 2}
+"""The number of topics: each has the next step of a gradual change, prod what was left as is."""
 GROWN = {"partitions": 9, "acknowledge": ["ordering"]}
 
-Changes = dict[str, dict[str, Any]]
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def clusters() -> Iterator[Mapping[str, Cluster]]:
     with (
         start_cluster(brokers=3) as dev,
-        start_cluster(brokers=3) as staging,
+        start_authorized() as staging,
         start_cluster(brokers=3, racks=3) as prod,
     ):
         yield dict(zip(CLUSTERS, (dev, staging, prod), strict=True))
 
 
-class Team:
-    """Their repository, its code host, and their clusters."""
-
-    def __init__(
-        self, clusters: Mapping[str, Cluster], repository: Repository, github: GitHubHost, act: Act
-    ) -> None:
-        self.clusters, self.repository = clusters, repository
-        self.github, self.act = github, act
-        self._merged: Changes = {"guards": {"from": "base"}}
-        self._open: dict[int, Changes] = {}
-        act.variables["RECONCILER_CLUSTERS"] = json.dumps(CLUSTERS)
-        self._write(self._merged)
-        repository.commit()
-        repository.merge()
-
-    def propose(self, number: int, changes: Changes) -> tuple[Talk, Ran]:
-        """Open a request that changes topics, or `guards`, and plan it."""
-        self.repository.git("switch", "--quiet", "--create", f"request-{number}", "main")
-        self._open[number] = changes
-        self._write(_lay(self._merged, changes))
-        request = self.github.open_request(number, self.repository.commit())
-        return request, self.act.pull(number)
-
-    def plan_again(self, number: int) -> Ran:
-        self.repository.git("switch", "--quiet", f"request-{number}")
-        return self.act.pull(number)
-
-    def merge(self, number: int) -> Ran:
-        """Merge a request, and run what the push starts; a run that fails can be run again."""
-        self.repository.git("switch", "--quiet", "main")
-        words = ("--quiet", "--no-ff", "--message", f"Merge {number}", f"request-{number}")
-        self.repository.git("merge", *words)
-        self._merged = _lay(self._merged, self._open.pop(number))
-        self.github.talks[number].merged_as = self.repository.git("rev-parse", "HEAD")
-        ran = self.act.push()
-        if ran.code == 0:
-            self.repository.merge()
-        return ran
-
-    def sizes(self, name: str) -> list[int]:
-        """Return how many partitions a topic has on each cluster."""
-        return [len(self._read(cluster)[name].assignment) for cluster in CLUSTERS]
-
-    def configs(self, name: str, key: str) -> list[str]:
-        """Return the value of a config of a topic on each cluster."""
-        return [self._read(cluster)[name].config.get(key, "") for cluster in CLUSTERS]
-
-    def expand_by_hand(self, cluster: str, name: str, partitions: int) -> None:
-        admin = self._connect(cluster)  # lives until the answer is here
-        admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=15)
-
-    def alter_by_hand(self, cluster: str, name: str, key: str, value: str) -> None:
-        alter(self._connect(cluster), name, key, value)
-
-    def _connect(self, cluster: str) -> AdminClient:
-        return AdminClient(
-            {"bootstrap.servers": self.clusters[cluster].bootstrap_servers, "log_level": 0}
-        )
-
-    def _read(self, cluster: str) -> Mapping[str, Any]:
-        return KafkaReader(connect_to(self.clusters[cluster])).read_cluster().topics
-
-    def _write(self, wanted: Changes) -> None:
-        known: dict[str, dict[str, Any]] = {
-            name: {"client": {"bootstrap.servers": cluster.bootstrap_servers}}
-            for name, cluster in self.clusters.items()
-        }
-        known["prod"]["guards"] = wanted["guards"]
-        estate = {"version": 1, "defaults": {"replication_factor": 3}, "clusters": known}
-        estate["stages"] = [[name] for name in CLUSTERS]
-        self.repository.write("clusters.yaml", yaml.safe_dump(estate, sort_keys=False))
-        for owner in OWNERS:
-            if specs := [spec for name, spec in wanted.items() if name.startswith(f"{owner}.")]:
-                self.repository.write(f"{owner}.yaml", yaml.safe_dump_all(specs, sort_keys=False))
-
-
-def _lay(below: Changes, above: Changes) -> Changes:
-    laid = deepcopy(below)
-    for name, change in above.items():
-        laid[name] = {**laid.get(name, {}), **deepcopy(change)}
-    return laid
-
-
-@pytest.fixture
+@pytest.fixture(params=[GitHubHost, GitLabHost], ids=["github", "gitlab"])
 def team(
+    request: pytest.FixtureRequest,
     tmp_path: Path,
     clusters: Mapping[str, Cluster],
-    github: GitHubHost,
     environment: dict[str, str],
     find_tool: Callable[[str], str],
-) -> Team:
+) -> Iterator[Team]:
     directory = tmp_path / "repository"
     directory.mkdir()
     repository = Repository(directory, clusters["dev"], "")
-    act = Act(find_tool("act"), repository, github, environment)
-    return Team(clusters, repository, github, act)
+    with serve(request.param()) as host:
+        if isinstance(host, GitHubHost):
+            on_github = OnGitHub(Act(find_tool("act"), repository, host, environment), repository)
+            yield Team(clusters, repository, host, on_github)
+        elif isinstance(host, GitLabHost):
+            find_tool("rsync")
+            local = GitLabLocal(find_tool("gitlab-ci-local"), repository, host, environment)
+            on_gitlab = OnGitLab(local, repository)
+            on_gitlab.include()
+            yield Team(clusters, repository, host, on_gitlab)
 
 
 def find_comment(request: Talk, kind: str, cluster: str) -> str:
@@ -172,28 +93,41 @@ def list_results(request: Talk) -> dict[str, str]:
     return {cluster: ended.removeprefix(": ") for _, cluster, ended in titles}
 
 
+def find_fingerprint(result: str) -> str:
+    """Return the fingerprint by which a person approves a plan, as the request says."""
+    found = re.search("[0-9a-f]{64}", result.partition("**Next:**")[2])
+    assert found, result
+    return found[0]
+
+
+def list_issues(team: Team) -> list[tuple[str, bool]]:
+    """Return the title of each issue, the oldest first, and whether it is open."""
+    return [(issue.title, issue.open) for issue in team.host.issues.values()]
+
+
 EVERYWHERE = dict.fromkeys(CLUSTERS, "done")
 
 
 def test_a_season_of_a_team(team: Team) -> None:
     with serve(WebhookHost()) as webhook:
         assert isinstance(webhook, WebhookHost)
-        team.act.secrets["RECONCILER_WEBHOOK"] = webhook.address
-        team.act.variables["RECONCILER_WEBHOOK_FORMAT"] = "json"
+        team.pipelines.notify(webhook.address)
         begin_with_twenty_topics(team)
         merge_two_requests_beside_drift(team)
         loosen_a_guard(team)
         pass_a_merge_queue(team)
         wait_for_a_broker(team)
+        lack_a_right(team)
         lower_a_retention_in_three_steps(team)
     titles = Counter(document["title"] for document in webhook.taken)
     assert titles == {
         "Kafka apply on prod: not approved": 1,
         "Kafka apply on dev: refused": 1,
+        "Kafka apply on staging: error": 1,
         # Each night tells what it finds before it applies that.
-        "Kafka drift on dev: 1 to configure": 2,
-        "Kafka drift on staging: 1 to configure": 2,
-        "Kafka drift on prod: 2 to configure": 1,
+        "Kafka drift on dev: 1 to configure": 3,
+        "Kafka drift on staging: 1 to configure": 3,
+        "Kafka drift on prod: 2 to configure": 2,
         "Kafka drift on prod: 1 to configure": 1,
     }
 
@@ -239,7 +173,6 @@ def merge_two_requests_beside_drift(team: Team) -> None:
     assert list_results(orders) == EVERYWHERE
     assert team.sizes("orders.created") == [9, 9, 9]
 
-    before = team.repository.git("rev-parse", "refs/remotes/origin/main")
     stopped = team.merge(3)
     assert stopped.code == 1
     assert list_results(payments) == EVERYWHERE | {"prod": "not applied"}
@@ -247,10 +180,11 @@ def merge_two_requests_beside_drift(team: Team) -> None:
     said = (
         "| `payments.created` | `partitions` | 6 → 9 | 8 → 9 | the topic was expanded meanwhile |"
     )
-    assert said in find_comment(payments, "applied", "prod")
-    fresh = json.loads((stopped.artifacts / "apply-prod" / "plan.json").read_text())
-    assert team.act.dispatch(fresh["fingerprint"], before, cluster="prod").code == 0
-    team.repository.merge()
+    result = find_comment(payments, "applied", "prod")
+    assert said in result
+    by_hand = team.pipelines.approve("prod", find_fingerprint(result))
+    assert by_hand.code == 0, by_hand.text
+    team.pipelines.publish()
     assert list_results(payments) == EVERYWHERE
     assert team.sizes("payments.created") == [9, 9, 9]
     assert team.configs("search.audit", "retention.ms") == ["604800000", "604800000", "100000000"]
@@ -274,9 +208,9 @@ def pass_a_merge_queue(team: Team) -> None:
     request, planned = team.propose(6, {"web.errors": {"config": {"retention.ms": "8d"}}})
     assert planned.code == 0
     shown = deepcopy(request.comments)
-    queued = team.act.queue()
+    queued = team.pipelines.queue(6)
     assert queued.code == 0, queued.text
-    assert "### Kafka plan for `prod`: 1 to configure" in queued.summary
+    assert queued.text.count("~ configure web.errors") == 3
     assert request.comments == shown
     assert team.merge(6).code == 0
     assert list_results(request) == EVERYWHERE
@@ -288,33 +222,58 @@ def wait_for_a_broker(team: Team) -> None:
     sessions = {"topic": "search.sessions", "owner": "search-team", "partitions": 3}
     request, planned = team.propose(7, {"search.sessions": sessions})
     assert planned.code == 0, planned.text
-    team.clusters["dev"].stop_broker(3)
+    team.stop_broker("dev", 3)
     stopped = team.merge(7)
     assert stopped.code == 1
     assert list_results(request) == {"dev": "refused"}
+    assert team.sizes("search.sessions") == [0, 0, 0]
     assert "`search.sessions`" in find_comment(request, "applied", "dev")
-    team.clusters["dev"].start_broker(3)
-    assert team.act.push().code == 0
-    team.repository.merge()
+    team.start_broker("dev", 3)
+    again = team.go_on()
+    assert again.code == 0, again.text
     assert list_results(request) == EVERYWHERE
     assert team.sizes("search.sessions") == [3, 3, 3]
 
 
+def lack_a_right(team: Team) -> None:
+    """The account that applies may not expand a topic on staging; prod waits until it may."""
+    request, planned = team.propose(8, {"web.closed": GROWN})
+    assert planned.code == 0, planned.text
+    team.forbid_growth("web.closed")
+    failed = team.merge(8)
+    assert failed.code == 1
+    assert list_results(request) == {"dev": "done", "staging": "error"}
+    result = find_comment(request, "applied", "staging")
+    assert "cluster-rights" in result
+    assert "web.closed" in result
+    assert team.sizes("web.closed") == [9, 6, 6]
+    team.allow_growth("web.closed")
+    again = team.go_on("staging")
+    assert again.code == 0, again.text
+    assert list_results(request) == EVERYWHERE
+    assert team.sizes("web.closed") == [9, 9, 9]
+
+
 def lower_a_retention_in_three_steps(team: Team) -> None:
-    """The merge makes the first step, and each night one more, beside the drift."""
+    """The merge makes the first step. A night shows the rest, the later ones also apply it."""
     lower = {"config": {"retention.ms": "1d"}, "gradual": True, "acknowledge": ["data-loss"]}
     request, planned = team.propose(9, {"orders.changed": lower})
     assert planned.code == 0
     assert team.merge(9).code == 0
     assert team.configs("orders.changed", "retention.ms") == ["345600000"] * 3
-    team.act.variables["RECONCILER_APPLY_DRIFT"] = json.dumps(CLUSTERS)
+    found = [f"Kafka drift on {name}: {count} to configure" for name, count in DRIFT.items()]
+    watched = team.pipelines.night()
+    assert watched.code == 0, watched.text
+    assert list_issues(team) == [(title, True) for title in found]
+
+    team.pipelines.apply_drift()
     for number, change, left in ((2, "4d → 2d", "1d"), (3, "2d → 1d", "reached")):
-        night = team.act.night()
+        night = team.pipelines.night()
         assert night.code == 0, night.text
         row = f"| `orders.changed` | `retention.ms` | {number} of 3 | {change} | done | {left} |"
         for cluster in CLUSTERS:
             assert row in find_comment(request, "gradual", cluster)
     assert team.configs("orders.changed", "retention.ms") == ["86400000"] * 3
     assert team.configs("search.audit", "retention.ms") == ["604800000"] * 3
-    assert team.act.night().code == 0
-    assert not any(issue.open for issue in team.github.issues.values())
+    assert team.pipelines.night().code == 0
+    assert not any(is_open for _, is_open in list_issues(team))
