@@ -1,4 +1,4 @@
-"""The step of the action that plans: which commit it compares with, for each verb."""
+"""The steps of the action: which commit a plan compares with, and what a night notifies of."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def read_step(name: str) -> YamlMap:
     return step
 
 
-def run_plan(work: Path, **variables: str) -> tuple[list[str], str]:
-    """Run the step with a command that records its arguments. Returns these, and the outputs."""
+def run_step(name: str, work: Path, **variables: str) -> list[str]:
+    """Run a step with a command that records its arguments. Returns these."""
     command = work / "reconciler"
     command.write_text(RECORDS)
     command.chmod(0o755)
-    names = map(str, read_step("Plan")["env"])
+    names = map(str, read_step(name)["env"])
     environment = dict.fromkeys(names, "") | {
         "PATH": "/usr/bin:/bin",
         "RECONCILER": str(command),
@@ -41,9 +41,14 @@ def run_plan(work: Path, **variables: str) -> tuple[list[str], str]:
         "CLUSTER": "prod",
         **variables,
     }
-    script = str(read_step("Plan")["run"])
+    script = str(read_step(name)["run"])
     subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=environment, check=True)
-    return (work / "asked").read_text().splitlines(), (work / "outputs").read_text()
+    return (work / "asked").read_text().splitlines()
+
+
+def run_plan(work: Path, **variables: str) -> tuple[list[str], str]:
+    """Run the step that plans. Returns what it asked for, and its outputs."""
+    return run_step("Plan", work, **variables), (work / "outputs").read_text()
 
 
 @pytest.mark.parametrize("verb", ["plan", "apply", "moves"])
@@ -70,3 +75,24 @@ def test_the_nightly_check_applies_nothing_by_default() -> None:
     wanted = "inputs.verb == 'drift' && inputs.apply == 'true'"
     for name in ("Apply", "Close the issue", "Gradual changes"):
         assert wanted in str(read_step(name)["if"])
+
+
+@pytest.mark.parametrize(
+    ("verb", "has_journal", "about"),
+    [
+        ("drift", False, ["drift"]),
+        ("drift", True, ["drift", "apply"]),
+        ("apply", True, ["apply"]),
+        ("pending", False, ["apply"]),
+    ],
+)
+def test_a_night_that_applies_notifies_of_drift_and_of_the_apply(
+    verb: str, has_journal: bool, about: list[str], tmp_path: Path
+) -> None:
+    """The command itself is silent about an apply that is done."""
+    if has_journal:
+        (tmp_path / "journal.jsonl").touch()
+    asked = run_step("Notify", tmp_path, VERB=verb, DIRECTORY=str(tmp_path), FORMAT="json")
+    assert [line.split()[:3] for line in asked] == [["report", "notify", each] for each in about]
+    for line in asked:
+        assert ("--journal" in line) == (" apply " in line)

@@ -56,10 +56,67 @@ class Template(yaml.SafeLoader):
 Template.add_constructor("!reference", lambda loader, node: loader.construct_sequence(node))
 
 
+def read_job(name: str) -> dict[str, Any]:
+    """Return a job of the template for GitLab."""
+    _, jobs = yaml.load_all((ROOT / ".ci" / "gitlab-ci.yml").read_text(), Template)
+    job: dict[str, Any] = jobs[f"{name} $[[ inputs.cluster ]]"]
+    return job
+
+
+def run_lines(lines: list[str], directory: Path, **variables: str) -> list[str]:
+    """Run lines of a job with a command that records its arguments. Returns these."""
+    command = directory / "reconciler"
+    command.write_text('#!/bin/sh\necho "$@" >> "$ASKED"\n')
+    command.chmod(0o755)
+    asked = directory / "asked"
+    asked.touch()
+    known = {"PATH": f"{directory}{os.pathsep}/usr/bin:/bin", "ASKED": str(asked), "CLUSTER": "lab"}
+    script = "\n".join(lines)
+    subprocess.run(
+        ["/bin/bash", "-eo", "pipefail", "-c", script],
+        cwd=directory,
+        env=known | variables,
+        check=True,
+    )
+    return asked.read_text().splitlines()
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_a_night_that_applies_notifies_of_drift_and_of_the_apply(
+    has_journal: bool, tmp_path: Path
+) -> None:
+    if has_journal:
+        (tmp_path / "journal-lab.jsonl").touch()
+    lines = read_job("apply drift")["after_script"]
+    asked = run_lines(lines, tmp_path, RECONCILER_WEBHOOK="http://127.0.0.1:9", ESTATE="topics")
+    about = ["drift", "apply"] if has_journal else ["drift"]
+    assert [line.split()[2] for line in asked if " notify " in line] == about
+    assert run_lines(lines, tmp_path, ESTATE="topics")[len(asked) :] == asked[:1]
+
+
+@pytest.mark.parametrize(
+    ("event", "since", "notes"), [("merged_result", "main", 1), ("merge_train", "1a2b3c4", 0)]
+)
+def test_a_merge_train_plans_since_the_request_before_and_writes_no_note(
+    event: str, since: str, notes: int, tmp_path: Path
+) -> None:
+    lines = [line for line in read_job("plan")["script"] if isinstance(line, str)]
+    begin = next(number for number, line in enumerate(lines) if line.startswith("git fetch"))
+    asked = run_lines(
+        ["since=main", *lines[begin + 1 :], 'echo "$since" >> "$ASKED"'],
+        tmp_path,
+        CI_MERGE_REQUEST_EVENT_TYPE=event,
+        CI_MERGE_REQUEST_TARGET_BRANCH_SHA="1a2b3c4",
+        code="0",
+        also="0",
+    )
+    assert [line.split()[:2] for line in asked[:-1]] == [["report", "plan"]] * notes
+    assert asked[-1] == since
+
+
 def install(directory: Path, *found: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run what each job of GitLab runs first, with a pip that only prints, and what is `found`."""
-    _, jobs = yaml.load_all((ROOT / ".ci" / "gitlab-ci.yml").read_text(), Template)
-    script = "\n".join(jobs[".reconciler $[[ inputs.cluster ]]"]["before_script"])
+    script = "\n".join(read_job(".reconciler")["before_script"])
     for name in ("pip", *found):
         (directory / name).write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
         (directory / name).chmod(0o755)
