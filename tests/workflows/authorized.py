@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from reconciler.sandbox import Cluster
 
+TIMEOUT_S = 60
 USER, PASSWORD = SECRETS["KAFKA_USER"], SECRETS["KAFKA_PASSWORD"]
 PROPERTIES = {
     "listener.name.jobs.sasl.enabled.mechanisms": "PLAIN",
@@ -47,8 +48,7 @@ def start_authorized() -> Iterator[Cluster]:
         brokers=3, listeners={"JOBS": "SASL_PLAINTEXT"}, properties=PROPERTIES
     ) as cluster:
         rights = [_bind(*each, AclOperation.ALL, AclPermissionType.ALLOW) for each in EVERYTHING]
-        for answer in _connect(cluster).create_acls(rights).values():
-            answer.result(timeout=15)
+        _give(cluster, rights)
         yield cluster
 
 
@@ -66,8 +66,7 @@ def describe_client(cluster: Cluster) -> dict[str, str]:
 def forbid_growth(cluster: Cluster, topic: str) -> None:
     """Deny the account to expand a topic."""
     denied = _bind(ResourceType.TOPIC, topic, AclOperation.ALTER, AclPermissionType.DENY)
-    for answer in _connect(cluster).create_acls([denied]).values():
-        answer.result(timeout=15)
+    _give(cluster, [denied])
 
 
 def allow_growth(cluster: Cluster, topic: str) -> None:
@@ -75,8 +74,15 @@ def allow_growth(cluster: Cluster, topic: str) -> None:
     kind, name, pattern = ResourceType.TOPIC, topic, ResourcePatternType.LITERAL
     denied = (AclOperation.ALTER, AclPermissionType.DENY)
     filters = [AclBindingFilter(kind, name, pattern, f"User:{USER}", None, *denied)]
-    for answer in _connect(cluster).delete_acls(filters).values():
-        assert len(answer.result(timeout=15)) == 1
+    admin = _connect(cluster)
+    for answer in admin.delete_acls(filters).values():
+        assert len(answer.result(timeout=TIMEOUT_S)) == 1
+
+
+def _give(cluster: Cluster, rights: list[AclBinding]) -> None:
+    admin = _connect(cluster)  # lives until the answers are here
+    for answer in admin.create_acls(rights).values():
+        answer.result(timeout=TIMEOUT_S)
 
 
 def _bind(
