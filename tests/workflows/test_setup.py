@@ -78,8 +78,8 @@ def set_up_github(
     drop_queues(clone.directory)
     clone.begin()
     runs = Act(program, clone, host, environment)
-    commit = Clone(clone.directory.parent / "reconciler").git("rev-parse", "HEAD")
-    runs.stand_ins[f"OWNER/reconciler@{commit}"] = ROOT
+    source = Clone(clone.directory.parent / "reconciler")
+    runs.stand_ins[f"OWNER/reconciler@{source.git('rev-parse', 'HEAD')}"] = source.directory
     return OnGitHub(runs, clone, BOTH)
 
 
