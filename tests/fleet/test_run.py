@@ -112,7 +112,7 @@ def test_the_lake_holds_what_the_jobs_would_add(night: Night, spark: SparkSessio
 def test_history_tells_what_is_new_tonight(night: Night, spark: SparkSession) -> None:
     lake = Lake(spark, night.lake)
     rows = lake.read(tables.EVENTS, lake.find_attempt(what="history")).collect()
-    tonight = {row["topic"] for row in rows if row["collection"] == NIGHTS[1]}
+    tonight = {row["topic"] for row in rows if row["first_seen"] == NIGHTS[1]}
     assert "night-unmanaged" in tonight
     assert "night-orders" not in tonight
 

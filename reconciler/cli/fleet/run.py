@@ -105,7 +105,7 @@ def command(
             say(", ".join(count(number, str(which)) for which, number in severities.items()))
         with stages.run("history") as say:
             made = trace_collections(lake, when, announce=job.announce)
-            happened = lake.read(EVENTS, made).where(f"collection = '{when}'").count()
+            happened = lake.read(EVENTS, made).where(f"first_seen = '{when}'").count()
             say(f"{count(happened, 'event')} since the collection before")
         if page_file is not None:
             with stages.run("page") as say:
