@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from under_traffic.world import World
 
+Copy = tuple[int, str, int]
+"""The broker that fetches, and the topic and the partition that it fetches."""
+
 RATE_MIB = 1
 WINDOW_S = 30.0
 QUIET_S = 30.0
@@ -54,7 +57,7 @@ class Meter:
 
     def __init__(self, world: World, document: Mapping[str, Any]) -> None:
         self._world = world
-        self._new: dict[int, set[tuple[str, int]]] = {}
+        self._leaders: dict[Copy, int] = {}
         for each in document["resource_changes"]:
             rows = zip(
                 each["change"]["before"]["assignment"],
@@ -63,8 +66,8 @@ class Meter:
             )
             for number, (old, new) in enumerate(rows):
                 for broker in set(new) - set(old):
-                    self._new.setdefault(broker, set()).add((each["name"], number))
-        self._readings: list[tuple[float, Counter[int]]] = []
+                    self._leaders[broker, each["name"], number] = old[0]
+        self._readings: list[tuple[float, Counter[Copy]]] = []
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
@@ -72,32 +75,53 @@ class Meter:
     def _work(self) -> None:
         for client in clients(self._world):
             while not self._stopped.wait(1):
-                found: Counter[int] = Counter()
-                for broker, wanted in self._new.items():
+                found: Counter[Copy] = Counter()
+                for broker in {broker for broker, _, _ in self._leaders}:
                     (answer,) = client.describe_log_dirs(brokers=[broker])
                     for directory in answer["log_dirs"]:
                         for topic in directory["topics"]:
                             for each in topic["partitions"]:
-                                if (topic["name"], each["partition_index"]) in wanted:
-                                    found[broker] += each["partition_size"]
+                                copy = (broker, topic["name"], each["partition_index"])
+                                if copy in self._leaders and each["partition_size"]:
+                                    found[copy] = each["partition_size"]
                 self._readings.append((time.monotonic(), found))
 
-    def stop(self) -> dict[int, list[float]]:
-        """Return bytes per second of each broker, over every window in which it had enough to copy.
+    def stop(self) -> dict[int, list[tuple[float, float]]]:
+        """Return, by broker, pairs of the rate received and the rate that was possible.
 
-        At the rate of the plan, what was left at its beginning would have filled the window.
+        Both are bytes per second over a window. A window counts if what the broker had left to
+        fetch at its beginning would have filled it. Leaders are throttled too: a leader could give
+        a broker no more than what it had left for it, and than its own rate less what it sent to
+        others.
         """
         self._stopped.set()
         self._thread.join()
-        rates: dict[int, list[float]] = {}
-        for broker in self._new:
-            last = self._readings[-1][1][broker]
-            busy = [(at, sizes[broker]) for at, sizes in self._readings if sizes[broker] < last]
-            for at, size in busy:
-                ago = [(t, s) for t, s in busy if at - t >= WINDOW_S and s > 0]
-                if ago and last - ago[-1][1] >= WINDOW_S * RATE_MIB * MIB:
-                    then, was = ago[-1]
-                    rates.setdefault(broker, []).append((size - was) / (at - then))
+        last = self._readings[-1][1]
+        rates: dict[int, list[tuple[float, float]]] = {}
+        for first, (then, was) in enumerate(self._readings):
+            later = next((r for r in self._readings[first:] if r[0] - then >= WINDOW_S), None)
+            if later is None:
+                continue
+            at, has = later
+            full = RATE_MIB * MIB * (at - then)
+            sent: Counter[int] = Counter()
+            pairs: Counter[tuple[int, int]] = Counter()
+            left: Counter[tuple[int, int]] = Counter()
+            for copy, leader in self._leaders.items():
+                sent[leader] += has[copy] - was[copy]
+                pairs[leader, copy[0]] += has[copy] - was[copy]
+                left[leader, copy[0]] += last[copy] - was[copy]
+            for broker in {broker for broker, _, _ in was}:
+                if sum(left[pair] for pair in left if pair[1] == broker) < full:
+                    continue
+                received = sum(pairs[pair] for pair in pairs if pair[1] == broker)
+                possible = sum(
+                    min(left[pair], full - (sent[pair[0]] - pairs[pair]))
+                    for pair in left
+                    if pair[1] == broker
+                )
+                row = (received / (at - then), min(full, possible) / (at - then))
+                rates.setdefault(broker, []).append(row)
         return rates
 
 
@@ -138,9 +162,14 @@ def play_round(world: World, number: int) -> None:
         print(phase.describe(verdict.latencies_s))
     took = throttled.end - throttled.begin
     print(f"  forecast {forecast['seconds']} s, took {took:.0f} s, with everything around it")
-    for broker, each in sorted(rates.items()):
-        least, most = (of(each) / (RATE_MIB * MIB) for of in (min, max))
-        print(f"  broker {broker}: {least:.2f} to {most:.2f} × rate over {len(each)} windows")
+    for broker, windows in sorted(rates.items()):
+        of_rate = [received / (RATE_MIB * MIB) for received, _ in windows]
+        of_possible = [received / possible for received, possible in windows]
+        print(
+            f"  broker {broker}: {min(of_rate):.2f} to {max(of_rate):.2f} × rate, "
+            f"{min(of_possible):.2f} to {max(of_possible):.2f} × what its leaders could give, "
+            f"over {len(windows)} windows"
+        )
     sys.stdout.flush()
 
 
