@@ -15,6 +15,7 @@ from reconciler.errors import (
     LockLostError,
     RefusedPlanError,
     StalePlanError,
+    UnapprovedPlanError,
     UsageError,
 )
 from reconciler.model import OutcomeKind
@@ -91,6 +92,7 @@ _BY_ERROR: Mapping[type[BaseException], Ended] = MappingProxyType(
     {
         RefusedPlanError: Ended.REFUSED,
         StalePlanError: Ended.STALE,
+        UnapprovedPlanError: Ended.NOT_APPROVED,
         LockHeldError: Ended.LOCKED,
         LockLostError: Ended.LOCK_LOST,
         UsageError: Ended.USAGE_ERROR,

@@ -31,9 +31,9 @@ from reconciler.cli.terminal import (
 from reconciler.errors import (
     AuditError,
     Finding,
-    FindingsError,
     ReconcilerError,
     RefusedPlanError,
+    UnapprovedPlanError,
     UsageError,
     escape_unprintable,
 )
@@ -234,7 +234,7 @@ def _run(
         if asked.expect is not None and found != asked.expect:
             what = f"the plan's fingerprint is {found}, not the approved {asked.expect}"
             way_out = "read the plan above, and approve that one"
-            raise FindingsError([Finding("plan-unexpected", what, way_out)])
+            raise UnapprovedPlanError([Finding("plan-unexpected", what, way_out)])
         if refusals := list_refusals(plan, skip_refused=asked.skip_refused):
             return _refuse(plan, refusals, record.planned)
         if not record.planned:

@@ -74,8 +74,9 @@ def report_result(
     if len(merged) != 1:
         return f"{count(len(merged), 'request')} became {run.commit[:12]}, so none gets the result"
     number = merged[0].number
+    began = ending is not None
     ending = ending or end_without_apply(view_plan(plan) if plan else None, errors)
-    body = _write_result(run, cluster, plan, ending, errors, duration_s, moves=moves)
+    body = _write_result(run, cluster, plan, ending, errors, duration_s, began=began, moves=moves)
 
     def write() -> str:
         comments = list(run.host.list_comments(number))
@@ -106,6 +107,7 @@ def _write_result(
     errors: str,
     duration_s: float | None,
     *,
+    began: bool,
     moves: bool,
 ) -> str:
     title, verb = ("Kafka moves", "moves") if moves else ("Kafka apply", "apply")
@@ -116,7 +118,7 @@ def _write_result(
         unapproved = _explain_unapproved(run, plan, moves=moves)
         if unapproved:
             said, parts = "not applied", unapproved
-            if ending.ended is Ended.ERROR and ending.error:
+            if began and ending.error:
                 parts.append(quote_reason(ending.error))
             by_hand = run.host.say_by_hand(verb, cluster, fingerprint_plan(plan))
     if not parts:

@@ -152,7 +152,7 @@ def test_the_second_one_is_refused_if_its_rows_are_worse_now(requests: Requests)
         "note: the approved rows are not used: new rows spread the leaders of the cluster more "
         "evenly (max − min 1 instead of 2, "
     ) in out
-    assert out.endswith("Nothing was changed.\n")
+    assert out.endswith("Not approved. Nothing was changed.\n")
     assert err == (
         f"error: the plan's fingerprint is {fresh}, not the approved {approved['fingerprint']}; "
         "read the plan above, and approve that one [plan-unexpected]\n"

@@ -224,7 +224,7 @@ def test_the_reason_of_a_run_that_was_not_approved_stays_visible(
     run: Run, request_12: Talk
 ) -> None:
     """As on GitLab, where apply itself compares the fingerprints."""
-    stopped = Ending(Ended.ERROR, error="its fingerprint is not the approved one")
+    stopped = Ending(Ended.NOT_APPROVED, error="its fingerprint is not the approved one")
     title, *parts = result(run, request_12, STALE, stopped)
     assert title.endswith("not applied")
     assert "```text\nits fingerprint is not the approved one\n```" in parts
