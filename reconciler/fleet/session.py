@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
-SMALL_PARTITIONS, LARGE_PARTITIONS = "4", "32"
-"""The partitions of a shuffle on one machine. Spark's 200 would cost more than the rows in them."""
+SHUFFLES = "spark.sql.shuffle.partitions"
+CHOSEN = "spark.reconciler.shuffle.partitions"
+"""Keeps the number that `size_shuffles` has chosen: any other number was configured by the user."""
+ROWS_PER_SHUFFLE, LEAST_PARALLELISM = 200_000, 2
 LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 LEAST_MEMORY, LEAST_MEGABYTES = "512m", 512
@@ -41,6 +43,9 @@ COMMON: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",  # a history reads many
     "spark.ui.showConsoleProgress": "false",
 }
+SPARK_PROFILE = "org/apache/spark/log4j2"
+"""The log4j profile that Spark has if nobody configures one; it is in a jar of Spark."""
+
 EMBEDDED: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -91,25 +96,50 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
         for key, value in COMMON.items():
             if active.conf.isModifiable(key):
                 active.conf.set(key, value)
+        size_shuffles(active)
         return active
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("reconciler fleet")
-    settings = {**COMMON, **_choose_settings(engine, announce)}
-    for key, value in settings.items():
-        builder = builder.config(key, value)
     where = engine.remote or engine.master or LOCAL
     if engine.remote:
         builder = builder.remote(where)
     elif not _is_submitted(engine):
         builder = builder.master(where)
+    settings = {**COMMON, **_choose_settings(engine, announce)}
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     log = state_directory("fleet") / "spark.log"
     try:
         with _logging_to(log), Interrupts() as interrupts, interrupts.hold():
-            return builder.getOrCreate()
+            if _is_submitted(engine):
+                settings |= _join_submitted()
+            for key, value in settings.items():
+                builder = builder.config(key, value)
+            session = builder.getOrCreate()
+            size_shuffles(session)
+            return session
     except (PySparkException, Py4JError, OSError) as error:
         said = str(error).splitlines()[0]
         raise FleetError(f"no Spark session on {where}: {said}; {log} has more") from error
+
+
+def size_shuffles(session: SparkSession, rows: int = 0) -> None:
+    """Size the shuffles of a session for so many rows, unless its user has configured a size.
+
+    Spark's 200 parts cost more than the rows of a small fleet, and are too few for a huge one.
+    """
+    configured = session.conf.getAll
+    if configured.get(SHUFFLES) != configured.get(CHOSEN):
+        return
+    parts = str(max(2 * _count_cores(session), -(-rows // ROWS_PER_SHUFFLE)))
+    session.conf.set(SHUFFLES, parts)
+    session.conf.set(CHOSEN, parts)
+
+
+def _count_cores(session: SparkSession) -> int:
+    """Return how many tasks run at once; Connect does not say it."""
+    if "connect" in type(session).__module__:
+        return LEAST_PARALLELISM
+    return max(session.sparkContext.defaultParallelism, LEAST_PARALLELISM)
 
 
 class Interrupts:
@@ -183,6 +213,29 @@ def _is_submitted(engine: Engine) -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ and engine.master is None
 
 
+def _join_submitted() -> dict[str, str]:
+    """Join the JVM of spark-submit. Returns: the settings of a local master that nobody configured.
+
+    The JVM logs as its user has configured, else errors only.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()  # connects; the context that logs most starts later
+    jvm = SparkContext._jvm
+    assert jvm is not None  # noqa: S101  # there is one, as the line above connected to it
+    configured = SparkConf()  # the properties of the JVM
+    # Spark sets up its logging when it first logs: after ours, it would replace ours.
+    jvm.org.apache.spark.SparkConf().initializeLogIfNecessary(False, True)  # noqa: FBT003
+    log4j = jvm.org.apache.logging.log4j
+    configuration = log4j.LogManager.getContext(False).getConfiguration()  # noqa: FBT003
+    profile = configuration.getConfigurationSource().getLocation()
+    if profile is None or SPARK_PROFILE in profile:
+        log4j.core.config.Configurator.reconfigure(jvm.java.net.URI(LOGGING))
+    if not (configured.get("spark.master") or LOCAL).startswith("local"):
+        return {}
+    return {key: value for key, value in EMBEDDED.items() if not configured.contains(key)}
+
+
 def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[str, str]:
     """Return the settings of a session that starts here; a Spark cluster has its own."""
     if engine.remote is not None or _is_submitted(engine):
@@ -192,13 +245,9 @@ def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[st
     if not embedded:
         return {**memory, **_options(announce, quick=False)}
     if engine.large:
-        many = {"spark.sql.shuffle.partitions": LARGE_PARTITIONS}
-        return {**EMBEDDED, **many, **memory, **_options(announce, quick=False)}
-    few = {
-        "spark.sql.shuffle.partitions": SMALL_PARTITIONS,
-        "spark.sql.adaptive.enabled": "false",
-    }
-    return {**EMBEDDED, **few, **memory, **_options(announce, quick=True)}
+        return {**EMBEDDED, **memory, **_options(announce, quick=False)}
+    small = {"spark.sql.adaptive.enabled": "false"}
+    return {**EMBEDDED, **small, **memory, **_options(announce, quick=True)}
 
 
 def _options(announce: Callable[[str], None], *, quick: bool) -> dict[str, str]:

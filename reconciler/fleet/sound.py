@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.fleet import tables
 from reconciler.fleet.lake import LAKE_ROWS
+from reconciler.fleet.session import size_shuffles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +31,10 @@ def read_collections(
 ) -> dict[str, DataFrame]:
     """Return tables of several collections, `readings` among them; `collection` comes first.
 
-    Errors: LakeError if an entire table is missing.
+    Sizes the shuffles of the session by the rows. Errors: LakeError if an entire table is missing.
     """
+    counts = (attempt.rows.get(table.name, {}) for attempt in attempts for table in wanted)
+    size_shuffles(lake.session, sum(sum(of.values()) for of in counts))
     frames, damages = lake.read_sound(wanted, attempts)
     said: dict[tuple[str, str], str] = {}
     for damage in damages:

@@ -17,10 +17,18 @@ import pytest
 import reconciler
 from reconciler.cli.fleet.options import spark_job
 from reconciler.fleet.runtime import find_archive, use_java
-from reconciler.fleet.session import Engine, _choose_settings, _is_submitted
+from reconciler.fleet.session import (
+    SHUFFLES,
+    Engine,
+    _choose_settings,
+    _is_submitted,
+    size_shuffles,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 JOB = """
 from reconciler.fleet.session import Engine, open_session
@@ -87,6 +95,84 @@ def test_spark_submit_chooses_where_it_submits_to(monkeypatch: pytest.MonkeyPatc
     assert _is_submitted(Engine())
     assert _choose_settings(Engine(memory="4g"), pytest.fail) == {}
     assert not _is_submitted(Engine(master="spark://host:7077"))
+
+
+@pytest.mark.fleet
+def test_shuffles_follow_the_rows_unless_the_user_has_sized_them(spark: SparkSession) -> None:
+    sized = []
+    before = spark.conf.get(SHUFFLES)
+    try:
+        for rows in (0, 3_000_000, 10):
+            size_shuffles(spark, rows)
+            sized.append(spark.conf.get(SHUFFLES))
+        spark.conf.set(SHUFFLES, "7")
+        size_shuffles(spark, 3_000_000)
+        sized.append(spark.conf.get(SHUFFLES))
+    finally:
+        spark.conf.set(SHUFFLES, before)
+    assert sized == ["4", "15", "4", "7"]
+
+
+SUBMITTED = """
+from reconciler.fleet.session import Engine, open_session
+session = open_session(Engine())
+assert session.range(3).groupBy("id").count().count() == 3
+of = session.conf.getAll
+shown = ("spark.sql.shuffle.partitions", "spark.driver.bindAddress", "spark.ui.enabled")
+print(*(of[name] for name in shown))
+"""
+PROFILE = """
+rootLogger.level = info
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = theirs: %m%n
+"""
+
+
+def submit(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run SUBMITTED by spark-submit on this machine."""
+    import pyspark
+
+    use_java()
+    job = place / "job.py"
+    job.write_text(SUBMITTED)
+    command = [Path(pyspark.__file__).parent / "bin" / "spark-submit", "--master", "local[2]"]
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
+    return subprocess.run(
+        [*command, *words, job], env=environment, capture_output=True, text=True, check=True
+    )
+
+
+ROOT = Path(reconciler.__file__).parents[1]
+
+
+@pytest.mark.fleet
+def test_spark_submit_is_quiet_small_and_on_loopback(tmp_path: Path) -> None:
+    done = submit(tmp_path)
+    assert done.stdout == "4 127.0.0.1 false\n"
+    assert " INFO " not in done.stderr
+    assert len(done.stderr.splitlines()) <= 8  # what Java and spark-submit say before the job
+
+
+@pytest.mark.fleet
+@pytest.mark.slow
+def test_what_the_user_of_spark_submit_configures_stays(tmp_path: Path) -> None:
+    profile = tmp_path / "log4j2.properties"
+    profile.write_text(PROFILE)
+    settings = {
+        SHUFFLES: "7",
+        "spark.driver.host": "127.0.0.2",
+        "spark.driver.bindAddress": "127.0.0.2",
+    }
+    words = [word for pair in settings.items() for word in ("--conf", "=".join(pair))]
+    logging = ["--driver-java-options", f"-Dlog4j2.configurationFile={profile.as_uri()}"]
+    done = submit(tmp_path, *words, *logging)
+    assert done.stdout == "7 127.0.0.2 false\n"
+    assert "theirs: Running Spark version" in done.stderr
 
 
 def test_a_connect_server_brings_its_own_settings() -> None:
