@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import READ, tables
 from reconciler.fleet.audit import Earlier, audit_fleet, make_expectations
+from reconciler.fleet.caching import caching
 from reconciler.fleet.history import (
     describe_read_topics,
     find_drift,
@@ -77,7 +78,7 @@ def collect_fleet(
             announce(f"writing {table.name}")
             draft.append(table, well.where(stored["table"] == table.name))
         announce("writing specs")
-        draft.store(tables.SPECS, specs.sortWithinPartitions("cluster"))
+        draft.write(tables.SPECS, specs.sortWithinPartitions("cluster"))
         draft.drop(tables.FACTS)
         return Collected(draft.publish(len(readings), commit), readings)
 
@@ -99,16 +100,14 @@ def plan_collection(
     state = read_collection(lake, attempt)
     announce(f"planning {attempt.collection}")
     facts, commit = join_tables(state), decode_commit(attempt.commit)
-    # Cached: four tables are written from the answers, and planning again could take minutes.
-    answers = plan_fleet(facts, state["specs"], estate, commit, clusters).persist()
-    with lake.begin(attempt.collection, PLAN) as draft:
+    with caching() as cache, lake.begin(attempt.collection, PLAN) as draft:
+        # Cached: four tables are written from the answers, and planning again could take minutes.
+        answers = cache(plan_fleet(facts, state["specs"], estate, commit, clusters))
         draft.append(tables.PLANS, answers)
         draft.append(tables.CHANGES, split_changes(answers))
         draft.append(tables.MOVE_PLANS, take_move_plans(answers))
         draft.append(tables.MOVES, split_moves(answers))
-        made = draft.publish(answers.count(), attempt.commit)
-    answers.unpersist()
-    return made
+        return draft.publish(answers.count(), attempt.commit)
 
 
 def audit_collection(
@@ -127,13 +126,13 @@ def audit_collection(
     state = read_collection(lake, attempt)
     clusters = [row["cluster"] for row in state["readings"].select("cluster").collect()]
     expectations = make_expectations(lake.session, estate, clusters)
-    audit = audit_fleet(state, state["specs"], expectations, _read_earlier(lake, attempt))
-    with lake.begin(attempt.collection, AUDIT) as draft:
+    earlier = _read_earlier(lake, attempt)
+    with caching() as cache, lake.begin(attempt.collection, AUDIT) as draft:
+        audit = audit_fleet(state, state["specs"], expectations, earlier, cache=cache)
         announce("counting leaders and replicas")
         draft.append(tables.BALANCE, audit.balance)
         announce("looking for faults")
         draft.append(tables.FINDINGS, audit.findings)
-        audit.topics.unpersist()
         return draft.publish(len(clusters), attempt.commit)
 
 
@@ -165,23 +164,21 @@ def trace_collections(
     latest = lake.find_attempt().collection
     attempts = _choose_since(lake.list_attempts(), since)
     state = read_collections(lake, attempts)
-    numbered = number_readings(state["readings"]).persist()
-    topics = describe_read_topics(state, numbered).persist()
-    brokers = state["brokers"].join(numbered, ["cluster", "collection"], how="inner")
     plans = _choose_since(lake.list_attempts(PLAN), since)
-    with lake.begin(latest, HISTORY) as draft:
+    with caching() as cache, lake.begin(latest, HISTORY) as draft:
+        numbered = cache(number_readings(state["readings"]))
+        topics = cache(describe_read_topics(state, numbered))
+        brokers = state["brokers"].join(numbered, ["cluster", "collection"], how="inner")
         announce(f"comparing {len(attempts)} collections")
         draft.append(tables.EVENTS, find_events(topics, brokers, state["readings"]))
         announce("measuring growth")
         trend = measure_trend(topics, brokers, numbered)
         draft.append(tables.TREND, trend)
         draft.append(tables.GROWTH, measure_growth(topics, trend))
-        topics.unpersist()
         announce(f"comparing {len(plans)} plans")
         asked = (lake.read_all(table, plans) for table in (tables.PLANS, tables.CHANGES))
         draft.append(tables.DRIFT, find_drift(*asked))
         clusters = numbered.select("cluster").distinct().count()
-        numbered.unpersist()
         return draft.publish(clusters)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from test_caching import count_cached
 
 from reconciler.cli.app import run
 from reconciler.fleet import tables
@@ -36,6 +37,7 @@ class Night:
     code: int
     said: str
     place: Path
+    cached: int
 
     @property
     def lake(self) -> str:
@@ -64,13 +66,14 @@ def night(
     (place / "topics" / "clusters.yaml").write_text(text)
     create(cluster3, "night-orders")
     words = ["--lake", str(place / "lake"), "--time-limit", "20"]
+    cached = count_cached(spark)
     files = ["--out", str(place / "plans"), "--page", str(place / "fleet.html")]
     assert run(["fleet", "run", str(place / "topics"), *words, "--collection", NIGHTS[0]]) == 1
     create(cluster3, "night-unmanaged")
     with redirect_stdout(StringIO()) as said:
         last = ["--collection", NIGHTS[1]]
         code = run(["fleet", "run", str(place / "topics"), *words, *files, *last])
-    return Night(code, said.getvalue(), place)
+    return Night(code, said.getvalue(), place, count_cached(spark) - cached)
 
 
 def create(cluster: Cluster, topic: str) -> None:
@@ -107,6 +110,10 @@ def test_the_lake_holds_what_the_jobs_would_add(night: Night, spark: SparkSessio
     for table, what in ((tables.PLANS, PLAN), (tables.CHANGES, PLAN), (tables.FINDINGS, AUDIT)):
         rows = again.read(table, again.find_attempt(what=what)).collect()
         assert sorted(map(str, rows)) == held[table.name]
+
+
+def test_no_cached_table_is_left(night: Night) -> None:
+    assert night.cached == 0
 
 
 def test_history_tells_what_is_new_tonight(night: Night, spark: SparkSession) -> None:

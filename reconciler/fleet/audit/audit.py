@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
     from reconciler.errors import Severity
+    from reconciler.fleet.caching import Cache
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit, as tables of these names; `topics` is the cached input of both."""
+    """The result of an audit, as tables of these names."""
 
     findings: DataFrame
     balance: DataFrame
-    topics: DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +67,26 @@ def audit_fleet(
     specs: DataFrame,
     expectations: DataFrame,
     earlier: Earlier | None = None,
+    *,
+    cache: Cache = DataFrame.persist,
 ) -> Audit:
     """Audit every cluster of a collection.
 
     In: the state tables by name, `specs`, the rows of `make_expectations`, and what was there
-    `earlier`, which shows moves that do not end. A cluster that was not read is one finding.
-    Internal topics count in health and not in balance. Shuffles: partitions once, and pairs of
-    leader and next leader; all other tables are small.
+    `earlier`, which shows moves that do not end. `cache` keeps what several checks read. A cluster
+    that was not read is one finding. Internal topics count in health and not in balance.
+    Shuffles: partitions once, and pairs of leader and next leader; all other tables are small.
     """
     brokers = state["brokers"]
     # Cached: each of these feeds several checks, and partitions must be counted only once.
-    clusters = describe_clusters(state["readings"], brokers, expectations).persist()
-    topics = describe_live_topics(state, specs, clusters).persist()
+    clusters = cache(describe_clusters(state["readings"], brokers, expectations))
+    topics = cache(describe_live_topics(state, specs, clusters))
     counted = topics.where(~F.col("internal"))
-    weighed = weigh_brokers(counted, brokers).persist()
+    weighed = cache(weigh_brokers(counted, brokers))
     racks = weigh_racks(weighed, clusters)
     next_leaders = count_next_leaders(state["partitions"], state["topics"], clusters)
     # Cached: partitions are read for it once more, and findings and balance both need it.
-    totals = weigh_clusters(weighed, clusters, counted, next_leaders).persist()
+    totals = cache(weigh_clusters(weighed, clusters, counted, next_leaders))
     asked = F.broadcast(clusters.select("cluster", "drained"))
     held = weigh_brokers(topics, brokers).join(asked, "cluster", how="left")
     found = [
@@ -111,7 +113,7 @@ def audit_fleet(
         then, since = earlier.partitions, earlier.collection
         found.append(find_stalled(topics, state["partitions"], then, since))
     findings = reduce(DataFrame.unionByName, found).select(*tables.FINDINGS.columns)
-    return Audit(findings, join_balance(counted, weighed, racks, totals), topics)
+    return Audit(findings, join_balance(counted, weighed, racks, totals))
 
 
 ORDER = ("cluster", "topic", "subject", "rule")

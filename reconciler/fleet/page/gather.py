@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import PLANNED, READ, tables
+from reconciler.fleet.caching import caching
 from reconciler.fleet.lake import AUDIT, PLAN
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
@@ -255,11 +256,11 @@ def _sum_drift(collection: str, rows: Sequence[Row]) -> DriftPoint:
 def _find_worst(state: Mapping[str, DataFrame], changes: DataFrame | None) -> Kept[TopicSkew]:
     """Return the least even topics. A difference of one between brokers can be unavoidable."""
     measured = measure_topics(_pick_partitions(state), state["brokers"])
-    uneven = measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)).persist()
     order = (F.desc("leader_skew"), F.desc("replica_skew"), "cluster", "topic")
-    worst = uneven.orderBy(*order).limit(MOST_ROWS).collect()
-    total = uneven.count()
-    uneven.unpersist()
+    with caching() as cache:
+        uneven = cache(measured.where((F.col("leader_skew") > 1) | (F.col("replica_skew") > 1)))
+        worst = uneven.orderBy(*order).limit(MOST_ROWS).collect()
+        total = uneven.count()
     actions: dict[tuple[str, str], str] = {}
     if changes is not None and worst:
         # A filter by names, not a join: `worst` is a few hundred rows at most.
