@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 from fleets import frame
+from pyspark.errors import PySparkException
 
 from reconciler.cli.app import run
 from reconciler.errors import LakeError
@@ -82,6 +83,10 @@ def directories(lake: Lake) -> set[str]:
     return {path.name for path in Path(lake.root).glob("*/attempt=*")}
 
 
+def job_ids(spark: SparkSession) -> set[int]:
+    return set(spark.sparkContext.statusTracker().getJobIdsForGroup())
+
+
 def said(error: pytest.ExceptionInfo[LakeError]) -> str:
     (finding,) = error.value.findings
     assert str(error.value).count("\n") == 0
@@ -104,6 +109,23 @@ class TestCollections:
         assert ids(lake, WHEN) == [1]
         found = lake.read_all(tables.BROKERS, lake.list_attempts()).collect()
         assert {(row["collection"], row["id"]) for row in found} == {(WHEN, 1), (LATER, 2)}
+
+    def test_a_job_counts_an_attempt_once(self, spark: SparkSession, tmp_path: Path) -> None:
+        lake = Lake(spark, str(tmp_path / "lake"), counts_once=True)
+        collect(lake, 1, 2)
+        ran = job_ids(spark)
+        rows = lake.read(tables.BROKERS, lake.find_attempt())
+        assert job_ids(spark) == ran  # the publication has counted them
+        assert sorted(row["id"] for row in rows.collect()) == [1, 2]
+        again = Lake(spark, lake.root, counts_once=True)
+        again.read(tables.BROKERS, again.find_attempt())
+        ran = job_ids(spark)
+        again.read(tables.BROKERS, again.find_attempt())
+        assert job_ids(spark) == ran
+        for file in files_of(lake):
+            file.unlink()
+        with pytest.raises(PySparkException):  # never fewer rows
+            again.read(tables.BROKERS, again.find_attempt()).collect()
 
     def test_reading_goes_on_while_another_is_written(self, lake: Lake) -> None:
         collect(lake, 1)

@@ -119,7 +119,7 @@ def open_lake(session: SparkSession, root: str, form: str) -> Lake:
 
     if is_path(root) and form not in OF_A_CATALOGUE:
         root = str(Path(root.removeprefix("file:")).absolute())
-    lake = Lake(session, root, form)
+    lake = Lake(session, root, form, counts_once=True)
     warn_ahead((attempt.collection for attempt in lake.list_attempts()), root)
     return lake
 

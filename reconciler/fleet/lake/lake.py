@@ -49,11 +49,19 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """A directory of tables, local or of any file system that Spark reaches; or a namespace."""
+    """A directory of tables, local or of any file system that Spark reaches; or a namespace.
+
+    Every read counts the rows of its attempts first. With `counts_once`, an attempt is counted by
+    its first read, or when it is published here: for a job that reads a collection many times.
+    """
 
     session: SparkSession
     root: str
     form: str = "parquet"
+    counts_once: bool = False
+    _counted: dict[tuple[str, str], list[Row]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
     store: Store = field(init=False, repr=False)
     storage: Storage = field(init=False, repr=False)
 
@@ -126,7 +134,7 @@ class Lake:
                 if table.name not in attempt.rows:
                     raise self._miss(f"{table.name} of {attempt.id}", [attempt])
         try:
-            counted = self.storage.count(wanted, attempts)
+            counted = self._count(wanted, attempts)
         except MissingError as error:
             raise self._miss(str(error), attempts) from error
         damages: list[Damage] = []
@@ -147,6 +155,32 @@ class Lake:
                 rows = rows.where(~((F.col("attempt") == attempt_id) & is_hurt))
             frames[table.name] = name_steps(rows.select(collection, *table.columns))
         return frames, damages
+
+    def remember(
+        self,
+        wanted: Sequence[LakeTable],
+        attempts: Sequence[Attempt],
+        counted: Mapping[str, Sequence[Row]],
+    ) -> None:
+        """Keep the counted rows of attempts for later reads, with `counts_once`."""
+        for table in wanted:
+            of: dict[str, list[Row]] = defaultdict(list)
+            for row in counted[table.name]:
+                of[row["attempt"]].append(row)
+            self._counted.update({(table.name, one.id): of[one.id] for one in attempts})
+
+    def _count(
+        self, wanted: Sequence[LakeTable], attempts: Sequence[Attempt]
+    ) -> Mapping[str, list[Row]]:
+        """Count the rows of each table. Errors: MissingError."""
+        if not self.counts_once:
+            self._counted.clear()
+        new = [a for a in attempts if any((t.name, a.id) not in self._counted for t in wanted)]
+        self.remember(wanted, new, self.storage.count(wanted, new))
+        return {
+            table.name: [row for one in attempts for row in self._counted[table.name, one.id]]
+            for table in wanted
+        }
 
     def remove(self, collection: str) -> tuple[Published, ...]:
         """Remove a collection and what was made of it. Errors: LakeError if there is none."""
@@ -173,7 +207,7 @@ class Draft:
 
     def append(self, table: LakeTable, rows: DataFrame) -> None:
         """Add rows: a few files, sorted by cluster. Shuffles: once, by cluster."""
-        self._write(table, rows.repartition("cluster").sortWithinPartitions("cluster"))
+        self.write(table, rows.repartition("cluster").sortWithinPartitions("cluster"))
 
     def store(self, table: LakeTable, rows: DataFrame) -> DataFrame:
         """Add rows by the tasks that read them from their source, and return the stored rows.
@@ -181,7 +215,7 @@ class Draft:
         So a source whose answers vary is read once: later steps use the stored rows, even if Spark
         loses an executor and retries.
         """
-        self._write(table, rows)
+        self.write(table, rows)
         counted = self._count([table])[table.name]
         return self.lake.storage.load(table, [self.attempt], counted).select(*table.columns)
 
@@ -198,6 +232,7 @@ class Draft:
         # Counted again before the publication: a file that Spark lost must not become a state in
         # which topics are missing.
         counted = self._count([*self._handed])
+        self.lake.remember([*self._handed], [self.attempt], counted)
         rows = {table.name: _sum_rows(counted[table.name], self.attempt) for table in self._handed}
         published = publish_now(self.attempt, clusters, rows, commit)
         self.lake.store.publish(published)
@@ -207,7 +242,8 @@ class Draft:
             self.lake.store.clean(datetime.now(UTC))
         return published
 
-    def _write(self, table: LakeTable, rows: DataFrame) -> None:
+    def write(self, table: LakeTable, rows: DataFrame) -> None:
+        """Add rows by the tasks that make them. Shuffles: none."""
         self.lake.store.touch(self.attempt)
         self._handed[table] = self.lake.storage.write(table, rows, self.attempt)
 
