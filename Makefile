@@ -127,9 +127,9 @@ bench-rebalance: $(READY)  ## Measure the solver of drains and rebalances: CPU b
 bench-moves: $(READY)  ## Measure a move under traffic: its rate, its forecast, and produce latency.
 	@PYTHONPATH=tests $(BIN)/python benchmarks/moves.py
 
-bench-fleet: $(READY)  ## Generate, plan and audit fleets of 1, 3 and 7 million partitions.
+bench-fleet: $(READY)  ## Generate, plan and audit fleets: small, and of 1, 3 and 7 million partitions.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	@$(BIN)/python benchmarks/fleet.py $(MILLIONS)
+	@$(BIN)/python benchmarks/fleet.py $(MILLIONS) $(if $(AGAINST),--against $(AGAINST))
 
 campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, and check its reports.
 	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \

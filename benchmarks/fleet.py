@@ -1,10 +1,12 @@
-"""A synthetic fleet of 1, 3 and 7 million partitions: seconds, memory, rows a second.
+"""Synthetic fleets, small and of 1, 3 and 7 million partitions: seconds, memory, Spark's work.
 
 `make bench-fleet` runs it. Each stage is a process of its own on two cores and a fixed heap, and
 sampled from outside. `workers` plans once more, on a Spark cluster of two workers, and has to give
 the same bytes. Beside the plan stands the join it needs at least, specs against states, in DuckDB:
-what one machine can do without Spark, and without a plan.
-    python benchmarks/fleet.py [MILLIONS …]
+what one machine can do without Spark, and without a plan. `small` is 20 clusters of 200 topics:
+`night` does in one session what `fleet run` does after the collection. `--against COMMIT` measures
+every stage on that commit as well, in a worktree of git.
+    python benchmarks/fleet.py [small | MILLIONS …] [--against COMMIT]
 """
 
 from __future__ import annotations
@@ -16,18 +18,50 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
-MASTER, MEMORY = "local[2]", "4g"
-CLUSTERS, TOPICS_A_MILLION = 150, 57_143
-WHEN = "20261121T030000Z"
-STAGES = ("generate", "read", "plan", "workers", "audit", "duckdb")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-_PLACE = "attempt=*-state-*/*.parquet"
+MASTER, MEMORY = "local[2]", "4g"
+TOPICS_A_MILLION = 57_143
+NIGHTS = ("20261120T030000Z", "20261121T030000Z")
+STAGES = ("generate", "read", "plan", "workers", "audit", "duckdb")
+SMALL_STAGES = ("generate", "plan", "night", "duckdb")
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of a fleet, and how it is run: `nights` collections of the same rows."""
+
+    name: str
+    clusters: int
+    topics: int
+    partitions: int
+    large: bool = True
+    nights: int = 1
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        return STAGES if self.large else SMALL_STAGES
+
+
+def choose_scale(word: str) -> Scale:
+    """Return `small`, or a fleet of so many million partitions."""
+    if word == "small":
+        return Scale("small", 20, 4_000, 40_000, large=False, nights=2)
+    millions = float(word)
+    return Scale(f"{millions:g} M", 150, round(TOPICS_A_MILLION * millions), round(millions * 1e6))
+
+
+_PLACE = f"attempt={NIGHTS[-1]}-state-*/*.parquet"
 _JOIN = """
 with wished as (
     select cluster, topic, partitions, replication_factor,
@@ -50,7 +84,7 @@ group by all order by all
 """
 
 
-def run_stage(stage: str, place: Path, millions: float) -> dict[str, Any]:
+def run_stage(stage: str, place: Path, scale: Scale) -> dict[str, Any]:
     """Run one stage in this process. Returns: what it found, and `seconds` without start-up."""
     if stage == "duckdb":
         return join_in_duckdb(place)
@@ -58,38 +92,58 @@ def run_stage(stage: str, place: Path, millions: float) -> dict[str, Any]:
         from reconciler.fleet.standalone import start_spark
 
         with start_spark() as url:
-            return run_on_spark("plan", place, millions, url)
-    return run_on_spark(stage, place, millions, MASTER)
+            return run_on_spark("plan", place, scale, url)
+    return run_on_spark(stage, place, scale, MASTER)
 
 
-def run_on_spark(stage: str, place: Path, millions: float, master: str) -> dict[str, Any]:
+def run_on_spark(stage: str, place: Path, scale: Scale, master: str) -> dict[str, Any]:
     from reconciler.fleet.lake import Lake
     from reconciler.fleet.session import Engine, open_session
 
     began = time.perf_counter()
-    session = open_session(Engine(master=master, large=True, memory=MEMORY))
+    session = open_session(Engine(master=master, large=scale.large, memory=MEMORY))
     started = time.perf_counter()
-    lake = Lake(session, str(place / "lake"))
-    found = SPARK_STAGES[stage](lake, place, millions)
+    # As the command line opens it; older commits count at every read.
+    once = {"counts_once": True} if "counts_once" in Lake.__dataclass_fields__ else {}
+    lake, files = Lake(session, str(place / "lake"), **once), count_files(place)
+    found = SPARK_STAGES[stage](lake, place, scale)
     ended = time.perf_counter()
+    found |= {**count_work(session), "files": count_files(place) - files}
     if stage == "plan":
         found |= digest(lake)
     session.stop()
     return {"seconds": ended - started, "start": started - began, **found}
 
 
-def generate(lake: Any, place: Path, millions: float) -> dict[str, Any]:
+def count_work(session: Any) -> dict[str, int]:
+    """Count the jobs, stages and tasks that a session has completed."""
+    context = session.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    listed = context.statusStore().jobsList(None)
+    jobs = [listed.apply(number) for number in range(listed.size())]
+    return {
+        "jobs": len(jobs),
+        "stages": sum(job.numCompletedStages() for job in jobs),
+        "tasks": sum(job.numCompletedTasks() for job in jobs),
+    }
+
+
+def count_files(place: Path) -> int:
+    return sum(1 for _ in (place / "lake").rglob("*.parquet"))
+
+
+def generate(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
     from reconciler.fleet.generator.job import generate_fleet, write_estate
     from reconciler.fleet.generator.shapes import FleetSize
 
-    topics = round(TOPICS_A_MILLION * millions)
-    size = FleetSize(CLUSTERS, topics, round(millions * 1_000_000), 1)
+    size = FleetSize(scale.clusters, scale.topics, scale.partitions, 1)
     write_estate(size, place / "estate")
-    generate_fleet(lake, size, WHEN)
+    for when in NIGHTS[-scale.nights :]:
+        generate_fleet(lake, size, when)
     return {}
 
 
-def read(lake: Any, place: Path, millions: float) -> dict[str, Any]:
+def read(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
     from reconciler.fleet import tables
 
     attempt = lake.find_attempt()
@@ -98,7 +152,7 @@ def read(lake: Any, place: Path, millions: float) -> dict[str, Any]:
     return {}
 
 
-def plan(lake: Any, place: Path, millions: float) -> dict[str, Any]:
+def plan(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
     from reconciler.api import load_estate
     from reconciler.fleet import tables
     from reconciler.fleet.jobs import plan_collection
@@ -120,7 +174,7 @@ def digest(lake: Any) -> dict[str, Any]:
     return {"sha256": seen.hexdigest()[:16]}
 
 
-def audit(lake: Any, place: Path, millions: float) -> dict[str, Any]:
+def audit(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
     from reconciler.api import load_estate
     from reconciler.fleet import tables
     from reconciler.fleet.jobs import audit_collection
@@ -129,7 +183,27 @@ def audit(lake: Any, place: Path, millions: float) -> dict[str, Any]:
     return {"findings": lake.read(tables.FINDINGS, made).count()}
 
 
-SPARK_STAGES = {"generate": generate, "read": read, "plan": plan, "audit": audit}
+def night(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
+    """Plan, audit, compare and show the latest collection in one session."""
+    from reconciler.api import load_estate
+    from reconciler.cli.fleet.page import write_page
+    from reconciler.fleet.jobs import audit_collection, plan_collection, trace_collections
+
+    estate, found = load_estate(place / "estate"), {}
+    parts = {
+        "plan": lambda: plan_collection(lake, estate),
+        "audit": lambda: audit_collection(lake, estate),
+        "history": lambda: trace_collections(lake),
+        "page": lambda: write_page(lake, None, place / "fleet.html", lambda _: None),
+    }
+    for name, run in parts.items():
+        began = time.perf_counter()
+        run()
+        found[name] = f"{time.perf_counter() - began:.1f} s"
+    return found
+
+
+SPARK_STAGES = {"generate": generate, "read": read, "plan": plan, "audit": audit, "night": night}
 
 
 def join_in_duckdb(place: Path) -> dict[str, Any]:
@@ -146,11 +220,30 @@ def join_in_duckdb(place: Path) -> dict[str, Any]:
 _TABLES = ("specs", "partitions", "configs")
 
 
-def measure(stage: str, place: Path, millions: float) -> dict[str, Any]:
-    """Run a stage in a process of its own, and sample the memory of its whole family."""
-    command = [sys.executable, __file__, "--stage", stage, str(place), str(millions)]
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """Yield a worktree of a commit, and remove it."""
+    with tempfile.TemporaryDirectory(prefix="bench-against-") as directory:
+        git = ["git", "-C", str(ROOT), "worktree"]
+        tree = Path(directory) / "tree"
+        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), commit], check=True)
+        try:
+            yield tree
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+
+
+def measure(stage: str, place: Path, word: str, tree: Path) -> dict[str, Any]:
+    """Run a stage of a tree in a process of its own, and sample the memory of its whole family."""
+    command = [sys.executable, __file__, "--stage", stage, str(place), word]
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(tree)},
+        )
         root, most = psutil.Process(process.pid), {"java": 0, "python": 0}
         while process.poll() is None:
             now = sample(root)
@@ -182,25 +275,36 @@ def sample(root: psutil.Process) -> dict[str, int]:
     return held
 
 
-def compare(sizes: list[float]) -> None:
-    """Print a row for every stage of every size, and how stages grow with the fleet."""
+def compare(words: list[str], trees: dict[str, Path]) -> None:
+    """Print a row for every stage of every size and tree, and how stages grow with the fleet."""
     load = os.getloadavg()[0]
-    print(f"{CLUSTERS} clusters, {MASTER}, a heap of {MEMORY}; load of this machine {load:.1f}\n")
-    print(f"{'':>5} {'stage':<9} {'seconds':>8} {'rows/s':>10} {'JVMs':>8} {'Python':>8}")
-    seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
-    for millions in sizes:
-        with tempfile.TemporaryDirectory(prefix="bench-fleet-") as directory:
-            found = {}
-            for stage in STAGES:
-                found[stage] = measure(stage, Path(directory), millions)
-                seconds[stage].append(found[stage]["seconds"])
-                print(describe(stage, millions, found[stage]), flush=True)
-        if found["plan"]["sha256"] != found["workers"]["sha256"]:
-            raise SystemExit("two workers plan something else than one process")
-    print()
-    for stage in STAGES:
-        print(describe_growth(stage, sizes, seconds[stage]))
-    print(f"plan to DuckDB's join: {', '.join(map(ratio, seconds['plan'], seconds['duckdb']))}")
+    print(f"{MASTER}, a heap of {MEMORY}; load of this machine {load:.1f}\n")
+    for label, tree in trees.items():
+        print(f"{label:>11} {'stage':<9} {'seconds':>8} {'rows/s':>10} {'JVMs':>8} {'Python':>8}")
+        seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
+        for word in words:
+            for stage, found in measure_stages(word, tree).items():
+                if stage in seconds and choose_scale(word).large:
+                    seconds[stage].append(found["seconds"])
+        print()
+        sizes = [float(word) for word in words if choose_scale(word).large]
+        for stage in STAGES if sizes else ():
+            print(describe_growth(stage, sizes, seconds[stage]))
+        if sizes:
+            ratios = map(ratio, seconds["plan"], seconds["duckdb"])
+            print(f"plan to DuckDB's join: {', '.join(ratios)}")
+
+
+def measure_stages(word: str, tree: Path) -> dict[str, dict[str, Any]]:
+    """Measure and print every stage of a size. Errors: SystemExit if workers plan other bytes."""
+    scale, found = choose_scale(word), {}
+    with tempfile.TemporaryDirectory(prefix="bench-fleet-") as directory:
+        for stage in scale.stages:
+            found[stage] = measure(stage, Path(directory), word, tree)
+            print(describe(stage, scale, found[stage]), flush=True)
+    if "workers" in found and found["plan"]["sha256"] != found["workers"]["sha256"]:
+        raise SystemExit("two workers plan something else than one process")
+    return found
 
 
 def describe_growth(stage: str, sizes: list[float], seconds: list[float]) -> str:
@@ -215,23 +319,36 @@ def describe_growth(stage: str, sizes: list[float], seconds: list[float]) -> str
     return f"{stage:<9} {start:.1f} s, and {costs} s a further million; to the first: {grown}"
 
 
-def describe(stage: str, millions: float, found: dict[str, Any]) -> str:
+def describe(stage: str, scale: Scale, found: dict[str, Any]) -> str:
     taken = found["seconds"]
-    line = f"{millions:>3g} M {stage:<9} {taken:>8.1f} {millions * 1e6 / taken:>10,.0f}"
+    line = f"{scale.name:>11} {stage:<9} {taken:>8.1f} {scale.partitions / taken:>10,.0f}"
     line += f" {found['java'] / 2**30:>5.2f} GB {found['python'] / 2**30:>5.2f} GB"
+    line += f"  start {found['start']:.1f} s"
     counts = {k: v for k, v in found.items() if k not in ("seconds", "start", "java", "python")}
     said = (f"{v:,} {k}" if isinstance(v, int) else f"{k} {v}" for k, v in counts.items())
-    return line + "  " + ", ".join(said)
+    return ", ".join([line, *said])
 
 
 def ratio(ours: float, other: float) -> str:
     return f"{ours / other:.1f}"
 
 
+def main(words: list[str]) -> None:
+    """Measure the sizes of the command line, before and after where a commit is named."""
+    commit = None
+    if "--against" in words:
+        at = words.index("--against")
+        commit = words[at + 1]
+        del words[at : at + 2]
+    with checked_out(commit) if commit else nullcontext() as before:
+        trees = {**({"before": before} if before else {}), "after": ROOT}
+        compare(words or ["small", "1", "3", "7"], trees)
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--stage"]:
-        _, _, name, where, much = sys.argv
-        print(json.dumps(run_stage(name, Path(where), float(much))))
+        _, _, name, where, size = sys.argv
+        print(json.dumps(run_stage(name, Path(where), choose_scale(size))))
         sys.stdout.flush()
     else:
-        compare([float(n) for n in sys.argv[1:]] or [1, 3, 7])
+        main(sys.argv[1:])

@@ -77,27 +77,23 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
         _create(clusters[name], topics)
     name_clusters(stage.directory / "topics", clusters)
 
-    stage.say("Every cluster and every spec, collected into tables")
-    stage.run("fleet", "collect", "topics", "--lake", LAKE)
-    stage.say("What would change anywhere? One wish cannot be granted, so this exits 1")
-    stage.run("fleet", "plan", "topics", "--lake", LAKE, "--out", PLANS, expect=1)
-    stage.say("What is unhealthy, whatever the specs say")
-    stage.run("fleet", "audit", "topics", "--lake", LAKE, expect=None)
-    stage.say("The same on one page, to be opened in a browser")
-    stage.run("fleet", "page", "--lake", LAKE, "--out", PAGE.name)
-    keep_page(stage.directory / PAGE.name)
+    stage.say("A night: all collected into tables, planned and audited; it exits 1 for a refusal")
+    stage.run("fleet", "run", "topics", "--lake", LAKE, "--out", PLANS, expect=1)
 
     stage.say("The plan of one cluster, read and applied as any other; then that of another")
     stage.run("show", f"{PLANS}/prod-eu.json")
     stage.run("apply", f"{PLANS}/prod-eu.json", "--auto-approve")
     stage.run("apply", f"{PLANS}/prod-us.json", "--auto-approve")
-    stage.say("The wish that nobody can grant is amended in its file, and all is planned anew")
+    stage.say("The wish that nobody can grant is amended in its file, and planned anew")
     amend_wish(stage.directory / "topics")
-    stage.run("fleet", "plan", "topics", "--live", "--lake", LAKE, "--out", PLANS)
-    stage.run("apply", f"{PLANS}/staging.json", "--auto-approve")
-    stage.say("Nothing is left to do anywhere, and the lake knows how it came to that")
-    stage.run("fleet", "plan", "topics", "--live", "--lake", LAKE, "--detailed-exitcode")
-    stage.run("fleet", "history", "--lake", LAKE)
+    again = f"{PLANS}/staging.json"
+    stage.run("plan", "topics", "--cluster", "staging", "--out", again)
+    stage.run("apply", again, "--auto-approve")
+    stage.say("The next night: nothing is left to do, and the lake knows how it came to that")
+    words = ("--lake", LAKE, "--out", PLANS, "--page", PAGE.name)
+    stage.run("fleet", "run", "topics", *words, expect=None)
+    stage.say("The same on one page, to be opened in a browser")
+    keep_page(stage.directory / PAGE.name)
 
 
 def _create(cluster: Cluster, topics: list[NewTopic]) -> None:
