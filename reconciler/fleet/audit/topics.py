@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from reconciler.fleet import READ
 from reconciler.fleet.audit.balance import measure_loads, violates_racks
 from reconciler.fleet.globs import translate_globs
+from reconciler.fleet.health import MIN_IN_SYNC, is_offline, is_under_replicated, min_in_sync
 from reconciler.fleet.tables import COUNT, FLAG, TEXT
 from reconciler.spec import choose_catalogue
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from reconciler.spec import Estate
-
-MIN_IN_SYNC = "min.insync.replicas"
 
 
 def describe_live_topics(
@@ -78,9 +77,8 @@ def _or_false(condition: Column) -> Column:
 
 
 def _min_in_sync(own: str) -> Column:
-    """Return the value in force: of the map `own`, else of its cluster, else Kafka's default 1."""
-    values = (F.try_element_at(F.col(name), F.lit(MIN_IN_SYNC)) for name in (own, "defaults"))
-    return F.coalesce(*(value.try_cast("int") for value in values), F.lit(1))
+    """Return the value in force, from the map `own` of a topic."""
+    return min_in_sync(F.try_element_at(F.col(own), F.lit(MIN_IN_SYNC)))
 
 
 def _count_unwritable(partitions: DataFrame, configs: DataFrame, clusters: DataFrame) -> DataFrame:
@@ -111,8 +109,8 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
     moving, led = F.col("moving"), F.col("leader") >= 0
     elsewhere = F.col("leader") != F.try_element_at("replicas", F.lit(1))
     faults = {
-        "under_replicated": _is_under_replicated(),
-        "offline": F.col("leader") < 0,
+        "under_replicated": is_under_replicated(),
+        "offline": is_offline(),
         # While a partition moves, its first replica may still copy, and cannot lead yet.
         "off_preferred": ~moving & led & elsewhere,
         "moving": moving,
@@ -150,13 +148,8 @@ def count_partitions(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
 
 def select_under_replicated(partitions: DataFrame) -> DataFrame:
     """Return cluster, topic and the number `in_sync`, of led partitions that lack replicas."""
-    short = partitions.where(_is_under_replicated() & (F.coalesce("leader", F.lit(0)) >= 0))
+    short = partitions.where(is_under_replicated() & ~is_offline())
     return short.select(*TOPIC, F.array_size("in_sync").alias("in_sync"))
-
-
-def _is_under_replicated() -> Column:
-    # The new replicas of a moving partition are not in sync yet: this is no fault.
-    return ~F.col("moving") & (F.array_size("in_sync") < F.array_size("replicas"))
 
 
 def describe_clusters(
