@@ -81,8 +81,9 @@ def count_health(
 def find_unhealthy_topics(
     state: Mapping[str, DataFrame], by: Sequence[str] = BY_CLUSTER
 ) -> DataFrame:
-    """Return the topics with a faulty partition. Grain: a topic. Out: `by`, `topic`, FAULTS.
+    """Return the topics with a faulty partition. Grain: a topic.
 
+    Out: `by`, `topic`, FAULTS, and `lagging`: the brokers whose replicas are not in sync, by id.
     Shuffles: faulty partitions only, by topic; they are few on most days.
     """
     key = [*by, "topic"]
@@ -101,9 +102,12 @@ def find_unhealthy_topics(
                 "unwritable"
             ),
             is_under_replicated().alias("under_replicated"),
+            F.array_except("replicas", "in_sync").alias("lagging"),
         )
     )
-    return judged.groupBy(*key).agg(*(F.count_if(name).alias(name) for name in FAULTS))
+    lagging = F.array_sort(F.array_distinct(F.flatten(F.collect_list("lagging"))))
+    counts = (F.count_if(name).alias(name) for name in FAULTS)
+    return judged.groupBy(*key).agg(*counts, lagging.alias("lagging"))
 
 
 def is_offline() -> Column:

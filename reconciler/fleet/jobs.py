@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.fleet import READ, tables
 from reconciler.fleet.audit import Earlier, audit_fleet, make_expectations
 from reconciler.fleet.caching import caching
+from reconciler.fleet.health import BY_COLLECTION, count_health
 from reconciler.fleet.history import (
     describe_read_topics,
     find_drift,
@@ -172,7 +173,7 @@ def trace_collections(
         announce(f"comparing {len(attempts)} collections")
         draft.append(tables.EVENTS, find_events(topics, brokers, state["readings"]))
         announce("measuring growth")
-        trend = measure_trend(topics, brokers, numbered)
+        trend = measure_trend(topics, brokers, numbered, count_health(state, by=BY_COLLECTION))
         draft.append(tables.TREND, trend)
         draft.append(tables.GROWTH, measure_growth(topics, trend))
         announce(f"comparing {len(plans)} plans")

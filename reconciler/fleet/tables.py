@@ -353,6 +353,11 @@ TREND = LakeTable(
         topics=COUNT,
         partitions=AMOUNT,
         size_bytes=AMOUNT,
+        # Faults, as reconciler.fleet.health counts them; null in a history of an earlier release.
+        offline=AMOUNT,
+        unwritable=AMOUNT,
+        under_replicated=AMOUNT,
+        brokers_down=AMOUNT,
     ),
 )
 COLLECTIONS = LakeTable(

@@ -13,6 +13,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import PLANNED, tables
+from reconciler.fleet.health import COUNTS
 from reconciler.fleet.history.readings import number_readings, seconds_of
 
 if TYPE_CHECKING:
@@ -22,8 +23,10 @@ AMOUNTS = ("topics", "partitions", "size_bytes")
 DAY_S = 86_400
 
 
-def measure_trend(topics: DataFrame, brokers: DataFrame, numbered: DataFrame) -> DataFrame:
-    """Return the totals of each reading of a cluster. Out: `trend`."""
+def measure_trend(
+    topics: DataFrame, brokers: DataFrame, numbered: DataFrame, health: DataFrame
+) -> DataFrame:
+    """Return the totals of each reading of a cluster. In: `count_health` too. Out: `trend`."""
     key = ["cluster", "collection"]
     held = topics.groupBy(*key).agg(
         F.count("*").alias("topics"),
@@ -32,6 +35,7 @@ def measure_trend(topics: DataFrame, brokers: DataFrame, numbered: DataFrame) ->
     )
     alive = brokers.groupBy(*key).agg(F.count(F.when(F.col("alive"), 1)).alias("brokers"))
     rows = numbered.join(alive, key, how="left").join(held, key, how="left")
+    rows = rows.join(health.select(*key, *COUNTS), key, how="left")
     counted = rows.fillna(0, ["brokers", "topics", "partitions"])
     return _declare(counted.withColumnRenamed("collection", "seen"), tables.TREND)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reconciler.errors import Location, escape_unprintable
+from reconciler.fleet.health import Health
+from reconciler.fleet.page.live import HealthTotals, ProblemLine, TopicLine, TrendPoint
 from reconciler.model import RefusedField
 from reconciler.plan import view_configs, view_refused
-from reconciler.units import count
+from reconciler.units import count, describe_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +75,7 @@ class PlanTotals:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """The load of a broker: preferred leaders, and replicas."""
+    """The load of a broker: preferred leaders, replicas, and their bytes if they are known."""
 
     id: int
     rack: str | None
@@ -81,6 +83,7 @@ class BrokerLoad:
     replicas: int
     alive: bool = True
     cordoned: bool = False
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class ClusterLine:
 
     name: str
     read: bool
+    health: Health = Health.HEALTHY
     trouble: tuple[str, str] | None = None
     synthetic: bool = False
     kafka_version: str | None = None
@@ -114,6 +118,11 @@ class ClusterLine:
         if self.plan.refused:
             return Standing.REFUSED
         return Standing.PENDING if self.plan.changed else Standing.SETTLED
+
+    @property
+    def state(self) -> Health | Standing:
+        """What is worst: a cluster that is not healthy is never shown as specified."""
+        return self.standing if not self.read or self.health is Health.HEALTHY else self.health
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,7 @@ class TopicSkew:
     leader_skew: int
     replica_skew: int
     action: str | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +165,7 @@ class ChangeLine:
     reasons: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     place: str = ""
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,7 @@ class MovesLine:
 
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """One finding of an audit."""
+    """One finding of an audit. `rank` is 1 for what comes first; None without ranks."""
 
     cluster: str
     topic: str
@@ -187,6 +198,10 @@ class FindingLine:
     evidence: str
     what: str
     way_out: str
+    owner: str = ""
+    cause: str = ""
+    fixed_by: str = ""
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +212,25 @@ class RuleCount:
     severity: str
     findings: int
     clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class CauseCount:
+    """The number of findings of a cause, and of clusters with one; the best rank first."""
+
+    cause: str
+    rank: int
+    findings: int
+    clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixLine:
+    """The number of findings of one cluster, by rule."""
+
+    cluster: str
+    findings: int
+    by_rule: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +248,13 @@ class NextLeadersLine:
 class AuditSummary:
     """The summary of an audit: counts by rule, the most severe findings, and next leaders.
 
-    `next_leaders` is empty for an audit of an earlier release.
+    `next_leaders` and `causes` are empty for an audit of an earlier release.
     """
 
     rules: tuple[RuleCount, ...] = ()
     findings: Kept[FindingLine] = Kept()
+    matrix: Kept[MatrixLine] = Kept()
+    causes: tuple[CauseCount, ...] = ()
     next_leaders: Kept[NextLeadersLine] = Kept()
 
 
@@ -245,6 +281,10 @@ class FleetPage:
     commit: str | None
     totals: FleetTotals
     clusters: Kept[ClusterLine]
+    health: HealthTotals = field(default_factory=HealthTotals)
+    problems: Kept[ProblemLine] = Kept()
+    inventory: Kept[TopicLine] = Kept()
+    trend: tuple[TrendPoint, ...] = ()
     drift: tuple[DriftPoint, ...] = ()
     topics: Kept[TopicSkew] = Kept()
     changes: Kept[ChangeLine] = Kept()
@@ -259,6 +299,11 @@ def cut(text: str) -> str:
     """Limit the length of a text from the lake, and escape control characters."""
     said = escape_unprintable(text)
     return said if len(said) <= MOST_LETTERS else f"{said[: MOST_LETTERS - 1]}…"
+
+
+def say_value(key: str, value: str) -> str:
+    """Format the value of a config in its largest exact unit: 35d, not 3024000000."""
+    return describe_value(key, value).partition(" (")[0] if value.isdigit() else value
 
 
 def say_when(collection: str) -> str:

@@ -6,12 +6,13 @@ from collections import defaultdict
 from dataclasses import replace
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import PLANNED, READ, tables
 from reconciler.fleet.caching import caching
+from reconciler.fleet.health import Health, find_unhealthy_topics
 from reconciler.fleet.lake import AUDIT, PLAN
 from reconciler.fleet.page.contents import (
     MOST_BROKERS,
@@ -33,6 +34,14 @@ from reconciler.fleet.page.contents import (
     cut,
     describe_change_row,
 )
+from reconciler.fleet.page.gather_live import (
+    find_histories,
+    find_owners,
+    follow_trend,
+    gather_health,
+    list_problems,
+    list_topics,
+)
 from reconciler.fleet.page.measures import (
     count_loads,
     gather_findings,
@@ -49,11 +58,15 @@ if TYPE_CHECKING:
 
     from reconciler.fleet.lake import Lake, Published
 
+Line = TypeVar("Line", TopicSkew, ChangeLine)
+
 ACTIONS = ("refuse", "delete", "update", "create")
 """The actions of a plan on a topic, the most urgent first."""
 
 _ORDER = tuple(Standing)
+_HEALTH = tuple(Health)
 _READING = ("cluster", "status", "error", "kafka_version", "synthetic")
+_LOADS = ("leaders", "replicas", "size_bytes")
 _PLAN = [name for name in tables.PLANS.columns if name not in ("fingerprint", "plan")]
 
 
@@ -73,6 +86,12 @@ def gather_page(
     state = read_collection(lake, attempt)
     plans = lake.read(tables.PLANS, planned) if planned else None
     clusters = _gather_clusters(state, plans)
+    announce("looking at the health of the clusters")
+    unhealthy = find_unhealthy_topics(state).persist()
+    totals, health = gather_health(state, unhealthy)
+    problems = list_problems(state, unhealthy)
+    unhealthy.unpersist()
+    clusters = [replace(c, health=health.get(c.name, Health.UNREAD)) for c in clusters]
     announce("following the drift")
     drift, drifts = _follow_drift(lake, attempt)
     announce("measuring the topics")
@@ -80,8 +99,18 @@ def gather_page(
     if planned is not None:  # remarks are no changes
         changes = lake.read(tables.CHANGES, planned).where(F.col("action").isin(*ACTIONS))
     topics = _find_worst(state, changes)
-    announce("listing changes and findings")
-    ordered = sorted(clusters, key=lambda c: (_ORDER.index(c.standing), -c.partitions, c.name))
+    announce("listing topics, changes and findings")
+    histories = find_histories(lake, attempt)
+    events = lake.read_all(tables.EVENTS, histories) if histories else None
+    ordered = sorted(
+        clusters,
+        key=lambda c: (
+            _HEALTH.index(c.health),
+            _ORDER.index(c.standing),
+            -c.partitions,
+            c.name,
+        ),
+    )
     shown = [replace(c, drifts=drifts.get(c.name, ())) for c in ordered[:MOST_CLUSTERS]]
     return FleetPage(
         collection=attempt.collection,
@@ -89,12 +118,23 @@ def gather_page(
         commit=attempt.commit,
         totals=_sum(clusters),
         clusters=Kept(_bound_brokers(shown), len(clusters)),
+        health=totals,
+        problems=problems,
+        inventory=list_topics(state, changes, events),
+        trend=follow_trend(lake, histories),
         drift=drift,
-        topics=topics,
-        changes=_list_changes(changes),
+        topics=_name_owners(topics, state["specs"]),
+        changes=_name_owners(_list_changes(changes), state["specs"]),
         moves=_list_moves(lake, planned) if planned else Kept(),
         audit=_summarise_audit(lake, audited) if audited else None,
     )
+
+
+def _name_owners(kept: Kept[Line], specs: DataFrame) -> Kept[Line]:
+    """Add the owners of topics."""
+    owners = find_owners(specs, {(row.cluster, row.topic) for row in kept.rows})
+    rows = (replace(row, owner=owners.get((row.cluster, row.topic))) for row in kept.rows)
+    return Kept(tuple(rows), kept.total)
 
 
 def _summarise_audit(lake: Lake, audited: Published) -> AuditSummary:
@@ -142,11 +182,9 @@ def _gather_brokers(state: Mapping[str, DataFrame]) -> Mapping[str, Sequence[Bro
     brokers: dict[str, list[BrokerLoad]] = defaultdict(list)
     for row in state["brokers"].collect():
         load = held.get((row["cluster"], row["id"]))
-        leaders, replicas = (load["leaders"], load["replicas"]) if load else (0, 0)
+        amounts = {name: load[name] if load else 0 for name in _LOADS}
         flags = {"alive": bool(row["alive"]), "cordoned": bool(row["cordoned"])}
-        brokers[row["cluster"]].append(
-            BrokerLoad(row["id"], row["rack"], leaders, replicas, **flags)
-        )
+        brokers[row["cluster"]].append(BrokerLoad(row["id"], row["rack"], **amounts, **flags))
     return {
         name: sorted(found, key=lambda load: (load.rack is None, load.rack or "", load.id))
         for name, found in brokers.items()

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reconciler.fleet.page.cells import (
+    Cell,
+    Listing,
+    ListingColumn,
+    amount_cell,
+    number_column,
+    say_left_out,
+    unknown_or,
+)
 from reconciler.fleet.page.contents import Kept, say_share, say_when
+from reconciler.fleet.page.listing_audit import AuditListings
+from reconciler.fleet.page.listing_live import LiveListings
 from reconciler.fleet.page.pictures import (
     Axis,
     draw_axis,
@@ -14,30 +25,12 @@ from reconciler.fleet.page.pictures import (
     draw_mark,
     draw_sparkline,
 )
-from reconciler.units import approximate_duration, approximate_size, count
+from reconciler.units import approximate_duration, approximate_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from reconciler.fleet.page.contents import ClusterLine, FleetPage
-
-
-def _number(key: str, title: str) -> ListingColumn:
-    return ListingColumn(key, title, numeric=True)
-
-
-def _amount(number: int | None) -> Cell:
-    return Cell("–" if number is None else f"{number:,}")
-
-
-def _unless_unknown(number: float | None, say: Callable[[float], str]) -> Cell:
-    return Cell("–") if number is None else Cell(say(number), sort_by=number)
-
-
-def _say_left_out(kept: Kept[object], noun: str, first: str) -> str:
-    if not kept.left_out:
-        return ""
-    return f"{len(kept.rows):,} of {count(kept.total, noun)}, {first}; {kept.left_out:,} left out."
+    from reconciler.fleet.page.contents import ClusterLine
 
 
 def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
@@ -50,15 +43,8 @@ def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Listings:
+class Listings(LiveListings, AuditListings):
     """The tables of the page, one method per table."""
-
-    page: FleetPage
-    places: Mapping[str, str]
-
-    def _name(self, cluster: str) -> Cell:
-        place = self.places.get(cluster)
-        return Cell(cluster, link=f"#{place}" if place else "")
 
     def unreadable(self) -> Listing:
         """List the clusters that were not read or not planned, and why."""
@@ -73,7 +59,7 @@ class Listings:
         )
         columns = (
             ListingColumn("cluster", "Cluster", style="brief"),
-            ListingColumn("state", "State", style="brief"),
+            ListingColumn("state", "State", style="brief", choices=True),
             ListingColumn("rule", "Rule", style="brief"),
             ListingColumn("reason", "Reason", style="long"),
         )
@@ -95,8 +81,8 @@ class Listings:
                 ListingColumn(
                     f"{noun}-gain", noun.title(), numeric=True, above=draw_axis(scale), style="wide"
                 ),
-                _number(f"{noun}-before", f"{noun.title()} before"),
-                _number(f"{noun}-after", f"{noun.title()} after"),
+                number_column(f"{noun}-before", f"{noun.title()} before"),
+                number_column(f"{noun}-after", f"{noun.title()} after"),
             ]
         rows = []
         for cluster, plan in plans:
@@ -110,18 +96,19 @@ class Listings:
         """List the clusters and their plans."""
         columns = (
             ListingColumn("cluster", "Cluster", style="brief"),
-            ListingColumn("state", "State", style="brief"),
-            _number("pending", "To change"),
-            _number("refused", "Refused"),
-            _number("unchanged", "As specified"),
-            _number("unmanaged", "Unmanaged"),
+            ListingColumn("health", "Health", style="brief", choices=True),
+            ListingColumn("state", "Plan", style="brief", choices=True),
+            number_column("pending", "To change"),
+            number_column("refused", "Refused"),
+            number_column("unchanged", "As specified"),
+            number_column("unmanaged", "Unmanaged"),
             ListingColumn("drift", "Drift over time", numeric=True),
-            _number("topics", "Topics"),
-            _number("partitions", "Partitions"),
-            _number("brokers", "Brokers"),
+            number_column("topics", "Topics"),
+            number_column("partitions", "Partitions"),
+            number_column("brokers", "Brokers"),
         )
         rows = tuple(map(self._describe_cluster, self.page.clusters.rows))
-        note = _say_left_out(self.page.clusters, "cluster", "those that are worst off first")
+        note = say_left_out(self.page.clusters, "cluster", "those that are worst off first")
         return Listing("clusters", "Clusters and their plans", columns, rows, note)
 
     def _describe_cluster(self, cluster: ClusterLine) -> tuple[Cell, ...]:
@@ -132,14 +119,15 @@ class Listings:
         size = (cluster.topics, cluster.partitions, cluster.broker_count)
         return (
             self._name(cluster.name),
+            Cell(str(cluster.health), draw_mark(cluster.health)),
             Cell(str(cluster.standing), draw_mark(cluster.standing)),
-            *map(_amount, said),
+            *map(amount_cell, said),
             Cell(
                 "–" if grown is None else f"{grown:+,}" if grown else "±0",
                 draw_sparkline(cluster.drifts) if drift else "",
                 sort_by=grown,
             ),
-            *map(_amount, size if cluster.read else [None] * 3),
+            *map(amount_cell, size if cluster.read else [None] * 3),
         )
 
     def topics(self) -> Listing:
@@ -150,23 +138,25 @@ class Listings:
         columns = (
             ListingColumn("topic", "Topic", style="name"),
             ListingColumn("cluster", "Cluster", style="brief"),
-            _number("partitions", "Partitions"),
-            _number("leaders", "Leader skew"),
-            _number("replicas", "Replica skew"),
+            ListingColumn("owner", "Owner", style="brief", choices=True),
+            number_column("partitions", "Partitions"),
+            number_column("leaders", "Leader skew"),
+            number_column("replicas", "Replica skew"),
             ListingColumn("plan", "Plan"),
         )
         rows = tuple(
             (
                 Cell(row.topic),
                 self._name(row.cluster),
-                _amount(row.partitions),
+                Cell(row.owner or "–"),
+                amount_cell(row.partitions),
                 Cell(f"{row.leader_skew:,}", draw_bar(row.leader_skew, most)),
                 Cell(f"{row.replica_skew:,}", draw_bar(row.replica_skew, most_replicas)),
                 Cell(row.action or "–"),
             )
             for row in kept.rows
         )
-        note = _say_left_out(kept, "topic", "the least even first")
+        note = say_left_out(kept, "topic", "the least even first")
         empty = "Every topic is as even as can be: max − min is at most one."
         return Listing("topics", "Least even topics", columns, rows, note, empty)
 
@@ -176,7 +166,8 @@ class Listings:
         columns = (
             ListingColumn("topic", "Topic", style="name"),
             ListingColumn("cluster", "Cluster", style="brief"),
-            ListingColumn("action", "Action"),
+            ListingColumn("owner", "Owner", style="brief", choices=True),
+            ListingColumn("action", "Action", choices=True),
             ListingColumn("change", "Change", style="long"),
             ListingColumn("risks", "Risks", style="brief"),
             ListingColumn("reasons", "Reasons", style="long"),
@@ -186,6 +177,7 @@ class Listings:
             (
                 Cell(row.topic),
                 self._name(row.cluster),
+                Cell(row.owner or "–"),
                 Cell(row.action),
                 Cell(row.what),
                 Cell(", ".join(risk for risk in row.risks if risk != "none")),
@@ -199,7 +191,7 @@ class Listings:
             )
             for row in kept.rows
         )
-        note = _say_left_out(kept, "change", "refusals first")
+        note = say_left_out(kept, "change", "refusals first")
         return Listing("changes", "Changes and refusals", columns, rows, note, "No change.")
 
     def moves(self) -> Listing:
@@ -207,87 +199,50 @@ class Listings:
         kept = self.page.moves
         columns = (
             ListingColumn("cluster", "Cluster", style="brief"),
-            _number("moving", "Topics"),
-            _number("moving-partitions", "Partitions"),
-            _number("copies", "Replicas to copy"),
-            _number("bytes", "To copy"),
-            _number("time", "Time"),
-            _number("peak", "Fullest disk"),
+            number_column("moving", "Topics"),
+            number_column("moving-partitions", "Partitions"),
+            number_column("copies", "Replicas to copy"),
+            number_column("bytes", "To copy"),
+            number_column("time", "Time"),
+            number_column("peak", "Fullest disk"),
             ListingColumn("drained", "Brokers to drain", style="brief"),
-            _number("moves-refused", "Refused"),
+            number_column("moves-refused", "Refused"),
             ListingColumn("moves-reasons", "Reasons", style="long"),
         )
         rows = tuple(
             (
                 self._name(row.cluster),
-                *map(_amount, (row.topics, row.partitions, row.replicas)),
+                *map(amount_cell, (row.topics, row.partitions, row.replicas)),
                 Cell(approximate_size(row.copied_bytes), sort_by=row.copied_bytes),
-                _unless_unknown(row.seconds, approximate_duration),
-                _unless_unknown(row.peak_share, "{:.0%}".format),
+                unknown_or(row.seconds, approximate_duration),
+                unknown_or(row.peak_share, "{:.0%}".format),
                 Cell(", ".join(map(str, row.drained)) or "–"),
-                _amount(row.refused),
+                amount_cell(row.refused),
                 Cell("; ".join(row.reasons)),
             )
             for row in kept.rows
         )
-        note = _say_left_out(kept, "cluster", "those that copy the most first")
+        note = say_left_out(kept, "cluster", "those that copy the most first")
         return Listing("moves", "Plans of moves", columns, rows, note, "Nothing is to be moved.")
-
-    def rules(self) -> Listing:
-        """List the rules of the audit with their numbers of findings."""
-        columns = (
-            ListingColumn("severity", "Severity"),
-            ListingColumn("rule", "Rule", style="brief"),
-            _number("findings", "Findings"),
-            _number("clusters", "Clusters"),
-        )
-        found = self.page.audit.rules if self.page.audit else ()
-        rows = tuple(
-            (Cell(r.severity), Cell(r.rule), _amount(r.findings), _amount(r.clusters))
-            for r in found
-        )
-        return Listing("rules", "Findings by rule", columns, rows, empty="No finding.")
-
-    def findings(self) -> Listing:
-        """List the most severe findings of the audit."""
-        columns = (
-            ListingColumn("severity", "Severity"),
-            ListingColumn("cluster", "Cluster", style="brief"),
-            ListingColumn("topic", "Topic", style="name"),
-            ListingColumn("rule", "Rule", style="brief"),
-            ListingColumn("what", "What", style="long"),
-            ListingColumn("evidence", "Evidence", style="long"),
-            ListingColumn("way_out", "What to do", style="long"),
-        )
-        audit = self.page.audit
-        rows = tuple(
-            tuple(
-                self._name(found.cluster) if c.key == "cluster" else Cell(getattr(found, c.key))
-                for c in columns
-            )
-            for found in (audit.findings.rows if audit else ())
-        )
-        note = _say_left_out(audit.findings, "finding", "the gravest first") if audit else ""
-        return Listing("findings", "Findings", columns, rows, note, "No finding.")
 
     def next_leaders(self) -> Listing:
         """List the most leaders that one broker takes over on each cluster, with the bounds."""
         columns = (
             ListingColumn("cluster", "Cluster", style="brief"),
-            _number("broker", "If a broker is lost"),
-            _number("broker-bound", "Bound"),
-            _number("rack", "If a rack is lost"),
-            _number("rack-bound", "Bound"),
+            number_column("broker", "If a broker is lost"),
+            number_column("broker-bound", "Bound"),
+            number_column("rack", "If a rack is lost"),
+            number_column("rack-bound", "Bound"),
         )
         kept = self.page.audit.next_leaders if self.page.audit else Kept()
         rows = tuple(
             (
                 self._name(row.cluster),
-                *map(_amount, (row.most, row.bound, row.rack_most, row.rack_bound)),
+                *map(amount_cell, (row.most, row.bound, row.rack_most, row.rack_bound)),
             )
             for row in kept.rows
         )
-        note = _say_left_out(kept, "cluster", "the farthest from their bounds first")
+        note = say_left_out(kept, "cluster", "the farthest from their bounds first")
         title = "Leaders that one broker takes over"
         empty = "This audit counted no next leaders."
         return Listing("next-leaders", title, columns, rows, note, empty)
@@ -296,24 +251,24 @@ class Listings:
         """List the totals of the plans of each collection."""
         columns = (
             ListingColumn("collection", "Collection"),
-            _number("pending", "To change"),
-            _number("refused", "Refused"),
-            _number("unchanged", "As specified"),
+            number_column("pending", "To change"),
+            number_column("refused", "Refused"),
+            number_column("unchanged", "As specified"),
             ListingColumn("drift", "Drift", numeric=True),
-            _number("planned", "Clusters planned"),
-            _number("unplanned", "Not planned"),
+            number_column("planned", "Clusters planned"),
+            number_column("unplanned", "Not planned"),
         )
         rows = tuple(
             (
                 Cell(say_when(point.collection)),
-                *map(_amount, (point.changed, point.refused, point.unchanged)),
+                *map(amount_cell, (point.changed, point.refused, point.unchanged)),
                 Cell(
                     say_share(
                         point.changed + point.refused,
                         point.changed + point.refused + point.unchanged,
                     )
                 ),
-                *map(_amount, (point.planned, point.unplanned)),
+                *map(amount_cell, (point.planned, point.unplanned)),
             )
             for point in reversed(self.page.drift)
         )
@@ -327,39 +282,6 @@ def _scale(pairs: Iterable[tuple[int | None, int | None]]) -> Axis:
 def _compare(before: int | None, after: int | None, scale: Axis) -> tuple[Cell, Cell, Cell]:
     """Return the change as a picture, and the two numbers."""
     if before is None or after is None:
-        return Cell("–"), _amount(before), _amount(after)
+        return Cell("–"), amount_cell(before), amount_cell(after)
     picture = Cell("", draw_dumbbell(before, after, scale), sort_by=before - after)
-    return picture, _amount(before), _amount(after)
-
-
-@dataclass(frozen=True, slots=True)
-class ListingColumn:
-    """A column: its key in addresses, its title and looks. `above` is a picture in its head."""
-
-    key: str
-    title: str
-    numeric: bool = False
-    above: str = ""
-    style: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A text, which is escaped; a picture, which is markup; a link; and a number to sort by."""
-
-    text: str = ""
-    picture: str = ""
-    link: str = ""
-    sort_by: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A table. `note` says what is left out; `empty` replaces the rows if there are none."""
-
-    name: str
-    title: str
-    columns: tuple[ListingColumn, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-    empty: str = "Nothing to show."
+    return picture, amount_cell(before), amount_cell(after)

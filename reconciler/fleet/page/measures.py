@@ -6,6 +6,8 @@ plans, internal topics do not count.
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
@@ -15,15 +17,18 @@ from reconciler.fleet.page.contents import (
     MOST_CLUSTERS,
     MOST_ROWS,
     AuditSummary,
+    CauseCount,
     FindingLine,
     Kept,
+    MatrixLine,
     NextLeadersLine,
     RuleCount,
     cut,
+    say_value,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -40,7 +45,7 @@ def select_user_partitions(partitions: DataFrame, topics: DataFrame) -> DataFram
 def count_loads(partitions: DataFrame) -> DataFrame:
     """Count the leaders and replicas of each broker.
 
-    Grain: a broker that holds something. Out: cluster, broker, leaders, replicas.
+    Grain: a broker that holds something. Out: cluster, broker, leaders, replicas, size_bytes.
     Shuffles: once, of as many rows as there are brokers.
     """
     return _count_held(partitions, "cluster", "broker")
@@ -76,10 +81,13 @@ def measure_topics(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
 
 
 def _count_held(partitions: DataFrame, *grain: str) -> DataFrame:
-    """Count leaders and replicas."""
-    held = partitions.select("cluster", "topic", F.posexplode("replicas").alias("place", "broker"))
+    """Count leaders, replicas and bytes."""
+    replica = F.posexplode("replicas").alias("place", "broker")
+    held = partitions.select("cluster", "topic", "size_bytes", replica)
     return held.groupBy(*grain).agg(
-        F.count_if(F.col("place") == 0).alias("leaders"), F.count("broker").alias("replicas")
+        F.count_if(F.col("place") == 0).alias("leaders"),
+        F.count("broker").alias("replicas"),
+        F.sum("size_bytes").alias("size_bytes"),
     )
 
 
@@ -90,6 +98,7 @@ def _skew(name: str) -> Column:
 
 
 MOST_RULES = 100
+MOST_MATRIX_ROWS = 150
 
 
 def gather_findings(findings: DataFrame) -> AuditSummary:
@@ -101,12 +110,47 @@ def gather_findings(findings: DataFrame) -> AuditSummary:
         F.count("rule").alias("findings"), F.countDistinct("cluster").alias("clusters")
     )
     rules = counted.orderBy(_rank(), F.desc("findings"), "rule").limit(MOST_RULES).collect()
+    ranked = "rank" in findings.columns
     order = (_rank(), F.col("rule"), F.col("cluster"), F.col("topic"))
-    gravest = findings.orderBy(*order).limit(MOST_ROWS).collect()
+    first = (F.asc_nulls_last("rank"),) if ranked else ()
+    gravest = findings.orderBy(*first, *order).limit(MOST_ROWS).collect()
     lines = tuple(_describe(row.asDict()) for row in gravest)
     return AuditSummary(
-        tuple(RuleCount(**row.asDict()) for row in rules), Kept(lines, findings.count())
+        tuple(RuleCount(**row.asDict()) for row in rules),
+        Kept(lines, findings.count()),
+        _count_by_cluster(findings, [row["rule"] for row in rules]),
+        _count_causes(findings) if ranked else (),
     )
+
+
+def _count_by_cluster(findings: DataFrame, rules: Sequence[str]) -> Kept[MatrixLine]:
+    """Count the findings of each cluster by rule, those with the most severe rules first."""
+    counts = findings.groupBy("cluster", "rule").agg(F.count("rule").alias("found")).collect()
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in counts:
+        found[row["cluster"]][row["rule"]] = row["found"]
+    # The rules come with the most severe first: so do the clusters that break them most.
+    order = {name: tuple(-of.get(rule, 0) for rule in rules) for name, of in found.items()}
+    lines = (
+        MatrixLine(name, sum(found[name].values()), found[name])
+        for name in sorted(found, key=lambda name: (order[name], name))[:MOST_MATRIX_ROWS]
+    )
+    return Kept(tuple(lines), len(found))
+
+
+def _count_causes(findings: DataFrame) -> tuple[CauseCount, ...]:
+    """Count the findings of each cause, what an operator should do first at the top."""
+    counted = (
+        findings.where(F.col("cause").isNotNull())
+        .groupBy("cause")
+        .agg(
+            F.min("rank").alias("rank"),
+            F.count("cause").alias("findings"),
+            F.countDistinct("cluster").alias("clusters"),
+        )
+    )
+    rows = counted.orderBy("rank", F.desc("findings"), "cause").limit(MOST_RULES).collect()
+    return tuple(CauseCount(**{**row.asDict(), "cause": cut(row["cause"])}) for row in rows)
 
 
 def gather_next_leaders(balance: DataFrame) -> Kept[NextLeadersLine]:
@@ -129,8 +173,29 @@ def _rank() -> Column:
 
 def _describe(row: Mapping[str, Any]) -> FindingLine:
     texts = ("cluster", "topic", "rule", "severity", "evidence", "what", "way_out")
+    texts += ("owner", "cause", "fixed_by")
     found = {**row, "topic": row["topic"] or row["subject"]}
-    return FindingLine(**{name: cut(_spell(found[name])) for name in texts})
+    found["evidence"], found["what"] = _spell_values(row["evidence"] or {}, row["what"])
+    said = {name: cut(_spell(found.get(name))) for name in texts}
+    return FindingLine(**said, rank=row.get("rank"))
+
+
+def _spell_values(evidence: Mapping[str, str], what: str) -> tuple[Mapping[str, str], str]:
+    """Return evidence and message with readable values of the config that they are about."""
+    key = evidence.get("key")
+    if key is None:
+        return {name: say_value(name, held) for name, held in evidence.items()}, what
+    said = {
+        name: say_value(key, held) if name in _VALUES else held for name, held in evidence.items()
+    }
+    for name in _VALUES:
+        if name in evidence:
+            what = re.sub(rf"\b{re.escape(evidence[name])}\b", lambda _: said[name], what)  # noqa: B023
+    return said, what
+
+
+_VALUES = ("value", "usual")
+"""The evidence that holds values of the config named by `key`."""
 
 
 def _spell(value: object) -> str:
