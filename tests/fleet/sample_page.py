@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from reconciler.fleet.health import Health
 from reconciler.fleet.page.contents import (
     AuditSummary,
     BrokerLoad,
+    CauseCount,
     ChangeLine,
     ClusterLine,
     DriftPoint,
@@ -12,16 +14,18 @@ from reconciler.fleet.page.contents import (
     FleetPage,
     FleetTotals,
     Kept,
+    MatrixLine,
     MovesLine,
     NextLeadersLine,
     PlanTotals,
     RuleCount,
     TopicSkew,
 )
+from reconciler.fleet.page.live import HealthTotals, ProblemLine, TopicLine, TrendPoint
 
 HOSTILE = """</script><script>document.title="taken"</script><img src=x onerror=alert(1)>"'&"""
 BROKERS = (
-    BrokerLoad(1, "a", 40, 120),
+    BrokerLoad(1, "a", 40, 120, size_bytes=2**40),
     BrokerLoad(4, "a", 10, 31),
     BrokerLoad(2, "b", 25, 75, alive=False),
     BrokerLoad(3, None, 26, 77, cordoned=True),
@@ -35,11 +39,17 @@ SAMPLE = FleetPage(
     totals=FleetTotals(5, 4, 1, 4, 1_246, 5_678, UNEVEN, 3),
     clusters=Kept(
         (
-            ClusterLine("down", read=False, trouble=("unreachable", "connection refused")),
+            ClusterLine(
+                "down",
+                read=False,
+                health=Health.UNREAD,
+                trouble=("unreachable", "connection refused"),
+            ),
             ClusterLine("odd", read=True, trouble=("failed", "its rows cannot be read"), topics=2),
             ClusterLine(
                 HOSTILE,
                 read=True,
+                health=Health.OFFLINE,
                 kafka_version="4.1",
                 topics=1_239,
                 partitions=5_600,
@@ -93,6 +103,36 @@ SAMPLE = FleetPage(
         ),
         total=3,
     ),
+    health=HealthTotals(2, 1, 9, 1, {"offline": 1, "unwritable": 1, "brokers_down": 1}),
+    problems=Kept(
+        (
+            ProblemLine("offline", HOSTILE, "shop.orders", "shop", 2, 12, (2, 3)),
+            ProblemLine("below min.insync.replicas", HOSTILE, "shop.clicks", None, 1, 24, (2,)),
+        ),
+        total=3,
+    ),
+    inventory=Kept(
+        (
+            TopicLine(
+                HOSTILE,
+                "shop.orders",
+                "shop",
+                12,
+                (3, 3),
+                5 * 2**30,
+                (("retention.ms", "3024000000"),),
+                "12 → 24 partitions",
+                "20261120T030000Z",
+                "topic-grown",
+            ),
+            TopicLine("calm", HOSTILE, None, 9, (2, 3), None),
+        ),
+        total=1_246,
+    ),
+    trend=(
+        TrendPoint("20261120T030000Z", 4, 1_245, 5_670, 7 * 2**40, None, None, None, None),
+        TrendPoint("20261121T030000Z", 4, 1_246, 5_678, 8 * 2**40, 2, 1, 9, 1),
+    ),
     audit=AuditSummary(
         (RuleCount("under-replicated", "error", 17, 2),),
         Kept(
@@ -109,6 +149,8 @@ SAMPLE = FleetPage(
             ),
             total=17,
         ),
+        Kept((MatrixLine("calm", 17, {"under-replicated": 17}),), total=1),
+        (CauseCount("broker 2 is down", 1, 17, 1),),
         Kept((NextLeadersLine(HOSTILE, 31, 13, 37, 29),), total=2),
     ),
 )

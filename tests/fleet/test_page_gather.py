@@ -12,6 +12,7 @@ from shorthand import brokers, cluster, rows, spec, topic
 from reconciler.api import load_estate
 from reconciler.cli import main
 from reconciler.fleet import tables
+from reconciler.fleet.health import Health
 from reconciler.fleet.jobs import collect_fleet, plan_collection
 from reconciler.fleet.lake import Lake
 from reconciler.fleet.page.contents import (
@@ -177,6 +178,35 @@ def test_refusals_come_first_with_their_reasons(page: FleetPage) -> None:
         ("shop.orders", "create", "1 partition"),
     ]
     assert page.changes.total == 3
+
+
+def test_the_page_opens_with_problems_and_the_topics_that_have_them(page: FleetPage) -> None:
+    assert (page.health.offline, page.health.brokers_down) == (0, 0)
+    assert page.problems == Kept()
+    assert [cluster.health for cluster in page.clusters.rows] == [
+        Health.UNREAD,
+        Health.HEALTHY,
+        Health.HEALTHY,
+    ]
+
+
+def test_topics_are_listed_without_internal_ones(page: FleetPage) -> None:
+    found = [(row.topic, row.partitions, row.replication) for row in page.inventory.rows]
+    assert found == [("shop.clicks", 4, (2, 2)), ("shop.orders", 4, (2, 2)), ("odd", 1, (1, 1))]
+    assert page.inventory.rows[1].differs == "4 → 6 partitions"
+    assert page.inventory.total == 3
+    assert page.trend == ()
+
+
+def test_values_of_configs_are_readable(spark: SparkSession) -> None:
+    columns = "cluster string, topic string, subject string, rule string, severity string"
+    columns += ", evidence map<string, string>, what string, way_out string"
+    evidence = {"key": "retention.ms", "value": "3024000000", "usual": "604800000", "voting": "5"}
+    what = "retention.ms is 3024000000; 4 of 5 clusters have 604800000"
+    row = ("prod", "a", "retention.ms", "differs", "note", evidence, what, "write it")
+    (line,) = gather_findings(spark.createDataFrame([row], columns)).findings.rows
+    assert line.what == "retention.ms is 35d; 4 of 5 clusters have 7d"
+    assert line.evidence == "key retention.ms, usual 7d, value 35d, voting 5"
 
 
 def test_skew_is_what_the_measure_of_placements_says(spark: SparkSession) -> None:

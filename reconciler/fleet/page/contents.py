@@ -341,5 +341,5 @@ def _list_differences(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"{before:,} → {count(after, 'partition')}"
     if row["action"] == "delete":
         return
-    for field in view_configs(row["config_before"] or {}, row["config_after"] or {}):
-        yield f"{field.name} {field.show(field.after) if before is None else field.words}"
+    for view in view_configs(row["config_before"] or {}, row["config_after"] or {}):
+        yield f"{view.name} {view.show(view.after) if before is None else view.words}"

@@ -6,30 +6,37 @@ content policy runs no script but its own, whose hash it names, and fetches noth
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections import Counter
 from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+from reconciler.fleet.health import Health
+from reconciler.fleet.page.cells import amount_cell
 from reconciler.fleet.page.contents import Standing, say_share, say_when
 from reconciler.fleet.page.listing import Listings, number_clusters
+from reconciler.fleet.page.live import PROBLEMS
 from reconciler.fleet.page.pictures import (
     STYLES,
     describe_drift,
     draw_broker,
     draw_drift,
     draw_mark,
+    draw_sparkline,
     draw_tile,
 )
-from reconciler.units import count
+from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from reconciler.fleet.page.cells import Listing
     from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, FleetPage
 
 NO_RACK = "no rack"
@@ -37,15 +44,17 @@ NO_RACK = "no rack"
 
 def render_page(page: FleetPage) -> str:
     """Render the page as HTML. Same fleet, same bytes."""
-    style, script = _read("page.css"), _read("page.js")
+    script = _read("page.js")
     places = number_clusters(page.clusters.rows)
+    lists = Listings(page, places)
+    style = _read("page.css") + label_cells(lists.all())
     # Names in the page come from clusters. If one got past the escaping, a browser would still run
     # no script but ours, and send no request.
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}';"
         " img-src data:; base-uri 'none'; form-action 'none'"
     )
-    standings = Counter(cluster.standing for cluster in page.clusters.rows)
+    states = Counter(cluster.state for cluster in page.clusters.rows)
     return (
         _open_templates()
         .get_template("page.html.jinja")
@@ -55,8 +64,10 @@ def render_page(page: FleetPage) -> str:
             script=_trust(script),
             policy=policy,
             figures=list(_list_figures(page)),
-            standings=[(one, standings[one]) for one in Standing if standings[one]],
-            lists=Listings(page, places),
+            tiles=list(_list_problems(page)),
+            trends=list(_list_trends(page)),
+            states=[(one, states[one]) for one in (*Health, *Standing) if states[one]],
+            lists=lists,
             places=places,
             most=max((cluster.partitions for cluster in page.clusters.rows), default=0),
             shown=[cluster for cluster in page.clusters.rows if cluster.brokers],
@@ -81,7 +92,12 @@ def _open_templates() -> Environment:
         "list_racks": list_racks,
         "describe_drift": describe_drift,
     }
-    templates.filters |= {"when": say_when, "count": count, "drawn": _trust}
+    templates.filters |= {
+        "when": say_when,
+        "count": count,
+        "drawn": _trust,
+        "size": lambda amount: "–" if amount is None else approximate_size(amount),
+    }
     return templates
 
 
@@ -100,11 +116,62 @@ def _hash(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
+def label_cells(listings: Iterable[Listing]) -> str:
+    """Return a style by which each cell has the title of its column, on a narrow screen.
+
+    There each row is a card, without the head of the table. Titles of the matrix are rules, and
+    come from the lake: every character that is not a letter, a digit or a sign is escaped.
+    """
+    rules = [
+        f'#{listing.name} td:nth-child({place})::before {{ content: "{_escape(column.title)}"; }}'
+        for listing in listings
+        for place, column in enumerate(listing.columns, 1)
+    ]
+    return "@media (max-width: 40rem) {\n" + "\n".join(rules) + "\n}\n"
+
+
+def _escape(text: str) -> str:
+    """Escape a text for a string of a style sheet."""
+    return re.sub(r"[^A-Za-z0-9 ._-]", lambda found: f"\\{ord(found[0]):x} ", text)
+
+
+def _list_problems(page: FleetPage) -> Iterator[tuple[str, int, str, str]]:
+    """Yield the current problems: number, noun, a remark, and the address of its rows."""
+    health, on = page.health, page.health.clusters
+    for name, said in PROBLEMS.items():
+        number = getattr(health, name)
+        remark = f"on {count(on.get(name, 0), 'cluster')}" if number else "none"
+        place = "problems" if number else "problems-title"
+        query = f"?problem={quote(said)}" if number else ""
+        yield number, f"{said} partitions", remark, f"#{place}{query}"
+    down = health.brokers_down
+    remark = f"on {count(on.get('brokers_down', 0), 'cluster')}" if down else "none"
+    yield down, "brokers down", remark, "#brokers-down-title"
+    unread = page.totals.clusters - page.totals.read
+    remark = "unhealthy, or not: unknown" if unread else "none"
+    yield unread, "clusters unread", remark, "#unreadable-title"
+
+
+def _list_trends(page: FleetPage) -> Iterator[tuple[str, str, str]]:
+    """Yield what has a trend: its noun, the last value, and its picture."""
+    if len(page.trend) < 2:
+        return
+    last = page.trend[-1]
+    for name, noun in (*PROBLEMS.items(), ("brokers_down", "brokers down"), ("topics", "topics")):
+        yield _draw_trend(page, name, noun, amount_cell(getattr(last, name)).text)
+    yield _draw_trend(page, "partitions", "partitions", f"{last.partitions:,}")
+    size = "–" if last.size_bytes is None else approximate_size(last.size_bytes)
+    yield _draw_trend(page, "size_bytes", "bytes", size)
+
+
+def _draw_trend(page: FleetPage, name: str, noun: str, last: str) -> tuple[str, str, str]:
+    return noun, last, draw_sparkline([getattr(point, name) for point in page.trend], noun)
+
+
 def _list_figures(page: FleetPage) -> Iterator[tuple[str, str, str]]:
     """Yield the headline figures: the number, its noun, and a remark."""
     totals, plan = page.totals, page.totals.plan
-    unreadable = totals.clusters - totals.read
-    yield f"{totals.read:,}", "clusters read", f"{unreadable:,} unreadable"
+    yield f"{totals.read:,}", "clusters read", f"of {totals.clusters:,}"
     yield f"{totals.topics:,}", "topics", f"on {count(totals.brokers, 'broker')}"
     yield f"{totals.partitions:,}", "partitions", ""
     if plan is None:

@@ -46,6 +46,17 @@ def number_clusters(clusters: Iterable[ClusterLine]) -> Mapping[str, str]:
 class Listings(LiveListings, AuditListings):
     """The tables of the page, one method per table."""
 
+    def all(self) -> tuple[Listing, ...]:
+        """Return every table of the page."""
+        return tuple(
+            table()
+            for table in (
+                *(self.problems, self.brokers_down, self.unreadable, self.skew, self.drift),
+                *(self.plans, self.changes, self.moves, self.topics, self.inventory, self.trend),
+                *(self.causes, self.matrix, self.rules, self.findings, self.next_leaders),
+            )
+        )
+
     def unreadable(self) -> Listing:
         """List the clusters that were not read or not planned, and why."""
         rows = (

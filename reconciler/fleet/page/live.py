@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ class HealthTotals:
     unwritable: int = 0
     under_replicated: int = 0
     brokers_down: int = 0
-    clusters: Mapping[str, int] = MappingProxyType({})
+    clusters: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 // Tables that sort and filter. The state of one table is kept in the address, as in
-// #topics?sort=-leaders&filter=orders: a minus sorts from the greatest down.
+// #topics?sort=-leaders&filter=orders: a minus sorts from the greatest down. A column of few values
+// has a choice of its own, as in #topics?owner=payments.
 (() => {
   "use strict";
   const order = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
@@ -28,6 +29,7 @@
       this.rows = [...this.body.rows];
       this.texts = this.rows.map((row) => row.textContent.toLowerCase());
       this.sort = "";
+      this.choices = new Map();
       this.heads.forEach((head) => this.addButton(head));
       this.addTools();
     }
@@ -51,9 +53,31 @@
       this.input.setAttribute("aria-label", `Filter: ${title}`);
       this.input.addEventListener("input", () => this.filterBy(this.input.value, true));
       this.says = document.createElement("output");
-      tools.append(this.input, this.says);
+      tools.append(this.input);
+      this.heads.forEach((head, column) => {
+        if ("choices" in head.dataset) this.addChoice(tools, head, column);
+      });
+      tools.append(this.says);
       this.table.parentElement.before(tools);
       this.filterBy("", false);
+    }
+
+    addChoice(tools, head, column) {
+      const values = new Set(this.rows.map((row) => row.cells[column].textContent.trim()));
+      if (values.size < 2) return;
+      const title = head.textContent;
+      const choice = document.createElement("select");
+      choice.setAttribute("aria-label", title);
+      choice.append(new Option(`${title}: all`, ""));
+      [...values].sort(order.compare).forEach((value) => choice.append(new Option(value, value)));
+      choice.addEventListener("change", () => this.filterBy(this.input.value, true));
+      this.choices.set(head.dataset.key, { choice, column });
+      tools.append(choice);
+    }
+
+    isChosen(row) {
+      return [...this.choices.values()].every(({ choice, column }) =>
+        choice.value === "" || row.cells[column].textContent.trim() === choice.value);
     }
 
     turn(head) {
@@ -81,7 +105,8 @@
       const words = text.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       this.rows.forEach((row, place) => {
-        row.hidden = !words.every((word) => this.texts[place].includes(word));
+        const said = words.every((word) => this.texts[place].includes(word));
+        row.hidden = !(said && this.isChosen(row));
         shown += !row.hidden;
       });
       const all = this.rows.length;
@@ -94,6 +119,9 @@
       const state = new URLSearchParams();
       if (this.sort) state.set("sort", this.sort);
       if (this.input.value) state.set("filter", this.input.value);
+      this.choices.forEach(({ choice }, key) => {
+        if (choice.value) state.set(key, choice.value);
+      });
       const said = state.toString();
       history.replaceState(null, "", `#${this.table.id}${said ? `?${said}` : ""}`);
     }
@@ -101,6 +129,7 @@
     restore(state) {
       this.sortBy(state.get("sort") ?? "");
       this.input.value = state.get("filter") ?? "";
+      this.choices.forEach(({ choice }, key) => { choice.value = state.get(key) ?? ""; });
       this.filterBy(this.input.value, false);
     }
   }

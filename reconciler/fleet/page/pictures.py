@@ -12,25 +12,31 @@ from math import log1p, sqrt
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
+from reconciler.fleet.health import Health
 from reconciler.fleet.page.contents import Standing, say_when
 from reconciler.svg import Drawing, Length, spell
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reconciler.fleet.page.contents import BrokerLoad, ClusterLine, DriftPoint
 
-MARKS = {
+MARKS: Mapping[Health | Standing, str] = {
+    Health.UNREAD: "!",
+    Health.OFFLINE: "‼",
+    Health.UNWRITABLE: "↓",
+    Health.DEGRADED: "−",
+    Health.HEALTHY: "+",
     Standing.UNREADABLE: "!",
     Standing.UNPLANNED: "?",
     Standing.REFUSED: "×",
     Standing.PENDING: "~",
     Standing.SETTLED: "✓",
 }
-"""The sign of a standing, next to its colour."""
+"""The sign of a health or a standing, next to its colour."""
 
-STYLES = {standing: standing.name.lower() for standing in Standing}
+STYLES = {state: state.name.lower() for state in (*Health, *Standing)}
 
 LEAST_TILE = 26.0
 LARGEST_TILES = ((24, 112.0), (72, 76.0))
@@ -57,14 +63,14 @@ def draw_tile(cluster: ClusterLine, most_partitions: int, clusters: int) -> str:
     side = LEAST_TILE + (largest - LEAST_TILE) * share
     figure = Figure(side, side)
     made_up = " synthetic" if cluster.synthetic else ""
-    style = f"tile {STYLES[cluster.standing]}{made_up}"
+    style = f"tile {STYLES[cluster.state]}{made_up}"
     figure.box(1, 1, side - 2, side - 2, style, round_px=5)
-    figure.write(side / 2, side / 2 + 5, MARKS[cluster.standing], "mark")
+    figure.write(side / 2, side / 2 + 5, MARKS[cluster.state], "mark")
     return figure.finish()
 
 
-def draw_mark(standing: Standing) -> str:
-    """Draw the sign of a standing, as small as text."""
+def draw_mark(standing: Health | Standing) -> str:
+    """Draw the sign of a health or a standing, as small as text."""
     figure = Figure(18, 18)
     figure.box(1, 1, 16, 16, f"tile {STYLES[standing]}", round_px=4)
     figure.write(9, 13.5, MARKS[standing], "mark small")
@@ -101,7 +107,7 @@ def draw_bar(number: int, most: int) -> str:
     return figure.finish()
 
 
-def draw_sparkline(numbers: Sequence[int | None]) -> str:
+def draw_sparkline(numbers: Sequence[int | None], noun: str = "drift") -> str:
     """Draw numbers over time as a line with gaps, its last one as a dot."""
     figure = Figure(SPARK_WIDTH, SPARK_HEIGHT)
     most = max((n for n in numbers if n is not None), default=0) or 1
@@ -114,8 +120,9 @@ def draw_sparkline(numbers: Sequence[int | None]) -> str:
         figure.trace(run, "spark")
     if points and points[-1] is not None:
         figure.dot(*points[-1], 2.5, "bar")
-    said = ", ".join("not planned" if n is None else f"{n:,}" for n in numbers[-12:])
-    return figure.finish(f"drift so far: {said}")
+    missing = "not planned" if noun == "drift" else "unknown"
+    said = ", ".join(missing if n is None else f"{n:,}" for n in numbers[-12:])
+    return figure.finish(f"{noun} so far: {said}")
 
 
 def _split_runs(

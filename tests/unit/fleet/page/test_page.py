@@ -20,8 +20,10 @@ from reconciler.fleet.page.contents import (
     FleetTotals,
     Kept,
     PlanTotals,
+    RuleCount,
 )
 
+LABEL = re.compile(r"#(\S+ td:nth-child\(\d+\))::before \{ content: \"(.*?)\"; \}")
 VOID = {"meta", "link", "br", "img", "input", "wbr"}
 
 
@@ -67,7 +69,7 @@ def test_ids_are_unique_and_links_lead_somewhere(page: Reading) -> None:
     ids = [found["id"] for _, found in page.elements if "id" in found]
     assert len(ids) == len(set(ids))
     links = {str(found["href"]) for found in page.find("a")}
-    assert {link.removeprefix("#") for link in links} <= set(ids)
+    assert {link.removeprefix("#").partition("?")[0] for link in links} <= set(ids)
 
 
 def test_a_hostile_name_is_a_text_and_never_markup(page: Reading) -> None:
@@ -95,7 +97,14 @@ def test_the_policy_allows_this_script_and_style_alone() -> None:
     "said",
     [
         "4",  # clusters read
-        "1 unreadable",
+        "of 5",
+        "brokers down",
+        "on 1 cluster",
+        "broker 2 is down",
+        "retention.ms 35d",
+        "12 → 24 partitions",
+        "2–3",
+        "8.0 TiB",
         "1,246",
         "5,678",
         "in 3 plans",
@@ -140,7 +149,7 @@ def test_a_fleet_without_plans_drift_or_audit() -> None:
     bare = FleetPage("20261121T030000Z", "now", None, FleetTotals(0, 0, 0, 0, 0, 0), Kept())
     text = "".join(Reading(render_page(bare)).texts)
     assert "not planned yet" in text
-    assert "The lake holds no audit of this collection." in text
+    assert "The lake holds no audit of this collection: reconciler fleet audit" in text
     assert "No collection is planned yet" in text
 
 
@@ -173,12 +182,31 @@ def test_next_leaders_of_the_audit_are_listed_with_their_bounds(page: Reading) -
     assert shown[place - 1 : place + 4] == [HOSTILE, "31", "13", "37", "29"]
 
 
-def test_cells_of_tables_of_sentences_have_the_title_of_their_column(page: Reading) -> None:
-    """On a narrow screen each row of these tables is a card, without the head of the table."""
-    labels = [found["data-label"] for found in page.find("td") if "data-label" in found]
-    assert labels.count("Replicas to copy") == 2
-    assert {"Action", "Change", "What to do", "Fullest disk"} <= set(labels)
-    assert "Leader skew" not in labels  # no card
+def test_every_cell_has_the_title_of_its_column_on_a_narrow_screen(page: Reading) -> None:
+    """There each row is a card, without the head of the table."""
+    style = next(text for text in page.texts if ":root" in text)
+    labels = dict(
+        re.findall(r"#(\S+ td:nth-child\(\d+\))::before \{ content: \"(.*?)\"; \}", style)
+    )
+    rows = {table["id"]: 0 for table in page.find("table") if table.get("class") == "list"}
+    assert len(rows) == 16
+    for name, title in (("inventory", "Owner"), ("moves", "Replicas to copy"), ("skew", "Leaders")):
+        assert title in [said for place, said in labels.items() if place.startswith(f"{name} ")]
+    heads = sum("data-key" in head for head in page.find("th"))
+    assert len(labels) == heads
+
+
+def test_a_rule_is_a_label_and_never_a_style() -> None:
+    rule = RuleCount('x"; } </style><script>', "error", 1, 1)
+    texts = Reading(render_page(replace(SAMPLE, audit=AuditSummary((rule,))))).find("script")
+    assert len(texts) == 1
+
+
+def test_problems_link_to_their_rows(page: Reading) -> None:
+    links = [str(found["href"]) for found in page.find("a")]
+    assert "#problems?problem=offline" in links
+    assert "#problems?problem=below%20min.insync.replicas" in links
+    assert "#brokers-down-title" in links
 
 
 def test_plans_of_moves_are_listed_with_their_cost(page: Reading) -> None:

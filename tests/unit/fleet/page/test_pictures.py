@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 from sample_page import BROKERS, SAMPLE
 
+from reconciler.fleet.health import Health
 from reconciler.fleet.page.contents import ClusterLine, DriftPoint, Standing
 from reconciler.fleet.page.pictures import (
     MARKS,
@@ -21,11 +23,22 @@ from reconciler.fleet.page.pictures import (
     round_step,
 )
 
+SICK = (Health.OFFLINE, Health.UNWRITABLE, Health.DEGRADED)
+
+
+@pytest.mark.parametrize("health", SICK)
+def test_a_cluster_with_a_fault_is_never_green(health: Health) -> None:
+    calm = SAMPLE.clusters.rows[-1]
+    assert 'class="tile settled"' in draw_tile(calm, 5_600, 5)
+    assert 'class="tile settled"' not in draw_tile(replace(calm, health=health), 5_600, 5)
+
 
 def test_a_tile_shows_its_standing_without_colour() -> None:
-    marks = {c.standing: draw_tile(c, 5_600, 5) for c in SAMPLE.clusters.rows}
-    assert set(marks) == set(Standing)
-    assert len(set(MARKS.values())) == len(Standing)
+    healthy = (replace(c, health=Health.HEALTHY) for c in SAMPLE.clusters.rows)
+    sick = (replace(SAMPLE.clusters.rows[-1], health=health) for health in SICK)
+    marks = {c.state: draw_tile(c, 5_600, 5) for c in (*healthy, *sick)}
+    assert set(marks) == {*Standing, *SICK}
+    assert len({MARKS[state] for state in marks}) == len(marks)
     for standing, drawn in marks.items():
         assert f">{MARKS[standing]}</text>" in drawn
 
