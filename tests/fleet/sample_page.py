@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.fleet.health import Health
+from reconciler.fleet.health import COUNTS, Health
 from reconciler.fleet.page.contents import (
     AuditSummary,
     BrokerLoad,
@@ -103,7 +103,7 @@ SAMPLE = FleetPage(
         ),
         total=3,
     ),
-    health=HealthTotals(2, 1, 9, 1, {"offline": 1, "unwritable": 1, "brokers_down": 1}),
+    health=HealthTotals(2, 1, 9, 1, dict.fromkeys(COUNTS, 1)),
     problems=Kept(
         (
             ProblemLine("offline", HOSTILE, "shop.orders", "shop", 2, 12, (2, 3)),

@@ -45,6 +45,14 @@ def test_an_address_filters_a_table_by_every_word(page: Path) -> None:
     assert "1 of 3 rows" in document
 
 
+def test_an_address_chooses_the_values_of_a_column(page: Path) -> None:
+    """A tile links to its rows so; text in other columns does not count."""
+    document = visit(page, "#problems?problem=below%20min.insync.replicas").document
+    assert _list_shown(document, "problems") == ["below min.insync.replicas"]
+    owned = visit(page, "#inventory?owner=shop").document
+    assert _list_shown(owned, "inventory") == ["shop.orders"]
+
+
 def test_what_has_no_number_comes_last_both_ways(page: Path) -> None:
     for sort in ("pending", "-pending"):
         document = visit(page, f"#clusters?sort={sort}").document

@@ -229,7 +229,8 @@ def test_brokers_and_what_they_hold(html: str, db: duckdb.DuckDBPyConnection) ->
     sql = """
     SELECT b.cluster, b.id, count(p.id) FILTER (p.place = 1), count(p.id), sum(p.size_bytes)::bigint
     FROM brokers b LEFT JOIN (
-        SELECT cluster, unnest(replicas) AS id, generate_subscripts(replicas, 1) AS place, size_bytes
+        SELECT cluster, size_bytes,
+            unnest(replicas) AS id, generate_subscripts(replicas, 1) AS place
         FROM partitions JOIN topics USING (cluster, topic) WHERE NOT internal
     ) p USING (cluster, id) GROUP BY ALL
     """

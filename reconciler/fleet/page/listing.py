@@ -14,7 +14,7 @@ from reconciler.fleet.page.cells import (
     say_left_out,
     unknown_or,
 )
-from reconciler.fleet.page.contents import Kept, say_share, say_when
+from reconciler.fleet.page.contents import Kept, Standing, say_share, say_when
 from reconciler.fleet.page.listing_audit import AuditListings
 from reconciler.fleet.page.listing_live import LiveListings
 from reconciler.fleet.page.pictures import (
@@ -127,11 +127,13 @@ class Listings(LiveListings, AuditListings):
         said = (plan.changed, plan.refused, plan.unchanged, plan.unmanaged) if plan else [None] * 4
         drift = [n for n in cluster.drifts if n is not None]
         grown = drift[-1] - drift[0] if drift else None
+        # A cluster that was not read has no plan: the column of health says why.
+        planned = cluster.standing if cluster.read else Standing.UNPLANNED
         size = (cluster.topics, cluster.partitions, cluster.broker_count)
         return (
             self._name(cluster.name),
             Cell(str(cluster.health), draw_mark(cluster.health)),
-            Cell(str(cluster.standing), draw_mark(cluster.standing)),
+            Cell(str(planned), draw_mark(planned)),
             *map(amount_cell, said),
             Cell(
                 "–" if grown is None else f"{grown:+,}" if grown else "±0",
