@@ -1,29 +1,33 @@
 """Every figure on the page, recomputed with DuckDB from the lake's files, without our code.
 
-The fleet is generated, with brokers down, lagging replicas and drift; one cluster is made unread.
+The fleet is generated, with brokers down, lagging replicas and drift. The second collection has
+offline partitions and partitions below min.insync.replicas too, and a cluster that is unread.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.api import load_estate
-from reconciler.fleet.generator.job import generate_fleet, write_estate
+from reconciler.fleet import tables
+from reconciler.fleet.generator.job import draw_table, generate_fleet, write_estate
 from reconciler.fleet.generator.shapes import FleetSize
 from reconciler.fleet.jobs import audit_collection, plan_collection, trace_collections
 from reconciler.fleet.lake import Lake
 from reconciler.fleet.page import gather_page, render_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.fleet
 
@@ -31,7 +35,9 @@ SIZE = FleetSize(clusters=4, topics=240, partitions=1_600, seed=11)
 FIRST, SECOND = "20261120T030000Z", "20261121T030000Z"
 OF = {"plans": "plan", "changes": "plan", "findings": "audit", "balance": "audit"}
 OF |= {"events": "history", "trend": "history"}
-TABLES = ("readings", "brokers", "topics", "partitions", "configs", "specs", *OF)
+STATE = ("readings", "brokers", "topics", "partitions", "configs")
+TABLES = (*STATE, "specs", *OF)
+LOST = "staging-eu-003"
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +45,32 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     directory = tmp_path_factory.mktemp("figures")
     made, estate = Lake(spark, str(directory / "lake")), directory / "estate"
     write_estate(SIZE, estate)
-    for collection in (FIRST, SECOND):
-        generate_fleet(made, SIZE, collection, root=str(estate))
+    generate_fleet(made, SIZE, FIRST, root=str(estate))
+    with made.begin(SECOND) as draft:
+        for table in (*tables.STATE, tables.SPECS):
+            rows = draw_table(spark, table, SIZE, str(estate))
+            draft.append(table, _make_trouble(table.name, rows))
+        draft.publish(SIZE.clusters)
     plan_collection(made, load_estate(estate))
     audit_collection(made, load_estate(estate))
     trace_collections(made)
     return made
+
+
+def _make_trouble(table: str, rows: DataFrame) -> DataFrame:
+    """Take leaders and replicas from some partitions, and let the last cluster be unread."""
+    lost = F.col("cluster") == LOST
+    if table == "readings":
+        status = F.when(lost, F.lit("connect-refused")).otherwise(F.col("status"))
+        return rows.withColumn("status", status)
+    if table == "partitions":
+        number = F.abs(F.hash("topic", "partition"))
+        dark, alone = number % 97 == 0, number % 53 == 0
+        first = F.slice("in_sync", 1, 1)
+        in_sync = F.when(dark, F.slice("in_sync", 1, 0)).when(alone, first)
+        leader = F.when(dark, F.lit(-1)).otherwise(F.col("leader"))
+        rows = rows.withColumns({"leader": leader, "in_sync": F.coalesce(in_sync, "in_sync")})
+    return rows if table == "specs" else rows.where(~lost)
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +80,21 @@ def html(lake: Lake) -> str:
 
 @pytest.fixture(scope="module")
 def db(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The tables of the second collection, by the files of its published attempts."""
+    with open_tables(lake, SECOND, TABLES) as connection:
+        yield connection
+
+
+@contextmanager
+def open_tables(
+    lake: Lake, collection: str, names: Iterable[str]
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open tables of a collection, by the files of its published attempts."""
     published = [json.loads(file.read_text()) for file in Path(lake.root, "collections").iterdir()]
-    second = [one for one in published if one["collection"] == SECOND]
+    of_it = [one for one in published if one["collection"] == collection]
     with duckdb.connect() as connection:
-        for table in TABLES:
+        for table in names:
             what = OF.get(table, "state")
-            (attempt,) = (one["attempt"] for one in second if one["what"] == what)
+            (attempt,) = (one["attempt"] for one in of_it if one["what"] == what)
             files = f"{lake.root}/{table}/attempt={attempt}/*.parquet"
             connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{files}')")
         yield connection
@@ -122,10 +156,10 @@ def test_tiles(html: str, db: duckdb.DuckDBPyConnection) -> None:
     tiles = re.findall(r"<li><a [^>]*><b>([\d,]+)</b><span>(.*?)</span>", html)
     shown = {noun: _number(number) for number, noun in tiles}
     counts = ", ".join(f"count(*) FILTER ({name})" for name in NAMES)
-    faults = db.sql(f"SELECT {counts} FROM ({FAULTS})").fetchone()
+    faults = db.execute(f"SELECT {counts} FROM ({FAULTS})").fetchone()
     expected = {f"{noun} partitions": n for noun, n in zip(NAMES.values(), faults, strict=True)}
-    (down,) = db.sql("SELECT count(*) FROM brokers WHERE NOT alive").fetchone()
-    (unread,) = db.sql("SELECT count(*) FROM readings WHERE status <> 'read'").fetchone()
+    (down,) = db.execute("SELECT count(*) FROM brokers WHERE NOT alive").fetchone()
+    (unread,) = db.execute("SELECT count(*) FROM readings WHERE status <> 'read'").fetchone()
     assert shown == {**expected, "brokers down": down, "clusters unread": unread}
     assert all(faults), "a fleet without these problems shows nothing"
     assert down
@@ -138,10 +172,10 @@ def test_problems(html: str, db: duckdb.DuckDBPyConnection) -> None:
     expected = set()
     for name, noun in NAMES.items():
         sql = f"SELECT cluster, topic, count(*) FROM ({FAULTS}) WHERE {name} GROUP BY ALL"
-        expected |= {(noun, *row) for row in db.sql(sql).fetchall()}
+        expected |= {(noun, *row) for row in db.execute(sql).fetchall()}
     assert shown == expected
     specs = {
-        row[:2]: row[2] for row in db.sql("SELECT cluster, topic, owner FROM specs").fetchall()
+        row[:2]: row[2] for row in db.execute("SELECT cluster, topic, owner FROM specs").fetchall()
     }
     assert owners == {key: specs.get(key) or "–" for key in owners}
 
@@ -150,16 +184,15 @@ def test_headlines(html: str, db: duckdb.DuckDBPyConnection) -> None:
     found = re.findall(r"<div><dt>([^<]*)</dt><dd><b>([^<]*)</b>(?:<span[^>]*>([^<]*))?", html)
     shown = {noun: number for noun, number, _ in found[:7]}
     users = "SELECT count(*), sum(partitions) FROM topics WHERE NOT internal"
-    topics, partitions = db.sql(users).fetchone()
+    topics, partitions = db.execute(users).fetchone()
     sums = ", ".join(
         f"sum({name})::bigint" for name in ("changed", "refused", "unchanged", "unmanaged")
     )
-    changed, refused, unchanged, unmanaged = db.sql(f"SELECT {sums} FROM plans").fetchone()
-    assert (
-        shown.pop("drift") == f"{100 * (changed + refused) / (changed + refused + unchanged):.1f} %"
-    )
+    changed, refused, unchanged, unmanaged = db.execute(f"SELECT {sums} FROM plans").fetchone()
+    share = 100 * (changed + refused) / (changed + refused + unchanged)
+    assert shown.pop("drift") == f"{share:.1f}".removesuffix(".0") + " %"
     assert {noun: _number(number) for noun, number in shown.items()} == {
-        "clusters read": SIZE.clusters,
+        "clusters read": SIZE.clusters - 1,
         "topics": topics,
         "partitions": partitions,
         "changes pending": changed,
@@ -170,14 +203,16 @@ def test_headlines(html: str, db: duckdb.DuckDBPyConnection) -> None:
 
 def test_plans_and_their_skews(html: str, db: duckdb.DuckDBPyConnection) -> None:
     names = ("changed", "refused", "unchanged", "unmanaged")
-    rows = db.sql(f"SELECT cluster, {', '.join(names)} FROM plans").fetchall()
+    sql = f"SELECT cluster, {', '.join(names)} FROM plans"
+    rows = db.execute(sql).fetchall()
     keys = ("pending", "refused", "unchanged", "unmanaged")
     shown = {
         (r["cluster"], *(_number(r[key]) for key in keys)) for r in _read_table(html, "clusters")
     }
     assert shown == set(rows)
     skews = [f"{of}_skew_{when}" for of in ("leader", "replica") for when in ("before", "after")]
-    rows = db.sql(f"SELECT cluster, {', '.join(skews)} FROM plans").fetchall()
+    sql = f"SELECT cluster, {', '.join(skews)} FROM plans WHERE status = 'planned'"
+    rows = db.execute(sql).fetchall()
     keys = [f"{of}s-{when}" for of in ("leader", "replica") for when in ("before", "after")]
     shown = {(r["cluster"], *(_number(r[key]) for key in keys)) for r in _read_table(html, "skew")}
     assert shown == set(rows)
@@ -192,7 +227,7 @@ def test_the_inventory(html: str, db: duckdb.DuckDBPyConnection) -> None:
     """
     expected = {
         (cluster, topic, owner or "–", f"{count:,}", spread(least, most), _say_size(size))
-        for cluster, topic, owner, count, least, most, size in db.sql(sql).fetchall()
+        for cluster, topic, owner, count, least, most, size in db.execute(sql).fetchall()
     }
     keys = ("cluster", "topic", "owner", "partitions", "replication", "size")
     assert {tuple(r[key] for key in keys) for r in _read_table(html, "inventory")} == expected
@@ -204,7 +239,7 @@ def spread(least: int, most: int) -> str:
 
 def test_findings_by_rule_and_cluster(html: str, db: duckdb.DuckDBPyConnection) -> None:
     by_both = "SELECT cluster, rule, count(*) FROM findings GROUP BY ALL"
-    expected = {(row[0], row[1]): row[2] for row in db.sql(by_both).fetchall()}
+    expected = {(row[0], row[1]): row[2] for row in db.execute(by_both).fetchall()}
     rows = _read_table(html, "matrix")
     apart = {"cluster", "all"}
     shown = {
@@ -222,7 +257,7 @@ def test_findings_by_rule_and_cluster(html: str, db: duckdb.DuckDBPyConnection) 
     assert {
         (r["severity"], r["rule"], *(_number(r[key]) for key in keys))
         for r in _read_table(html, "rules")
-    } == set(db.sql(by_rule).fetchall())
+    } == set(db.execute(by_rule).fetchall())
 
 
 def test_brokers_and_what_they_hold(html: str, db: duckdb.DuckDBPyConnection) -> None:
@@ -234,7 +269,7 @@ def test_brokers_and_what_they_hold(html: str, db: duckdb.DuckDBPyConnection) ->
         FROM partitions JOIN topics USING (cluster, topic) WHERE NOT internal
     ) p USING (cluster, id) GROUP BY ALL
     """
-    rows = db.sql(sql).fetchall()
+    rows = db.execute(sql).fetchall()
     held = {(row[0], str(row[1])): (*row[2:4], _say_size(row[4] or 0)) for row in rows}
     assert dict(_read_racks(html)) == held
 
@@ -254,22 +289,24 @@ def _read_racks(html: str) -> Iterator[tuple[tuple[str, str], tuple[Any, ...]]]:
                 yield (cluster, broker), (_number(leaders), _number(replicas), size)
 
 
-def test_trends(html: str, db: duckdb.DuckDBPyConnection) -> None:
-    """Both collections are the same rows, so each shows what the second one holds."""
+def test_trends(html: str, lake: Lake) -> None:
     counts = ", ".join(f"count(*) FILTER ({name})" for name in NAMES)
-    faults = db.sql(f"SELECT {counts} FROM ({FAULTS})").fetchone()
-    topics, partitions = db.sql("SELECT count(*), sum(partitions) FROM topics").fetchone()
-    (size,) = db.sql("SELECT sum(size_bytes)::bigint FROM partitions").fetchone()
-    (down,) = db.sql("SELECT count(*) FROM brokers WHERE NOT alive").fetchone()
+    keys = ("offline", "unwritable", "under-replicated", "brokers-down", "topics", "partitions")
     rows = _read_table(html, "trend")
     assert [row["collection"] for row in rows] == ["2026-11-21 03:00 UTC", "2026-11-20 03:00 UTC"]
-    keys = ("offline", "unwritable", "under-replicated", "brokers-down", "topics", "partitions")
-    for row in rows:
-        assert tuple(_number(row[key]) for key in keys) == (*faults, down, topics, partitions)
-        assert (row["clusters"], row["size"]) == (str(SIZE.clusters), _say_size(size))
+    for row, collection, read in zip(rows, (SECOND, FIRST), (3, 4), strict=True):
+        with open_tables(lake, collection, STATE) as db:
+            faults = db.execute(f"SELECT {counts} FROM ({FAULTS})").fetchone()
+            held = db.execute("SELECT count(*), sum(partitions) FROM topics").fetchone()
+            size = db.execute("SELECT sum(size_bytes)::bigint FROM partitions").fetchone()
+            down = db.execute("SELECT count(*) FROM brokers WHERE NOT alive").fetchone()
+        assert tuple(_number(row[key]) for key in keys) == (*faults, *down, *held)
+        assert (row["clusters"], row["size"]) == (str(read), _say_size(*size))
 
 
 def test_changes(html: str, db: duckdb.DuckDBPyConnection) -> None:
     sql = "SELECT cluster, topic, action FROM changes WHERE action <> 'note'"
     rows = _read_table(html, "changes")
-    assert {(r["cluster"], r["topic"], r["action"]) for r in rows} == set(db.sql(sql).fetchall())
+    assert {(r["cluster"], r["topic"], r["action"]) for r in rows} == set(
+        db.execute(sql).fetchall()
+    )
