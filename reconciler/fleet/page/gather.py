@@ -183,8 +183,14 @@ def _gather_brokers(state: Mapping[str, DataFrame]) -> Mapping[str, Sequence[Bro
     for row in state["brokers"].collect():
         load = held.get((row["cluster"], row["id"]))
         amounts = {name: load[name] if load else 0 for name in _LOADS}
-        flags = {"alive": bool(row["alive"]), "cordoned": bool(row["cordoned"])}
-        brokers[row["cluster"]].append(BrokerLoad(row["id"], row["rack"], **amounts, **flags))
+        broker = BrokerLoad(
+            row["id"],
+            row["rack"],
+            **amounts,
+            alive=bool(row["alive"]),
+            cordoned=bool(row["cordoned"]),
+        )
+        brokers[row["cluster"]].append(broker)
     return {
         name: sorted(found, key=lambda load: (load.rack is None, load.rack or "", load.id))
         for name, found in brokers.items()

@@ -29,7 +29,7 @@ from reconciler.fleet.page.live import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Column, DataFrame, Row
 
     from reconciler.fleet.lake import Lake, Published
 
@@ -104,7 +104,7 @@ def list_topics(
     Cost: the partitions of the topics that are shown.
     """
     users = state["topics"].where(~F.col("internal")).select(*TOPIC, "partitions")
-    order = (F.desc("partitions"), *TOPIC)
+    order: list[Column | str] = [F.desc("partitions"), *TOPIC]
     # Chosen first, by one small table: what follows reads these topics only.
     chosen = users.orderBy(*order).limit(MOST_TOPICS).persist()
     sized = F.size("replicas")

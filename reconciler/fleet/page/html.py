@@ -135,7 +135,7 @@ def _escape(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9 ._-]", lambda found: f"\\{ord(found[0]):x} ", text)
 
 
-def _list_problems(page: FleetPage) -> Iterator[tuple[str, int, str, str]]:
+def _list_problems(page: FleetPage) -> Iterator[tuple[int, str, str, str]]:
     """Yield the current problems: number, noun, a remark, and the address of its rows."""
     health, on = page.health, page.health.clusters
     for name, said in PROBLEMS.items():

@@ -1,4 +1,4 @@
-"""The tables of an audit: causes, rules, a matrix of clusters and rules, and findings."""
+"""The tables of an audit on the page: causes, rules, clusters by rule, and findings."""
 
 from __future__ import annotations
 

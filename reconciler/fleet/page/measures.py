@@ -172,8 +172,10 @@ def _rank() -> Column:
 
 
 def _describe(row: Mapping[str, Any]) -> FindingLine:
-    texts = ("cluster", "topic", "rule", "severity", "evidence", "what", "way_out")
-    texts += ("owner", "cause", "fixed_by")
+    texts = (
+        *("cluster", "topic", "rule", "severity", "evidence", "what", "way_out"),
+        *("owner", "cause", "fixed_by"),
+    )
     found = {**row, "topic": row["topic"] or row["subject"]}
     found["evidence"], found["what"] = _spell_values(row["evidence"] or {}, row["what"])
     said = {name: cut(_spell(found.get(name))) for name in texts}
