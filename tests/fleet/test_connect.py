@@ -72,8 +72,8 @@ def serve(place: Path) -> Iterator[str]:
             time.sleep(0.2)
         yield f"sc://127.0.0.1:{port}"
     finally:
-        server.terminate()
-        server.wait(30)
+        server.kill()  # nothing of it is needed any more; spark-submit becomes the server itself
+        server.wait()
 
 
 def environment() -> dict[str, str]:
