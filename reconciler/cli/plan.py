@@ -19,7 +19,7 @@ from reconciler.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reconciler.cli.planning import Made
+    from reconciler.cli.planning import Made, Planner
     from reconciler.placement import Weigh
     from reconciler.plan import Matrix
 
@@ -68,6 +68,13 @@ PENDING = 2
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw the explained topic.",
 )
+@click.option(
+    "--metrics",
+    "metrics_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write health, skew, drift and findings as metrics, for a textfile collector.",
+)
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when changes are pending.")
 def command(
     estate: Path,
@@ -88,6 +95,7 @@ def command(
     out: Path | None,
     explain: tuple[str, ...],
     svg: Path | None,
+    metrics_file: Path | None,
     detailed_exitcode: bool,
 ) -> int:
     """Check every spec in ESTATE, compare with clusters, and print what would change.
@@ -115,8 +123,12 @@ def command(
     files = None if out is None else PlanFiles(out, wanted.is_many)
     if files is not None:
         files.check()
+    if metrics_file is not None:
+        from reconciler.cli.figures import check_metrics
+
+        check_metrics(metrics_file, wanted)
     planner = load_planner(wanted)
-    made = planner.make_plans()
+    made = planner.make_plans() if metrics_file is None else _measure(planner, metrics_file)
     matrices = [
         api.explain_topic(planner.estate, p.cluster, p.state, p.plan, name)
         for p in made.plans
@@ -136,6 +148,17 @@ def command(
             files.clear(failure.cluster)
     report_failures(made)
     return exit_code(made, detailed=detailed_exitcode)
+
+
+def _measure(planner: Planner, file: Path) -> Made:
+    """Plan, and write the metrics. Errors: those of planning, after they are in the metrics."""
+    from reconciler.cli.figures import write_metrics
+
+    made = planner.try_plans()
+    write_metrics(made, file)
+    if made.failures and not planner.wanted.is_many:
+        raise made.failures[0].error
+    return made
 
 
 def _explain(matrices: Iterable[Matrix]) -> None:

@@ -83,10 +83,11 @@ class Planned(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A cluster without a plan, and the error."""
+    """A cluster without a plan, and the error. `state` is set if only planning failed."""
 
     cluster: str
     error: ReconcilerError
+    state: ClusterState | None = None
 
 
 class Made(NamedTuple):
@@ -115,9 +116,13 @@ class Planner:
         return self._plan(cluster, state)
 
     def make_plans(self) -> Made:
-        """Plan on all clusters, which are read in parallel. A failure does not stop the others."""
+        """Plan on all clusters. If there are several, a failure does not stop the others."""
         if not self.wanted.is_many:
             return Made((self.make_plan(self.clusters[0]),))
+        return self.try_plans()
+
+    def try_plans(self) -> Made:
+        """Plan on all clusters, which are read in parallel, and keep the errors."""
         read = self._read_all()
         plans, failures = [], []
         for name in self.clusters:
@@ -128,7 +133,7 @@ class Planner:
             try:
                 plans.append(self._plan(name, found))
             except ReconcilerError as error:
-                failures.append(Failed(name, error))
+                failures.append(Failed(name, error, found))
         return Made(tuple(plans), tuple(failures))
 
     def _read_all(self) -> Mapping[str, ClusterState | ReconcilerError]:
@@ -236,8 +241,8 @@ class Planner:
 
 def report_failures(made: Made) -> None:
     """Report each cluster that could not be planned, with the reason, and count the others."""
-    for cluster, error in made.failures:
-        print_error(str(error), f"{cluster}: ")
+    for failed in made.failures:
+        print_error(str(failed.error), f"{failed.cluster}: ")
     if made.failures:
         every = count(len(made.plans) + len(made.failures), "cluster")
         print_note(f"{len(made.plans)} of {every} planned")

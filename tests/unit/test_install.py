@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-@pytest.mark.parametrize("extra", ["sandbox", "fleet", "cel"])
+@pytest.mark.parametrize("extra", ["sandbox", "fleet", "metrics", "cel"])
 def test_what_an_extra_needs_is_named(extra: str) -> None:
     pip, install, *wanted = shlex.split(say_install(extra))
     assert (pip, install) == ("pip", "install")
