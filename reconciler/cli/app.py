@@ -32,6 +32,7 @@ VERBS = MappingProxyType(
         "moves": "Show, slow, cancel and settle moves of replicas.",
         "snapshot": "Save a cluster's state as a file to plan on.",
         "simulate": "Show what placement would do, without a cluster.",
+        "watch": "Plan again and again, and serve metrics.",
         "fleet": "Collect, plan and audit every cluster, on Spark.",
         "sandbox": "Run a throwaway Kafka cluster on this machine.",
         "report": "Report a plan to GitHub or GitLab, and trouble to a webhook.",
