@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         remove_collection,
         start_attempt,
     )
+    from reconciler.fleet.metrics import gather_metrics
     from reconciler.fleet.page import gather_page, render_page
     from reconciler.fleet.session import Engine, Interrupts, open_session
     from reconciler.fleet.source import KafkaMetadata, SpecTree, Tree, choose_clusters, find_tree
@@ -80,6 +81,7 @@ else:
                 "Lake LocalStore OF_A_CATALOGUE Published find_ahead is_path "
                 "remove_collection start_attempt encode_commit"
             ),
+            "metrics": "gather_metrics",
             "page": "gather_page render_page",
             "session": "Engine Interrupts open_session",
             "source": "KafkaMetadata SpecTree Tree choose_clusters find_tree",
@@ -124,6 +126,7 @@ __all__ = [
     "encode_commit",
     "find_ahead",
     "find_tree",
+    "gather_metrics",
     "gather_page",
     "generate_fleet",
     "is_path",

@@ -9,6 +9,7 @@ Forbidden here: reading clusters or lakes, files, and the network.
 
 from reconciler.metrics.catalogue import METRICS, Metric, Sample
 from reconciler.metrics.figures import (
+    ACTIONS,
     ClusterFigures,
     list_drift,
     list_samples,
@@ -19,6 +20,7 @@ from reconciler.metrics.health import PROBLEMS, count_problems
 from reconciler.metrics.text import make_registry, render_metrics
 
 __all__ = [
+    "ACTIONS",
     "METRICS",
     "PROBLEMS",
     "ClusterFigures",
