@@ -22,7 +22,8 @@ def render_metrics(samples: Iterable[Sample]) -> str:
     registry = make_registry(lambda: chosen)
     from prometheus_client.openmetrics.exposition import generate_latest
 
-    return generate_latest(registry).decode()
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
 
 
 def make_registry(read: Callable[[], Iterable[Sample]]) -> CollectorRegistry:

@@ -27,9 +27,17 @@ WAIT_S = 30
 
 
 def read_metrics(text: str) -> dict[tuple[str, ...], float]:
-    """Return the value of each sample by its metric and label values."""
-    families = text_string_to_metric_families(text)
-    return {(s.name, *s.labels.values()): s.value for f in families for s in f.samples}
+    """Return the value of each sample by its metric, its cluster and its other labels by name."""
+    found: dict[tuple[str, ...], float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            names = sorted(sample.labels, key=_cluster_first)
+            found[(sample.name, *(sample.labels[name] for name in names))] = sample.value
+    return found
+
+
+def _cluster_first(label: str) -> tuple[bool, str]:
+    return label != "cluster", label
 
 
 @pytest.fixture
@@ -74,7 +82,7 @@ def test_the_file_has_both_clusters(file: Path, capsys: pytest.CaptureFixture[st
     assert found["reconciler_drifted_topics", "live", "create"] == 1
     assert before <= found["reconciler_plan_last_success_timestamp_seconds", "live"]
     assert found["reconciler_healthy", "down"] == 0
-    assert found["reconciler_failure", "down", "read", "connect-refused"] == 1
+    assert found["reconciler_failure", "down", "connect-refused", "read"] == 1
     assert ("reconciler_read_last_success_timestamp_seconds", "down") not in found
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
