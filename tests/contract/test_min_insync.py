@@ -57,11 +57,15 @@ def test_every_write_fails_while_replication_grows(cluster3: Cluster, topic_pref
     config = {"min.insync.replicas": "2", "leader.replication.throttled.replicas": "*"}
     create(connect_to(cluster3), CreateTopic(name, ((1,),), config))
     writer = Writer(cluster3, name)
-    assert [writer.write(b"x" * 10_000) for _ in range(300)] == [None] * 300
+    # The rate comes before the writes, so that the leader has it when the copy begins.
     set_config(cluster3, ResourceType.BROKER, "1", leader_replication_throttled_rate="1")
     try:
+        assert [writer.write(b"x" * 10_000) for _ in range(300)] == [None] * 300
         reassign(cluster3, name, {0: [1, 2, 3]})
-        assert writer.write() == "NOT_ENOUGH_REPLICAS"
+        # The controller answers before the leader knows: a write just after it may succeed.
+        wait_for(lambda: writer.write() == "NOT_ENOUGH_REPLICAS")
+        assert [writer.write() for _ in range(20)] == ["NOT_ENOUGH_REPLICAS"] * 20
+        assert writer.look().reassigning == {0}
     finally:
         set_config(cluster3, ResourceType.BROKER, "1", leader_replication_throttled_rate="99999999")
     wait_for(lambda: set(writer.look().in_sync[0]) == {1, 2, 3} and not writer.look().reassigning)
