@@ -205,10 +205,12 @@ def _draw_move(draw: Random) -> MovingWorld:
             "resized": {"partitions": len(rows), "replication_factor": draw.randint(1, 3)},
             "reordered": {"assignment": tuple(row[::-1] for row in rows)},
             "expanded": {"partitions": len(rows) + 1, "replication_factor": factor},
+            "deleted": {"absent": True},
         }
         kind = draw.choice([*wished, None])
         if kind is not None:
-            specs.append(TopicSpec(name, HERE, config={MIN_INSYNC: "1"}, **wished[kind]))
+            config = {} if kind == "deleted" else {MIN_INSYNC: "1"}
+            specs.append(TopicSpec(name, HERE, config=config, **wished[kind]))
     drained = frozenset({draw.choice(ids)} if draw.random() < 0.4 else ())
     state = ClusterState(
         "cluster-1",
