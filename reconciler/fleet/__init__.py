@@ -37,18 +37,24 @@ if TYPE_CHECKING:
         audit_collection,
         collect_fleet,
         plan_collection,
-        trace_collections,
     )
     from reconciler.fleet.lake import (
         OF_A_CATALOGUE,
+        Holding,
+        Keeping,
         Lake,
         LocalStore,
         Published,
+        Store,
+        check_lake,
+        choose_kept,
+        compact_lake,
         encode_commit,
         find_ahead,
         is_path,
         remove_collection,
         start_attempt,
+        take_inventory,
     )
     from reconciler.fleet.metrics import gather_metrics
     from reconciler.fleet.page import gather_page, render_page
@@ -63,6 +69,13 @@ if TYPE_CHECKING:
         PLANS,
         LakeTable,
     )
+    from reconciler.fleet.tracing import (
+        MOST_PARTS,
+        fold_history,
+        keep_collections,
+        read_history,
+        trace_collections,
+    )
     from reconciler.fleet.trouble import plain_reasons, watch_tasks
 else:
     __getattr__ = export_lazily(
@@ -76,16 +89,18 @@ else:
                 "FleetSize GENERATED_ROOT MOST_TOPICS_IN_FILES generate_fleet write_estate"
             ),
             "globs": "translate_globs",
-            "jobs": "Collected audit_collection collect_fleet plan_collection trace_collections",
+            "jobs": "Collected audit_collection collect_fleet plan_collection",
             "lake": (
                 "Lake LocalStore OF_A_CATALOGUE Published find_ahead is_path "
-                "remove_collection start_attempt encode_commit"
+                "remove_collection start_attempt encode_commit check_lake choose_kept compact_lake "
+                "take_inventory Holding Keeping Store"
             ),
             "metrics": "gather_metrics",
             "page": "gather_page render_page",
             "session": "Engine Interrupts open_session",
             "source": "KafkaMetadata SpecTree Tree choose_clusters find_tree",
             "tables": "DRIFT EVENTS FINDINGS GROWTH MOVE_PLANS PLANS LakeTable",
+            "tracing": ("MOST_PARTS fold_history keep_collections read_history trace_collections"),
             "trouble": "plain_reasons watch_tasks",
         },
     )
@@ -100,6 +115,7 @@ __all__ = [
     "FINDINGS",
     "GENERATED_ROOT",
     "GROWTH",
+    "MOST_PARTS",
     "MOST_TOPICS_IN_FILES",
     "MOVE_PLANS",
     "OF_A_CATALOGUE",
@@ -111,34 +127,44 @@ __all__ = [
     "Collected",
     "Engine",
     "FleetSize",
+    "Holding",
     "Interrupts",
     "KafkaMetadata",
+    "Keeping",
     "Lake",
     "LakeTable",
     "LocalStore",
     "Published",
     "SpecTree",
+    "Store",
     "Tree",
     "audit_collection",
+    "check_lake",
     "choose_clusters",
+    "choose_kept",
     "collect_fleet",
+    "compact_lake",
     "count_severities",
     "encode_commit",
     "find_ahead",
     "find_tree",
+    "fold_history",
     "gather_metrics",
     "gather_page",
     "generate_fleet",
     "is_path",
+    "keep_collections",
     "open_session",
     "order_findings",
     "plain_reasons",
     "plan_collection",
+    "read_history",
     "remove_collection",
     "render_page",
     "select_findings",
     "start_attempt",
     "summarise_findings",
+    "take_inventory",
     "trace_collections",
     "translate_globs",
     "watch_tasks",

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.fleet import READ, tables
 from reconciler.fleet.audit import Earlier, audit_fleet, make_expectations
 from reconciler.fleet.caching import caching
-from reconciler.fleet.health import BY_COLLECTION, count_health
-from reconciler.fleet.history import (
-    describe_read_topics,
-    find_drift,
-    find_events,
-    measure_growth,
-    measure_trend,
-    number_readings,
-)
-from reconciler.fleet.lake import AUDIT, HISTORY, PLAN, decode_commit, read_time
+from reconciler.fleet.lake import AUDIT, PLAN, decode_commit, read_time
 from reconciler.fleet.planning import (
     join_tables,
     plan_fleet,
@@ -27,7 +18,7 @@ from reconciler.fleet.planning import (
     take_move_plans,
 )
 from reconciler.fleet.rows import make_table
-from reconciler.fleet.sound import read_collection, read_collections
+from reconciler.fleet.sound import read_collection
 from reconciler.fleet.source.kafka_metadata import settle_readings
 
 if TYPE_CHECKING:
@@ -149,41 +140,3 @@ def _read_earlier(lake: Lake, attempt: Published) -> Earlier | None:
         return None
     frames, _ = lake.read_sound([tables.PARTITIONS], before[-1:])
     return Earlier(before[-1].collection, frames[tables.PARTITIONS.name])
-
-
-def trace_collections(
-    lake: Lake,
-    since: str | None = None,
-    *,
-    announce: Callable[[str], None] = lambda _: None,
-) -> Published:
-    """Compare the collections of a lake, and keep events, growth, trend and drift in it.
-
-    `since` names the first collection to report on; it is compared with the one before it.
-    Returns: the attempt by which the tables are read. Errors: FleetError if there is no collection.
-    """
-    latest = lake.find_attempt().collection
-    attempts = _choose_since(lake.list_attempts(), since)
-    state = read_collections(lake, attempts)
-    plans = _choose_since(lake.list_attempts(PLAN), since)
-    with caching() as cache, lake.begin(latest, HISTORY) as draft:
-        numbered = cache(number_readings(state["readings"]))
-        topics = cache(describe_read_topics(state, numbered))
-        brokers = state["brokers"].join(numbered, ["cluster", "collection"], how="inner")
-        announce(f"comparing {len(attempts)} collections")
-        draft.append(tables.EVENTS, find_events(topics, brokers, state["readings"]))
-        announce("measuring growth")
-        trend = measure_trend(topics, brokers, numbered, count_health(state, by=BY_COLLECTION))
-        draft.append(tables.TREND, trend)
-        draft.append(tables.GROWTH, measure_growth(topics, trend))
-        announce(f"comparing {len(plans)} plans")
-        asked = (lake.read_all(table, plans) for table in (tables.PLANS, tables.CHANGES))
-        draft.append(tables.DRIFT, find_drift(*asked))
-        clusters = numbered.select("cluster").distinct().count()
-        return draft.publish(clusters)
-
-
-def _choose_since(attempts: Sequence[Published], since: str | None) -> list[Published]:
-    """Return the attempts since then, and the one before: the first is compared with it."""
-    before = [attempt for attempt in attempts if attempt.collection < (since or "")]
-    return [*before[-1:], *attempts[len(before) :]]

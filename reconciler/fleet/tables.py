@@ -373,6 +373,10 @@ COLLECTIONS = LakeTable(
         clusters=COUNT,
         rows=MapType(TEXT, MapType(TEXT, AMOUNT)),  # by table and cluster
         version=COUNT,  # of the layout
+        continues=TEXT,  # a history's: the collection whose history comes before it
+        made_of=ArrayType(TEXT, containsNull=False),  # a history's: the attempts that it compared
+        origin=TEXT,  # a copy's: the attempt whose rows it has, in fewer files
+        copied_at=TEXT,
     ),
 )
 

@@ -15,8 +15,8 @@ JOBS = MappingProxyType(
         "audit": "Report what is wrong with a collection, the worst first.",
         "history": "Report what changed between collections, and how long drift lasts.",
         "page": "Write a collection as one HTML page.",
+        "lake": "List, check, keep, compact or remove the collections of the lake.",
         "metrics": "Write what the lake holds as metrics, for Prometheus.",
-        "lake": "Remove a collection from the lake.",
         "generate": "Add a synthetic fleet to the lake, to try the other jobs on.",
     }
 )

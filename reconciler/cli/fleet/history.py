@@ -20,11 +20,11 @@ from reconciler.styling import set_columns
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet import Engine, Lake, LakeTable, Published
+    from reconciler.fleet import Engine, LakeTable
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _COLLECTION = re.compile(r"\d{8}T\d{6}Z")
@@ -61,16 +61,17 @@ def command(
 ) -> int:
     """Compare the collections of a lake: what is new, removed, larger or moved, and lasting drift.
 
-    The full result is kept in the lake, as the tables `events`, `drift`, `growth` and `trend`.
+    Only collections that are new since the last time are read. The full result is kept in the
+    lake, as the tables `events`, `drift`, `growth` and `trend`.
     A cluster that a collection could not read is left out for that time. Exits 0.
     """
-    from reconciler.fleet import trace_collections
+    from reconciler.fleet import read_history, trace_collections
 
     start = None if since is None else _read_since(since)
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
-        made = trace_collections(lake, start, announce=job.announce)
-        parts = _select(lake, made, topic, clusters)
+        made = trace_collections(lake, announce=job.announce)
+        parts = _select(read_history(lake, made), topic, clusters, start or "")
         told = {}
         for name, rows in parts.items():
             first = rows.take(show)
@@ -97,15 +98,17 @@ def _read_since(text: str) -> str:
 
 
 def _select(
-    lake: Lake, made: Published, topic: str | None, clusters: Sequence[str]
+    history: Mapping[str, DataFrame], topic: str | None, clusters: Sequence[str], since: str
 ) -> dict[str, DataFrame]:
     """Return the wanted rows of each table, in the order in which they are shown."""
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
     from reconciler.fleet import DRIFT, EVENTS, GROWTH, translate_globs
 
+    last = {EVENTS: "first_seen", DRIFT: "coalesce(gone_in, last_seen)", GROWTH: "last_seen"}
+
     def wanted(table: LakeTable) -> DataFrame:
-        rows = lake.read(table, made)
+        rows = history[table.name].where(F.expr(last[table]) >= since)
         rows = rows.where(F.col("cluster").isin(list(clusters))) if clusters else rows
         named = F.regexp_like("topic", F.lit(translate_globs([topic or "*"])))
         return rows.where(named) if topic else rows

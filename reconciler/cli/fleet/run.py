@@ -74,6 +74,7 @@ def command(
         audit_collection,
         count_severities,
         plan_collection,
+        read_history,
         summarise_findings,
         trace_collections,
     )
@@ -104,8 +105,9 @@ def command(
             severities = count_severities(broken)
             say(", ".join(count(number, str(which)) for which, number in severities.items()))
         with stages.run("history") as say:
-            made = trace_collections(lake, when, announce=job.announce)
-            happened = lake.read(EVENTS, made).where(f"first_seen = '{when}'").count()
+            made = trace_collections(lake, announce=job.announce)
+            events = read_history(lake, made)[EVENTS.name]
+            happened = events.where(f"first_seen = '{when}'").count()
             say(f"{count(happened, 'event')} since the collection before")
         if page_file is not None:
             with stages.run("page") as say:

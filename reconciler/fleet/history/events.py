@@ -33,18 +33,33 @@ EVENT_KINDS: Mapping[str, str] = MappingProxyType(
         "broker-rack-changed": "a broker that names another rack",
         "cluster-lost": "a cluster that could not be read any more",
         "cluster-found": "a cluster that could be read again",
+        "cluster-rebuilt": "another cluster under the same name; its topics are not compared",
+        "cluster-renamed": "the same cluster under another name",
     }
 )
 
 
-def find_events(topics: DataFrame, brokers: DataFrame, readings: DataFrame) -> DataFrame:
+def find_events(
+    topics: DataFrame,
+    brokers: DataFrame,
+    readings: DataFrame,
+    numbered: DataFrame,
+    after: str | None = None,
+) -> DataFrame:
     """Return everything that changed. Out: `events`.
 
-    In: the rows of `describe_read_topics`, `brokers` of numbered readings, and every reading of
-    several collections.
+    In: the rows of `describe_read_topics`, `brokers` of numbered readings, every reading of
+    several collections, and the numbered ones. `after` is the last collection whose events are
+    known.
     """
-    found = [find_topic_events(topics), find_broker_events(brokers), find_cluster_events(readings)]
-    return reduce(DataFrame.unionByName, found).select(*tables.EVENTS.columns)
+    found = [
+        find_topic_events(topics),
+        find_broker_events(brokers),
+        find_cluster_events(readings),
+        find_identity_events(numbered),
+    ]
+    events = reduce(DataFrame.unionByName, found).select(*tables.EVENTS.columns)
+    return events.where(F.col("first_seen") > F.lit(after or ""))
 
 
 def find_topic_events(topics: DataFrame) -> DataFrame:
@@ -114,6 +129,24 @@ def find_cluster_events(readings: DataFrame) -> DataFrame:
     events = [
         _event("cluster-lost", was_well & ~well, subject=subject, **status),
         _event("cluster-found", ~was_well & well, subject=subject, **status),
+    ]
+    return _explode(rows, F.array_compact(F.array(*events)))
+
+
+def find_identity_events(numbered: DataFrame) -> DataFrame:
+    """Return clusters of another id than before, or of another name. In: numbered readings."""
+    rows = numbered.withColumns(
+        {
+            "topic": F.lit(None).cast("string"),
+            "previous": F.coalesce("rebuilt_after", "previous"),
+        }
+    )
+    subject, rebuilt, renamed = F.col("cluster"), F.col("rebuilt_from"), F.col("renamed_from")
+    rebuilt_to = {"before": rebuilt, "after": F.col("cluster_id")}
+    renamed_to = {"before": renamed, "after": subject}
+    events = [
+        _event("cluster-rebuilt", rebuilt.isNotNull(), subject=subject, **rebuilt_to),
+        _event("cluster-renamed", renamed.isNotNull(), subject=subject, **renamed_to),
     ]
     return _explode(rows, F.array_compact(F.array(*events)))
 

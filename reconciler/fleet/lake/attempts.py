@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,9 @@ class Published(Attempt):
     """A published attempt: readers see only these.
 
     `rows` counts the rows of each cluster in each table. `commit` is the commit of the specs.
+    A history says which collection's history it `continues`, and which attempts it was `made_of`.
+    A copy in fewer files names its `origin`, and when it was copied; `finished_at` stays, so a
+    copy never counts instead of rows that were made after its origin.
     """
 
     finished_at: str
@@ -51,6 +54,20 @@ class Published(Attempt):
     rows: Mapping[str, Mapping[str, int]]
     commit: str | None = None
     version: int = VERSION
+    continues: str | None = None
+    made_of: tuple[str, ...] = ()
+    origin: str | None = None
+    copied_at: str | None = None
+
+    @property
+    def content(self) -> str:
+        """The id of the attempt that made the rows: a copy has those of its origin."""
+        return self.origin or self.id
+
+    @property
+    def counts_since(self) -> str:
+        """The time at which this attempt took the place of an earlier one."""
+        return self.copied_at or self.finished_at
 
 
 def start_attempt(collection: str, what: str = STATE) -> Attempt:
@@ -96,13 +113,35 @@ def decode_commit(text: str | None) -> Commit | None:
 
 
 def publish_now(
-    attempt: Attempt, clusters: int, rows: Mapping[str, Mapping[str, int]], commit: str | None
+    attempt: Attempt,
+    clusters: int,
+    rows: Mapping[str, Mapping[str, int]],
+    commit: str | None = None,
+    *,
+    continues: str | None = None,
+    made_of: Iterable[str] = (),
 ) -> Published:
     """Return the publication of an attempt that ends now."""
-    at = datetime.now(UTC).isoformat(timespec="microseconds")
     return Published(
-        attempt.collection, attempt.what, attempt.id, at, clusters, rows, commit, VERSION
+        attempt.collection,
+        attempt.what,
+        attempt.id,
+        finished_at=_now(),
+        clusters=clusters,
+        rows=rows,
+        commit=commit,
+        continues=continues,
+        made_of=tuple(sorted(made_of)),
     )
+
+
+def publish_copy(attempt: Attempt, of: Published) -> Published:
+    """Return the publication of an attempt that has the rows of another one, copied now."""
+    return replace(of, id=attempt.id, origin=of.content, copied_at=_now())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def list_fields(published: Published) -> dict[str, Any]:
@@ -129,9 +168,13 @@ def read_publication(fields: Mapping[str, Any], place: str) -> Published:
             raise ValueError  # noqa: TRY301
         finished_at, clusters = _read_text(fields["finished_at"]), int(fields["clusters"])
         commit, version = fields.get("commit"), int(fields["version"])
+        made_of = tuple(map(_read_text, fields.get("made_of") or ()))
+        names = ("continues", "origin", "copied_at")
+        others = {name: fields[name] for name in names if fields.get(name)}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise LakeError([find_damaged_publication(place)]) from None
-    return Published(collection, what, attempt, finished_at, clusters, rows, commit, version)
+    first = (collection, what, attempt, finished_at, clusters, rows, commit, version)
+    return Published(*first, made_of=made_of, **others)
 
 
 def _read_text(value: object) -> str:
@@ -164,6 +207,6 @@ def find_version(place: str, what: str) -> Finding:
 def choose_newest(found: list[Published]) -> list[Published]:
     """Return the newest publication of each collection, the oldest collection first."""
     newest: dict[str, Published] = {}
-    for one in sorted(found, key=lambda one: (one.finished_at, one.id)):
+    for one in sorted(found, key=lambda one: (one.finished_at, one.copied_at or "", one.id)):
         newest[one.collection] = one
     return [newest[name] for name in sorted(newest)]

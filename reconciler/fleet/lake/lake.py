@@ -14,9 +14,11 @@ from reconciler.errors import Finding, LakeError
 from reconciler.fleet.lake.attempts import (
     STATE,
     choose_newest,
+    publish_copy,
     publish_now,
     start_attempt,
 )
+from reconciler.fleet.lake.inventory import keeps_removed
 from reconciler.fleet.lake.storage import MissingError, Storage
 from reconciler.fleet.lake.stores import choose_store
 from reconciler.fleet.tables import name_steps
@@ -88,6 +90,11 @@ class Lake:
         self.store.check_layout()
         return tuple(choose_newest(self.store.list_published(what)))
 
+    def list_published(self) -> tuple[Published, ...]:
+        """List every publication, also those that a newer one replaced. Errors: LakeError."""
+        self.store.check_layout()
+        return tuple(self.store.list_published())
+
     def find_attempt(self, collection: str | None = None, what: str = STATE) -> Published:
         """Return a collection, the latest unless one is named. Errors: LakeError."""
         attempts = self.list_attempts(what)
@@ -141,7 +148,7 @@ class Lake:
         frames: dict[str, DataFrame] = {}
         for table in wanted:
             for attempt in attempts:
-                damages += _compare(table, attempt, counted[table.name])
+                damages += compare_rows(table, attempt, counted[table.name])
         # A cluster without some rows of one table is left out of all tables: its topics without
         # their partitions, for example, would look like another state of the cluster.
         hurt: dict[str, set[str]] = defaultdict(set)
@@ -224,9 +231,17 @@ class Draft:
         del self._handed[table]
         self.lake.store.drop(table, self.attempt)
 
-    def publish(self, clusters: int, commit: str | None = None) -> Published:
+    def publish(
+        self,
+        clusters: int,
+        commit: str | None = None,
+        *,
+        continues: str | None = None,
+        made_of: Iterable[str] = (),
+    ) -> Published:
         """Publish the attempt, in place of earlier ones of the same collection.
 
+        A history says what it `continues`, and what it was `made_of`.
         Errors: LakeError if a table lacks rows that were written to it.
         """
         # Counted again before the publication: a file that Spark lost must not become a state in
@@ -234,7 +249,16 @@ class Draft:
         counted = self._count([*self._handed])
         self.lake.remember([*self._handed], [self.attempt], counted)
         rows = {table.name: _sum_rows(counted[table.name], self.attempt) for table in self._handed}
-        published = publish_now(self.attempt, clusters, rows, commit)
+        return self._publish(
+            publish_now(self.attempt, clusters, rows, commit, continues=continues, made_of=made_of)
+        )
+
+    def publish_copy(self, of: Published) -> Published:
+        """Publish the attempt in place of one that has the same rows. Errors: as `publish`."""
+        self._count([*self._handed])
+        return self._publish(publish_copy(self.attempt, of))
+
+    def _publish(self, published: Published) -> Published:
         self.lake.store.publish(published)
         self.published = published
         # The attempt is published: trouble with an older one must not fail this job.
@@ -264,7 +288,7 @@ class Draft:
 def remove_collection(store: Store, collection: str, root: str) -> tuple[Published, ...]:
     """Remove a collection and what was made of it. Errors: LakeError if there is none.
 
-    Attempts that are being written stay.
+    Attempts that are being written stay, and a history that alone knows removed collections.
     """
     store.check_layout()
     published = store.list_published()
@@ -273,13 +297,15 @@ def remove_collection(store: Store, collection: str, root: str) -> tuple[Publish
         known = sorted({one.collection for one in published})[-NAMED:]
         way_out = f"the latest are: {', '.join(known)}" if known else "there is none at all"
         raise _fail("lake-collection-unknown", f"{root} holds no collection {collection}", way_out)
+    # Asked for again, when nothing else is left of the collection, it goes as well.
+    chosen = tuple(one for one in chosen if not keeps_removed(one, published)) or chosen
     for one in chosen:
         store.withdraw(one)
     store.clean(datetime.now(UTC))
     return chosen
 
 
-def _compare(table: LakeTable, attempt: Published, counted: Iterable[Row]) -> Iterator[Damage]:
+def compare_rows(table: LakeTable, attempt: Published, counted: Iterable[Row]) -> Iterator[Damage]:
     """Yield the clusters whose number of rows differs from the published number."""
     expected, found = attempt.rows[table.name], _sum_rows(counted, attempt)
     for cluster in sorted({*expected, *found}):

@@ -17,8 +17,10 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import StringType, StructField, StructType
 
+from reconciler.fleet.tables import COLLECTIONS, TABLES
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -137,6 +139,54 @@ class Storage:
         where = f"WHERE attempt = '{attempt.id}'"
         self.session.sql(f"DELETE FROM {self._name(table)} {where}")  # noqa: S608
 
+    def list_files(self) -> Iterator[tuple[str, int]]:
+        """Yield the attempt and the bytes of each file of the lake. Errors: MissingError."""
+        if self.form == PARQUET:
+            reader = self.session.read.format("binaryFile").option("recursiveFileLookup", "true")
+            found = reader.load(_escape(self.root)).where(F.col("path").contains("/attempt="))
+            attempt = F.regexp_extract("path", "/attempt=([^/]+)/", 1)
+            files = found.select(attempt.alias("attempt"), F.col("length").alias("bytes"))
+        elif (tables := self._list_tables()) and self.form in OF_A_CATALOGUE:
+            files = _stack(
+                self.session.read.table(f"{place}.files").select(
+                    F.col("partition.attempt").alias("attempt"),
+                    F.col("file_size_in_bytes").alias("bytes"),
+                )
+                for place in tables
+            )
+        elif tables:
+            held = F.col("_metadata.file_path"), F.col("_metadata.file_size")
+            opened = (self.session.read.format(self.form).load(place) for place in tables)
+            each = _stack(rows.select("attempt", *held).distinct() for rows in opened)
+            files = each.select("attempt", F.col("file_size").alias("bytes"))
+        else:
+            return
+        for row in files.collect():
+            yield row["attempt"], row["bytes"]
+
+    def maintain(self, *, expire: bool) -> None:
+        """Have the format merge small files, or remove those that nothing reads any more.
+
+        A format keeps files for some days (Delta 7, Iceberg 5), for jobs that still read them.
+        """
+        for place in self._list_tables():
+            if self.form in OF_A_CATALOGUE:
+                catalogue, _, name = place.partition(".")
+                verb = "expire_snapshots" if expire else "rewrite_data_files"
+                self.session.sql(f"CALL {catalogue}.system.{verb}(table => '{name}')")
+            else:
+                verb = "VACUUM" if expire else "OPTIMIZE"
+                self.session.sql(f"{verb} {self.form}.`{place}`")
+
+    def _list_tables(self) -> list[str]:
+        """Return the places of the tables of another format than Parquet that exist."""
+        found = []
+        for table in TABLES.values():
+            with suppress(MissingError):
+                if "attempt" in self.open(table).columns and table is not COLLECTIONS:
+                    found.append(self.place_of(table))
+        return found
+
     def _name(self, table: LakeTable) -> str:
         """Name a table of another format than Parquet in SQL."""
         place = self.place_of(table)
@@ -151,7 +201,7 @@ class Storage:
                 self.open(table).where(of_these).select(F.lit(table.name).alias("table"), *columns)
                 for table in wanted
             ]
-            return reduce(lambda a, b: a.unionByName(b), tables)
+            return _stack(tables)
         reader = self.session.read.schema("cluster string")
         # One scan for all tables, so that Spark makes one plan: a path says whose rows a file has.
         # Without `recursiveFileLookup`, Spark refuses `attempt=` below several directories.
@@ -166,6 +216,10 @@ class Storage:
             "cluster",
             F.col("_metadata.file_name").alias("file"),
         )
+
+
+def _stack(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(lambda above, below: above.unionByName(below), frames)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ from reconciler.fleet.lake.attempts import (
 from reconciler.fleet.lake.storage import PARQUET, MissingError, Storage, naming_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -91,6 +91,9 @@ class Store(Protocol):
 
     def clean(self, now: datetime) -> None:
         """Remove dead attempts, and attempts that were superseded a day ago or earlier."""
+
+    def measure(self) -> Mapping[str, Size]:
+        """Return the files and bytes of each attempt, by id. Cost: lists the lake's files."""
 
 
 def choose_store(session: SparkSession | None, root: str, form: str) -> Store:
@@ -185,6 +188,13 @@ class LocalStore:
                 if is_published or (is_old and not left):
                     lock.unlink()
 
+    def measure(self) -> Mapping[str, Size]:
+        found = (
+            (path.parent.name.removeprefix("attempt="), path.stat().st_size)
+            for path in self.path.glob("*/attempt=*/part-*")
+        )
+        return add_sizes(found)
+
     def _is_published(self, attempt_id: str) -> bool:
         return (self.path / PUBLISHED / f"{attempt_id}.json").exists()
 
@@ -263,8 +273,30 @@ class SparkStore:
     def clean(self, now: datetime) -> None:
         pass
 
+    def measure(self) -> Mapping[str, Size]:
+        with suppress(MissingError), naming_missing():
+            return add_sizes(self.storage.list_files())
+        return {}
+
     def _file(self, name: str) -> str:
         return f"{self.root}/{PUBLISHED}/{name}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The files of an attempt. Units: `size_bytes` as stored, without replication."""
+
+    files: int = 0
+    size_bytes: int = 0
+
+
+def add_sizes(files: Iterable[tuple[str, int]]) -> Mapping[str, Size]:
+    """Return the size of each attempt. In: the attempt and the bytes of each file."""
+    sizes: dict[str, Size] = {}
+    for attempt_id, size_bytes in files:
+        so_far = sizes.get(attempt_id, Size())
+        sizes[attempt_id] = Size(so_far.files + 1, so_far.size_bytes + size_bytes)
+    return sizes
 
 
 def _list_superseded(published: list[Published], now: datetime) -> Iterator[Published]:
@@ -275,7 +307,7 @@ def _list_superseded(published: list[Published], now: datetime) -> Iterator[Publ
         newest = {one.collection: one for one in choose_newest(of_it)}
         for one in of_it:
             newer = newest[one.collection]
-            if newer is not one and newer.finished_at < before:
+            if newer is not one and newer.counts_since < before:
                 yield one
 
 

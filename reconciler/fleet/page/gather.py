@@ -35,7 +35,7 @@ from reconciler.fleet.page.contents import (
     describe_change_row,
 )
 from reconciler.fleet.page.gather_live import (
-    find_histories,
+    find_history,
     find_owners,
     follow_trend,
     gather_health,
@@ -100,8 +100,8 @@ def gather_page(
         changes = lake.read(tables.CHANGES, planned).where(F.col("action").isin(*ACTIONS))
     topics = _find_worst(state, changes)
     announce("listing topics, changes and findings")
-    histories = find_histories(lake, attempt)
-    events = lake.read_all(tables.EVENTS, histories) if histories else None
+    history = find_history(lake, attempt)
+    events = history.get(tables.EVENTS.name)
     ordered = sorted(
         clusters,
         key=lambda c: (
@@ -121,7 +121,7 @@ def gather_page(
         health=totals,
         problems=problems,
         inventory=list_topics(state, changes, events),
-        trend=follow_trend(lake, histories),
+        trend=follow_trend(history),
         drift=drift,
         topics=_name_owners(topics, state["specs"]),
         changes=_name_owners(_list_changes(changes), state["specs"]),

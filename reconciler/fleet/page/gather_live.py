@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import tables
 from reconciler.fleet.health import COUNTS, FAULTS, Health, count_health, judge_health
-from reconciler.fleet.lake import HISTORY
+from reconciler.fleet.lake import find_chain
 from reconciler.fleet.page.contents import (
     MOST_COLLECTIONS,
     MOST_ROWS,
@@ -25,6 +25,7 @@ from reconciler.fleet.page.live import (
     TopicLine,
     TrendPoint,
 )
+from reconciler.fleet.tracing import read_history
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -154,23 +155,21 @@ def _describe_topic(row: Mapping[str, Any], differs: Mapping[Key, str]) -> Topic
     )
 
 
-def find_histories(lake: Lake, attempt: Published) -> list[Published]:
-    """Return the histories up to a collection, the newest last; the page shows only so many."""
-    made = [one for one in lake.list_attempts(HISTORY) if one.collection <= attempt.collection]
-    return made[-MOST_COLLECTIONS:]
+def find_history(lake: Lake, attempt: Published) -> Mapping[str, DataFrame]:
+    """Return the history up to a collection, by table; nothing if there is none yet."""
+    if not find_chain(lake.list_published(), attempt.collection):
+        return {}
+    return read_history(lake, attempt)
 
 
-def follow_trend(lake: Lake, histories: list[Published]) -> tuple[TrendPoint, ...]:
-    """Return the fleet at each collection that the histories cover, the latest of them."""
-    if not histories:
+def follow_trend(history: Mapping[str, DataFrame]) -> tuple[TrendPoint, ...]:
+    """Return the fleet at each collection of the history, the latest of them."""
+    if not history:
         return ()
-    rows = lake.read_all(tables.TREND, histories)
     amounts = [name for name in tables.TREND.columns if name not in ("cluster", "seen")]
-    # Several histories can have the same reading: the newest one counts.
-    latest = F.max_by(F.struct(*amounts), "collection").alias("of")
-    once = rows.groupBy("cluster", "seen").agg(latest).select("cluster", "seen", "of.*")
     sums = (F.sum(name).alias(name) for name in amounts if name != "brokers")
-    found = once.groupBy("seen").agg(F.count("*").alias("clusters"), *sums).collect()
+    rows = history[tables.TREND.name]
+    found = rows.groupBy("seen").agg(F.count("*").alias("clusters"), *sums).collect()
     last = sorted(found, key=lambda row: row["seen"])[-MOST_COLLECTIONS:]
     names = [name for name in TrendPoint.__dataclass_fields__ if name != "collection"]
     return tuple(TrendPoint(row["seen"], **{name: row[name] for name in names}) for row in last)
