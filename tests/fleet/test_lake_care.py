@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ IDS = {"a": "cluster-of-a", "b": "cluster-of-b", "c": "cluster-of-c"}
 
 def state(name: str, topics: int, cluster_id: str | None = None) -> ClusterState:
     made = [topic("1,2", f"t{number}") for number in range(topics)]
-    return cluster(*made, cluster_id=cluster_id or IDS[name])
+    return replace(cluster(*made), cluster_id=cluster_id or IDS[name])
 
 
 def fleet(night: int) -> dict[str, ClusterState | str]:

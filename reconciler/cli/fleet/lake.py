@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -124,7 +125,7 @@ def keep(root: str, days: int, yes: bool, form: str, engine: Engine) -> int:
         return 0
     _print_keeping(keeping)
     if not yes:
-        if not click.get_text_stream("stdin").isatty():
+        if not sys.stdin.isatty():
             raise UsageError("keep asks before it removes; in a job, write --yes")
         if not click.confirm(f"remove {count(len(keeping.going), 'collection')} from {root}?"):
             return 1
