@@ -187,7 +187,8 @@ def night(lake: Any, place: Path, scale: Scale) -> dict[str, Any]:
     """Plan, audit, compare and show the latest collection in one session."""
     from reconciler.api import load_estate
     from reconciler.cli.fleet.page import write_page
-    from reconciler.fleet.jobs import audit_collection, plan_collection, trace_collections
+    from reconciler.fleet.jobs import audit_collection, plan_collection
+    from reconciler.fleet.tracing import trace_collections
 
     estate, found = load_estate(place / "estate"), {}
     parts = {

@@ -20,9 +20,10 @@ from reconciler.api import load_estate
 from reconciler.fleet import tables
 from reconciler.fleet.generator.job import draw_table, generate_fleet, write_estate
 from reconciler.fleet.generator.shapes import FleetSize
-from reconciler.fleet.jobs import audit_collection, plan_collection, trace_collections
+from reconciler.fleet.jobs import audit_collection, plan_collection
 from reconciler.fleet.lake import Lake
 from reconciler.fleet.page import gather_page, render_page
+from reconciler.fleet.tracing import trace_collections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
