@@ -11,14 +11,25 @@ from shorthand import HERE, brokers, cluster, spec, topic
 from small_fleets import make_specs, make_state
 
 from reconciler.api import load_estate
-from reconciler.fleet.audit import AUDIT_RULES, Earlier, audit_fleet, make_expectations
+from reconciler.fleet import tables
+from reconciler.fleet.audit import (
+    AUDIT_RULES,
+    SEVERITIES,
+    Concern,
+    Earlier,
+    Pending,
+    audit_fleet,
+    make_expectations,
+)
 from reconciler.fleet.audit.topics import EXPECTATIONS
 from reconciler.fleet.history import EVENT_KINDS
+from reconciler.fleet.rows import make_table
 from reconciler.model import Broker, RateSource, ThrottleRate, ThrottleSide
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
+    from reconciler.fleet.tables import LakeTable
     from reconciler.model import TopicSpec
 
 pytestmark = pytest.mark.fleet
@@ -195,17 +206,50 @@ def findings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> l
     """Return what an audit of the fleet finds."""
     estate = tmp_path_factory.mktemp("estate")
     (estate / "clusters.yaml").write_text(CLUSTERS)
-    expectations = make_expectations(spark, load_estate(estate))
+    loaded = load_estate(estate)
+    expectations = make_expectations(spark, loaded)
     specs = make_specs(
         spark, {c: [wish(name) for name in names.split()] for c, names in MANAGED.items()}
     )
     state = make_state(spark, STATES)
     # "fine" moved as well, and does not any more.
     before = [topic("1,2,3", name, reassigning=frozenset({0})) for name in ("moving", "fine")]
-    then = make_state(spark, {"prod": cluster(*before, nodes=ACB)})
-    earlier = Earlier("20261121T030000Z", then["partitions"])
-    audit = audit_fleet(state, specs, expectations, earlier)
-    return audit.findings.collect()
+    sizes = {"grown": 10**6, "old": 10**6}
+    smaller = [topic("1", name, size_bytes=(size,)) for name, size in sizes.items()]
+    states = {"prod": cluster(*before, nodes=ACB), "full": cluster(*smaller, nodes=brokers("a"))}
+    earlier = Earlier("20261121T030000Z", make_state(spark, states)["partitions"])
+    pending = make_pending(spark)
+    audit = audit_fleet(state, specs, expectations, earlier, pending=pending, limits=loaded.audit)
+    found = audit.findings.collect()
+    audit.release()
+    return found
+
+
+def make_pending(spark: SparkSession) -> Pending:
+    """Return plans that set a config of `careless`, add replicas to `thin`, and drain broker 4."""
+
+    def frame(table: LakeTable, *rows: dict[str, Any]) -> DataFrame:
+        columns = {name: [row.get(name) for row in rows] for name in table.columns}
+        return spark.createDataFrame(make_table(table, columns), table.schema)
+
+    sound = {"status": "planned", "refusals": []}
+    change = {"cluster": "prod", "action": "update"}
+    moved = {"cluster": "prod", "topic": "thin", "after": [1, 2, 3]}
+    return Pending(
+        frame(tables.PLANS, {"cluster": "prod", **sound}, {"cluster": "eu", **sound}),
+        frame(
+            tables.CHANGES,
+            {**change, "topic": "careless", "config_after": [("min.insync.replicas", "2")]},
+            {**change, "topic": "unclean", "config_after": [("flush.ms", "2")]},
+            {**change, "topic": "brittle", "action": "refuse", "config_after": []},
+        ),
+        frame(
+            tables.MOVE_PLANS,
+            {"cluster": "prod", **sound, "drained": []},
+            {"cluster": "moved", **sound, "drained": [4]},
+        ),
+        frame(tables.MOVES, *({**moved, "partition": number} for number in range(3))),
+    )
 
 
 def test_every_fault_is_one_finding(findings: list[Row]) -> None:
@@ -227,6 +271,44 @@ def test_a_finding_says_how_severe_it_is_and_what_to_do(findings: list[Row]) -> 
         assert (row["severity"], row["way_out"]) == (rule.severity, rule.way_out)
         assert row["what"]
         assert "%s" not in row["what"]
+
+
+def test_a_finding_says_which_plan_fixes_it(findings: list[Row]) -> None:
+    fixed = {
+        (row["topic"] or row["subject"], row["rule"], row["fixed_by"])
+        for row in findings
+        if row["fixed_by"]
+    }
+    assert fixed == {
+        ("careless", "min-in-sync-one", "plan"),
+        ("careless", "config-differs-by-owner", "plan"),
+        ("thin", "replication-below-default", "moves"),
+        ("thin", "min-in-sync-equals-replication", "moves"),
+        ("4", "drain-unfinished", "moves"),
+    }
+
+
+def test_findings_of_one_reason_are_one_cause(findings: list[Row]) -> None:
+    below = {row["topic"]: row for row in findings if row["rule"] == "replication-below-default"}
+    causes = {row["cause"]: row["rank"] for row in below.values()}
+    assert below["thin"]["cause"] == below["heavy"]["cause"]
+    assert set(causes) == {
+        "replication-below-default on prod: 2 replicas, 3 asked",
+        "replication-below-default on prod: 3 replicas, 4 asked",
+    }
+
+
+def test_causes_are_ranked_by_concern_then_severity_then_size(findings: list[Row]) -> None:
+    causes: dict[int, list[Row]] = {}
+    for row in findings:
+        causes.setdefault(row["rank"], []).append(row)
+    assert sorted(causes) == list(range(1, len({row["cause"] for row in findings}) + 1))
+    keys = []
+    for rank in sorted(causes):
+        rule = AUDIT_RULES[causes[rank][0]["rule"]]
+        size = sum(row["affected"] for row in causes[rank])
+        keys.append((list(Concern).index(rule.concern), SEVERITIES.index(rule.severity), -size))
+    assert keys == sorted(keys)
 
 
 def test_evidence_is_numbers(findings: list[Row]) -> None:
@@ -276,7 +358,10 @@ def test_the_worst_loss_is_named_with_who_takes_over(findings: list[Row]) -> Non
 def test_the_page_lists_the_rules_as_they_are() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "fleet-audit.md").read_text()
     for rule in AUDIT_RULES.values():
-        assert f"| `{rule.id}` | {rule.severity} | {rule.says} | {rule.way_out} |" in page
+        assert (
+            f"| `{rule.id}` | {rule.severity} | {rule.concern} | {rule.says} | {rule.way_out} |"
+            in page
+        )
 
 
 def test_the_page_lists_the_events_as_they_are() -> None:
