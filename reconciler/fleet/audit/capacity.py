@@ -35,7 +35,7 @@ def find_full_directories(brokers: DataFrame, limits: AuditForm) -> DataFrame:
     most, replicas = limits.partitions_per_directory, F.col("replicas")
     held = brokers.select("cluster", "id", F.explode("log_directories").alias("directory"))
     rows = held.select("cluster", "id", "directory.path", "directory.replicas").withColumn(
-        "subject", F.concat_ws(":", "id", "path")
+        "subject", F.concat_ws(":", F.col("id").cast("string"), "path")
     )
     check = Check(
         "directory-partitions-many",
