@@ -98,7 +98,9 @@ def find_filling(
 
 def _expect_growth(load: Column) -> Column:
     """Return {beyond, broker, coming, free} of a topic on a broker, in bytes; null: unknown."""
-    kept = F.greatest(F.col("retained") * load["replicas"] - load["size_bytes"], F.lit(0))
+    # Spark's greatest and least skip nulls: without a limit, nothing must come out as 0.
+    left = F.col("retained") * load["replicas"] - load["size_bytes"]
+    kept = F.when(left.isNotNull(), F.greatest(left, F.lit(0)))
     grown = F.floor(load["size_bytes"] * F.col("growth")).cast("long")
     coming = F.when(grown.isNotNull(), F.least(grown, kept)).otherwise(kept)
     free = F.try_element_at("free_of", load["broker"])
