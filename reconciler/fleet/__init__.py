@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from reconciler.fleet.audit import (
         AUDIT_RULES,
         SEVERITIES,
-        Broken,
+        Cause,
         count_severities,
         order_findings,
         select_findings,
-        summarise_findings,
+        summarise_causes,
     )
     from reconciler.fleet.generator import (
         GENERATED_ROOT,
@@ -82,8 +82,8 @@ else:
         __name__,
         {
             "audit": (
-                "Broken AUDIT_RULES SEVERITIES count_severities select_findings order_findings "
-                "summarise_findings"
+                "AUDIT_RULES Cause SEVERITIES count_severities select_findings order_findings "
+                "summarise_causes"
             ),
             "generator": (
                 "FleetSize GENERATED_ROOT MOST_TOPICS_IN_FILES generate_fleet write_estate"
@@ -123,7 +123,7 @@ __all__ = [
     "PLANS",
     "READ",
     "SEVERITIES",
-    "Broken",
+    "Cause",
     "Collected",
     "Engine",
     "FleetSize",
@@ -163,7 +163,7 @@ __all__ = [
     "render_page",
     "select_findings",
     "start_attempt",
-    "summarise_findings",
+    "summarise_causes",
     "take_inventory",
     "trace_collections",
     "translate_globs",

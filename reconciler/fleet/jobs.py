@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import READ, tables
-from reconciler.fleet.audit import Earlier, audit_fleet, make_expectations
+from reconciler.fleet.audit import Earlier, Pending, audit_fleet, make_expectations
 from reconciler.fleet.caching import caching
 from reconciler.fleet.lake import AUDIT, PLAN, decode_commit, read_time
 from reconciler.fleet.planning import (
@@ -111,6 +111,7 @@ def audit_collection(
 ) -> Published:
     """Audit every cluster of a collection, and keep findings and balance in the lake.
 
+    Where the collection was planned, findings say which of them the plans fix.
     Returns: the attempt by which both are read.
     """
     attempt = lake.find_attempt(collection)
@@ -118,9 +119,16 @@ def audit_collection(
     state = read_collection(lake, attempt)
     clusters = [row["cluster"] for row in state["readings"].select("cluster").collect()]
     expectations = make_expectations(lake.session, estate, clusters)
-    earlier = _read_earlier(lake, attempt)
     with caching() as cache, lake.begin(attempt.collection, AUDIT) as draft:
-        audit = audit_fleet(state, state["specs"], expectations, earlier, cache=cache)
+        audit = audit_fleet(
+            state,
+            state["specs"],
+            expectations,
+            _read_earlier(lake, attempt),
+            cache=cache,
+            pending=_read_pending(lake, attempt),
+            limits=estate.audit,
+        )
         announce("counting leaders and replicas")
         draft.append(tables.BALANCE, audit.balance)
         announce("looking for faults")
@@ -139,4 +147,15 @@ def _read_earlier(lake: Lake, attempt: Published) -> Earlier | None:
     if not before:
         return None
     frames, _ = lake.read_sound([tables.PARTITIONS], before[-1:])
-    return Earlier(before[-1].collection, frames[tables.PARTITIONS.name])
+    since = read_time(attempt.collection) - read_time(before[-1].collection)
+    days = since / timedelta(days=1)
+    return Earlier(before[-1].collection, frames[tables.PARTITIONS.name], days)
+
+
+def _read_pending(lake: Lake, attempt: Published) -> Pending | None:
+    """Return the plans of a collection, if it was planned: they show what they will fix."""
+    made = (one for one in lake.list_attempts(PLAN) if one.collection == attempt.collection)
+    planned = next(made, None)
+    if planned is None:
+        return None
+    return Pending(*(lake.read(table, planned) for table in tables.PLANNED))

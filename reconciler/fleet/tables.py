@@ -261,6 +261,10 @@ FINDINGS = LakeTable(
         owner=TEXT,
         file=TEXT,
         line=COUNT,
+        # Null in an audit of an earlier release.
+        cause=TEXT,  # the same for findings of a rule and cluster with one common reason
+        rank=COUNT,  # of the cause in the audit; 1: look at it first
+        fixed_by=TEXT,  # plan, moves: the pending plan of the collection that fixes it; null: none
     ),
 )
 BALANCE = LakeTable(

@@ -22,6 +22,7 @@ from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import LAGS, TIERED, Catalogue, choose_catalogue
 from reconciler.spec.documents import WrittenTopic
 from reconciler.spec.estate import Estate, parse_estate
+from reconciler.spec.forms import AuditForm
 from reconciler.spec.names import check_name, find_collisions
 from reconciler.spec.resource_form import (
     CLUSTER_LABEL,
@@ -50,6 +51,7 @@ __all__ = [
     "SPEC_KEYS",
     "TIERED",
     "UNMANAGED",
+    "AuditForm",
     "Base",
     "Catalogue",
     "Changes",

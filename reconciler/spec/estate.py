@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model import TopicSpec
     from reconciler.spec.configs import Catalogue
     from reconciler.spec.documents import Documents, WrittenTopic
+    from reconciler.spec.forms import AuditForm
 
 
 def parse_estate(
@@ -74,7 +75,8 @@ class Estate:
     `files` counts the files with topics. `declared` names the clusters of clusters.yaml without the
     sandbox, because "all clusters" never includes it. `stages` holds these
     in the order in which a merge reaches them; without `stages` in clusters.yaml, all are one
-    stage. `owns` is the default for clusters that do not set their own `owns`. `loosened` holds a
+    stage, and `staged` is false. `audit` holds the limits of an audit of the fleet.
+    `owns` is the default for clusters that do not set their own `owns`. `loosened` holds a
     warning for each guard of a cluster that is looser than at the base.
     """
 
@@ -95,6 +97,8 @@ class Estate:
         ) or (self.declared,)
         self.topics: tuple[str, ...] = tuple(sorted(topic.name for topic in documents.topics))
         self.files = len({topic.where.file for topic in documents.topics})
+        self.staged = bool(document.stages)
+        self.audit: AuditForm = document.audit
         self.owns: tuple[str, ...] = tuple(map(str, document.owns))
         self.profiles: tuple[str, ...] = tuple(sorted(document.profiles))
         self.written: tuple[WrittenTopic, ...] = documents.topics

@@ -33,6 +33,7 @@ from reconciler.spec.keys import (
     GuardsFrom,
     KafkaVersion,
     Key,
+    Limit,
     MoveKinds,
     Owned,
     Partitions,
@@ -400,6 +401,48 @@ class ClusterForm(Form):
     )
 
 
+class AuditForm(Form):
+    """The limits beyond which an audit of a fleet reports a finding. Units: shares in percent."""
+
+    misplaced: Share = Field(
+        default=5,
+        description="Maximum share of a cluster's partitions whose leader is misplaced. "
+        "Default: 5%.",
+    )
+    topic_misplaced: Share = Field(
+        default=10, description="The same share of a topic's partitions. Default: 10%."
+    )
+    skew: Share = Field(
+        default=20,
+        description="Maximum difference between brokers, and between a rack and its part, "
+        "relative to the mean. Default: 20%.",
+    )
+    even_from: Limit = Field(
+        default=10,
+        description="Leaders per broker from which the evenness of a cluster is checked. "
+        "Default: 10.",
+    )
+    clusters_agree: Share = Field(
+        default=60,
+        description="Minimum share of the clusters with a topic that agree on a config, and of "
+        "the clusters of a stage that have a topic. Default: 60%.",
+    )
+    topics_agree: Share = Field(
+        default=80,
+        description="Minimum share of an owner's topics that agree on a config. Default: 80%.",
+    )
+    partitions_per_broker: Limit = Field(
+        default=4_000, description="Maximum number of replicas on a broker. Default: 4000."
+    )
+    partitions_per_directory: Limit = Field(
+        default=2_000, description="Maximum number of replicas in a log directory. Default: 2000."
+    )
+    disk_lasts: Duration = Field(
+        default=30 * 24 * 3_600_000,
+        description="A topic that fills a disk within this time is reported. Default: 30d.",
+    )
+
+
 class ClustersDocument(Form):
     """clusters.yaml: the clusters of the estate, and the values that their topics inherit."""
 
@@ -424,4 +467,8 @@ class ClustersDocument(Form):
         default=(),
         description="Order in which a merge reaches the clusters: [[dev], [prod-eu, prod-us]]. "
         "Default: all at once.",
+    )
+    audit: AuditForm = Field(
+        default_factory=AuditForm.model_construct,
+        description="Limits beyond which an audit of the fleet reports a finding.",
     )

@@ -38,6 +38,7 @@ KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 MOST_DELETES = 10_000
 MOST_FACTOR = 1_000
 MOST_AT_ONCE = 10_000
+MOST_LIMIT = 1_000_000
 MOST_BYTES = 2**63 - 1
 MOVE_KINDS = tuple(MoveKind)
 MOST_STAGES = 5
@@ -228,6 +229,10 @@ def _read_at_once(value: YamlValue, name: str) -> int:
     return fields.read_count(value, name, 1, MOST_AT_ONCE)
 
 
+def _read_limit(value: YamlValue, name: str) -> int:
+    return fields.read_count(value, name, 1, MOST_LIMIT)
+
+
 def _read_format(value: YamlValue) -> int:
     version = fields.read_count(value, "version", 1, 1_000)
     if version != 1:
@@ -416,6 +421,10 @@ Size = Annotated[int, ReadNamed(_read_size, {"type": "string", "pattern": _SIZE}
 AtOnce = Annotated[
     int,
     ReadNamed(_read_at_once, {"type": "integer", "minimum": 1, "maximum": MOST_AT_ONCE}),
+]
+Limit = Annotated[
+    int,
+    ReadNamed(_read_limit, {"type": "integer", "minimum": 1, "maximum": MOST_LIMIT}),
 ]
 FormatVersion = Annotated[int, Read(_read_format, {"type": "integer", "enum": [1]})]
 ClusterId = Annotated[

@@ -67,9 +67,9 @@ def audited(place: Path) -> tuple[int, str]:
 def test_an_audit_ends_in_counts_and_fails_on_errors(audited: tuple[int, str]) -> None:
     code, printed = audited
     assert code == 1
-    assert printed.startswith("error    cluster-unread  1 finding on 1 cluster\n  down")
+    assert printed.startswith("error    cluster-unread on down  1 finding\n  down")
     assert "no\\x1banswer" in printed
-    assert printed.endswith(f"{WHEN}: 1 error, 0 warnings, 2 notes\n")
+    assert printed.endswith(f"{WHEN}: 1 error, 0 warnings, 2 notes, of 3 causes\n")
 
 
 @pytest.mark.slow

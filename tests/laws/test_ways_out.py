@@ -457,6 +457,18 @@ AUDIT_EDITS: Mapping[str, World] = {
     "min-in-sync-equals-replication": World(
         (spec(config={MIN_INSYNC: 1}),), state=live(min_insync_replicas="2")
     ),
+    "min-in-sync-one": World(
+        (spec(config={MIN_INSYNC: 2}, replication_factor=3),),
+        state=live(RAISED, min_insync_replicas="1"),
+    ),
+    "unclean-election-on": World(
+        (spec(config={"unclean.leader.election.enable": "false"}),),
+        state=live(unclean_leader_election_enable="true"),
+    ),
+    "topic-fills-disk": World(
+        (spec(config={"retention.ms": "1d"}, acknowledge=["data-loss"]),),
+        state=live(retention_ms="604800000"),
+    ),
     "rack-violation": World((spec(rack_aware=False),), state=live()),
     "config-differs-by-cluster": World((spec(config={"flush.ms": 9}),), state=live(flush_ms="1")),
     "name-collision": World(
@@ -488,6 +500,10 @@ NO_AUDIT_EDIT = {
     "drain-unfinished",
     "broker-gone",
     "replication-uneven",
+    "replication-above-brokers",
+    "broker-partitions-many",
+    "directory-partitions-many",
+    "topic-missing-in-stage",
     "leaders-uneven",
     *(f"{of}next-leaders-uneven" for of in ("", "rack-")),
     "replicas-uneven",

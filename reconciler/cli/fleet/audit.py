@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from reconciler.fleet import Broken, Engine
+    from reconciler.fleet import Cause, Engine
 
 
 @click.command()
@@ -45,9 +45,16 @@ if TYPE_CHECKING:
 @click.option(
     "--show",
     type=click.IntRange(1),
-    default=5,
+    default=1,
     show_default=True,
-    help="How many findings per rule.",
+    help="How many findings per cause.",
+)
+@click.option(
+    "--causes",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="How many causes, the first ones by rank.",
 )
 @click.option(
     "--format",
@@ -61,18 +68,23 @@ if TYPE_CHECKING:
 def command(
     estate: str,
     root: str,
+    *,
     collection: str | None,
     severity: str,
     clusters: tuple[str, ...],
     show: int,
+    causes: int,
     output: str,
     form: str,
     engine: Engine,
 ) -> int:
     """Report what is wrong with a collection: health, safety, balance, configs, ownership.
 
-    The full result is kept in the lake, as the tables `findings` and `balance`. Exits 0 if nothing
-    shown is an error, otherwise 1. ESTATE defaults to topics.
+    Findings of a cluster with the same cause are one entry. The entries come in the order in which
+    to look at them: data at risk, availability, capacity, hygiene. --show 100 shows more rows of
+    each, and --format json shows every finding. The full result is kept in the lake, as the tables
+    `findings` and `balance`. Exits 0 if nothing shown is an error, otherwise 1. ESTATE defaults to
+    topics.
     """
     from reconciler.api import load_estate
     from reconciler.fleet import (
@@ -81,7 +93,7 @@ def command(
         count_severities,
         plain_reasons,
         select_findings,
-        summarise_findings,
+        summarise_causes,
     )
 
     loaded = load_estate(estate)
@@ -89,41 +101,46 @@ def command(
         lake = open_lake(job.session, root, form)
         made = audit_collection(lake, loaded, collection, announce=job.announce)
         kept = select_findings(lake.read(FINDINGS, made), Severity(severity), clusters)
-        broken = summarise_findings(kept, show)
+        found = summarise_causes(kept, show)
     if output == "json":
         with plain_reasons():
-            _print_json(made.collection, kept, broken)
+            _print_json(made.collection, kept, found)
     else:
-        _print_text(made.collection, broken, Severity(severity))
-    return 1 if count_severities(broken)[Severity.ERROR] else 0
+        _print_text(made.collection, found, causes, Severity(severity))
+    return 1 if count_severities(found)[Severity.ERROR] else 0
 
 
-def _print_text(collection: str, broken: Sequence[Broken], least: Severity) -> None:
-    """Print each broken rule, then the counts."""
+def _print_text(collection: str, found: Sequence[Cause], shown: int, least: Severity) -> None:
+    """Print the first causes, then the counts."""
     from reconciler.fleet import SEVERITIES, count_severities
 
-    print_broken(broken)
-    counts = count_severities(broken)
+    print_causes(found[:shown])
+    if (left := len(found) - shown) > 0:
+        click.echo(f"… and {count(left, 'cause')} more: --causes {len(found)}\n")
+    counts = count_severities(found)
     asked = SEVERITIES[: SEVERITIES.index(least) + 1]
     said = ", ".join(count(counts[severity], str(severity)) for severity in asked)
-    click.echo(f"{collection}: {said}")
+    fixed = sum(one.fixed for one in found)
+    pending = f" · {fixed:,} fixed by pending plans" if fixed else ""
+    click.echo(f"{collection}: {said}, of {count(len(found), 'cause')}{pending}")
 
 
-def print_broken(broken: Sequence[Broken]) -> None:
-    """Print each broken rule with its worst findings and the way out."""
+def print_causes(found: Sequence[Cause]) -> None:
+    """Print each cause with its worst findings and the way out."""
     from reconciler.fleet import AUDIT_RULES
 
-    for one in broken:
+    for one in found:
         rule = AUDIT_RULES[one.rule]
         label = pad(paint(SEVERITY_COLOURS[rule.severity], rule.severity), 8)
-        where = f"{count(one.count, 'finding')} on {count(one.clusters, 'cluster')}"
-        found = set_columns(
+        fixed = f", {one.fixed:,} of them fixed by the pending plan" if one.fixed else ""
+        head = f"{label} {escape_unprintable(one.cause)}  {count(one.count, 'finding')}{fixed}"
+        rows = set_columns(
             (f"  {row['cluster']}", _name_subject(row), escape_unprintable(row["what"]))
             for row in one.worst
         )
         left = one.count - len(one.worst)
         more = [f"  … and {left:,} more"] if left > 0 else []
-        for line in (f"{label} {rule.id}  {where}", *found, *more, f"  → {rule.way_out}"):
+        for line in (head, *rows, *more, f"  → {rule.way_out}"):
             click.echo(line, color=True)
         click.echo()
 
@@ -135,11 +152,11 @@ def _name_subject(row: Row) -> str:
     return "" if row["subject"] == row["cluster"] else str(row["subject"])
 
 
-def _print_json(collection: str, findings: DataFrame, broken: Sequence[Broken]) -> None:
+def _print_json(collection: str, findings: DataFrame, found: Sequence[Cause]) -> None:
     """Print one JSON document, one line per finding."""
     from reconciler.fleet import count_severities, order_findings
 
-    counts = {str(severity): count for severity, count in count_severities(broken).items()}
+    counts = {str(severity): count for severity, count in count_severities(found).items()}
     head = json.dumps({"format_version": "1.0", "collection": collection, "counts": counts})
     click.echo(f'{head[:-1]}, "findings": [', nl=False)
     separator = "\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from reconciler.cli.fleet.audit import print_broken
+from reconciler.cli.fleet.audit import print_causes
 from reconciler.cli.fleet.collect import print_readings
 from reconciler.cli.fleet.options import engine_options, lake_option, open_lake, spark_job
 from reconciler.cli.fleet.page import check_page, write_page
@@ -75,7 +75,7 @@ def command(
         count_severities,
         plan_collection,
         read_history,
-        summarise_findings,
+        summarise_causes,
         trace_collections,
     )
 
@@ -101,8 +101,8 @@ def command(
             say(sum_up(plans))
         with stages.run("audit") as say:
             made = audit_collection(lake, reading.estate, when, announce=job.announce)
-            broken = summarise_findings(lake.read(FINDINGS, made), SHOWN)
-            severities = count_severities(broken)
+            found = summarise_causes(lake.read(FINDINGS, made), SHOWN)
+            severities = count_severities(found)
             say(", ".join(count(number, str(which)) for which, number in severities.items()))
         with stages.run("history") as say:
             made = trace_collections(lake, announce=job.announce)
@@ -115,7 +115,7 @@ def command(
     if files is not None:
         save_plans(files, [row["cluster"] for row in plans], plans)
     troubled = [row for row in plans if is_troubled(row)]
-    errors = [one for one in broken if AUDIT_RULES[one.rule].severity is Severity.ERROR]
+    errors = [one for one in found if AUDIT_RULES[one.rule].severity is Severity.ERROR]
     if unread:
         click.echo()
         print_readings(unread)
@@ -124,7 +124,7 @@ def command(
         print_plans(troubled)
     if errors:
         click.echo()
-        print_broken(errors)
+        print_causes(errors)
     return 1 if unread or troubled or errors else 0
 
 

@@ -1,24 +1,26 @@
 """What is wrong with a fleet: a collection's states and specs in, findings and balance out.
 
-    states, specs ──► topics (one row each) ──► checks ──► findings
-                         └──► balance ──────────┘
+    states, specs ──► topics (one row each) ──► checks ──► causes ──► findings
+                         └──► balance ──────────┘            ▲
+    plans ───────────────────────────────────────────────────┘
 
 Belongs here: the checks of an audit, as columns over tables, and their advice. Partitions are
 counted once, into a row a topic; every check reads those rows. Forbidden here: Python in workers,
-plans, and anything that reads a cluster.
+planning, and anything that reads a cluster.
 """
 
 from reconciler.fleet.audit.audit import (
     Audit,
-    Broken,
+    Cause,
     Earlier,
     audit_fleet,
     count_severities,
     order_findings,
     select_findings,
-    summarise_findings,
+    summarise_causes,
 )
-from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, AuditRule
+from reconciler.fleet.audit.causes import Pending
+from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, AuditRule, Concern
 from reconciler.fleet.audit.topics import make_expectations
 
 __all__ = [
@@ -26,12 +28,14 @@ __all__ = [
     "SEVERITIES",
     "Audit",
     "AuditRule",
-    "Broken",
+    "Cause",
+    "Concern",
     "Earlier",
+    "Pending",
     "audit_fleet",
     "count_severities",
     "make_expectations",
     "order_findings",
     "select_findings",
-    "summarise_findings",
+    "summarise_causes",
 ]

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-from reconciler.fleet import tables
 from reconciler.fleet.audit.balance import (
     join_balance,
     weigh_brokers,
     weigh_clusters,
     weigh_racks,
 )
+from reconciler.fleet.audit.capacity import (
+    check_broker_load,
+    find_filling,
+    find_full_directories,
+)
+from reconciler.fleet.audit.causes import Pending, mark_fixed, rank_findings
 from reconciler.fleet.audit.checks import (
     check_brokers,
     check_durability,
@@ -35,7 +40,9 @@ from reconciler.fleet.audit.moves import (
 )
 from reconciler.fleet.audit.next_leaders import count_next_leaders
 from reconciler.fleet.audit.rules import AUDIT_RULES, SEVERITIES, apply_checks
+from reconciler.fleet.audit.stages import find_missing
 from reconciler.fleet.audit.topics import describe_clusters, describe_live_topics
+from reconciler.spec import AuditForm
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -56,10 +63,11 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A collection of a day before, and its table `partitions`."""
+    """A collection of a day or more before, its table `partitions`, and the days since then."""
 
     collection: str
     partitions: DataFrame
+    days: float = 1.0
 
 
 def audit_fleet(
@@ -69,14 +77,18 @@ def audit_fleet(
     earlier: Earlier | None = None,
     *,
     cache: Cache = DataFrame.persist,
+    pending: Pending | None = None,
+    limits: AuditForm | None = None,
 ) -> Audit:
     """Audit every cluster of a collection.
 
-    In: the state tables by name, `specs`, the rows of `make_expectations`, and what was there
-    `earlier`, which shows moves that do not end. `cache` keeps what several checks read. A cluster
+    In: the state tables by name, `specs`, the rows of `make_expectations`, what was there
+    `earlier`, which shows moves that do not end and topics that grow, the `pending` plans of the
+    collection, and the `limits` of the estate. `cache` keeps what several checks read. A cluster
     that was not read is one finding. Internal topics count in health and not in balance.
     Shuffles: partitions once, and pairs of leader and next leader; all other tables are small.
     """
+    limits = limits or AuditForm.model_construct()
     brokers = state["brokers"]
     # Cached: each of these feeds several checks, and partitions must be counted only once.
     clusters = cache(describe_clusters(state["readings"], brokers, expectations))
@@ -89,6 +101,7 @@ def audit_fleet(
     totals = cache(weigh_clusters(weighed, clusters, counted, next_leaders))
     asked = F.broadcast(clusters.select("cluster", "drained"))
     held = weigh_brokers(topics, brokers).join(asked, "cluster", how="left")
+    grown = None if earlier is None else (earlier.partitions, earlier.days)
     found = [
         apply_checks(state["readings"], check_readings()),
         apply_checks(
@@ -96,36 +109,42 @@ def audit_fleet(
             [
                 *check_health(),
                 *check_durability(),
-                *check_topic_evenness(),
+                *check_topic_evenness(limits),
                 *check_ownership(),
                 *check_throttles(),
             ],
         ),
-        apply_checks(held, [*check_brokers(), *check_drains()]),
+        apply_checks(held, [*check_brokers(), *check_drains(), check_broker_load(limits)]),
+        find_full_directories(brokers, limits),
         apply_checks(clusters, check_rack_names()),
-        apply_checks(totals, check_clusters()),
-        apply_checks(racks, check_racks()),
+        apply_checks(totals, check_clusters(limits)),
+        apply_checks(racks, check_racks(limits)),
         find_metric_collisions(topics),
-        find_outliers(topics, clusters),
+        find_outliers(topics, clusters, limits),
         find_idle_rates(topics, clusters),
+        find_missing(topics, specs, clusters, limits),
+        find_filling(topics, clusters, limits, grown),
     ]
     if earlier is not None:
         then, since = earlier.partitions, earlier.collection
         found.append(find_stalled(topics, state["partitions"], then, since))
-    findings = reduce(DataFrame.unionByName, found).select(*tables.FINDINGS.columns)
-    return Audit(findings, join_balance(counted, weighed, racks, totals))
+    # Cached: a cause is ranked by all of its findings, so each of them is read twice.
+    marked = cache(mark_fixed(reduce(DataFrame.unionByName, found), pending))
+    return Audit(rank_findings(marked), join_balance(counted, weighed, racks, totals))
 
 
 ORDER = ("cluster", "topic", "subject", "rule")
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A broken rule: its findings and clusters, counted, and its worst findings."""
+class Cause:
+    """A cause: its rank, its findings, counted, those of them that a plan fixes, and the worst."""
 
+    rank: int
+    cause: str
     rule: str
     count: int
-    clusters: int
+    fixed: int
     worst: Sequence[Row]
 
 
@@ -139,37 +158,35 @@ def select_findings(
 
 
 def order_findings(findings: DataFrame) -> DataFrame:
-    """Order findings: the most severe rules first, and the most affected first in each rule."""
-    rank = F.array_position(F.array(*map(F.lit, _list_rules())), F.col("rule"))
-    return findings.orderBy(rank, F.desc("affected"), *ORDER)
+    """Order findings by the rank of their cause, and the most affected first in each."""
+    return findings.orderBy("rank", F.desc("affected"), *ORDER)
 
 
-def summarise_findings(findings: DataFrame, shown: int) -> list[Broken]:
-    """Return every broken rule, the most severe first. Cost: two small results."""
-    counted = findings.groupBy("rule").agg(
-        F.count("*").alias("count"), F.count_distinct("cluster").alias("clusters")
+def summarise_causes(findings: DataFrame, shown: int) -> list[Cause]:
+    """Return every cause by rank, each with as many of its worst findings. Cost: a row for each."""
+    by_cause = Window.partitionBy("cause")
+    worst = by_cause.orderBy(F.desc("affected"), *ORDER)
+    numbered = findings.withColumns(
+        {
+            "number": F.row_number().over(worst),
+            "count": F.count("*").over(by_cause),
+            "fixed": F.count("fixed_by").over(by_cause),
+        }
     )
-    by_rule = Window.partitionBy("rule").orderBy(F.desc("affected"), *ORDER)
-    numbered = findings.withColumn("number", F.row_number().over(by_rule))
-    worst: dict[str, list[Row]] = {}
-    for row in numbered.where(F.col("number") <= shown).orderBy("rule", "number").collect():
-        worst.setdefault(row["rule"], []).append(row)
-    found = {row["rule"]: row for row in counted.collect()}
+    rows = numbered.where(F.col("number") <= shown).orderBy("rank", "number").collect()
+    causes: dict[str, list[Row]] = {}
+    for row in rows:
+        causes.setdefault(row["cause"], []).append(row)
     return [
-        Broken(rule, found[rule]["count"], found[rule]["clusters"], worst[rule])
-        for rule in _list_rules()
-        if rule in found
+        Cause(of["rank"], cause, of["rule"], of["count"], of["fixed"], found)
+        for cause, found in causes.items()
+        for of in found[:1]
     ]
 
 
-def count_severities(broken: Sequence[Broken]) -> Mapping[Severity, int]:
+def count_severities(causes: Sequence[Cause]) -> Mapping[Severity, int]:
     """Count findings by severity, the most severe first."""
     return {
-        severity: sum(of.count for of in broken if AUDIT_RULES[of.rule].severity is severity)
+        severity: sum(of.count for of in causes if AUDIT_RULES[of.rule].severity is severity)
         for severity in SEVERITIES
     }
-
-
-def _list_rules() -> list[str]:
-    """Name the rules, the most severe first, then in order of declaration."""
-    return sorted(AUDIT_RULES, key=lambda rule: SEVERITIES.index(AUDIT_RULES[rule].severity))

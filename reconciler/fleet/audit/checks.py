@@ -13,11 +13,14 @@ from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
 from reconciler.fleet import READ
 from reconciler.fleet.audit.rules import ABOUT, Check, apply_checks, say
+from reconciler.fleet.audit.topics import UNCLEAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import Column, DataFrame
+
+    from reconciler.spec import AuditForm
 
 
 def check_durability() -> Iterator[Check]:
@@ -55,6 +58,31 @@ def check_durability() -> Iterator[Check]:
         say("min.insync.replicas %s of %s replicas", "min_in_sync", "least_replicas"),
         F.col("partitions"),
         {"min.insync.replicas": needed, "replication_factor": factor},
+        reason=say("%s of %s replicas", "min_in_sync", "least_replicas"),
+    )
+    yield Check(
+        "min-in-sync-one",
+        F.col("minded") & (factor > 2) & (needed == 1),
+        say("min.insync.replicas 1 of %s replicas", "least_replicas"),
+        F.col("partitions"),
+        {"min.insync.replicas": needed, "replication_factor": factor},
+        reason=say("%s of %s replicas", "min_in_sync", "least_replicas"),
+    )
+    yield Check(
+        "unclean-election-on",
+        F.col("minded") & (F.col("unclean") == "true") & (factor > 1),
+        say("unclean.leader.election.enable is true, with %s replicas", "least_replicas"),
+        F.col("partitions"),
+        {UNCLEAN: F.col("unclean"), "replication_factor": factor},
+    )
+    wished = F.coalesce("wished_replication", "most_replicas")
+    yield Check(
+        "replication-above-brokers",
+        F.col("minded") & (wished > F.col("brokers")),
+        say("replication factor %s, and %s brokers take replicas", wished, "brokers"),
+        F.col("partitions"),
+        {"replication_factor": wished, "brokers": F.col("brokers")},
+        reason=say("%s replicas, %s brokers", wished, "brokers"),
     )
 
 
@@ -69,6 +97,7 @@ def _compare(rule: str, broken: Column, asked: Column, whoever: str) -> Check:
         say(f"replication factor %s, where {whoever} %s", "least_replicas", asked),
         F.col("partitions"),
         {"replication_factor": F.col("least_replicas"), "asked": asked},
+        reason=say("%s replicas, %s asked", "least_replicas", asked),
     )
 
 
@@ -193,33 +222,34 @@ def check_rack_names() -> Iterator[Check]:
 
 FEWEST_CLUSTERS = 3
 FEWEST_TOPICS = 5
-MOST, NEARLY_ALL = 0.6, 0.8
-"""The minimum shares that must agree: of the clusters with a topic, of the topics of an owner."""
+"""The fewest peers that are compared: clusters with a topic, and topics of an owner."""
 
 
-def find_outliers(topics: DataFrame, clusters: DataFrame) -> DataFrame:
+def find_outliers(topics: DataFrame, clusters: DataFrame, limits: AuditForm) -> DataFrame:
     """Find configs that differ from those of peers, by cluster and by owner. Out: `findings`.
 
     A value that is also in the topic's file counts as intended, and does not differ by cluster.
     """
     rows = topics.where(F.col("minded"))
     given = F.broadcast(clusters.select("cluster", F.explode("defaults").alias("key", "default")))
-    same_name = _find_unusual(rows, given, ["topic"], FEWEST_CLUSTERS, MOST)
+    same_name = _find_unusual(rows, given, ["topic"], FEWEST_CLUSTERS, limits.clusters_agree)
     untold = same_name.where(~F.col("told"))
     owned = rows.where(F.col("owner").isNotNull())
-    same_owner = _find_unusual(owned, given, ["cluster", "owner"], FEWEST_TOPICS, NEARLY_ALL)
+    same_owner = _find_unusual(
+        owned, given, ["cluster", "owner"], FEWEST_TOPICS, limits.topics_agree
+    )
     by_cluster = apply_checks(untold, [_differ("config-differs-by-cluster", "clusters")])
     by_owner = apply_checks(same_owner, [_differ("config-differs-by-owner", "topics of its owner")])
     return by_cluster.unionByName(by_owner)
 
 
 def _find_unusual(
-    rows: DataFrame, given: DataFrame, peers: list[str], fewest: int, share: float
+    rows: DataFrame, given: DataFrame, peers: list[str], fewest: int, percent: int
 ) -> DataFrame:
     """Return rows with a `key` whose `value` is not the `usual` one among peers.
 
-    In: the defaults `given` by clusters; the least `share` of peers that must agree. Adds
-    `agreeing` of `voting` peers, and `told`: whether the topic's file has this value.
+    In: the defaults `given` by clusters; the least share of peers that must agree, in `percent`.
+    Adds `agreeing` of `voting` peers, and `told`: whether the topic's file has this value.
     """
     keys = rows.select(*peers, F.explode(F.map_keys("config")).alias("key")).distinct()
     lived, wished = (
@@ -240,7 +270,7 @@ def _find_unusual(
         F.max("agreeing").alias("agreeing"),
         F.sum("agreeing").alias("voting"),
     )
-    enough = (F.col("voting") >= fewest) & (F.col("agreeing") >= share * F.col("voting"))
+    enough = (F.col("voting") >= fewest) & (F.col("agreeing") * 100 >= percent * F.col("voting"))
     split = enough & (F.col("agreeing") < F.col("voting"))
     judged = votes.join(usual.where(split), [*peers, "key"], how="inner")
     return judged.where(F.col("value") != F.col("usual"))
@@ -254,4 +284,5 @@ def _differ(rule: str, peers: str) -> Check:
         say(f"%s is %s; %s of %s {peers} have %s", "key", "value", "agreeing", "voting", "usual"),
         evidence={name: F.col(name) for name in names},
         subject="key",
+        reason=say("%s is %s, usually %s", "key", "value", "usual"),
     )

@@ -13,22 +13,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-MISPLACED = 0.05
-"""The largest allowed share of a cluster's partitions that lead on a broker with too many."""
-
-SKEW = 0.2
-"""The largest allowed difference between brokers, and between a rack and its share, per mean."""
-
-FEW = 10
-"""Clusters with fewer leaders per broker are too small to be even."""
+    from reconciler.spec import AuditForm
 
 
-def check_topic_evenness() -> Iterator[Check]:
+def check_topic_evenness(limits: AuditForm) -> Iterator[Check]:
     """Check topics. Internal topics are checked for racks only: Kafka controls their evenness."""
     counted = ~F.col("internal")
     yield Check(
         "topic-leaders-uneven",
-        counted & (F.col("misplaced") > 0),
+        counted & (F.col("misplaced") * 100 > limits.topic_misplaced * F.col("partitions")),
         say(
             "leaders max − min %s over %s brokers; %s of %s partitions are misplaced",
             F.col("leaders_most") - F.col("leaders_least"),
@@ -40,9 +33,10 @@ def check_topic_evenness() -> Iterator[Check]:
         {**_range("leaders"), **_share("partitions")},
     )
     skew = F.col("replicas_most") - F.col("replicas_least")
+    beyond = skew * F.col("brokers") * 100 > limits.skew * F.col("replicas")
     yield Check(
         "topic-replicas-uneven",
-        counted & (skew > 1),
+        counted & (skew > 1) & beyond,
         say("replicas max − min %s over %s brokers", skew, "brokers"),
         skew,
         _range("replicas"),
@@ -60,17 +54,17 @@ def check_topic_evenness() -> Iterator[Check]:
     )
 
 
-def check_clusters() -> Iterator[Check]:
+def check_clusters(limits: AuditForm) -> Iterator[Check]:
     """Check clusters. In: the rows of `weigh_clusters`.
 
     Clusters whose brokers have unequal capacity are meant to be uneven, and are only checked for
     next leaders.
     """
-    large = F.col("leaders") >= FEW * F.col("brokers")
+    large = F.col("leaders") >= limits.even_from * F.col("brokers")
     enough = ~F.col("weighted") & large
     yield Check(
         "leaders-uneven",
-        enough & (F.col("misplaced_share") > MISPLACED),
+        enough & (F.col("misplaced_share") * 100 > limits.misplaced),
         say(
             "leaders max − min %s over %s brokers; %s of the partitions are misplaced",
             F.col("leaders_most") - F.col("leaders_least"),
@@ -85,7 +79,7 @@ def check_clusters() -> Iterator[Check]:
     mean = F.col("mean_replicas")
     yield Check(
         "replicas-uneven",
-        enough & (skew > SKEW * mean) & (skew > 1),
+        enough & (skew * 100 > limits.skew * mean) & (skew > 1),
         say(
             "replicas max − min %s over %s brokers, of %s on average", skew, "brokers", _whole(mean)
         ),
@@ -102,7 +96,7 @@ def check_clusters() -> Iterator[Check]:
         worst = F.col(f"{prefix}worst")
         yield Check(
             rule,
-            large & ((most - bound) * F.col("brokers") > SKEW * F.col("leaders")),
+            large & ((most - bound) * F.col("brokers") * 100 > limits.skew * F.col("leaders")),
             say(
                 f"if {what} %s is lost, broker %s takes over %s leaders (bound %s)",
                 worst["lost"],
@@ -116,15 +110,15 @@ def check_clusters() -> Iterator[Check]:
         )
 
 
-def check_racks() -> Iterator[Check]:
+def check_racks(limits: AuditForm) -> Iterator[Check]:
     """Check racks. In: the rows of `weigh_racks`, with `part`: the rack's fair share of leaders."""
     beyond = F.abs(F.col("leaders") - F.col("part"))
     yield Check(
         "racks-uneven",
         ~F.col("weighted")
-        & (F.col("part") >= FEW * F.col("brokers"))
+        & (F.col("part") >= limits.even_from * F.col("brokers"))
         & (F.col("brokers") > 0)
-        & (beyond > SKEW * F.col("part")),
+        & (beyond * 100 > limits.skew * F.col("part")),
         say(
             "rack %s leads %s partitions; its part, by brokers, is %s",
             "subject",

@@ -7,6 +7,7 @@ keeps the two equal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,25 @@ if TYPE_CHECKING:
 _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
+class Concern(StrEnum):
+    """What a broken rule endangers. In the order in which an operator should look at findings."""
+
+    DATA = "data"  # records can be lost
+    AVAILABILITY = "availability"  # clients can be stopped
+    CAPACITY = "capacity"  # disks, or load, or what is left of either
+    HYGIENE = "hygiene"
+
+
+_DATA, _AVAILABILITY, _CAPACITY, _HYGIENE = Concern
+
+
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """A rule: its id, its severity, the sentence that should be true, and the way out."""
+    """A rule: its id, severity, concern, the sentence that should be true, and the way out."""
 
     id: str
     severity: Severity
+    concern: Concern
     says: str
     way_out: str
 
@@ -37,12 +51,14 @@ _ALL = (
     AuditRule(
         "cluster-unread",
         _ERROR,
+        _AVAILABILITY,
         "Every cluster of a collection could be read.",
         "fix what the error names, and collect again; the rest of this audit leaves it out",
     ),
     AuditRule(
         "partition-offline",
         _ERROR,
+        _DATA,
         "Every partition has a leader.",
         "start the brokers that hold its replicas; where they are lost for good, an unclean"
         " election gives up what only they had",
@@ -50,30 +66,35 @@ _ALL = (
     AuditRule(
         "partition-unwritable",
         _ERROR,
+        _AVAILABILITY,
         "Every partition has as many replicas in sync as writes with acks=all need.",
         "start the brokers that hold the other replicas, or find out why they lag",
     ),
     AuditRule(
         "partition-under-replicated",
         _WARNING,
+        _AVAILABILITY,
         "Every replica is in sync.",
         "start the brokers that are down; where all run, look at their disks, network and load",
     ),
     AuditRule(
         "partition-moving",
         _NOTE,
+        _HYGIENE,
         "No partition is under reassignment.",
         "let it finish before changing more; reconciler moves status shows how far it is",
     ),
     AuditRule(
         "move-stalled",
         _WARNING,
+        _AVAILABILITY,
         "A reassignment ends within a day.",
         "reconciler moves status names the reason; repeat apply of its plan, or cancel it",
     ),
     AuditRule(
         "throttle-left",
         _WARNING,
+        _AVAILABILITY,
         "Only replicas of topics that move are throttled.",
         "run reconciler moves settle: as soon as a rate is set, the list slows a broker that"
         " catches up",
@@ -81,18 +102,21 @@ _ALL = (
     AuditRule(
         "throttle-rate-left",
         _NOTE,
+        _HYGIENE,
         "Brokers limit replication only while something moves.",
         "run reconciler moves status, which shows each rate with the command that removes it",
     ),
     AuditRule(
         "drain-unfinished",
         _WARNING,
+        _CAPACITY,
         "Brokers of drain_brokers hold no replica.",
         "apply a plan of moves: reconciler plan --moves",
     ),
     AuditRule(
         "cordon-left",
         _NOTE,
+        _HYGIENE,
         "Only brokers of drain_brokers are cordoned.",
         "write it into drain_brokers, or delete its config cordoned.log.dirs, so that it takes"
         " replicas again",
@@ -100,24 +124,28 @@ _ALL = (
     AuditRule(
         "leader-not-preferred",
         _WARNING,
+        _CAPACITY,
         "Every partition is led by its preferred replica.",
         "run reconciler elect and apply its plan, or leave auto.leader.rebalance.enable on",
     ),
     AuditRule(
         "broker-gone",
         _WARNING,
+        _AVAILABILITY,
         "Every broker that holds replicas is alive.",
         "start it again, or move its replicas to others",
     ),
     AuditRule(
         "replication-below-policy",
         _ERROR,
+        _DATA,
         "Topics have the replicas that the policy of the cluster asks for.",
         "write that replication_factor into its file, and move its replicas with plan --moves",
     ),
     AuditRule(
         "replication-below-default",
         _WARNING,
+        _DATA,
         "Topics have the replicas of the defaults, unless their files set another number.",
         "move its replicas with plan --moves; or, if this is intended, write the"
         " replication_factor that it has into its file, and no higher min.insync.replicas",
@@ -125,6 +153,7 @@ _ALL = (
     AuditRule(
         "replication-single",
         _WARNING,
+        _DATA,
         "Topics of a cluster of several brokers have more than one replica.",
         "write a higher replication_factor into its file, and move its replicas with plan --moves:"
         " the loss of one broker is the loss of its records",
@@ -132,37 +161,86 @@ _ALL = (
     AuditRule(
         "replication-uneven",
         _WARNING,
+        _AVAILABILITY,
         "All partitions of a topic have as many replicas.",
         "finish or cancel the reassignment that left it so",
     ),
     AuditRule(
         "min-in-sync-equals-replication",
         _WARNING,
+        _AVAILABILITY,
         "One broker can be down without stopping writes with acks=all.",
         "set min.insync.replicas one below the replication factor",
     ),
     AuditRule(
+        "min-in-sync-one",
+        _WARNING,
+        _DATA,
+        "Topics with three replicas or more need two of them in sync for a write with acks=all.",
+        "set min.insync.replicas to 2: with 1, the loss of one broker can lose a confirmed record",
+    ),
+    AuditRule(
+        "unclean-election-on",
+        _WARNING,
+        _DATA,
+        "Only replicas in sync are elected.",
+        "set unclean.leader.election.enable to false: another replica leads without the records"
+        " that it lacks",
+    ),
+    AuditRule(
+        "replication-above-brokers",
+        _WARNING,
+        _AVAILABILITY,
+        "A topic has no more replicas than brokers that take them.",
+        "start the brokers that are down, add brokers, or uncordon those that may take replicas",
+    ),
+    AuditRule(
+        "broker-partitions-many",
+        _WARNING,
+        _CAPACITY,
+        "A broker holds at most partitions_per_broker replicas.",
+        "add brokers and move replicas to them: reconciler rebalance",
+    ),
+    AuditRule(
+        "directory-partitions-many",
+        _WARNING,
+        _CAPACITY,
+        "A log directory holds at most partitions_per_directory replicas.",
+        "add disks or brokers, and move replicas to them",
+    ),
+    AuditRule(
+        "topic-fills-disk",
+        _WARNING,
+        _CAPACITY,
+        "No topic fills the free space of a broker within disk_lasts.",
+        "add disks or brokers; or set a lower retention in its file, and acknowledge data-loss",
+    ),
+    AuditRule(
         "leaders-uneven",
         _WARNING,
-        "At most a twentieth of a cluster's partitions lead on a broker that has too many.",
+        _CAPACITY,
+        "At most the share misplaced of a cluster's partitions lead on a broker with too many.",
         "see fleet plan for what changes anyway; reconciler simulate shows better placements",
     ),
     AuditRule(
         "replicas-uneven",
         _WARNING,
-        "Brokers of a cluster hold as many replicas, within a fifth of the mean.",
+        _CAPACITY,
+        "Brokers of a cluster hold as many replicas, within skew of the mean.",
         "move replicas off the fullest brokers; new topics go to the emptiest by themselves",
     ),
     AuditRule(
         "racks-uneven",
         _WARNING,
-        "A rack leads its brokers' part of the partitions, within a fifth of it.",
+        _CAPACITY,
+        "A rack leads its brokers' part of the partitions, within skew of it.",
         "make the racks of equal size, or move preferred leaders between them",
     ),
     AuditRule(
         "next-leaders-uneven",
         _WARNING,
-        "If a broker is lost, no other one takes over more than the bound plus a fifth of the"
+        _AVAILABILITY,
+        "If a broker is lost, no other one takes over more than the bound plus skew of the"
         " mean leaders per broker.",
         "put other followers second in partitions that the lost broker leads; only an order moves,"
         " no records",
@@ -170,7 +248,8 @@ _ALL = (
     AuditRule(
         "rack-next-leaders-uneven",
         _WARNING,
-        "If a rack is lost, no broker takes over more than the bound plus a fifth of the"
+        _AVAILABILITY,
+        "If a rack is lost, no broker takes over more than the bound plus skew of the"
         " mean leaders per broker.",
         "in partitions that the lost rack leads, change which follower of another rack comes first;"
         " only an order moves, no records",
@@ -178,60 +257,78 @@ _ALL = (
     AuditRule(
         "topic-leaders-uneven",
         _NOTE,
-        "The leaders of a topic are spread as evenly as they can be: max − min of at most 1.",
+        _CAPACITY,
+        "At most the share topic_misplaced of a topic's leaders are not as even as they can be.",
         "reorder the replicas of the misplaced partitions; only an order moves, no records",
     ),
     AuditRule(
         "topic-replicas-uneven",
         _NOTE,
-        "The replicas of a topic are spread evenly: max − min of at most 1.",
+        _CAPACITY,
+        "Brokers hold as many replicas of a topic: max − min of at most 1, or of skew of the mean.",
         "move replicas from the broker that holds most; racks of unequal size may forbid it",
     ),
     AuditRule(
         "rack-violation",
         _WARNING,
+        _DATA,
         "Every partition is spread over the racks as evenly as these allow.",
         "move a replica into the missing rack, or write rack_aware: false where it is meant",
     ),
     AuditRule(
         "rack-unknown",
         _WARNING,
+        _AVAILABILITY,
         "Either all brokers of a cluster name their rack, or none does.",
         "set broker.rack on every broker; placement takes those without as one more rack",
     ),
     AuditRule(
         "rack-none",
         _NOTE,
+        _AVAILABILITY,
         "The brokers of a cluster of several say in which rack they are.",
         "set broker.rack, so that replicas can be kept apart",
     ),
     AuditRule(
         "config-differs-by-cluster",
         _NOTE,
-        "A topic has the configs that it has on most other clusters, unless its file says so.",
+        _HYGIENE,
+        "A topic has the configs of most other clusters (clusters_agree), unless its file says so.",
         "write the value that is meant into its file, as an override of that cluster if need be",
     ),
     AuditRule(
         "config-differs-by-owner",
         _NOTE,
-        "A topic has the configs of four fifths of its owner's topics on the cluster.",
+        _HYGIENE,
+        "A topic has the configs of most of its owner's topics on the cluster (topics_agree).",
         "ask the owner whether it is meant; a profile keeps those of a kind together",
+    ),
+    AuditRule(
+        "topic-missing-in-stage",
+        _NOTE,
+        _AVAILABILITY,
+        "A topic that most clusters of a stage have (clusters_agree) is on all of them, unless"
+        " files say so.",
+        "apply the plan that creates it; a topic without a file needs one first: reconciler import",
     ),
     AuditRule(
         "name-collision",
         _WARNING,
+        _HYGIENE,
         "No two topics of a cluster differ only by '.' and '_': their metrics are one.",
         "move to one of the two names, and delete the other topic",
     ),
     AuditRule(
         "topic-unmanaged",
         _NOTE,
+        _HYGIENE,
         "Every live topic is in a file, but for those that the estate ignores or does not own.",
         "reconciler import writes its file; ignore: in clusters.yaml leaves it out",
     ),
     AuditRule(
         "topic-unowned",
         _NOTE,
+        _HYGIENE,
         "Every topic that is in a file names its owner.",
         "write owner: the team that answers for it",
     ),
@@ -244,6 +341,8 @@ SEVERITIES: tuple[Severity, ...] = (_ERROR, _WARNING, _NOTE)
 
 
 ABOUT = ("cluster", "topic", "owner", "file", "line")
+FOUND = [name for name in tables.FINDINGS.columns if name not in ("rank", "fixed_by")]
+"""The columns of `findings` that a row alone decides; the others compare it with all findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +350,8 @@ class Check:
     """A rule over rows: the rows that break it, how often, and the message.
 
     `broken`, `what` and `evidence` are columns of the rows; null counts as not broken. `subject`
-    is the column that names what breaks the rule.
+    is the column that names what breaks the rule. Findings of a cluster and a rule have one cause
+    if their `reason` is the same, such as one value of a config.
     """
 
     rule: str
@@ -260,12 +360,13 @@ class Check:
     affected: Column | None = None
     evidence: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
     subject: str = "topic"
+    reason: Column | None = None
 
 
 def apply_checks(rows: DataFrame, checks: Iterable[Check]) -> DataFrame:
     """Return a finding for each row and each check that the row breaks.
 
-    In: rows with the columns ABOUT, or some of them. Out: `findings`. Shuffles: none.
+    In: rows with the columns ABOUT, or some of them. Out: FOUND of `findings`. Shuffles: none.
     """
     # One explode for all checks, so that the rows are scanned once.
     found = F.explode(F.array_compact(F.array(*map(_find, checks)))).alias("finding")
@@ -274,7 +375,7 @@ def apply_checks(rows: DataFrame, checks: Iterable[Check]) -> DataFrame:
         F.col(name) if name in rows.columns else F.lit(None).cast(kinds[name]).alias(name)
         for name in ABOUT
     ]
-    return rows.select(*about, found).select(*ABOUT, "finding.*").select(*tables.FINDINGS.columns)
+    return rows.select(*about, found).select(*ABOUT, "finding.*").select(*FOUND)
 
 
 def say(template: str, *columns: str | Column) -> Column:
@@ -293,6 +394,7 @@ def _find(check: Check) -> Column:
     pairs = [(F.lit(k), F.coalesce(c.cast("string"), F.lit(""))) for k, c in check.evidence.items()]
     evidence = F.create_map(*(part for pair in pairs for part in pair))
     affected = F.lit(1) if check.affected is None else check.affected
+    cause = [F.concat_ws(" on ", F.lit(rule.id), F.col("cluster")), check.reason]
     finding = F.struct(
         F.col(check.subject).cast("string").alias("subject"),
         F.lit(rule.id).alias("rule"),
@@ -301,5 +403,6 @@ def _find(check: Check) -> Column:
         (evidence if pairs else evidence.cast(tables.CONFIG)).alias("evidence"),
         check.what.alias("what"),
         F.lit(rule.way_out).alias("way_out"),
+        F.concat_ws(": ", *(part for part in cause if part is not None)).alias("cause"),
     )
     return F.when(check.broken, finding)

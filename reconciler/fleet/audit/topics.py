@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from reconciler.spec import Estate
 
+UNCLEAN = "unclean.leader.election.enable"
+
 
 def describe_live_topics(
     state: Mapping[str, DataFrame], specs: DataFrame, clusters: DataFrame
@@ -50,8 +52,7 @@ def describe_live_topics(
         F.col("config").alias("wished_config"),
         (F.get_json_object("spec", "$.rack_aware") == "false").alias("wished_rackless"),
     )
-    owned, ignored = (F.regexp_like("topic", F.col(name)) for name in ("owned", "ignored"))
-    minded = ~F.col("internal") & F.coalesce(owned, F.lit(True)) & ~_or_false(ignored)  # noqa: FBT003
+    minded = ~F.col("internal") & is_minded()
     return (
         live.join(counted, [*TOPIC], how="inner")
         .join(_gather_configs(state["configs"]), [*TOPIC], how="left")
@@ -59,11 +60,18 @@ def describe_live_topics(
         .join(unwritable, [*TOPIC], how="left")
         .join(F.broadcast(clusters), "cluster", how="inner")
         .withColumns({"min_in_sync": _min_in_sync("config"), "minded": minded})
+        .withColumns({"unclean": in_force(UNCLEAN), "retained": _retained_bytes()})
         .withColumns({"managed": F.col("file").isNotNull(), **measure_loads()})
         .fillna(0, ["unwritable"])
         .drop("able", "living", "rack_of", "racks", "defaults", "owned", "ignored", "excluded")
-        .drop("drained", "throttle_rates")
+        .drop("drained", "throttle_rates", "free_of", "stage")
     )
+
+
+def is_minded() -> Column:
+    """Return whether the estate owns the row's topic and does not ignore it."""
+    owned, ignored = (F.regexp_like("topic", F.col(name)) for name in ("owned", "ignored"))
+    return F.coalesce(owned, F.lit(True)) & ~_or_false(ignored)  # noqa: FBT003
 
 
 def _gather_configs(configs: DataFrame) -> DataFrame:
@@ -76,9 +84,21 @@ def _or_false(condition: Column) -> Column:
     return F.coalesce(condition, F.lit(False))  # noqa: FBT003
 
 
+def in_force(key: str, own: str = "config") -> Column:
+    """Return the value of a config: of the map `own`, else of its cluster, else null."""
+    return F.coalesce(*(F.try_element_at(F.col(name), F.lit(key)) for name in (own, "defaults")))
+
+
 def _min_in_sync(own: str) -> Column:
     """Return the value in force, from the map `own` of a topic."""
     return min_in_sync(F.try_element_at(F.col(own), F.lit(MIN_IN_SYNC)))
+
+
+def _retained_bytes() -> Column:
+    """Return the bytes that a partition may hold by its retention.bytes; null: no limit."""
+    most = in_force("retention.bytes").try_cast("long")
+    deletes = F.coalesce(in_force("cleanup.policy"), F.lit("delete")).contains("delete")
+    return F.when(deletes & (most >= 0), most)
 
 
 def _count_unwritable(partitions: DataFrame, configs: DataFrame, clusters: DataFrame) -> DataFrame:
@@ -158,8 +178,8 @@ def describe_clusters(
     """Return a row for each cluster that was read. Grain: a cluster. Small: made to be broadcast.
 
     Adds `able`, the brokers that are eligible for new replicas; `living`, those alive; `rack_of`,
-    the rack by broker; `racks`, an array of {rack, room}, where `room` is the number of its
-    eligible brokers.
+    the rack by broker; `free_of`, the free bytes of its disks; `racks`, an array of {rack, room},
+    where `room` is the number of its eligible brokers.
     """
     read = readings.where(F.col("status") == READ)
     read = read.select("cluster", "defaults", "throttle_rates")
@@ -170,10 +190,15 @@ def describe_clusters(
     # A broker that is not alive does not report its rack: then the rack is unknown, not none.
     is_placed = F.col("rack").isNotNull() | F.col("alive")
     place = F.struct(F.col("id"), F.coalesce("rack", F.lit("")).alias("rack"))
+    # A disk of unknown size makes the free bytes of its broker unknown: they are left out.
+    usable = F.transform("log_directories", lambda directory: directory["usable_bytes"])
+    free = F.aggregate(usable, F.lit(0).cast("long"), lambda total, one: total + one)
+    room_left = F.struct(F.col("id"), free.alias("free"))
     gathered = known.groupBy("cluster").agg(
         F.array_sort(F.collect_list(F.when(is_able, F.col("id")))).alias("able"),
         F.collect_list(F.when(F.col("alive"), F.col("id"))).alias("living"),
         F.map_from_entries(F.collect_list(F.when(is_placed, place))).alias("rack_of"),
+        F.map_from_entries(F.collect_list(F.when(free.isNotNull(), room_left))).alias("free_of"),
     )
 
     def room(rack: Column) -> Column:
@@ -195,6 +220,7 @@ EXPECTATIONS = StructType(
         StructField("excluded", ArrayType(COUNT)),  # brokers that take nothing new
         StructField("drained", ArrayType(COUNT)),  # brokers that are to be empty
         StructField("weighted", FLAG),  # brokers are not meant to hold the same
+        StructField("stage", COUNT),  # null: the estate has no stages, or the cluster is in none
     ]
 )
 
@@ -227,8 +253,9 @@ def _expect(estate: Estate, cluster: str) -> tuple[Any, ...]:
         sorted(entry.exclude_brokers),
         sorted(entry.drain_brokers),
         bool(entry.capacity),
+        next((n for n, of in enumerate(estate.stages, 1) if estate.staged and cluster in of), None),
     )
 
 
-_NOTHING: tuple[Any, ...] = (None, None, [], None, False)
+_NOTHING: tuple[Any, ...] = (None, None, [], None, False, None)
 """The last columns of EXPECTATIONS for a cluster that the estate does not have."""

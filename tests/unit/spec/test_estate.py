@@ -78,6 +78,7 @@ def test_a_merge_reaches_the_clusters_in_stages(
     """Without stages, all clusters are one, without the sandbox; it may be in one by its name."""
     estate = load(tmp_path, "topic: a", f"{CLUSTERS}{stages}\n")
     assert estate.stages == held
+    assert estate.staged == bool(stages)
     entry = estate.clusters["prod"]
     assert entry.stages == (held if stages else ())
 
@@ -196,6 +197,30 @@ def test_a_topic_that_is_not_owned_cannot_be_deleted_either(tmp_path: Path) -> N
     clusters = 'version: 1\nclusters: {prod: {owns: ["shop.*"]}}'
     with pytest.raises(SpecError, match="topic-not-owned"):
         load(tmp_path, "topic: pay.a\nstate: absent", clusters)
+
+
+def test_limits_of_an_audit_have_defaults_and_units(tmp_path: Path) -> None:
+    """A share is in percent, a duration in milliseconds; what is left out has its default."""
+    usual = load(tmp_path, "topic: a").audit
+    own = f"{CLUSTERS}audit: {{skew: 30%, partitions_per_broker: 6000, disk_lasts: 7d}}\n"
+    limits = load(tmp_path, "topic: a", own).audit
+    assert (usual.skew, usual.partitions_per_broker, usual.disk_lasts) == (20, 4_000, 2_592_000_000)
+    assert (limits.skew, limits.partitions_per_broker, limits.disk_lasts) == (
+        30,
+        6_000,
+        604_800_000,
+    )
+    assert limits.misplaced == usual.misplaced == 5
+
+
+@pytest.mark.parametrize(
+    ("limit", "rule"),
+    [("skew: 30", "value-form"), ("even_from: 0", "value-range"), ("skews: 30%", "key-unknown")],
+)
+def test_a_limit_of_an_audit_is_checked(limit: str, rule: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, "topic: a", f"{CLUSTERS}audit: {{{limit}}}\n")
+    assert [found.rule for found in refused.value.findings] == [rule]
 
 
 def test_all_findings_come_at_once(tmp_path: Path) -> None:
