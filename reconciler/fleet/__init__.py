@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         MOST_TOPICS_IN_FILES,
         FleetSize,
         generate_fleet,
+        list_troubles,
         write_estate,
     )
     from reconciler.fleet.globs import translate_globs
@@ -86,7 +87,8 @@ else:
                 "summarise_causes"
             ),
             "generator": (
-                "FleetSize GENERATED_ROOT MOST_TOPICS_IN_FILES generate_fleet write_estate"
+                "FleetSize GENERATED_ROOT MOST_TOPICS_IN_FILES generate_fleet list_troubles "
+                "write_estate"
             ),
             "globs": "translate_globs",
             "jobs": "Collected audit_collection collect_fleet plan_collection",
@@ -154,6 +156,7 @@ __all__ = [
     "generate_fleet",
     "is_path",
     "keep_collections",
+    "list_troubles",
     "open_session",
     "order_findings",
     "plain_reasons",

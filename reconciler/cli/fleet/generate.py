@@ -55,6 +55,12 @@ AT_LEAST_ONE = click.IntRange(min=1)
     type=click.Path(file_okay=False, path_type=Path),
     help="Write clusters.yaml there, and the topics where they are few.",
 )
+@click.option(
+    "--troubles",
+    is_flag=True,
+    help="Add clusters with every problem that fleet audit finds, and a collection of a day "
+    "before.",
+)
 @engine_options
 def command(
     root: str,
@@ -63,26 +69,30 @@ def command(
     partitions: int,
     seed: int,
     collection: str | None,
+    *,
     estate: Path | None,
+    troubles: bool,
     form: str,
     engine: Engine,
 ) -> int:
     """Add a synthetic fleet to the lake, with some drift of each kind between specs and clusters.
 
-    The counts are totals over all clusters, and exact. The same seed gives the same rows. Every
-    reading is marked as synthetic.
+    The counts are totals over all clusters, and exact; the clusters of --troubles are added to
+    them. The same seed gives the same rows. Every reading is marked as synthetic.
     """
     from reconciler.fleet import (
         GENERATED_ROOT,
         MOST_TOPICS_IN_FILES,
         FleetSize,
         generate_fleet,
+        list_troubles,
         write_estate,
     )
 
     size = FleetSize(clusters, topics, partitions, seed)
     when = choose_name(collection, root)
-    if estate is not None and write_estate(size, estate):
+    troubled = list_troubles() if troubles else ()
+    if estate is not None and write_estate(size, estate, troubled):
         print_note(f"wrote the estate to {estate}")
     elif estate is not None:
         why = f"more than {MOST_TOPICS_IN_FILES:,} topics have their specs in the lake alone"
@@ -90,9 +100,13 @@ def command(
     with spark_job(engine) as job:
         lake = open_lake(job.session, root, form)
         place = GENERATED_ROOT if estate is None else str(estate)
-        made = generate_fleet(lake, size, when, root=place, announce=job.announce)
+        made = generate_fleet(
+            lake, size, when, root=place, troubles=troubled, announce=job.announce
+        )
     counts = ", ".join(
         map(count, (clusters, topics, partitions), ("cluster", "topic", "partition"))
     )
+    if troubled:
+        counts += f" and {count(len(troubled), 'cluster')} with problems"
     click.echo(f"generated {counts} (seed {seed}) as {made.collection} into {root}")
     return 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from reconciler.errors import UsageError
 from reconciler.files import write_file
@@ -13,8 +16,10 @@ from reconciler.fleet.generator.shapes import draw_shapes
 from reconciler.fleet.generator.specs import (
     CLUSTERS_FILE,
     list_specs,
+    list_trouble_specs,
     write_clusters_file,
     write_topic_files,
+    write_trouble_files,
 )
 from reconciler.fleet.generator.state import (
     write_brokers,
@@ -22,17 +27,19 @@ from reconciler.fleet.generator.state import (
     write_partitions,
     write_reading,
     write_topics,
+    write_trouble,
 )
 from reconciler.fleet.generator.topics import draw_cluster_topics
+from reconciler.fleet.lake import read_time
 from reconciler.fleet.rows import write_specs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from reconciler.fleet.generator.shapes import FleetSize
+    from reconciler.fleet.generator.troubles import Trouble
     from reconciler.fleet.lake import Lake, Published
     from reconciler.fleet.tables import LakeTable
 
@@ -51,17 +58,58 @@ def generate_fleet(
     collection: str,
     *,
     root: str = GENERATED_ROOT,
+    troubles: Sequence[Trouble] = (),
     announce: Callable[[str], None] = lambda _: None,
 ) -> Published:
     """Add a synthetic fleet to the lake: every state table, and the specs.
 
-    The rows depend on `size` and `root` alone. Cost: 7 million partitions in a minute of two cores.
+    With `troubles`, their clusters are added, and a collection of a day before is written first:
+    an audit compares the two. The rows depend on `size`, `root` and `troubles` alone. Cost:
+    7 million partitions in a minute of two cores.
     """
+    if troubles:
+        day_before = f"{read_time(collection) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
+        draw = partial(draw_with_troubles, size=size, root=root, troubles=troubles, before=True)
+        _write(lake, day_before, draw, size.clusters + len(troubles), announce)
+    draw = partial(draw_with_troubles, size=size, root=root, troubles=troubles)
+    return _write(lake, collection, draw, size.clusters + len(troubles), announce)
+
+
+def _write(
+    lake: Lake,
+    collection: str,
+    draw: Callable[[SparkSession, LakeTable], DataFrame],
+    clusters: int,
+    announce: Callable[[str], None],
+) -> Published:
     with lake.begin(collection) as draft:
         for table in (*tables.STATE, tables.SPECS):
             announce(f"writing {table.name}")
-            draft.append(table, draw_table(lake.session, table, size, root))
-        return draft.publish(size.clusters)
+            draft.append(table, draw(lake.session, table))
+        return draft.publish(clusters)
+
+
+def draw_with_troubles(
+    session: SparkSession,
+    table: LakeTable,
+    size: FleetSize,
+    root: str = GENERATED_ROOT,
+    *,
+    troubles: Sequence[Trouble] = (),
+    before: bool = False,
+) -> DataFrame:
+    """Return one table of a synthetic fleet with the clusters of `troubles`; of a day `before`."""
+    drawn = draw_table(session, table, size, root)
+    if not troubles:
+        return drawn
+    if table.name == tables.SPECS.name:
+        specs = list_trouble_specs(root, draw_shapes(size), troubles)
+        rows = [write_specs(name, of) for name, of in specs.items()]
+    else:
+        rows = [write_trouble(trouble, before=before)[table.name] for trouble in troubles]
+    # In one chunk: Spark loses what comes after an empty one.
+    together = pa.concat_tables(rows).combine_chunks()
+    return drawn.unionByName(session.createDataFrame(together, table.schema).coalesce(1))
 
 
 def draw_table(
@@ -73,7 +121,7 @@ def draw_table(
     return numbers.mapInArrow(draw, schema=table.schema)
 
 
-def write_estate(size: FleetSize, directory: Path) -> int:
+def write_estate(size: FleetSize, directory: Path, troubles: Sequence[Trouble] = ()) -> int:
     """Write the clusters of a fleet, and its topics if they are few. Returns: files of topics.
 
     Errors: UsageError if the directory holds something, or cannot be written to.
@@ -84,13 +132,17 @@ def write_estate(size: FleetSize, directory: Path) -> int:
         if any(directory.iterdir()):
             raise UsageError(f"{directory} is not empty; name a new directory")
         shapes = draw_shapes(size)
-        write_file(directory / CLUSTERS_FILE, write_clusters_file(shapes))
+        write_file(directory / CLUSTERS_FILE, write_clusters_file(shapes, troubles))
         for number, shape in enumerate(shapes if size.topics <= MOST_TOPICS_IN_FILES else ()):
             (directory / shape.name).mkdir()
             topics = draw_cluster_topics(size, number)
             for path, text in write_topic_files(str(directory), shape, topics).items():
                 write_file(Path(path), text)
                 files += 1
+        for path, text in (write_trouble_files(troubles) if files else {}).items():
+            (directory / path).parent.mkdir()
+            write_file(directory / path, text)
+            files += 1
     except OSError as error:
         raise UsageError(f"{directory} cannot be written to: {error.strerror}") from error
     return files

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Location
 from reconciler.fleet.generator.topics import OWNERS, PROFILES, USUAL_REPLICATION
 from reconciler.model import TopicSpec
+from reconciler.spec import parse_estate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from reconciler.fleet.generator.shapes import ClusterShape
     from reconciler.fleet.generator.topics import Topics
+    from reconciler.fleet.generator.troubles import Trouble
 
 CLUSTERS_FILE = "clusters.yaml"
 KAFKA_VERSION = "4.1"
@@ -38,18 +40,47 @@ _PROFILE_LINES = tuple(
 )
 
 
-def write_clusters_file(shapes: Sequence[ClusterShape]) -> str:
-    """Return the text of clusters.yaml: clusters, profiles and defaults."""
+def write_clusters_file(shapes: Sequence[ClusterShape], troubles: Sequence[Trouble] = ()) -> str:
+    """Return the text of clusters.yaml: clusters, profiles and defaults.
+
+    With `troubles`, also stages: those of the troubles that have one of their own are the second.
+    """
     lines = [*_HEADER, *_PROFILE_LINES, "clusters:"]
     for shape in sorted(shapes, key=lambda shape: shape.name):
-        lines += [
-            f"  {shape.name}:",
-            "    description: synthetic",
-            f"    cluster_id: {shape.cluster_id}",
-            f'    kafka_version: "{KAFKA_VERSION}"',
-            f'    client: {{bootstrap.servers: "{shape.name}.invalid:9092"}}',
-        ]
+        lines += _write_entry(shape.name, shape.cluster_id)
+    for trouble in troubles:
+        lines += [*_write_entry(trouble.name, trouble.cluster_id), *trouble.entry]
+    if troubles:
+        staged = [trouble.name for trouble in troubles if trouble.staged]
+        others = [trouble.name for trouble in troubles if not trouble.staged]
+        first = ", ".join([*(shape.name for shape in shapes), *others])
+        lines += ["stages:", f"  - [{first}]", f"  - [{', '.join(staged)}]"]
     return "\n".join(lines) + "\n"
+
+
+def _write_entry(name: str, cluster_id: str) -> list[str]:
+    return [
+        f"  {name}:",
+        "    description: synthetic",
+        f"    cluster_id: {cluster_id}",
+        f'    kafka_version: "{KAFKA_VERSION}"',
+        f'    client: {{bootstrap.servers: "{name}.invalid:9092"}}',
+    ]
+
+
+def write_trouble_files(troubles: Sequence[Trouble]) -> Mapping[str, str]:
+    """Return the specs of troubles as files, one per cluster that has topics. Returns: by path."""
+    texts = {f"{trouble.name}/trouble.yaml": trouble.write_file() for trouble in troubles}
+    return {path: text for path, text in texts.items() if text}
+
+
+def list_trouble_specs(
+    root: str, shapes: Sequence[ClusterShape], troubles: Sequence[Trouble]
+) -> Mapping[str, Sequence[TopicSpec]]:
+    """Return the specs of troubles by cluster, as their files below `root` say them."""
+    texts = {CLUSTERS_FILE: write_clusters_file(shapes, troubles), **write_trouble_files(troubles)}
+    estate = parse_estate({path: text.encode() for path, text in texts.items()}, root)
+    return {trouble.name: estate.topics_for(trouble.name) for trouble in troubles}
 
 
 def write_topic_files(root: str, shape: ClusterShape, topics: Topics) -> Mapping[str, str]:

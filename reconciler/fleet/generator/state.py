@@ -6,8 +6,9 @@ partition has fewer replicas than others. Cost: 1 µs a partition.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +16,15 @@ import pyarrow as pa
 from reconciler.fleet import READ, tables
 from reconciler.fleet.generator.specs import KAFKA_VERSION, choose_config
 from reconciler.fleet.generator.topics import PROFILES, USUAL_REPLICATION, Drift
-from reconciler.fleet.rows import arrow_schema, make_table
+from reconciler.fleet.generator.troubles import UNREAD
+from reconciler.fleet.rows import arrow_schema, describe_reading, make_table, write_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from reconciler.fleet.generator.shapes import ClusterShape
     from reconciler.fleet.generator.topics import Topics
+    from reconciler.fleet.generator.troubles import Trouble
 
 READ_AT = "2026-01-01T00:00:00+00:00"
 """The time at which a generated state was read: a constant."""
@@ -43,6 +46,33 @@ def write_reading(shape: ClusterShape) -> pa.Table:
         "synthetic": True,
     }
     return make_table(tables.READINGS, {name: [value] for name, value in row.items()})
+
+
+def write_trouble(trouble: Trouble, *, before: bool = False) -> Mapping[str, pa.Table]:
+    """Return the rows of every state table, by name; those of a day `before`, if asked."""
+    state = trouble.look_back() if before else trouble.state
+    row: dict[str, Any] = {
+        "cluster": trouble.name,
+        "read_at": READ_AT,
+        "read_ms": 1,
+        "synthetic": True,
+    }
+    if state is None:
+        row |= dict(zip(("status", "error"), UNREAD, strict=True))
+        rows = {table.name: make_table(table, {}) for table in tables.STATE}
+    else:
+        state = replace(
+            state,
+            cluster_id=trouble.cluster_id,
+            kafka_version=KAFKA_VERSION,
+            config_defaults=_list_defaults(),
+        )
+        row |= {"status": READ, **describe_reading(state)}
+        rows = {**write_state(trouble.name, state)}
+    rows[tables.READINGS.name] = make_table(
+        tables.READINGS, {name: [value] for name, value in row.items()}
+    )
+    return rows
 
 
 def write_brokers(shape: ClusterShape) -> pa.Table:
