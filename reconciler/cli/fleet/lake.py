@@ -45,7 +45,12 @@ def _open_store(root: str, form: str, engine: Engine) -> Iterator[Store]:
 @command.command(name="list")
 @lake_option
 @click.option(
-    "--format", "shown_as", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "shown_as",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a terminal, or for programs.",
 )
 @engine_options
 def list_(root: str, shown_as: str, form: str, engine: Engine) -> int:
