@@ -22,7 +22,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows bench-balance bench-estate \
-	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet campaign campaign-lake campaign-moves compare-peers compare-moves clean
+	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -130,6 +130,9 @@ bench-moves: $(READY)  ## Measure a move under traffic: its rate, its forecast, 
 bench-fleet: $(READY)  ## Generate, plan and audit fleets: small, and of 1, 3 and 7 million partitions.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python benchmarks/fleet.py $(MILLIONS) $(if $(AGAINST),--against $(AGAINST))
+
+bench-lake: $(READY)  ## Measure a year of nights in a lake, before and after keep and compact; NIGHTS=365 CLUSTERS=150.
+	@$(BIN)/python benchmarks/lake_years.py --nights $(or $(NIGHTS),365) --clusters $(or $(CLUSTERS),150)
 
 campaign: $(READY)  ## Inject faults during apply, for MINUTES=n with SEED=s, and check its reports.
 	@PYTHONPATH=tests $(BIN)/python -m campaign --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1) \
