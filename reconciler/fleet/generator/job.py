@@ -69,9 +69,9 @@ def generate_fleet(
     """
     if troubles:
         day_before = f"{read_time(collection) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
-        draw = partial(draw_with_troubles, size=size, root=root, troubles=troubles, before=True)
+        draw = partial(_draw_with_troubles, size=size, root=root, troubles=troubles, before=True)
         _write(lake, day_before, draw, size.clusters + len(troubles), announce)
-    draw = partial(draw_with_troubles, size=size, root=root, troubles=troubles)
+    draw = partial(_draw_with_troubles, size=size, root=root, troubles=troubles)
     return _write(lake, collection, draw, size.clusters + len(troubles), announce)
 
 
@@ -89,7 +89,7 @@ def _write(
         return draft.publish(clusters)
 
 
-def draw_with_troubles(
+def _draw_with_troubles(
     session: SparkSession,
     table: LakeTable,
     size: FleetSize,
