@@ -17,7 +17,13 @@ from yaml._yaml import CParser
 from yamlcore import CCoreLoader
 
 from reconciler.errors import Finding, Location
-from reconciler.spec.syntax_errors import explain_repeated, explain_syntax_error, find_cut
+from reconciler.spec.syntax_errors import (
+    DEPTH,
+    explain_depth,
+    explain_repeated,
+    explain_syntax_error,
+    find_cut,
+)
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, quote
 
 if TYPE_CHECKING:
@@ -26,7 +32,6 @@ if TYPE_CHECKING:
     from reconciler.spec.syntax_errors import Repeated
 
 FILE_BYTES = 5_000_000
-DEPTH = 40
 ALIASED_VALUES = 10_000
 
 _ODD_LINE_ENDS = "\r\x85\u2028\u2029"
@@ -204,8 +209,7 @@ class _Reading:
         if kind is yaml.AliasEvent:
             return self._follow_alias(event)
         if depth >= DEPTH:
-            what = f"values are nested deeper than {DEPTH} levels"
-            raise self._stop("yaml-depth", what, "take the brackets or maps apart", event)
+            raise _UnreadableError(explain_depth(self.place(event.start_mark)))
         self._check_tag(event)
         before = self._values
         value: YamlValue

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Repeated = tuple[YamlText, YamlValue, Location]
     """A repeated key of a map, its value here, and its place."""
 
+DEPTH = 40
+"""Levels of values inside values that a file may have."""
+
 _RESOURCE_KEYS = {"apiVersion", "kind", "metadata", "spec"}
 _NO_COLON = re.compile(r"\s*[,}]")
 
@@ -107,6 +110,9 @@ def explain_syntax_error(
     mark: Any = error.context_mark if opened and error.context_mark else error.problem_mark
     character = text[mark.index : mark.index + 1]
     where = place(mark)
+    # libyaml from 0.2.6 stops by itself at 1,000 levels, and it reads ahead inside brackets.
+    if "maximum nesting depth" in problem:
+        return explain_depth(where)
     if character == "\t":
         what, way_out = "a tab where YAML allows only spaces", "indent with spaces"
         return Finding("yaml-tab", what, way_out, where)
@@ -118,6 +124,12 @@ def explain_syntax_error(
         if said in problem:
             return Finding("yaml-syntax", what.format(character=quote(character)), way_out, where)
     return Finding("yaml-syntax", f"this is not YAML: {problem}", "", where)
+
+
+def explain_depth(where: Location) -> Finding:
+    """Refuse values that are nested deeper than DEPTH."""
+    what = f"values are nested deeper than {DEPTH} levels"
+    return Finding("yaml-depth", what, "take the brackets or maps apart", where)
 
 
 def explain_repeated(table: YamlMap, repeated: Sequence[Repeated], *, top: bool) -> list[Finding]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.errors import Location
-from reconciler.spec.syntax import ALIASED_VALUES, DEPTH, FILE_BYTES, load_text
+from reconciler.spec.syntax import ALIASED_VALUES, FILE_BYTES, load_text
+from reconciler.spec.syntax_errors import DEPTH
 from reconciler.spec.values import YamlList, YamlMap, YamlText
 
 
@@ -78,6 +79,12 @@ def test_empty_documents_are_left_out(text: str) -> None:
 def test_limits_hold_exactly() -> None:
     assert rules(b"a: " + b"[" * (DEPTH - 1) + b"]" * (DEPTH - 1)) == []
     assert rules(b"a: " + b"[" * DEPTH + b"]" * DEPTH) == ["yaml-depth"]
+
+
+@pytest.mark.parametrize("opening", [b"[", b"{", b"[{", b"- "])
+def test_depth_without_end_is_refused_as_depth_with_every_libyaml(opening: bytes) -> None:
+    # libyaml 0.2.6 stops by itself at 1,000 levels; before it, only DEPTH ends the reading.
+    assert rules(b"a:\n " + opening * 100_000) == ["yaml-depth"]
     assert rules(b"#" * FILE_BYTES) == []
     assert rules(b"#" * (FILE_BYTES + 1)) == ["file-size"]
     anchored = "a: &a [" + ", ".join("x" * 99) + "]\n"
