@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         encode_commit,
         find_ahead,
         is_path,
-        remove_collection,
+        remove_collections,
         start_attempt,
         take_inventory,
     )
@@ -94,8 +94,8 @@ else:
             "jobs": "Collected audit_collection collect_fleet plan_collection",
             "lake": (
                 "Lake LocalStore OF_A_CATALOGUE Published find_ahead is_path "
-                "remove_collection start_attempt encode_commit check_lake choose_kept compact_lake "
-                "take_inventory Holding Keeping Store"
+                "remove_collections start_attempt encode_commit check_lake choose_kept "
+                "compact_lake take_inventory Holding Keeping Store"
             ),
             "metrics": "gather_metrics",
             "page": "gather_page render_page",
@@ -162,7 +162,7 @@ __all__ = [
     "plain_reasons",
     "plan_collection",
     "read_history",
-    "remove_collection",
+    "remove_collections",
     "render_page",
     "select_findings",
     "start_attempt",

@@ -153,10 +153,7 @@ def keep_collections(
     trace_collections(lake, announce=announce)
     announce("folding the history")
     fold_history(lake, keeping.oldest)
-    removed: list[Published] = []
-    for number, collection in enumerate(keeping.going):
-        announce(f"removing {number:,} of {len(keeping.going):,} collections")
-        removed += lake.remove(collection)
+    removed = lake.remove(keeping.going, announce)
     if lake.form != PARQUET:
         lake.storage.maintain(expire=True)
-    return tuple(removed)
+    return removed

@@ -182,10 +182,10 @@ def remove(collection: str, root: str, form: str, engine: Engine) -> int:
     First no job can read it any more, then its files go. An attempt that a job is still writing
     stays. Spark is started only for a lake that is not on this machine.
     """
-    from reconciler.fleet import remove_collection
+    from reconciler.fleet import remove_collections
 
     with _open_store(root, form, engine) as store:
-        removed = remove_collection(store, collection, root)
+        removed = remove_collections(store, [collection], root)
     kinds = sorted(one.what for one in removed)
     said = f"{count(len(kinds), 'attempt')} ({', '.join(kinds)})"
     click.echo(f"removed {collection} from {root}: {said}")

@@ -36,7 +36,7 @@ from reconciler.fleet.lake.inventory import (
     find_last_readings,
     take_inventory,
 )
-from reconciler.fleet.lake.lake import LAKE_ROWS, Draft, Lake, remove_collection
+from reconciler.fleet.lake.lake import LAKE_ROWS, Draft, Lake, remove_collections
 from reconciler.fleet.lake.storage import OF_A_CATALOGUE, PARQUET
 from reconciler.fleet.lake.stores import LocalStore, Store, is_path
 
@@ -68,7 +68,7 @@ __all__ = [
     "find_last_readings",
     "is_path",
     "read_time",
-    "remove_collection",
+    "remove_collections",
     "start_attempt",
     "take_inventory",
 ]

@@ -24,7 +24,7 @@ from reconciler.fleet.lake.stores import choose_store
 from reconciler.fleet.tables import name_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -189,9 +189,11 @@ class Lake:
             for table in wanted
         }
 
-    def remove(self, collection: str) -> tuple[Published, ...]:
-        """Remove a collection and what was made of it. Errors: LakeError if there is none."""
-        return remove_collection(self.store, collection, self.root)
+    def remove(
+        self, collections: Sequence[str], announce: Callable[[str], None] = lambda _: None
+    ) -> tuple[Published, ...]:
+        """Remove collections and what was made of them. Errors: LakeError at one not there."""
+        return remove_collections(self.store, collections, self.root, announce)
 
     def _miss(self, what: str, attempts: Iterable[Published]) -> LakeError:
         named = self._suggest({attempt.collection for attempt in attempts})
@@ -285,24 +287,36 @@ class Draft:
         raise _fail("lake-write", said, way_out)
 
 
-def remove_collection(store: Store, collection: str, root: str) -> tuple[Published, ...]:
-    """Remove a collection and what was made of it. Errors: LakeError if there is none.
+def remove_collections(
+    store: Store,
+    collections: Sequence[str],
+    root: str,
+    announce: Callable[[str], None] = lambda _: None,
+) -> tuple[Published, ...]:
+    """Remove collections and what was made of them. Errors: LakeError at one that is not there.
 
     Attempts that are being written stay, and a history that alone knows removed collections.
+    Returns: what was removed. Cost: lists the publications once.
     """
     store.check_layout()
     published = store.list_published()
-    chosen = tuple(one for one in published if one.collection == collection)
-    if not chosen:
-        known = sorted({one.collection for one in published})[-NAMED:]
-        way_out = f"the latest are: {', '.join(known)}" if known else "there is none at all"
-        raise _fail("lake-collection-unknown", f"{root} holds no collection {collection}", way_out)
-    # Asked for again, when nothing else is left of the collection, it goes as well.
-    chosen = tuple(one for one in chosen if not keeps_removed(one, published)) or chosen
-    for one in chosen:
-        store.withdraw(one)
+    removed: list[Published] = []
+    for number, collection in enumerate(collections):
+        announce(f"removing {number:,} of {len(collections):,} collections")
+        chosen = [one for one in published if one.collection == collection]
+        if not chosen:
+            known = sorted({one.collection for one in published})[-NAMED:]
+            way_out = f"the latest are: {', '.join(known)}" if known else "there is none at all"
+            what = f"{root} holds no collection {collection}"
+            raise _fail("lake-collection-unknown", what, way_out)
+        # Asked for again, when nothing else is left of the collection, it goes as well.
+        chosen = [one for one in chosen if not keeps_removed(one, published)] or chosen
+        for one in chosen:
+            store.withdraw(one)
+        published = [one for one in published if one not in chosen]
+        removed += chosen
     store.clean(datetime.now(UTC))
-    return chosen
+    return tuple(removed)
 
 
 def compare_rows(table: LakeTable, attempt: Published, counted: Iterable[Row]) -> Iterator[Damage]:
