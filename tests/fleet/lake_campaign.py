@@ -232,7 +232,7 @@ class Campaign:
 
     def clean(self, worker: Worker) -> list[str]:
         """Return what is left when one more job has ended, and remove all collections."""
-        from reconciler.fleet.lake.lake import remove_collection
+        from reconciler.fleet.lake.lake import remove_collections
         from reconciler.fleet.lake.stores import LocalStore
 
         worker.send("collect", "20261231T000000Z")
@@ -241,7 +241,7 @@ class Campaign:
         published = self.read_publications()
         wrong = [f"left over: {n}" for n in sorted(self.list_directories() - set(published))]
         for name in {kept["collection"] for kept in published.values()}:
-            remove_collection(LocalStore(self.root), name, str(self.root))
+            remove_collections(LocalStore(self.root), [name], str(self.root))
         if left := self.list_directories():
             wrong.append(f"not removed: {sorted(left)}")
         return wrong

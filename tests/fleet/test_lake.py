@@ -341,7 +341,7 @@ class TestDamage:
         (file,) = Path(lake.root, "collections").iterdir()
         file.write_text(json.dumps(json.loads(file.read_text()) | edit))
         with pytest.raises(LakeError, match=r"is not a complete publication.*lake-publication"):
-            lake.remove(WHEN)
+            lake.remove([WHEN])
         assert len(files_of(lake)) > 0
 
 
@@ -509,7 +509,7 @@ class TestRemoving:
         collect(lake, 1)
         with lake.begin(WHEN) as draft:
             draft.append(tables.BROKERS, frame_brokers(lake, 2))
-            lake.remove(WHEN)
+            lake.remove([WHEN])
             assert lake.list_attempts() == ()
             draft.publish(1)
         assert ids(lake) == [2]
@@ -525,7 +525,7 @@ class TestRemoving:
         with monkeypatch.context() as patched:
             patched.setattr(LocalStore, "discard", stop)
             with pytest.raises(KeyboardInterrupt):
-                lake.remove(WHEN)
+                lake.remove([WHEN])
         assert lake.list_attempts() == ()
         assert directories(lake) == {f"attempt={made.id}"}
         kept = collect(lake, 2)
@@ -601,9 +601,9 @@ class TestElsewhere:
         assert collect(away, 1) == here.find_attempt()
         assert collect(here, 2, when=LATER) == away.find_attempt()
         assert (ids(here), ids(away)) == ([2], [2])
-        away.remove(WHEN)
+        away.remove([WHEN])
         assert [attempt.collection for attempt in here.list_attempts()] == [LATER]
-        here.remove(LATER)
+        here.remove([LATER])
         assert away.list_attempts() == here.list_attempts() == ()
 
     def test_what_is_withdrawn_while_it_is_listed_is_left_out(self, away: Lake) -> None:
@@ -618,7 +618,7 @@ class TestElsewhere:
     def test_a_collection_is_removed_without_directories(self, away: Lake) -> None:
         collect(away, 1)
         collect(away, 2, when=LATER)
-        away.remove(LATER)
+        away.remove([LATER])
         assert ids(away) == [1]
         kept = [duckdb.read_parquet(str(file)).fetchall() for file in files_of(away)]
         assert sum(map(len, kept)) == 1
