@@ -149,7 +149,7 @@ def _describe(row: Row) -> str:
     if row["status"] != PLANNED:
         return paint("red", f"{row['status']}  {row['error']}")
     if not row["changed"] and not _is_refused(row):
-        return paint("green", f"no changes, {row['unchanged']:,} topics as specified")
+        return paint("green", f"no changes, {count(row['unchanged'], 'topic')} as specified")
     refused = f", {row['refused']:,} refused" if row["refused"] else ""
     refused += ", refused as a whole" if row["refusals"] else ""
     skew = f"leaders max − min {row['leader_skew_before']} → {row['leader_skew_after']}"

@@ -190,13 +190,19 @@ def _close_ring() -> Trouble:
 def _leave_moves() -> Trouble:
     """Make a cluster with an unfinished drain, a cordon and throttles that nobody removed."""
     nodes = (*_brokers("a", "b", "c", "b"), Broker(5, "c", cordoned=True))
-    held = _topic("moved.held", ((1, 2, 3), (2, 3, 1), (3, 1, 4)))
-    slow = _topic("moved.slow", config={"leader.replication.throttled.replicas": "0:1,0:2"})
+    sizes = (2**30, 2**30, 2**29)
+    held = _topic("moved.held", ((1, 2, 3), (2, 3, 1), (3, 1, 4)), size_bytes=sizes)
+    throttled = {"leader.replication.throttled.replicas": "0:1,0:2"}
+    slow = _topic("moved.slow", size_bytes=sizes, config=throttled)
+    # Sizes are known, so that the drain can be planned: broker 2 will be the fullest.
+    room = {node.id: 2**40 for node in nodes} | {2: 2**34}
+    directories = {n: (LogDirectory("/a", size, size // 2, 6),) for n, size in room.items()}
     rate = ThrottleRate(1, ThrottleSide.LEADER, 2**20, RateSource.CLUSTER_DEFAULT)
     state = replace(
         _cluster(nodes, [held, slow]),
         can_cordon=True,
         throttle_rates=(rate, replace(rate, broker=2)),
+        directories=directories,
     )
     entry = ("    moves: {allow: [drain], rate: 1MiB}", "    drain_brokers: [4]")
     return Trouble("trouble-moves", state, entry)
