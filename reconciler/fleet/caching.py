@@ -1,4 +1,4 @@
-"""Cached tables that are released when their job ends, also when it fails."""
+"""Tables that a job keeps until it ends, also when it fails: cached, or computed at once."""
 
 from __future__ import annotations
 
@@ -23,3 +23,27 @@ def caching() -> Iterator[Cache]:
             return rows
 
         yield cache
+
+
+@contextmanager
+def computing() -> Iterator[Cache]:
+    """Yield a function that computes a table at once. Returns: its rows, without their plan.
+
+    Spark plans a cached table again with everything that is made of it. In a job of many tables,
+    that takes longer than the rows of a small fleet. A table that was computed has no plan.
+    Errors: the next use of the rows fails if Spark has lost an executor that had some of them.
+    """
+    with ExitStack() as kept:
+
+        def compute(rows: DataFrame) -> DataFrame:
+            computed = rows.localCheckpoint()
+            kept.callback(_release, computed)
+            return computed
+
+        yield compute
+
+
+def _release(computed: DataFrame) -> None:
+    """Free the rows of a table. A server of Connect frees them when no client refers to them."""
+    if "connect" not in type(computed).__module__:
+        computed._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: FBT003

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.fleet import READ, tables
 from reconciler.fleet.audit import Earlier, Pending, audit_fleet, make_expectations
-from reconciler.fleet.caching import caching
+from reconciler.fleet.caching import caching, computing
 from reconciler.fleet.lake import AUDIT, PLAN, decode_commit, read_time
 from reconciler.fleet.planning import (
     join_tables,
@@ -119,19 +119,19 @@ def audit_collection(
     state = read_collection(lake, attempt)
     clusters = [row["cluster"] for row in state["readings"].select("cluster").collect()]
     expectations = make_expectations(lake.session, estate, clusters)
-    with caching() as cache, lake.begin(attempt.collection, AUDIT) as draft:
+    with computing() as compute, lake.begin(attempt.collection, AUDIT) as draft:
+        announce("looking for faults")
         audit = audit_fleet(
             state,
             state["specs"],
             expectations,
             _read_earlier(lake, attempt),
-            cache=cache,
+            compute=compute,
             pending=_read_pending(lake, attempt),
             limits=estate.audit,
         )
-        announce("counting leaders and replicas")
+        announce("writing balance and findings")
         draft.append(tables.BALANCE, audit.balance)
-        announce("looking for faults")
         draft.append(tables.FINDINGS, audit.findings)
         return draft.publish(len(clusters), attempt.commit)
 

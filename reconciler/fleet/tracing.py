@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, LakeError
 from reconciler.fleet import tables
-from reconciler.fleet.caching import caching
+from reconciler.fleet.caching import computing
 from reconciler.fleet.health import BY_COLLECTION, count_health
 from reconciler.fleet.history import (
     describe_read_topics,
@@ -74,9 +74,9 @@ def _continue(
     attempts = [*(one for one in states if one.collection in needed), *new]
     state = read_collections(lake, attempts)
     plans = [one for one in lake.list_attempts(PLAN) if (before or "") < one.collection <= last]
-    with caching() as cache, lake.begin(last, HISTORY) as draft:
-        numbered = cache(number_readings(state["readings"]))
-        topics = cache(describe_read_topics(state, numbered))
+    with computing() as compute, lake.begin(last, HISTORY) as draft:
+        numbered = compute(number_readings(state["readings"]))
+        topics = compute(describe_read_topics(state, numbered))
         brokers = pick_rows(state["brokers"], numbered)
         announce(f"comparing {len(attempts)} collections")
         events = find_events(topics, brokers, state["readings"], numbered, before)

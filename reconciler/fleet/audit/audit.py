@@ -76,7 +76,7 @@ def audit_fleet(
     expectations: DataFrame,
     earlier: Earlier | None = None,
     *,
-    cache: Cache = DataFrame.persist,
+    compute: Cache = DataFrame.localCheckpoint,
     pending: Pending | None = None,
     limits: AuditForm | None = None,
 ) -> Audit:
@@ -84,21 +84,21 @@ def audit_fleet(
 
     In: the state tables by name, `specs`, the rows of `make_expectations`, what was there
     `earlier`, which shows moves that do not end and topics that grow, the `pending` plans of the
-    collection, and the `limits` of the estate. `cache` keeps what several checks read. A cluster
+    collection, and the `limits` of the estate. `compute` keeps what several checks read. A cluster
     that was not read is one finding. Internal topics count in health and not in balance.
     Shuffles: partitions once, and pairs of leader and next leader; all other tables are small.
     """
     limits = limits or AuditForm.model_construct()
     brokers = state["brokers"]
-    # Cached: each of these feeds several checks, and partitions must be counted only once.
-    clusters = cache(describe_clusters(state["readings"], brokers, expectations))
-    topics = cache(describe_live_topics(state, specs, clusters))
+    # Computed: each of these feeds several checks, and partitions must be counted only once.
+    clusters = compute(describe_clusters(state["readings"], brokers, expectations))
+    topics = compute(describe_live_topics(state, specs, clusters))
     counted = topics.where(~F.col("internal"))
-    weighed = cache(weigh_brokers(counted, brokers))
+    weighed = compute(weigh_brokers(counted, brokers))
     racks = weigh_racks(weighed, clusters)
     next_leaders = count_next_leaders(state["partitions"], state["topics"], clusters)
-    # Cached: partitions are read for it once more, and findings and balance both need it.
-    totals = cache(weigh_clusters(weighed, clusters, counted, next_leaders))
+    # Computed: partitions are read for it once more, and findings and balance both need it.
+    totals = compute(weigh_clusters(weighed, clusters, counted, next_leaders))
     asked = F.broadcast(clusters.select("cluster", "drained"))
     held = weigh_brokers(topics, brokers).join(asked, "cluster", how="left")
     grown = None if earlier is None else (earlier.partitions, earlier.days)
@@ -128,8 +128,8 @@ def audit_fleet(
     if earlier is not None:
         then, since = earlier.partitions, earlier.collection
         found.append(find_stalled(topics, state["partitions"], then, since))
-    # Cached: a cause is ranked by all of its findings, so each of them is read twice.
-    marked = cache(mark_fixed(reduce(DataFrame.unionByName, found), pending))
+    # Computed: a cause is ranked by all of its findings, so each of them is read twice.
+    marked = compute(mark_fixed(reduce(DataFrame.unionByName, found), pending))
     return Audit(rank_findings(marked), join_balance(counted, weighed, racks, totals))
 
 

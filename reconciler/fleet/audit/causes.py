@@ -47,7 +47,7 @@ def list_rules() -> list[str]:
 def rank_findings(found: DataFrame) -> DataFrame:
     """Add the rank of its cause to every finding. Out: `findings`.
 
-    In: cached, because it is read twice. Shuffles: a row for each cause and task.
+    In: computed, because it is read twice. Shuffles: a row for each cause and task.
     """
     causes = found.groupBy("cause", "rule").agg(
         F.sum("affected").alias("size"), F.count("*").alias("count")

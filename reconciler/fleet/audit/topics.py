@@ -37,7 +37,7 @@ def describe_live_topics(
 
     `minded`: in the scope of the estate, so not internal, not ignored, and not owned by another.
     `managed`: in a file, which gives owner, file, line and the columns `wished_…`. Columns of the
-    cluster are dropped, because these rows are cached. Shuffles: each table once, by cluster and
+    cluster are dropped, because these rows are kept. Shuffles: each table once, by cluster and
     topic.
     """
     live = state["topics"].select(*TOPIC, "internal")
