@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Window
@@ -76,7 +77,7 @@ def audit_fleet(
     expectations: DataFrame,
     earlier: Earlier | None = None,
     *,
-    compute: Cache = DataFrame.localCheckpoint,
+    compute: Cache = methodcaller("localCheckpoint"),
     pending: Pending | None = None,
     limits: AuditForm | None = None,
 ) -> Audit:
