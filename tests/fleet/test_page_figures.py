@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.fleet
+# The gate computes the page of another fleet again: test_recomputed.py.
+pytestmark = [pytest.mark.fleet, pytest.mark.slow]
 
 SIZE = FleetSize(clusters=4, topics=240, partitions=1_600, seed=11)
 FIRST, SECOND = "20261120T030000Z", "20261121T030000Z"
