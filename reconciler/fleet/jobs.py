@@ -158,4 +158,5 @@ def _read_pending(lake: Lake, attempt: Published) -> Pending | None:
     planned = next(made, None)
     if planned is None:
         return None
-    return Pending(*(lake.read(table, planned) for table in tables.PLANNED))
+    frames = lake.read_each(tables.PLANNED, [planned])
+    return Pending(*(frames[table.name].select(*table.columns) for table in tables.PLANNED))

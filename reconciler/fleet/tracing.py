@@ -90,7 +90,7 @@ def _continue(
             grown = extend_growth(lake.read(tables.GROWTH, chain[-1]), grown)
         draft.append(tables.GROWTH, grown)
         announce(f"comparing {len(plans)} plans")
-        made, changes = (lake.read_all(table, plans) for table in (tables.PLANS, tables.CHANGES))
+        made, changes = lake.read_each((tables.PLANS, tables.CHANGES), plans).values()
         pending = lake.read(tables.DRIFT, chain[-1]).where("pending") if chain else None
         draft.append(tables.DRIFT, find_drift(made, changes, pending))
         clusters = len({name for one in new for name in one.rows["readings"]})
@@ -113,13 +113,12 @@ def read_history(lake: Lake, last: Published | None = None) -> Mapping[str, Data
 
 
 def _read_chain(lake: Lake, chain: Sequence[Published]) -> Mapping[str, DataFrame]:
-    new = {
-        table.name: lake.read_all(table, chain).select(*table.columns)
-        for table in (tables.EVENTS, tables.TREND)
-    }
-    drift = lake.read_all(tables.DRIFT, chain)
+    added = (tables.EVENTS, tables.TREND, tables.DRIFT)
+    frames = lake.read_each(added, chain)
+    drift = frames[tables.DRIFT.name]
     counts = ~drift["pending"] | (drift["collection"] == chain[-1].collection)
-    new[tables.DRIFT.name] = drift.where(counts).select(*tables.DRIFT.columns)
+    frames[tables.DRIFT.name] = drift.where(counts)
+    new = {table.name: frames[table.name].select(*table.columns) for table in added}
     return {**new, tables.GROWTH.name: lake.read(tables.GROWTH, chain[-1])}
 
 

@@ -120,12 +120,18 @@ class Lake:
 
     def read_all(self, table: LakeTable, attempts: Sequence[Published]) -> DataFrame:
         """Return a table of several collections; `collection` comes first. Errors: LakeError."""
-        frames, damages = self.read_sound([table], attempts)
+        return self.read_each([table], attempts)[table.name]
+
+    def read_each(
+        self, wanted: Sequence[LakeTable], attempts: Sequence[Published]
+    ) -> dict[str, DataFrame]:
+        """Return several tables as `read_all` does. Errors: LakeError. Cost: a job for all."""
+        frames, damages = self.read_sound(wanted, attempts)
         if damages:
             more = [f"and {len(damages) - NAMED:,} more"] if len(damages) > NAMED else []
             said = "; ".join([*(damage.what for damage in damages[:NAMED]), *more])
             raise _fail(LAKE_ROWS, said, self._suggest({one.collection for one in damages}))
-        return frames[table.name]
+        return frames
 
     def read_sound(
         self, wanted: Sequence[LakeTable], attempts: Sequence[Published]
