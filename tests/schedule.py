@@ -18,11 +18,13 @@ COSTLY = re.compile(r"\b(cluster6|quiet3|judge|secured|moving): ")
 """What few files use and a process has once; each process has `cluster3` and `spark` anyway."""
 
 LONGEST = (
-    "contract/test_moves.py",
+    "contract/test_run_of_moves.py",
+    "e2e/test_move_control.py",
+    "e2e/test_demo.py",
     "contract/test_connections.py",
     "e2e/test_dangers.py",
     "e2e/test_error_answers.py",
-    "e2e/test_demo.py",
+    "e2e/test_declared_moves.py",
     "contract/test_rehearse.py",
     "contract/test_second_look.py",
     "contract/test_sandbox.py",
@@ -67,9 +69,12 @@ class FilesTogether(LoadScopeScheduling):
 
 @cache
 def find_company(file: str) -> str:
-    """Name what the tests of a file run with: a costly thing, or one another alone."""
+    """Name what the tests of a file run with: a costly thing of their folder, or one another alone.
+
+    Those that move replicas take most of the time of a process. So each folder has its own brokers.
+    """
     found = COSTLY.search((TESTS.parent / file).read_text(encoding="utf-8"))
-    return found[1] if found else file
+    return f"{Path(file).parent.name}/{found[1]}" if found else file
 
 
 def rank(item: pytest.Item) -> int:
