@@ -31,9 +31,10 @@ from reconciler.fleet.lake import (
     find_ahead,
     start_attempt,
 )
-from reconciler.fleet.lake.storage import Storage
+from reconciler.fleet.lake.storage import LISTING, LISTING_DEFAULT, Storage
 from reconciler.fleet.lake.stores import SILENT, LocalStore, SparkStore
 from reconciler.fleet.rows import make_table
+from reconciler.fleet.session import SHUFFLES
 from reconciler.model import Commit
 
 if TYPE_CHECKING:
@@ -701,3 +702,21 @@ def test_a_commit_survives(commit: Commit | None) -> None:
 def truncate(file: Path) -> None:
     """Cut a file in half, as a disk that was full does."""
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def test_a_format_lists_directories_in_few_tasks_unless_its_user_chose(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """VACUUM starts all of them for each table, and Spark's default is 10,000."""
+    storage, seen = Storage(spark, str(tmp_path), "delta"), []
+    before = spark.conf.get(LISTING)
+    try:
+        for chosen in (LISTING_DEFAULT, "77"):
+            spark.conf.set(LISTING, chosen)
+            with storage.listing_in_few_tasks():
+                seen.append(spark.conf.get(LISTING))
+            assert spark.conf.get(LISTING) == chosen
+    finally:
+        spark.conf.set(LISTING, before)
+    assert before == LISTING_DEFAULT
+    assert seen == [spark.conf.get(SHUFFLES), "77"]

@@ -17,6 +17,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 from pyspark.sql.types import StringType, StructField, StructType
 
+from reconciler.fleet.session import SHUFFLES
 from reconciler.fleet.tables import COLLECTIONS, TABLES
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ PARQUET = "parquet"
 OF_A_CATALOGUE = frozenset({"iceberg"})
 """Formats whose tables are found by name; the root is then a namespace of Spark's catalogue."""
 
+_EXPIRE = "expire_snapshots(table => '{}')"
+_REWRITE = "rewrite_data_files(table => '{}', options => map('min-input-files', '2'))"
+"""Iceberg's procedures. It merges five files or more; an attempt has fewer of a table."""
+
+LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+LISTING_DEFAULT = "10000"
+_HELD = tuple(table for table in TABLES.values() if table is not COLLECTIONS)
 _MISSING = ("NOT_FOUND", "NOT_EXIST", "MISSING_DELTA_TABLE")
 
 
@@ -146,17 +154,17 @@ class Storage:
             found = reader.load(_escape(self.root)).where(F.col("path").contains("/attempt="))
             attempt = F.regexp_extract("path", "/attempt=([^/]+)/", 1)
             files = found.select(attempt.alias("attempt"), F.col("length").alias("bytes"))
-        elif (tables := self._list_tables()) and self.form in OF_A_CATALOGUE:
+        elif (places := self._list_places(_HELD)) and self.form in OF_A_CATALOGUE:
             files = _stack(
                 self.session.read.table(f"{place}.files").select(
                     F.col("partition.attempt").alias("attempt"),
                     F.col("file_size_in_bytes").alias("bytes"),
                 )
-                for place in tables
+                for place in places
             )
-        elif tables:
+        elif places:
             held = F.col("_metadata.file_path"), F.col("_metadata.file_size")
-            opened = (self.session.read.format(self.form).load(place) for place in tables)
+            opened = (self.session.read.format(self.form).load(place) for place in places)
             each = _stack(rows.select("attempt", *held).distinct() for rows in opened)
             files = each.select("attempt", F.col("file_size").alias("bytes"))
         else:
@@ -169,21 +177,39 @@ class Storage:
 
         A format keeps files for some days (Delta 7, Iceberg 5), for jobs that still read them.
         """
-        for place in self._list_tables():
-            if self.form in OF_A_CATALOGUE:
-                catalogue, _, name = place.partition(".")
-                verb = "expire_snapshots" if expire else "rewrite_data_files"
-                self.session.sql(f"CALL {catalogue}.system.{verb}(table => '{name}')")
-            else:
-                verb = "VACUUM" if expire else "OPTIMIZE"
-                self.session.sql(f"{verb} {self.form}.`{place}`")
+        with self.listing_in_few_tasks():
+            for place in self._list_places(TABLES.values()):
+                if self.form in OF_A_CATALOGUE:
+                    catalogue, _, name = place.partition(".")
+                    call = _EXPIRE if expire else _REWRITE
+                    self.session.sql(f"CALL {catalogue}.system.{call.format(name)}")
+                else:
+                    verb = "VACUUM" if expire else "OPTIMIZE"
+                    self.session.sql(f"{verb} {self.form}.`{place}`")
 
-    def _list_tables(self) -> list[str]:
-        """Return the places of the tables of another format than Parquet that exist."""
+    @contextmanager
+    def listing_in_few_tasks(self) -> Iterator[None]:
+        """Have Spark list directories in as many tasks as a shuffle has, unless it is configured.
+
+        VACUUM starts the configured number for each table, however few directories that has.
+        """
+        conf = self.session.conf
+        before, few = conf.get(LISTING), conf.get(SHUFFLES)
+        if before != LISTING_DEFAULT or few is None:
+            yield
+            return
+        conf.set(LISTING, few)
+        try:
+            yield
+        finally:
+            conf.set(LISTING, before)
+
+    def _list_places(self, tables: Iterable[LakeTable]) -> list[str]:
+        """Return the places of those tables of another format than Parquet that exist."""
         found = []
-        for table in TABLES.values():
+        for table in tables:
             with suppress(MissingError):
-                if "attempt" in self.open(table).columns and table is not COLLECTIONS:
+                if "attempt" in self.open(table).columns:
                     found.append(self.place_of(table))
         return found
 
