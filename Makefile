@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -m "not slow and not workflows"
 TOOLS := $(abspath $(VENV))/tools
+FORMATS := $(abspath $(VENV))/formats
+FORMATS_SPARK := pyspark==4.1.4
 GO_TOOLS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 github.com/nektos/act@v0.2.89
 NODE_TOOLS := gitlab-ci-local@4.61.1
 
@@ -21,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows bench-balance bench-estate \
+.PHONY: help demo demo-fleet test test-unit test-laws test-kafka test-fleet lint fmt generate constraints dangers test-slow test-workflows test-formats bench-balance bench-estate \
 	bench-read bench-apply bench-placement bench-rebalance bench-moves bench-fleet bench-lake campaign campaign-lake campaign-moves compare-peers compare-moves clean
 
 help:  ## List the targets.
@@ -69,6 +71,18 @@ test-fleet: $(READY)  ## Run the tests on Spark.
 test-slow: $(READY)  ## Run what the gate leaves out: the slow tests, and the laws at length.
 	@$(BIN)/pytest -m slow -n $(KAFKA_WORKERS) --dist loadfile
 	@HYPOTHESIS_PROFILE=thorough $(PYTEST) --part laws -n auto --dist worksteal
+
+test-formats: $(FORMATS)/.ready  ## Run the jobs of a fleet on Delta and Iceberg, with their real jars.
+	@RECONCILER_TABLE_FORMATS=$(FORMATS)/jars $(FORMATS)/bin/pytest tests/fleet/test_formats.py
+
+# The jars have no build for the newest pyspark, so these tests have an environment of their own.
+$(FORMATS)/.ready: pyproject.toml Makefile tests/fleet/table_formats.py
+	@echo "setting up $(FORMATS) with $(FORMATS_SPARK), Delta and Iceberg …"
+	@$(PYTHON) -m venv $(FORMATS)
+	@$(FORMATS)/bin/pip install --quiet --disable-pip-version-check --editable '.[sandbox,fleet,metrics]' \
+		$(FORMATS_SPARK) 'pytest>=9' 'pytest-xdist>=3.8'
+	@$(FORMATS)/bin/python tests/fleet/table_formats.py $(FORMATS)/jars
+	@touch $@
 
 test-workflows: $(TOOLS)/.ready  ## Run the workflows of GitHub and GitLab on a real cluster.
 	@PATH="$(TOOLS)/bin:$(TOOLS)/node_modules/.bin:$$PATH" $(BIN)/pytest -m workflows
