@@ -242,6 +242,7 @@ class SparkStore:
 
     def publish(self, published: Published) -> None:
         fields = list_fields(published)
+        fields["made_of"] = list(published.made_of)  # Connect takes lists only
         row = tuple(fields[name] for name in tables.COLLECTIONS.columns)
         rows = self.storage.session.createDataFrame([row], tables.COLLECTIONS.schema).coalesce(1)
         if self.storage.form == PARQUET:
