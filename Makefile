@@ -75,7 +75,7 @@ test-slow: $(READY)  ## Run what the gate leaves out: the slow tests, and the la
 test-formats: $(FORMATS)/.ready  ## Run the jobs of a fleet on Delta and Iceberg, with their real jars.
 	@RECONCILER_TABLE_FORMATS=$(FORMATS)/jars $(FORMATS)/bin/pytest tests/fleet/test_formats.py
 
-# The jars have no build for the newest pyspark, so these tests have an environment of their own.
+# These jars have no build for pyspark 4.3, so the tests have an environment of their own.
 $(FORMATS)/.ready: pyproject.toml Makefile tests/fleet/table_formats.py
 	@echo "setting up $(FORMATS) with $(FORMATS_SPARK), Delta and Iceberg …"
 	@$(PYTHON) -m venv $(FORMATS)

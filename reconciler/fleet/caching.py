@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from reconciler.fleet.session import is_connect
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -45,5 +47,5 @@ def computing() -> Iterator[Cache]:
 
 def _release(computed: DataFrame) -> None:
     """Free the rows of a table. A server of Connect frees them when no client refers to them."""
-    if "connect" not in type(computed).__module__:
+    if not is_connect(computed):
         computed._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: FBT003

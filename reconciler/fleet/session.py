@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 LOCAL = "local[*]"
 SHUFFLES = "spark.sql.shuffle.partitions"
@@ -135,9 +135,14 @@ def size_shuffles(session: SparkSession, rows: int = 0) -> None:
     session.conf.set(CHOSEN, parts)
 
 
+def is_connect(made: SparkSession | DataFrame) -> bool:
+    """Return whether a session or a table is that of a Connect client, without a JVM of its own."""
+    return "connect" in type(made).__module__
+
+
 def _count_cores(session: SparkSession) -> int:
     """Return how many tasks run at once; Connect does not say it."""
-    if "connect" in type(session).__module__:
+    if is_connect(session):
         return LEAST_PARALLELISM
     return max(session.sparkContext.defaultParallelism, LEAST_PARALLELISM)
 

@@ -296,7 +296,7 @@ def test_the_format_merges_files_and_removes_what_nothing_reads(
     rows: dict[str, Rows],
     kept_parquet: Kept,
 ) -> None:
-    """The settings of this session let a format remove at once what it replaced."""
+    """The settings of Spark here let a format remove at once what it replaced."""
     place = places[form]
     before, stored = place.list_files(), place.count_stored()
     assert stored >= sum(before.values())

@@ -19,6 +19,7 @@ import duckdb
 import pytest
 from fleets import frame
 from pyspark.errors import PySparkException
+from pyspark.sql.conversion import LocalDataToArrowConversion
 
 from reconciler.cli.app import run
 from reconciler.errors import LakeError
@@ -31,6 +32,7 @@ from reconciler.fleet.lake import (
     find_ahead,
     start_attempt,
 )
+from reconciler.fleet.lake.attempts import list_fields
 from reconciler.fleet.lake.storage import LISTING, LISTING_DEFAULT, Storage
 from reconciler.fleet.lake.stores import SILENT, LocalStore, SparkStore
 from reconciler.fleet.rows import make_table
@@ -720,3 +722,13 @@ def test_a_format_lists_directories_in_few_tasks_unless_its_user_chose(
         spark.conf.set(LISTING, before)
     assert before == LISTING_DEFAULT
     assert seen == [spark.conf.get(SHUFFLES), "77"]
+
+
+def test_a_client_of_connect_can_publish_a_history(lake: Lake) -> None:
+    """Its PySpark converts rows by itself, and takes lists only as arrays."""
+    with lake.begin(WHEN) as draft:
+        published = draft.publish(0, made_of=["state-1", "plan-1"])
+    fields = list_fields(published)
+    row = tuple(fields[name] for name in tables.COLLECTIONS.columns)
+    converted = LocalDataToArrowConversion.convert([row], tables.COLLECTIONS.schema, False)
+    assert converted.column("made_of").to_pylist() == [["plan-1", "state-1"]]

@@ -89,6 +89,16 @@ def test_no_archive_is_made_on_a_machine_of_a_ci(
     assert find_archive(use_java(), pytest.fail) is None
 
 
+@pytest.mark.fleet
+def test_a_small_session_has_room_for_the_code_of_many_jobs(spark: SparkSession) -> None:
+    """Without room, its JVM interprets all that follows."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    room = sum(pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code"))
+    assert room > 200 * 2**20
+
+
 def test_spark_submit_chooses_where_it_submits_to(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _is_submitted(Engine())
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")

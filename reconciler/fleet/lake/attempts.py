@@ -147,7 +147,8 @@ def _now() -> str:
 def list_fields(published: Published) -> dict[str, Any]:
     """Return a publication as the columns of the table `collections`."""
     fields = asdict(published)
-    return {"attempt": fields.pop("id"), **fields}
+    # Connect takes lists only as arrays.
+    return {"attempt": fields.pop("id"), **fields, "made_of": list(published.made_of)}
 
 
 def read_publication(fields: Mapping[str, Any], place: str) -> Published:

@@ -45,6 +45,7 @@ from reconciler.fleet.lake.attempts import (
     read_publication,
 )
 from reconciler.fleet.lake.storage import PARQUET, MissingError, Storage, naming_missing
+from reconciler.fleet.session import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -101,8 +102,8 @@ def choose_store(session: SparkSession | None, root: str, form: str) -> Store:
 
     Only the disks of this machine need no session.
     """
-    is_connect = session is not None and "connect" in type(session).__module__
-    if form == PARQUET and not is_connect and is_path(root):
+    is_remote = session is not None and is_connect(session)
+    if form == PARQUET and not is_remote and is_path(root):
         return LocalStore(Path(root.removeprefix("file:")).absolute())
     assert session is not None  # noqa: S101  # the caller asks is_path
     return SparkStore(Storage(session, root.rstrip("/"), form))
@@ -242,7 +243,6 @@ class SparkStore:
 
     def publish(self, published: Published) -> None:
         fields = list_fields(published)
-        fields["made_of"] = list(published.made_of)  # Connect takes lists only
         row = tuple(fields[name] for name in tables.COLLECTIONS.columns)
         rows = self.storage.session.createDataFrame([row], tables.COLLECTIONS.schema).coalesce(1)
         if self.storage.form == PARQUET:
