@@ -155,6 +155,14 @@ def moving() -> Iterator[Moving]:
         yield Moving(cluster)
 
 
+@pytest.fixture
+def brief_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure write rates over a second: a plan of moves waits that long, and 10 s by default."""
+    from reconciler.kafka import KafkaReader
+
+    monkeypatch.setitem(KafkaReader.read_moves.__kwdefaults__, "interval_s", 1.0)
+
+
 @pytest.fixture(autouse=True)
 def forgotten_secrets() -> Iterator[None]:
     """Let no test hide what is a secret in another one."""

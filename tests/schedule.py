@@ -20,7 +20,7 @@ COSTLY = re.compile(r"\b(cluster6|quiet3|judge|secured|moving): ")
 LONGEST = (
     "contract/test_run_of_moves.py",
     "e2e/test_move_control.py",
-    "e2e/test_demo.py",
+    "e2e/test_rebalance.py",
     "contract/test_connections.py",
     "e2e/test_dangers.py",
     "e2e/test_error_answers.py",

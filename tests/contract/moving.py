@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,7 @@ class Moving:
             assert topic in {move.reassignment.topic for move in report.moves}
             if report.bytes_done:
                 return report
+            time.sleep(0.2)
 
     def list_reassignments(self, topic: str) -> dict[str, list[int]]:
         with self.admin() as client:

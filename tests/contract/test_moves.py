@@ -112,6 +112,7 @@ class TestInFlight:
         assert report.slowest[1].cause is Cause.RATE_ZERO
         assert report.slowest[1].why == "the follower rate of broker 4 is 0"
 
+    @pytest.mark.slow
     def test_more_writes_than_the_rate_are_the_cause(self, moving: Moving, topic: str) -> None:
         moving.await_bytes(topic)
         with connect_to(moving.cluster) as connection:

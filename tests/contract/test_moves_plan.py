@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reconciler.model import Plan
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 
 ALLOW = "{allow: [replication, assignment], rate: 30MiB, keep_free: 0%}"
 

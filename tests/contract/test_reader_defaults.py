@@ -89,6 +89,7 @@ def test_defaults_follow_the_brokers_own_configs(properties: dict[str, str]) -> 
     assert any(value != stock.default(key) for key, value in tuned.items())
 
 
+@pytest.mark.slow
 def test_a_key_on_which_one_broker_differs_has_no_default() -> None:
     """Whichever broker a topic is asked of, and whether or not the topic overrides the key."""
     only_1 = {1: {"log.retention.hours": "24", "log.roll.ms": str(168 * 3_600_000)}}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from moving import Moving
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_topic_grows_without_refusing_a_write_and_nothing_is_left(
 ) -> None:
     topic, holding = estate.topic, estate.holding
     holding.create(topic, (1,), (2,), size=SIZE, min_insync_replicas="2")
-    estate.make_plan("replication_factor: 3\nconfig: {min.insync.replicas: 2}", "1MiB")
+    estate.make_plan("replication_factor: 3\nconfig: {min.insync.replicas: 2}", "4MiB")
     journal = tmp_path / "journal.jsonl"
     with holding.writing(topic, (0,), 200_000) as written:
         code = run([*estate.command, "--journal", str(journal)])

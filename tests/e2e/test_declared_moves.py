@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reconciler.model import TopicState
     from reconciler.sandbox import Cluster
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 
 BEFORE = "topic: orders\npartitions: 2\nreplication_factor: 1\nconfig: {min.insync.replicas: 1}\n"
 AFTER = """\

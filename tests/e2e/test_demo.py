@@ -114,6 +114,7 @@ def test_a_demonstration_that_is_killed_leaves_no_process(
         assert terminal.shows_cursor
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_what_the_plans_say_and_what_the_brokers_hold(
     places: dict[str, str], tmp_path: Path
 ) -> None:

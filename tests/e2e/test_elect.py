@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from command import run_reconciler
+from command import run_here
 from confluent_kafka.admin import AdminClient
 from lab import wait_for
 
@@ -42,7 +42,7 @@ def count_leaders(cluster: Cluster, topic: str) -> dict[int, int]:
 @pytest.mark.cluster
 def test_preferred_leaders_lead_again_after_a_failover(cluster: Cluster, tmp_path: Path) -> None:
     def reconciler(*arguments: str) -> Ran:
-        return run_reconciler(tmp_path, cluster.bootstrap_servers, *arguments)
+        return run_here(tmp_path, cluster.bootstrap_servers, *arguments)
 
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics/clusters.yaml").write_text("version: 1\nclusters: {lab: {}}\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from audit_topic import read_records
-from command import RECONCILER, run_reconciler
+from command import RECONCILER, run_here
 from holding import NEWEST, Holding, accept
 from lab import HERE, wait_for
 from terminal import Terminal
@@ -66,7 +66,7 @@ def holding(cluster: Cluster) -> Iterator[Holding]:
 @pytest.fixture
 def run(cluster: Cluster, tmp_path: Path) -> Run:
     def run(*arguments: str) -> Ran:
-        return run_reconciler(tmp_path, cluster.bootstrap_servers, "moves", *arguments)
+        return run_here(tmp_path, cluster.bootstrap_servers, "moves", *arguments)
 
     return run
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from reconciler.model import Assignment
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("brief_rates")]
 
 CROWDED = ((1, 2), (2, 1), (1, 2), (2, 1))
 
