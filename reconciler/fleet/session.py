@@ -47,6 +47,11 @@ SPARK_PROFILE = "org/apache/spark/log4j2"
 """The log4j profile that Spark has if nobody configures one; it is in a jar of Spark."""
 
 EMBEDDED: Mapping[str, str] = {
+    # An audit needs more than 200 classes. Spark keeps 100, and so compiled most of them twice.
+    "spark.sql.codegen.cache.maxEntries": "10000",
+    "spark.sql.codegen.useIdInClassName": "false",
+    # PySpark tells the JVM for every column where in Python it comes from, for its error messages.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
