@@ -83,7 +83,7 @@ def _continue(
         draft.append(tables.EVENTS, events)
         announce("measuring growth")
         health = count_health(state, by=BY_COLLECTION)
-        trend = measure_trend(topics, brokers, numbered, health, before)
+        trend = compute(measure_trend(topics, brokers, numbered, health, before))
         draft.append(tables.TREND, trend)
         grown = measure_growth(topics, trend)
         if chain:
