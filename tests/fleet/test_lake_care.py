@@ -166,6 +166,7 @@ def test_compact_leaves_the_rows_and_one_file_each(spark: SparkSession, tmp_path
     assert compact_lake(lake).attempts == 0
 
 
+@pytest.mark.slow
 def test_a_collection_that_is_made_again_is_compared_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:

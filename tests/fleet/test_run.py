@@ -96,6 +96,7 @@ def test_what_needs_attention_follows_and_decides_the_exit_code(night: Night) ->
     assert "topic-unmanaged" not in attention  # a note; the page has it
 
 
+@pytest.mark.slow
 def test_the_lake_holds_what_the_jobs_would_add(night: Night, spark: SparkSession) -> None:
     lake = Lake(spark, night.lake)
     held = {
