@@ -48,6 +48,7 @@ SPARK_PROFILE = "org/apache/spark/log4j2"
 
 EMBEDDED: Mapping[str, str] = {
     # An audit needs more than 200 classes. Spark keeps 100, and so compiled most of them twice.
+    # More of them are alike without the number of their stage in their name.
     "spark.sql.codegen.cache.maxEntries": "10000",
     "spark.sql.codegen.useIdInClassName": "false",
     # PySpark tells the JVM for every column where in Python it comes from, for its error messages.

@@ -138,6 +138,7 @@ def test_what_is_shown_is_what_the_plans_say_and_what_the_brokers_hold(
     leaves = re.findall(r"^drain 6: .* · (\d+) replicas of (\d+) topics leave", drain, re.MULTILINE)
     assert len(leaves) == 2
     replicas, topics = leaves[-1]
+    assert f"\nmoves: {replicas} replicas of {replicas} partitions are copied, " in drain
     started = r"^started: (\d+) partitions: \1 not begun$"
     (partitions,) = re.findall(started, played.stderr, re.MULTILINE)
     assert int(partitions) >= int(replicas), "those that only change their order count as well"
