@@ -54,7 +54,10 @@ class Night:
 def night(
     spark: SparkSession, cluster3: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Night:
-    """Play two nights: somebody creates a topic between them; one of two clusters is down."""
+    """Play two nights: somebody creates a topic between them; one of two clusters is down.
+
+    The first is only collected: what the second finds new is compared with that.
+    """
     place = tmp_path_factory.mktemp("nights")
     (place / "topics").mkdir()
     (place / "topics" / "orders.yaml").write_text(TOPIC)
@@ -68,7 +71,7 @@ def night(
     words = ["--lake", str(place / "lake"), "--time-limit", "20"]
     cached = count_cached(spark)
     files = ["--out", str(place / "plans"), "--page", str(place / "fleet.html")]
-    assert run(["fleet", "run", str(place / "topics"), *words, "--collection", NIGHTS[0]]) == 1
+    assert run(["fleet", "collect", str(place / "topics"), *words, "--collection", NIGHTS[0]]) == 1
     create(cluster3, "night-unmanaged")
     with redirect_stdout(StringIO()) as said:
         last = ["--collection", NIGHTS[1]]
