@@ -159,7 +159,7 @@ def test_tiles(html: str, db: duckdb.DuckDBPyConnection) -> None:
     shown = {noun: _number(number) for number, noun in tiles}
     counts = ", ".join(f"count(*) FILTER ({name})" for name in NAMES)
     faults = db.execute(f"SELECT {counts} FROM ({FAULTS})").fetchone()
-    expected = {f"{noun} partitions": n for noun, n in zip(NAMES.values(), faults, strict=True)}
+    expected = {f"partitions {noun}": n for noun, n in zip(NAMES.values(), faults, strict=True)}
     (down,) = db.execute("SELECT count(*) FROM brokers WHERE NOT alive").fetchone()
     (unread,) = db.execute("SELECT count(*) FROM readings WHERE status <> 'read'").fetchone()
     assert shown == {**expected, "brokers down": down, "clusters unread": unread}

@@ -292,7 +292,7 @@ def test_tiles_and_headlines(page: Element, db: duckdb.DuckDBPyConnection) -> No
         words(one.find("span")): (words(one.find("b")), words(one.findall("span")[1]))
         for one in page.iterfind(".//ul[@class='tiles']/li/a")
     }
-    sql = """SELECT problem || ' partitions', sum(affected)::bigint,
+    sql = """SELECT 'partitions ' || problem, sum(affected)::bigint,
             count(DISTINCT cluster) FILTER (affected > 0) FROM problems GROUP BY ALL
         UNION ALL SELECT 'brokers down', count(*), count(DISTINCT cluster) FROM brokers
         WHERE NOT alive"""

@@ -143,7 +143,7 @@ def _list_problems(page: FleetPage) -> Iterator[tuple[int, str, str, str]]:
         remark = f"on {count(on.get(name, 0), 'cluster')}" if number else "none"
         place = "problems" if number else "problems-title"
         query = f"?problem={quote(said)}" if number else ""
-        yield number, f"{said} partitions", remark, f"#{place}{query}"
+        yield number, f"partitions {said}", remark, f"#{place}{query}"
     down = health.brokers_down
     remark = f"on {count(on.get('brokers_down', 0), 'cluster')}" if down else "none"
     yield down, "brokers down", remark, "#brokers-down-title"
