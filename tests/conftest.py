@@ -69,7 +69,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test that needs a cluster, and leave out what is in another part."""
+    """Mark each test that needs a cluster, leave out other parts, and begin with what is long."""
     for item in items:
         if CLUSTER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.cluster)
@@ -77,8 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         parts = [find_part(item) for item in items]
         others = [item for item, its in zip(items, parts, strict=True) if its != part]
         config.hook.pytest_deselected(items=others)
-        ours = [item for item, its in zip(items, parts, strict=True) if its == part]
-        items[:] = sorted(ours, key=rank)
+        items[:] = [item for item, its in zip(items, parts, strict=True) if its == part]
+    items.sort(key=rank)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,7 @@ COSTLY = re.compile(r"\b(cluster6|quiet3|judge|secured|moving): ")
 """What few files use and a process has once; each process has `cluster3` and `spark` anyway."""
 
 LONGEST = (
+    "laws/test_optimal.py",  # its slow tests search all placements, in one process
     "contract/test_run_of_moves.py",
     "e2e/test_move_control.py",
     "e2e/test_rebalance.py",
