@@ -77,7 +77,7 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
         _create(clusters[name], topics)
     name_clusters(stage.directory / "topics", clusters)
 
-    stage.say("A night: clusters are collected, planned and audited; a refusal exits with 1")
+    stage.say("A night: all is collected, planned and audited; it exits 1 for a refusal")
     stage.run("fleet", "run", "topics", "--lake", LAKE, "--out", PLANS, expect=1)
 
     stage.say("The plan of one cluster, read and applied as any other; then that of another")
