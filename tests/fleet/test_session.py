@@ -99,6 +99,13 @@ def test_a_small_session_has_room_for_the_code_of_many_jobs(spark: SparkSession)
     assert room > 200 * 2**20
 
 
+@pytest.mark.fleet
+def test_rows_go_to_python_unmeasured(spark: SparkSession) -> None:
+    """Spark measures the batch after each row, unless its limit is the largest int."""
+    limit = spark._jsparkSession.sessionState().conf().arrowMaxBytesPerBatch()
+    assert limit == 2**31 - 1
+
+
 def test_spark_submit_chooses_where_it_submits_to(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _is_submitted(Engine())
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
