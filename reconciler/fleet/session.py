@@ -40,7 +40,7 @@ COMMON: Mapping[str, str] = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     # With any lower limit, Spark measures the whole batch after each row that it sends to Python.
-    # For nested columns, that takes three quarters of a plan of a million partitions.
+    # For nested columns, that took 72 % of a plan of a million partitions.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",  # a history reads many
