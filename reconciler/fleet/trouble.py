@@ -28,7 +28,8 @@ _CRASHED = re.compile(r"Python worker exited unexpectedly|Lost task .* Lost exec
 _ENDED = "Connection refused"
 _GONE = re.compile(
     rf"{_ENDED}|Answer from Java side is empty|occurred while trying to connect"
-    r"|SparkContext was shut down"  # what a thread without memory ends by
+    # A thread without memory ends the JVM, which first stops the context below running jobs.
+    r"|SparkContext was shut down|SparkContext\.\w+\(\)\" is null"
 )
 _OUTER = re.compile(r"TASK_WRITE_FAILED|Job aborted")
 

@@ -215,6 +215,10 @@ class TestReasons:
             "x\nCaused by: java.io.IOException: No space left on device": "fleet-disk-full",
             "java.lang.OutOfMemoryError: Java heap space": "fleet-memory",
             "An error occurred while trying to connect to the Java server": "fleet-memory",
+            "Job 0 cancelled because SparkContext was shut down": "fleet-memory",
+            'because the return value of "org.apache.spark.SparkContext.dagScheduler()" is null': (
+                "fleet-memory"
+            ),
             "": "fleet-spark",
         }.items():
             assert str(explain_spark(said)).endswith(f"[{rule}]")
