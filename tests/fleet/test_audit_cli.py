@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from shorthand import cluster, topic
 from small_fleets import make_specs, make_state
 
-from reconciler.cli import main
+from reconciler.cli import app
 from reconciler.fleet import tables
 from reconciler.fleet.audit.next_leaders import NEXT_LEADERS
 from reconciler.fleet.lake import AUDIT, Lake
@@ -46,9 +46,7 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return int(ended.value.code or 0)
+    return app.run(arguments)
 
 
 def audit(place: Path, *options: str) -> int:

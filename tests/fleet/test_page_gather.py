@@ -10,7 +10,7 @@ import pytest
 from shorthand import brokers, cluster, rows, spec, topic
 
 from reconciler.api import load_estate
-from reconciler.cli import main
+from reconciler.cli.app import run
 from reconciler.fleet import tables
 from reconciler.fleet.health import Health
 from reconciler.fleet.jobs import collect_fleet, plan_collection
@@ -264,10 +264,10 @@ def test_the_command_writes_the_page(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "page.html"
-    with pytest.raises(SystemExit) as ended:
-        main(["fleet", "page", "--lake", lake.root, "--out", str(out), "--collection", FIRST])
+    words = ["fleet", "page", "--lake", lake.root, "--out", str(out), "--collection", FIRST]
+    code = run(words)
     said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (0, "")
+    assert (code, said.out) == (0, "")
     assert f"wrote {out}" in said.err
     assert f"Collection <b>{FIRST}</b>" in out.read_text(encoding="utf-8")
 
@@ -275,7 +275,6 @@ def test_the_command_writes_the_page(
 def test_a_place_that_cannot_be_written_is_told_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["fleet", "page", "--lake", "x", "--out", str(tmp_path / "no" / "page.html")])
-    assert ended.value.code == 64
+    out = tmp_path / "no" / "page.html"
+    assert run(["fleet", "page", "--lake", "x", "--out", str(out)]) == 64
     assert "is not a directory" in capsys.readouterr().err

@@ -29,7 +29,7 @@ from recomputed_page import (
 )
 
 from reconciler.api import load_estate
-from reconciler.cli import main
+from reconciler.cli.app import run
 from reconciler.fleet import tables
 from reconciler.fleet.audit import AUDIT_RULES
 from reconciler.fleet.jobs import audit_collection, plan_collection
@@ -63,9 +63,7 @@ def make_fleet(spark: SparkSession, directory: Path) -> Made:
     """Run every job of a night once."""
     lake, estate = directory / "lake", directory / "e"
     asked = f"--troubles --lake {lake} --estate {estate} --collection {TODAY} {SIZE}"
-    with pytest.raises(SystemExit) as ended:
-        main(["fleet", "generate", *asked.split()])
-    assert not ended.value.code
+    assert run(["fleet", "generate", *asked.split()]) == 0
     made, loaded = Lake(spark, str(lake)), load_estate(str(estate))
     plan_collection(made, loaded, YESTERDAY, clusters=["trouble-stage-c", "trouble-unread"])
     plan_collection(made, loaded, TODAY)

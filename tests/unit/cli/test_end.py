@@ -1,0 +1,38 @@
+"""The end of the process: it must not crash, whatever a thread of a client still waits for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import _thread, ctypes, time
+from confluent_kafka.admin import AdminClient
+from reconciler.cli import app
+
+libc = ctypes.CDLL(None)
+libc.on_exit(libc.sleep, None)  # for as many seconds as the exit code, after Python's own end
+
+def ask():
+    client = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    client.describe_cluster(request_timeout=1).result()
+
+def run(arguments):
+    _thread.start_new_thread(ask, ())
+    time.sleep(0.3)
+    print("work")
+    return 2
+
+app.run = run
+app.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs on_exit of the GNU C library")
+def test_an_answer_that_comes_after_the_end_crashes_nothing() -> None:
+    """The client's own thread reports it: here a timeout, a second after the question."""
+    program = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "work\n", "")
