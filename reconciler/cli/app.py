@@ -117,8 +117,8 @@ def _end_process(code: int) -> NoReturn:
     """
     atexit._run_exitfuncs()
     with suppress(OSError, ValueError):  # output that cannot be written is told by Python's own end
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed by the caller
+            stream.flush()
         os._exit(code)
     sys.exit(code)
 

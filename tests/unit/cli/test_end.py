@@ -36,3 +36,9 @@ def test_an_answer_that_comes_after_the_end_crashes_nothing() -> None:
     program = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "work\n", "")
+
+
+def test_output_that_the_caller_closed_does_not_change_the_exit_code() -> None:
+    command = ["sh", "-c", 'exec "$0" -m reconciler schema plan >&-', sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
