@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import os
@@ -103,10 +104,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
         print_error(str(error))
         return error.exit_code
     except BrokenPipeError:
-        # Python flushes stdout when it exits, and would print a traceback about the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141  # as shells report SIGPIPE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _drop_output()
+        print_error(f"the output is cut off: {error.strerror}; free some space, or write elsewhere")
+        return ReconcilerError.exit_code
     return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """Drop what stdout could not take: at its end, Python would try again and print a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_process(code: int) -> NoReturn:

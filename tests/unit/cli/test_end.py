@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +43,12 @@ def test_output_that_the_caller_closed_does_not_change_the_exit_code() -> None:
     command = ["sh", "-c", 'exec "$0" -m reconciler schema plan >&-', sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_output_for_which_there_is_no_space_is_told_in_one_line() -> None:
+    command = [sys.executable, "-m", "reconciler", "schema", "plan"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the output is cut off: No space left on device; ")
+    assert done.stderr.count("\n") == 1
