@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from reconciler.cli.terminal import print_error, show_cursor
+from reconciler.cli.terminal import drop_output, print_error, show_cursor
 from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
 
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     gc.set_threshold(100_000)
     # Without it, pydantic reads the metadata of all that is installed, to find plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Python has no stream where its caller closed one; what is printed there goes nowhere.
+    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     code = run(arguments)
     # All output is written, so a late signal must not replace the exit code of the work.
     for late in (signal.SIGINT, signal.SIGTERM):
@@ -104,20 +107,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         print_error(str(error))
         return error.exit_code
     except BrokenPipeError:
-        _drop_output()
+        drop_output()
         return 141  # as shells report SIGPIPE
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        _drop_output()
+        drop_output()
         print_error(f"the output is cut off: {error.strerror}; free some space, or write elsewhere")
         return ReconcilerError.exit_code
     return code if isinstance(code, int) else 0
-
-
-def _drop_output() -> None:
-    """Drop what stdout could not take: at its end, Python would try again and print a traceback."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_process(code: int) -> NoReturn:
@@ -128,8 +126,8 @@ def _end_process(code: int) -> NoReturn:
     """
     atexit._run_exitfuncs()
     with suppress(OSError, ValueError):  # output that cannot be written is told by Python's own end
-        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed by the caller
-            stream.flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

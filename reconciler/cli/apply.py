@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import sys
@@ -21,6 +20,7 @@ from reconciler.cli.plans import read_plan, refuse_other_specs
 from reconciler.cli.terminal import (
     ask,
     choose_paint,
+    drop_output,
     find_no_terminal,
     fold_to_screen,
     fold_width,
@@ -384,6 +384,6 @@ def print_ending(ending: Ending, label: str = "", more: Sequence[str] = ()) -> N
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of stdout is gone. This does not change the result, nor the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
     if ending.error is not None:
         print_error(ending.error, label)

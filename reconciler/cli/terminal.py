@@ -129,6 +129,11 @@ def show_cursor() -> None:
         sys.stderr.flush()
 
 
+def drop_output() -> None:
+    """Drop what stdout could not take: at its end, Python would try again and print a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def print_error(message: str, label: str = "") -> None:
     """Print what stopped the run to stderr. Each line begins with `error:`, red if colours are on.
 

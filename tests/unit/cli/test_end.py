@@ -39,8 +39,9 @@ def test_an_answer_that_comes_after_the_end_crashes_nothing() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "work\n", "")
 
 
-def test_output_that_the_caller_closed_does_not_change_the_exit_code() -> None:
-    command = ["sh", "-c", 'exec "$0" -m reconciler schema plan >&-', sys.executable]
+@pytest.mark.parametrize("words", ["schema plan", "validate topics"])
+def test_output_that_the_caller_closed_does_not_change_the_exit_code(words: str) -> None:
+    command = ["sh", "-c", f'exec "$0" -m reconciler {words} >&-', sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
