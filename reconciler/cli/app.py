@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import gc
 import importlib
 import os
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from reconciler.cli.terminal import drop_output, print_error, show_cursor
+from reconciler.cli.terminal import give_up_stdout, print_error, show_cursor
 from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
 
 if TYPE_CHECKING:
@@ -106,15 +105,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except ReconcilerError as error:
         print_error(str(error))
         return error.exit_code
-    except BrokenPipeError:
-        drop_output()
-        return 141  # as shells report SIGPIPE
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not give_up_stdout(error):
             raise
-        drop_output()
-        print_error(f"the output is cut off: {error.strerror}; free some space, or write elsewhere")
-        return ReconcilerError.exit_code
+        # As shells report SIGPIPE.
+        return 141 if isinstance(error, BrokenPipeError) else ReconcilerError.exit_code
     return code if isinstance(code, int) else 0
 
 

@@ -20,10 +20,10 @@ from reconciler.cli.plans import read_plan, refuse_other_specs
 from reconciler.cli.terminal import (
     ask,
     choose_paint,
-    drop_output,
     find_no_terminal,
     fold_to_screen,
     fold_width,
+    give_up_stdout,
     print_error,
     print_note,
     wants_colour,
@@ -382,8 +382,10 @@ def print_ending(ending: Ending, label: str = "", more: Sequence[str] = ()) -> N
             click.echo(fold_to_screen(line), color=True)
         click.echo(f"\n{ending.last_line}")
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of stdout is gone. This does not change the result, nor the exit code.
-        drop_output()
+    except OSError as error:
+        # What was done is done: stdout changes neither the result nor the exit code.
+        if not give_up_stdout(error):
+            raise
+        print_note(ending.last_line)
     if ending.error is not None:
         print_error(ending.error, label)

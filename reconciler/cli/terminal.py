@@ -5,6 +5,7 @@ Colours follow NO_COLOR, FORCE_COLOR and whether a person is looking (no-color.o
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -129,9 +130,19 @@ def show_cursor() -> None:
         sys.stderr.flush()
 
 
-def drop_output() -> None:
-    """Drop what stdout could not take: at its end, Python would try again and print a traceback."""
+def give_up_stdout(error: OSError) -> bool:
+    """Drop what stdout could not take, if `error` says so. A full disk is told on stderr.
+
+    Returns: whether the reader of stdout is gone, or its disk is full.
+    """
+    gone = isinstance(error, BrokenPipeError)
+    if not gone and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return False
+    # At its end, Python would try again and print a traceback.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not gone:
+        print_error(f"the output is cut off: {error.strerror}; free some space, or write elsewhere")
+    return True
 
 
 def print_error(message: str, label: str = "") -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ELSEWHERE = {
+    "cli/app.py": "the null device",
     "fleet/runtime.py": "the cache of this user",
     "fleet/session.py": "a log in a temporary directory",
     "fleet/standalone.py": "a log in a temporary directory",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.apply import end_run
+
 PROGRAM = """
 import _thread, ctypes, time
 from confluent_kafka.admin import AdminClient
@@ -28,6 +30,15 @@ def run(arguments):
 
 app.run = run
 app.main()
+"""
+REPORT = """
+import sys
+from reconciler.apply import end_run
+from reconciler.cli.apply import print_ending
+
+print_ending(end_run())
+print("more")
+sys.exit(2)
 """
 
 
@@ -53,3 +64,13 @@ def test_output_for_which_there_is_no_space_is_told_in_one_line() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("error: the output is cut off: No space left on device; ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_report_of_a_run_for_which_there_is_no_space_keeps_its_result() -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-c", REPORT]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    error, last = done.stderr.splitlines()
+    assert error.startswith("error: the output is cut off: No space left on device; ")
+    assert last == end_run().last_line
