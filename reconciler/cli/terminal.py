@@ -133,13 +133,19 @@ def show_cursor() -> None:
 def give_up_stdout(error: OSError) -> bool:
     """Drop what stdout could not take, if `error` says so. A full disk is told on stderr.
 
+    A stderr that is the same file is dropped, too.
+
     Returns: whether the reader of stdout is gone, or its disk is full.
     """
     gone = isinstance(error, BrokenPipeError)
     if not gone and error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return False
     # At its end, Python would try again and print a traceback.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    stdout, stderr = sys.stdout.fileno(), sys.stderr.fileno()
+    if os.path.sameopenfile(stdout, stderr):  # `2>&1`: stderr cannot be written either
+        os.dup2(nowhere, stderr)
+    os.dup2(nowhere, stdout)
     if not gone:
         print_error(f"the output is cut off: {error.strerror}; free some space, or write elsewhere")
     return True

@@ -74,3 +74,13 @@ def test_a_report_of_a_run_for_which_there_is_no_space_keeps_its_result() -> Non
     error, last = done.stderr.splitlines()
     assert error.startswith("error: the output is cut off: No space left on device; ")
     assert last == end_run().last_line
+
+
+@pytest.mark.parametrize("words", [">/dev/full 2>&1", "2>&1 | true"])
+def test_a_report_whose_errors_go_the_same_way_keeps_its_exit_code(words: str) -> None:
+    """The exit code of a pipe's first command is told on a descriptor of its own."""
+    program = f"import time; time.sleep(0.5)\n{REPORT}"
+    script = f'exec 3>&1; {{ "$0" -c "$1"; echo $? >&3; }} {words}'
+    command = ["sh", "-c", script, sys.executable, program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("2\n", "")
