@@ -135,11 +135,13 @@ def violates_racks() -> Column:
     They are if a rack holds two more than another rack with a free broker. A broker with an unknown
     rack, because it was removed, counts as if it were in the best rack.
     """
-    # Most rows have each replica in a rack of its own: they skip the expensive comparison.
     placed = F.transform("replicas", lambda broker: F.try_element_at("rack_of", broker))
     known = F.filter(placed, lambda rack: rack.isNotNull())
-    crowded = (F.size("racks") > 1) & (F.size(F.array_distinct(known)) < F.size(known))
-    return F.when(crowded, _is_lopsided(placed)).otherwise(F.lit(False))  # noqa: FBT003
+    racks, used, replicas = F.size("racks"), F.size(F.array_distinct(known)), F.size(known)
+    # Most rows skip the expensive comparison: each replica is in a rack of its own, or every rack
+    # has one and one rack a second.
+    even = (used == replicas) | ((used == racks) & (replicas == racks + 1))
+    return F.when((racks > 1) & ~even, _is_lopsided(placed)).otherwise(F.lit(False))  # noqa: FBT003
 
 
 def _is_lopsided(placed: Column) -> Column:
