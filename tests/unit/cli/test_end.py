@@ -40,6 +40,20 @@ print_ending(end_run())
 print("more")
 sys.exit(2)
 """
+INTERRUPTED_AT = """
+import signal, sys
+from importlib.abc import MetaPathFinder
+
+class Interrupter(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1]:
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupter())
+from reconciler.cli import main
+main(["validate", "topics"])
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs on_exit of the GNU C library")
@@ -84,3 +98,11 @@ def test_a_report_whose_errors_go_the_same_way_keeps_its_exit_code(words: str) -
     command = ["sh", "-c", script, sys.executable, program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+@pytest.mark.parametrize("module", ["click", "reconciler.errors", "reconciler.cli.validate"])
+def test_an_interrupt_while_the_command_starts_is_told_in_one_line(module: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED_AT, module]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.strip() == "error: interrupted"
