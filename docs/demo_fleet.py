@@ -77,8 +77,8 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
         _create(clusters[name], topics)
     name_clusters(stage.directory / "topics", clusters)
 
-    stage.say("A night: all is collected, planned and audited; it exits 1 for a refusal")
-    stage.run("fleet", "run", "topics", "--lake", LAKE, "--out", PLANS, expect=1)
+    stage.say("All three are collected and planned by one job; it exits 1 for a refusal")
+    stage.run("fleet", "plan", "topics", "--live", "--lake", LAKE, "--out", PLANS, expect=1)
 
     stage.say("The plan of one cluster, read and applied as any other; then that of another")
     stage.run("show", f"{PLANS}/prod-eu.json")
@@ -89,7 +89,7 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     again = f"{PLANS}/staging.json"
     stage.run("plan", "topics", "--cluster", "staging", "--out", again)
     stage.run("apply", again, "--auto-approve")
-    stage.say("The next night: nothing is left to do, and the lake knows how it came to that")
+    stage.say("A whole night: collect, plan, audit, history and page; nothing is left to do")
     words = ("--lake", LAKE, "--out", PLANS, "--page", PAGE.name)
     stage.run("fleet", "run", "topics", *words, expect=None)
     stage.say("The same on one page, to be opened in a browser")
