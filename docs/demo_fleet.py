@@ -1,4 +1,4 @@
-"""The fleet's demonstration: three real clusters collected, planned, audited, mended and shown.
+"""The fleet's demonstration: three real clusters collected, planned, audited, shown and mended.
 
 `make demo-fleet` runs it. It works in a directory of its own, on clusters of its own, and leaves
 neither behind, whether it ends, is interrupted or is killed; only the page is kept.
@@ -77,8 +77,9 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
         _create(clusters[name], topics)
     name_clusters(stage.directory / "topics", clusters)
 
-    stage.say("All three are collected and planned by one job; it exits 1 for a refusal")
-    stage.run("fleet", "plan", "topics", "--live", "--lake", LAKE, "--out", PLANS, expect=1)
+    stage.say("A night: collect, plan, audit, history and page; it exits 1 for a refusal")
+    words = ("--lake", LAKE, "--out", PLANS, "--page", PAGE.name)
+    stage.run("fleet", "run", "topics", *words, expect=1)
 
     stage.say("The plan of one cluster, read and applied as any other; then that of another")
     stage.run("show", f"{PLANS}/prod-eu.json")
@@ -89,10 +90,10 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     again = f"{PLANS}/staging.json"
     stage.run("plan", "topics", "--cluster", "staging", "--out", again)
     stage.run("apply", again, "--auto-approve")
-    stage.say("A whole night: collect, plan, audit, history and page; nothing is left to do")
-    words = ("--lake", LAKE, "--out", PLANS, "--page", PAGE.name)
-    stage.run("fleet", "run", "topics", *words, expect=None)
-    stage.say("The same on one page, to be opened in a browser")
+    stage.say("Nothing is left to do on any of them")
+    for name in clusters:
+        stage.run("plan", "topics", "--cluster", name)
+    stage.say("The night on one page, from before the plans were applied: open it in a browser")
     keep_page(stage.directory / PAGE.name)
 
 

@@ -29,7 +29,7 @@ PLANNING = (b"$ reconciler plan", b"reading ")  # not while Python itself starts
 APPROVED = (b"$ reconciler apply", b"fingerprint", HIDDEN)
 APPLYING = (*APPROVED, b"asking the brokers")
 MOVING = (b"$ reconciler apply moves.json", b" 0 waiting")
-COLLECTING = (b"$ reconciler fleet plan", b"starting Spark")
+COLLECTING = (b"$ reconciler fleet run", b"starting Spark")
 
 
 @pytest.fixture
