@@ -1,4 +1,4 @@
-"""The fleet's demonstration: three real clusters collected, planned, audited, shown and mended.
+"""The fleet's demonstration: three real clusters collected, planned, audited, shown and fixed.
 
 `make demo-fleet` runs it. It works in a directory of its own, on clusters of its own, and leaves
 neither behind, whether it ends, is interrupted or is killed; only the page is kept.
@@ -78,8 +78,8 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     name_clusters(stage.directory / "topics", clusters)
 
     stage.say("A night: collect, plan, audit, history and page; it exits 1 for a refusal")
-    words = ("--lake", LAKE, "--out", PLANS, "--page", PAGE.name)
-    stage.run("fleet", "run", "topics", *words, expect=1)
+    night = ("--lake", LAKE, "--out", PLANS, "--page", PAGE.name)
+    stage.run("fleet", "run", "topics", *night, expect=1)
 
     stage.say("The plan of one cluster, read and applied as any other; then that of another")
     stage.run("show", f"{PLANS}/prod-eu.json")
@@ -91,9 +91,9 @@ def play(stage: Stage, clusters: Mapping[str, Cluster]) -> None:
     stage.run("plan", "topics", "--cluster", "staging", "--out", again)
     stage.run("apply", again, "--auto-approve")
     stage.say("Nothing is left to do on any of them")
-    for name in clusters:
-        stage.run("plan", "topics", "--cluster", name)
-    stage.say("The night on one page, from before the plans were applied: open it in a browser")
+    for name in clusters:  # it would exit 2 for a change
+        stage.run("plan", "topics", "--cluster", name, "--detailed-exitcode")
+    stage.say("The page of the night, from before the plans were applied, for a browser")
     keep_page(stage.directory / PAGE.name)
 
 

@@ -63,11 +63,10 @@ class Stage:
         with StartProgress() as progress:
             return self._exits.enter_context(start_cluster(shape=shape, progress=progress))
 
-    def run(self, *words: str, expect: int | None = 0, only: str | None = None) -> None:
+    def run(self, *words: str, expect: int = 0, only: str | None = None) -> None:
         """Run a command as a person would, and wait for its end whatever comes meanwhile.
 
-        None expects a report: 0, or 1 where it has something to say. Of the topics that a plan
-        moves, `only` names the one to show.
+        Of the topics that a plan moves, `only` names the one to show.
         Errors: SystemExit if it ends otherwise than expected; KeyboardInterrupt after a signal.
         """
         print(f"$ reconciler {' '.join(words)}", flush=True)
@@ -88,7 +87,7 @@ class Stage:
         self._waits = False
         if self.is_interrupted:
             raise KeyboardInterrupt
-        if command.returncode not in ((0, 1) if expect is None else (expect,)):
+        if command.returncode != expect:
             ended = f"exited {command.returncode}, not {expect}"
             raise SystemExit(f"reconciler {' '.join(words[:2])} {ended}")
 
