@@ -315,6 +315,11 @@ _PLAN: tuple[Rule, ...] = (
     Rule(
         "plan-scope", "A plan reports the topics that it leaves out, and those removed from files."
     ),
+    Rule("topics-left", "A plan reports the live topics that its request removes from the specs."),
+    Rule(
+        "topics-agreed", "A plan reports topics whose specs its request changes to what they are."
+    ),
+    Rule("owner-changed", "A plan shows the owners that its request changes before all else."),
     Rule(
         "settings-changed", "Changed settings, on which other requests are planned, are reported."
     ),

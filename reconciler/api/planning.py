@@ -128,6 +128,7 @@ def build_plan(
     *,
     topics: str = "*",
     changes: Changes | None = None,
+    only: Collection[str] | None = None,
     commit: Commit | None = None,
     weigh: Weigh = "count",
     approved: Approval | None = None,
@@ -135,7 +136,8 @@ def build_plan(
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
     `topics` is a glob of topic names; other topics are neither planned nor reported. `changes`
-    limits the plan to topics whose specs changed; the others count for placement, and as drift.
+    limits the plan to topics whose specs changed, and `only` to those that it names; the others
+    count for placement, and as drift.
     `commit` is kept in the plan. `weigh` balances the cluster by the number of replicas, or by
     their size or rate, which the state must have. `approved` proposes the rows of an approved plan:
     they are used if this gives exactly that plan, and if they are as good as new ones on levels 1
@@ -147,17 +149,18 @@ def build_plan(
 
     entry = find_cluster(estate, cluster)
     refuse_other_cluster(entry, state)
-    return plan_cluster(
+    plan = plan_cluster(
         entry,
         estate.topics_for(cluster),
         state,
         topics=topics,
         changes=changes,
-        commit=commit,
+        only=only,
         weigh=weigh,
         remarks=estate.findings,
         approved=approved,
     )
+    return replace(plan, commit=commit)
 
 
 def build_moves(

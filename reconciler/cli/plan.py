@@ -38,6 +38,12 @@ PENDING = 2
 @options.against_option
 @options.approved_option
 @click.option(
+    "--only",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Plan only the topics that report accepted --out saved.",
+)
+@click.option(
     "--weigh",
     type=click.Choice(["count", "size", "rate"]),
     default="count",
@@ -88,6 +94,7 @@ def command(
     client_from: str | None,
     against: Path | None,
     approved: Path | None,
+    only: Path | None,
     weigh: Weigh,
     moves: bool,
     form: api.PlanFormat,
@@ -117,6 +124,7 @@ def command(
         approved,
         moves,
         base,
+        only,
     )
     wanted.check()
     _check_explain(explain, svg, form, wanted)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
 from reconciler.cli.git import GitError, find_changes, read_base, read_commit
-from reconciler.cli.plans import read_approval
+from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
 from reconciler.units import count
@@ -43,6 +43,7 @@ class Wanted:
     approved: Path | None = None
     moves: bool = False
     base: str | None = None
+    only: Path | None = None
 
     @property
     def is_many(self) -> bool:
@@ -65,10 +66,13 @@ class Wanted:
             raise UsageError("--moves balances replicas by count; leave --weigh out")
         if self.moves and self.approved is not None:
             raise UsageError("--approved is for new rows, and --moves adds none; leave it out")
+        if self.moves and self.only is not None:
+            raise UsageError("--only is for changes of topics; leave --moves out")
         for option, given in (
             ("--against", self.against),
             ("--bootstrap-servers", self.bootstrap_servers),
             ("--approved", self.approved),
+            ("--only", self.only),
         ):
             if self.is_many and given is not None:
                 raise UsageError(f"{option} is about one cluster; name only that with --cluster")
@@ -108,6 +112,7 @@ class Planner:
     commit: Commit | None
     base: Base | None = None
     approval: Approval | None = None
+    only: frozenset[str] | None = None
 
     def make_plan(self, cluster: str) -> Planned:
         """Read one cluster and plan; show the progress if this is slow."""
@@ -206,7 +211,7 @@ class Planner:
             self._build_moves(cluster, state) if self.wanted.moves else self._build(cluster, state)
         )
         loosened = self.estate.loosened.get(cluster, ())
-        plan = replace(plan, alerts=(*self._note_client(cluster), *loosened))
+        plan = replace(plan, alerts=(*self._note_client(cluster), *loosened, *plan.alerts))
         return Planned(cluster, state, plan)
 
     def _build_moves(self, cluster: str, state: ClusterState) -> Plan:
@@ -227,6 +232,7 @@ class Planner:
             state,
             topics=wanted.topic,
             changes=self.changes,
+            only=self.only,
             commit=self.commit,
             weigh=wanted.weigh,
             approved=self.approval,
@@ -283,7 +289,16 @@ def load_planner(wanted: Wanted) -> Planner:
         if error.is_surprising:
             print_note(f"the plan names no commit of its specs: {error}")
     approval = read_approval(wanted.approved) if wanted.approved else None
-    return Planner(wanted, estate, clusters, changes, commit, base, approval)
+    only = _read_only(wanted.only, clusters) if wanted.only else None
+    return Planner(wanted, estate, clusters, changes, commit, base, approval, only)
+
+
+def _read_only(path: Path, clusters: tuple[str, ...]) -> frozenset[str]:
+    accepted = read_accepted(path)
+    if clusters != (accepted.cluster,):
+        others = ", ".join(clusters)
+        raise UsageError(f"--only has topics of {accepted.cluster}, not of {others}")
+    return frozenset(accepted.topics)
 
 
 def _choose_moving(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reconciler.model import Commit, Plan
-    from reconciler.plan import Approval
+    from reconciler.plan import Accepted, Approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,13 @@ def read_approval(path: Path) -> Approval:
     from reconciler.plan import decode_approval
 
     return decode_approval(path.read_text(encoding="utf-8", errors="replace"), str(path))
+
+
+def read_accepted(path: Path) -> Accepted:
+    """Read the file of accepted topics. Errors: PlanFileError."""
+    from reconciler.plan import decode_accepted
+
+    return decode_accepted(path.read_text(encoding="utf-8", errors="replace"), str(path))
 
 
 def refuse_other_specs(plan: Plan, estate: Path) -> None:

@@ -222,8 +222,9 @@ class Plan:
     the estate requires. `moves` is set in a plan that only moves replicas: it is approved alone,
     and takes hours where others take seconds. `fingerprint_format` is the version of what the
     fingerprint covers; a plan file of an earlier release keeps that of its release.
-    `existing_drift` lists the topics outside the scope that differ from their specs. `stages` is
-    the order in which a merge reaches the clusters, for display only.
+    `existing_drift` lists the topics outside the scope that differ from their specs, and `agreed`
+    those of a scope by commit that are as specified. `stages` is the order in which a merge reaches
+    the clusters, for display only.
     """
 
     cluster: str
@@ -247,4 +248,5 @@ class Plan:
     moves: PlannedMoves | None = None
     fingerprint_format: Literal[1, 2] = 2
     existing_drift: tuple[DriftedTopic, ...] = ()
+    agreed: tuple[str, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()

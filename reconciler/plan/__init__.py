@@ -18,6 +18,7 @@ from reconciler.plan.view import PlanView, TopicView, describe_shift, view_plan
 from reconciler.plan.wording import view_configs, view_refused
 
 if TYPE_CHECKING:
+    from reconciler.plan.accepted import Accepted, decode_accepted, encode_accepted
     from reconciler.plan.approval import (
         Approval,
         decode_approval,
@@ -34,8 +35,13 @@ if TYPE_CHECKING:
     from reconciler.plan.fields import (
         Difference,
         Fields,
+        Kept,
+        asks_for,
         compare_fields,
+        is_reached,
+        keep_fields,
         list_deleted,
+        list_differences,
         list_fields,
         pack_fields,
         unpack_fields,
@@ -64,10 +70,12 @@ if TYPE_CHECKING:
 __all__ = [
     "COMMENT_LIMIT",
     "SUMMARY_LIMIT",
+    "Accepted",
     "Approval",
     "Difference",
     "Fields",
     "GradualStep",
+    "Kept",
     "Matrix",
     "Placing",
     "PlanDocument",
@@ -76,6 +84,7 @@ __all__ = [
     "Seats",
     "TopicView",
     "annotate_findings",
+    "asks_for",
     "assemble_elections",
     "assemble_moves",
     "assemble_plan",
@@ -83,11 +92,13 @@ __all__ = [
     "build_matrix",
     "code",
     "compare_fields",
+    "decode_accepted",
     "decode_approval",
     "decode_plan",
     "decode_rows",
     "describe_shift",
     "draw_matrix",
+    "encode_accepted",
     "encode_approval",
     "encode_plan",
     "encode_rows",
@@ -97,8 +108,11 @@ __all__ = [
     "forecast_moves",
     "guard_moves",
     "is_deletion",
+    "is_reached",
     "judge_changes",
+    "keep_fields",
     "list_deleted",
+    "list_differences",
     "list_fields",
     "list_gradual_steps",
     "list_new_rows",
@@ -134,6 +148,7 @@ __all__ = [
 __getattr__ = export_lazily(
     __name__,
     {
+        "accepted": "Accepted decode_accepted encode_accepted",
         "approval": (
             "Approval decode_approval encode_approval list_new_rows pack pack_rows unpack "
             "unpack_rows"
@@ -144,7 +159,8 @@ __getattr__ = export_lazily(
         "rebalance": "plan_rebalance",
         "explain": "Matrix build_matrix draw_matrix render_matrix",
         "fields": (
-            "Difference Fields compare_fields list_deleted list_fields pack_fields unpack_fields"
+            "Difference Fields Kept asks_for compare_fields is_reached keep_fields list_deleted "
+            "list_differences list_fields pack_fields unpack_fields"
         ),
         "forecast": "find_urgent forecast_moves list_row_moves measure_fullness",
         "github": "SUMMARY_LIMIT annotate_findings list_outputs render_github",

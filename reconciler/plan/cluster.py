@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from operator import attrgetter
@@ -18,10 +19,10 @@ from reconciler.plan.policy import judge_changes
 from reconciler.spec import PolicyEngine, choose_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.diff import TopicDiff
-    from reconciler.model import Assignment, ClusterState, Commit, Plan, TopicSpec
+    from reconciler.model import Assignment, ClusterState, Plan, TopicSpec
     from reconciler.placement import Weigh
     from reconciler.plan.approval import Approval
     from reconciler.spec import Changes, ClusterEntry
@@ -30,6 +31,7 @@ LEFT_SHOWN = 10
 SETTINGS = ("capacity", "exclude_brokers", "guards", "strategy")
 """The settings of a cluster on which the plans of all topics are based."""
 UNSEEN = "sizes-unseen"
+NO_OWNER = "nobody"
 
 
 def plan_cluster(
@@ -39,17 +41,17 @@ def plan_cluster(
     *,
     topics: str = "*",
     changes: Changes | None = None,
-    commit: Commit | None = None,
+    only: Collection[str] | None = None,
     weigh: Weigh = "count",
     remarks: Iterable[Finding] = (),
     approved: Approval | None = None,
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
-    In: every spec of the cluster; `topics` and `changes` choose those to plan. The plan lists the
-    others that match `topics` and differ from the cluster as existing drift. `remarks` are findings
-    about the estate; the plan keeps those about its topics. The rows of `approved` are used if this
-    gives the approved plan, and if they are as good as new ones.
+    In: every spec of the cluster; `topics`, `changes` and the names of `only` choose those to plan.
+    The plan lists the others that match `topics` and differ from the cluster as existing drift.
+    `remarks` are findings about the estate; the plan keeps those about its topics. The rows of
+    `approved` are used if this gives the approved plan, and if they are as good as new ones.
     Errors: UsageError if the state has no sizes or rates to weigh by.
     """
     weights = ReplicaWeights(state, weigh)
@@ -58,7 +60,11 @@ def plan_cluster(
         raise UsageError("\n".join([weights.asks, *unseen]))
     specs = tuple(specs)
     every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
-    chosen = [spec for spec in every if changes is None or changes.touch(spec, entry)]
+    chosen = [
+        spec
+        for spec in every
+        if (changes is None or changes.touch(spec, entry)) and (only is None or spec.name in only)
+    ]
     names = {spec.name for spec in chosen}
     outside = [spec for spec in every if spec.name not in names]
     if changes is not None:
@@ -69,6 +75,7 @@ def plan_cluster(
     others = [n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n))]
     files = {spec.location.file for spec in chosen}
     diffs = _diff(entry, chosen, state, specs)
+    agreed = tuple(_list_agreed(diffs)) if changes and not changes.everything else ()
     # The guard takes its share of all managed topics: a plan with --topic gets no smaller limit.
     live = sum(map(entry.manages, state.user_topics))
 
@@ -84,7 +91,10 @@ def plan_cluster(
             proposed=proposed,
         )
         notes = [
-            *(note_scope(changes, specs, len(chosen), len(every), plan) if changes else ()),
+            *(note_scope(changes, len(chosen), len(every)) if changes else ()),
+            *(note_accepted(len(chosen), existing_drift) if only is not None else ()),
+            *(note_left(changes, specs, plan) if changes else ()),
+            *note_agreed(agreed),
             *(note_settings(changes, entry) if changes else ()),
             *(note for note in remarks if concerns(note, plan, files)),
             *entry.notes,
@@ -96,10 +106,11 @@ def plan_cluster(
         scope = Scope(topics, changes.ref if changes else None)
         plan = replace(
             plan,
-            commit=commit,
             scope=scope,
             notes=tuple(notes),
             existing_drift=existing_drift,
+            agreed=agreed,
+            alerts=tuple(note_owners(changes, entry, specs)) if changes else (),
             stages=entry.stages,
         )
         return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
@@ -190,12 +201,17 @@ def concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
             return True
 
 
-def note_scope(
-    changes: Changes, specs: Iterable[TopicSpec], chosen: int, topics: int, plan: Plan
-) -> Iterator[Finding]:
-    """Return notes on topics outside the plan, and on live topics that left the estate.
+def _list_agreed(diffs: Iterable[TopicDiff]) -> Iterator[str]:
+    """Yield the topics that are as specified entirely."""
+    for diff in diffs:
+        if not (diff.changes or diff.refusals or diff.pending):
+            yield diff.spec.name
 
-    In: all specs of the cluster, the numbers of those in the plan and of those that it may cover.
+
+def note_scope(changes: Changes, chosen: int, topics: int) -> Iterator[Finding]:
+    """Return a note on topics outside the plan.
+
+    In: the numbers of topics in the plan, and of those that it may cover.
     """
     if changes.everything:
         what = f"{changes.everything}, so every topic is planned"
@@ -203,16 +219,57 @@ def note_scope(
         since = changes.since
         what = f"only specs that changed since {since} are planned: {chosen:,} of {topics:,} topics"
     yield Finding("plan-scope", what, severity=Severity.NOTE)
+
+
+def note_accepted(chosen: int, outside: Collection[DriftedTopic]) -> Iterator[Finding]:
+    """Return a note on a plan of named topics: how many others differ and are left as they are."""
+    what = (
+        f"only the named topics are planned: {chosen:,}; "
+        f"{len(outside):,} others that differ from their specs are left as they are"
+    )
+    yield Finding("plan-scope", what, severity=Severity.NOTE)
+
+
+def note_left(changes: Changes, specs: Iterable[TopicSpec], plan: Plan) -> Iterator[Finding]:
+    """Return a note on live topics that left the estate. In: all specs of the cluster."""
     left = sorted(changes.list_left(plan.cluster, specs).intersection(plan.unmanaged))
     if left:
-        more = f" and {len(left) - LEFT_SHOWN:,} more" if len(left) > LEFT_SHOWN else ""
-        said = ", ".join(left[:LEFT_SHOWN]) + more
-        what = f"unmanaged since {changes.since}: {said}; nothing is done to them"
+        what = f"unmanaged since {changes.since}: {_name_some(left)}; nothing is done to them"
         way_out = (
             "where one is to be deleted, write it with state: absent, and allow that by "
             "guards.max_deletes"
         )
-        yield Finding("plan-scope", what, way_out, severity=Severity.NOTE)
+        yield Finding("topics-left", what, way_out, severity=Severity.NOTE)
+
+
+def note_agreed(agreed: Sequence[str]) -> Iterator[Finding]:
+    """Return a note on topics whose specs changed, and that are as specified already."""
+    if agreed:
+        what = f"as specified already: {_name_some(agreed)}"
+        yield Finding("topics-agreed", what, severity=Severity.NOTE)
+
+
+def _name_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LEFT_SHOWN:,} more" if len(names) > LEFT_SHOWN else ""
+    return ", ".join(names[:LEFT_SHOWN]) + more
+
+
+def note_owners(
+    changes: Changes, entry: ClusterEntry, specs: Iterable[TopicSpec]
+) -> Iterator[Finding]:
+    """Return a warning for each pair of owners between which topics change hands.
+
+    No plan acts on an owner, but quotas, rules and reviews do.
+    """
+    by_owners: defaultdict[tuple[str, str], list[TopicSpec]] = defaultdict(list)
+    for spec, before in changes.list_owner_changes(entry.name, specs):
+        by_owners[before or NO_OWNER, spec.owner or NO_OWNER].append(spec)
+    for (before, after), moved in sorted(by_owners.items()):
+        said = _name_some([spec.name for spec in moved])
+        what = f"the request changes the owner from {before} to {after}: {said}"
+        way_out = "ask the earlier owner to review it"
+        where = moved[0].where("owner")
+        yield Finding("owner-changed", what, way_out, where, Severity.WARNING)
 
 
 def note_settings(changes: Changes, entry: ClusterEntry) -> Iterator[Finding]:

@@ -69,8 +69,9 @@ def encode_plan(plan: Plan) -> str:
     document = _document(plan).model_dump(mode="json")
     if plan.moves is None:
         del document["moves"]
-    if not plan.stages:
-        del document["stages"]
+    for name in ("agreed", "stages"):
+        if not document[name]:
+            del document[name]
     document["fingerprint"] = fingerprint_plan(plan)
     return _canonical({**document, "seal": _seal(document)}) + "\n"
 
@@ -287,6 +288,7 @@ def _document(plan: Plan) -> PlanDocument:
         refusals=plan.refusals,
         alerts=plan.alerts,
         existing_drift=tuple(map(_drift, plan.existing_drift)),
+        agreed=plan.agreed,
         stages=plan.stages,
         moves=_moves(plan.moves) if plan.moves else None,
     )
@@ -393,6 +395,7 @@ def _plan(document: PlanDocument) -> Plan:
             DriftedTopic(topic.name, topic.where, topic.actions[0], topic.differs, topic.owner)
             for topic in document.existing_drift
         ),
+        agreed=document.agreed,
         stages=document.stages,
     )
 

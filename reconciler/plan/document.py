@@ -47,7 +47,7 @@ fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: 
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
 a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
 acknowledged before the request. 2.6 adds `alerts`, `existing_drift`, and the description of a topic
-that is created, and `stages`.
+that is created, `agreed` and `stages`.
 """
 
 READABLE = ("1", "2")
@@ -323,5 +323,6 @@ class PlanDocument(_Document):
     refusals: tuple[Finding, ...] = ()
     alerts: tuple[Finding, ...] = ()
     existing_drift: tuple[DriftDocument, ...] = ()
+    agreed: tuple[str, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()
     moves: PlannedMovesDocument | None = None

@@ -7,10 +7,11 @@ two differ. Fields approve nothing: they are only shown.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
+from reconciler.diff import desired_partitions
 from reconciler.model import Verb, steps_of
 from reconciler.plan.approval import pack, unpack
 from reconciler.plan.wording import FieldView, view_configs, view_step
@@ -18,7 +19,7 @@ from reconciler.plan.wording import FieldView, view_configs, view_step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from reconciler.model import Plan, PlannedTopic
+    from reconciler.model import Plan, PlannedTopic, RefusedField, TopicSpec
 
 Change = tuple[str | None, str | None]
 """A field before and after; None where it is not set."""
@@ -26,7 +27,24 @@ _Name = Annotated[str, Field(max_length=249)]
 Fields = dict[_Name, dict[_Name, Change]]
 """The changes by topic and field."""
 
-_BOTH = TypeAdapter(tuple[Fields, Fields])
+
+class Kept(NamedTuple):
+    """What a comment keeps of its plans: the fields of both, and the topics that already agreed.
+
+    `agreed` are topics whose specs a request brings or changes, and that are as specified.
+    """
+
+    changes: Fields
+    moves: Fields
+    agreed: tuple[_Name, ...] = ()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that a request brings to what its specs say, by changes or without."""
+        return tuple(sorted({*self.changes, *self.agreed}))
+
+
+_KEPT = TypeAdapter(Kept)
 _PARTITIONS, _FACTOR, _TOPIC = "partitions", "replication factor", "topic"
 
 
@@ -68,17 +86,85 @@ def list_deleted(changes: Fields) -> set[str]:
     return {topic for topic, fields in changes.items() if _TOPIC in fields}
 
 
-def pack_fields(changes: Fields, moves: Fields) -> str:
-    """Pack the fields of a plan and of its moves into Base64; empty if there are too many."""
-    return pack(_BOTH.dump_json((changes, moves)))
+def keep_fields(plan: Plan, moves: Plan | None = None) -> Kept:
+    """Return what a comment keeps of a plan, and of one of moves."""
+    return Kept(list_fields(plan), list_fields(moves) if moves else {}, plan.agreed)
 
 
-def unpack_fields(packed: str) -> tuple[Fields, Fields] | None:
-    """Unpack the fields of a plan and of its moves; None for what is malformed or too large."""
+def pack_fields(kept: Kept) -> str:
+    """Pack what a comment keeps into Base64; empty if it is too much."""
+    return pack(_KEPT.dump_json(kept))
+
+
+def unpack_fields(packed: str) -> Kept | None:
+    """Unpack what a comment keeps; None for what is malformed or too large."""
     try:
-        return _BOTH.validate_json(unpack(packed), strict=True)
+        return _KEPT.validate_json(unpack(packed), strict=True)
     except ValueError:
         return None
+
+
+def list_differences(plan: Plan) -> dict[str, dict[str, str | None]]:
+    """Return the present value of each field in which a cluster differs from its specs, by topic.
+
+    These are the changes of a plan, those that it refuses, and the existing drift outside its
+    scope: together everything in which the cluster is not as specified, but for moves.
+    """
+    found = {
+        topic: {name: before for name, (before, _) in fields.items()}
+        for topic, fields in list_fields(plan).items()
+    }
+    for topic in plan.topics:
+        if topic.refused_change or topic.refusals:
+            found[topic.name] = dict(map(_read_refused, topic.refused_change)) or {_TOPIC: None}
+    for drifted in plan.existing_drift:
+        found[drifted.name] = dict(map(_read_refused, drifted.differs))
+    return found
+
+
+def _read_refused(field: RefusedField) -> tuple[str, str | None]:
+    name = field.path.removeprefix("config.")
+    before = None if field.before is None else str(field.before)
+    match name:
+        case "state":
+            return _TOPIC, "exists"
+        case "replication_factor":
+            return _FACTOR, before
+        case _:
+            return name, before
+
+
+def asks_for(spec: TopicSpec, approved: Mapping[str, Change]) -> bool:
+    """Return whether a spec still asks for what an approved plan changed.
+
+    The steps of a gradual change are on the way to what the spec asks for.
+    """
+    for name, (_, after) in approved.items():
+        if name == _TOPIC:
+            asked = spec.absent
+        elif spec.absent:
+            asked = False
+        elif name == _PARTITIONS:
+            asked = after in (None, str(desired_partitions(spec)))
+        elif name == _FACTOR or spec.gradual:
+            continue
+        else:
+            asked = spec.config.get(name) == after
+        if not asked:
+            return False
+    return True
+
+
+def is_reached(approved: Mapping[str, Change], differs: Mapping[str, str | None]) -> bool:
+    """Return whether a topic has every value that an approved plan gives it.
+
+    In: the fields of the approved plan, and the present values where it is not as specified now. A
+    gradual change differs after its first step, from the value that the approved plan gave it.
+    """
+    return all(
+        name not in differs or (differs[name] == after and after is not None)
+        for name, (_, after) in approved.items()
+    )
 
 
 def compare_fields(approved: Fields, now: Fields) -> Iterator[Difference]:

@@ -41,7 +41,7 @@ from reconciler.placement import (
     measure_balance,
     move_replicas,
 )
-from reconciler.plan.cluster import assume_defaults, concerns, note_scope
+from reconciler.plan.cluster import assume_defaults, concerns, note_left, note_scope
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields
@@ -95,7 +95,8 @@ def plan_moves(
     plan = assemble_moves(entry, specs, state, topics=topics, changes=changes)
     files = {spec.location.file for spec in chosen}
     notes = [
-        *(note_scope(changes, specs, len(chosen), len(every), plan) if changes else ()),
+        *(note_scope(changes, len(chosen), len(every)) if changes else ()),
+        *(note_left(changes, specs, plan) if changes else ()),
         *(note for note in remarks if concerns(note, plan, files)),
         *entry.notes,
         *(note for note in list_notes(state) if concerns(note, plan, files)),

@@ -87,6 +87,9 @@ def list_loosened(then: ClusterEntry, now: ClusterEntry) -> Iterator[Loosened]:
             yield Loosened(name, how, _put(name, getattr(then, name)))
     for path, how, part in compare_policies(then.policy, now.policy):
         yield Loosened(f"policy.{path}", how, _lay(part))
+    if no_longer := [name for name in then.waits_for if name not in now.waits_for]:
+        how = f"no longer after {name_some(no_longer)}"
+        yield Loosened("stages", how, _put("stages", then.stages))
     if then.moves is not None and now.moves is not None:
         yield from _list_moves(then.moves, now.moves)
     elif now.moves is not None:

@@ -17,7 +17,7 @@ from reconciler.spec.documents import read_documents
 from reconciler.spec.resolve import Resolver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from reconciler.model import TopicSpec
     from reconciler.spec.clusters import ClusterEntry
@@ -72,6 +72,16 @@ class Changes:
         """Name the topics that a cluster had at the base. In: all specs that it has now."""
         then = self.then.get(cluster)
         return frozenset(then.specs.keys() - {spec.name for spec in specs} if then else ())
+
+    def list_owner_changes(
+        self, cluster: str, specs: Iterable[TopicSpec]
+    ) -> Iterator[tuple[TopicSpec, str | None]]:
+        """Yield the specs whose owner is not what it was at the base, with that owner."""
+        then = self.then.get(cluster)
+        for spec in specs:
+            was = then.specs.get(spec.name) if then else None
+            if was is not None and was.owner != spec.owner:
+                yield spec, was.owner
 
     def recall(self, spec: TopicSpec, cluster: str) -> TopicSpec:
         """Return a spec with the entries of acknowledge that the base has as well."""

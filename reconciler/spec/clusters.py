@@ -75,6 +75,12 @@ class ClusterEntry:
     notes: tuple[Finding, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()
 
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """The clusters of the stages before that of this one: a merge reaches them first."""
+        number = next((n for n, stage in enumerate(self.stages) if self.name in stage), 0)
+        return tuple(name for stage in self.stages[:number] for name in stage)
+
     def where(self, path: str) -> Location:
         """Return where `path`, or the nearest key above it, was written, or the cluster."""
         while path:

@@ -365,3 +365,76 @@ def test_settings_that_other_plans_are_based_on_are_noted_where_they_change(
     (note,) = (n for n in plan(TARGET).file["notes"] if n["rule"] == "settings-changed")
     assert note["what"].startswith("clusters.yaml changes capacity and strategy of prod since ")
     assert "settings-changed" not in {n["rule"] for n in plan(NOTHING).file["notes"]}
+
+
+def alerts(planned: Planned) -> list[str]:
+    return [f"{alert['what']} [{alert['rule']}]" for alert in planned.file["alerts"]]
+
+
+def test_a_request_that_only_removes_a_spec_says_what_becomes_of_the_topic(
+    repository: Repository,
+) -> None:
+    begin(repository, "request")
+    repository.git("rm", "-q", "topics/clicks.yaml")
+    repository.commit()
+    planned = plan(TARGET)
+    assert planned.topics == []
+    (note,) = (note for note in planned.file["notes"] if note["rule"] == "topics-left")
+    assert note["what"].startswith("unmanaged since origin/main (")
+    assert note["what"].endswith("): clicks; nothing is done to them")
+
+
+def test_a_request_that_takes_topics_to_another_owner_says_so(repository: Repository) -> None:
+    repository.commit(orders=write_spec("orders", more="owner: orders-team\n"))
+    repository.git("update-ref", TARGET, "HEAD")
+    begin(repository, "request")
+    repository.commit(
+        orders=write_spec("orders", more="owner: evil-team\n"),
+        clicks=write_spec("clicks", 4, "owner: evil-team\n"),
+    )
+    planned = plan(TARGET)
+    assert planned.topics == []
+    assert alerts(planned) == [
+        "the request changes the owner from nobody to evil-team: clicks [owner-changed]",
+        "the request changes the owner from orders-team to evil-team: orders [owner-changed]",
+    ]
+    assert alerts(plan(None)) == []
+
+
+def test_specs_of_topics_as_they_are_are_listed_as_such(repository: Repository) -> None:
+    """Such as imported ones: a night may restore them, although no apply made them."""
+    begin(repository, "request")
+    agreed = "config: {retention.ms: 1d}\n"
+    repository.commit(drifted=write_spec("drifted", 2, agreed), other=write_spec("other"))
+    planned = plan(TARGET)
+    assert planned.topics == ["other"]
+    assert planned.file["agreed"] == ["drifted"]
+    assert "as specified already: drifted" in planned.notes
+    assert [n["rule"] for n in planned.file["notes"]].count("topics-agreed") == 1
+    assert "agreed" not in plan(None).file
+
+
+def test_a_plan_of_named_topics_leaves_the_others_as_drift(repository: Repository) -> None:
+    Path("../accepted.json").write_text('{"cluster": "prod", "topics": ["drifted"]}')
+    whole = plan(None)
+    named = plan(None, "--only", "../accepted.json")
+    assert (whole.topics, named.topics) == (["drifted", "refused"], ["drifted"])
+    assert (named.code, named.drift) == (2, ["refused"])
+    said = "only the named topics are planned: 1; 1 others that differ"
+    assert said in named.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"cluster": "other"}', "--only has topics of other, not of prod"),
+        ('{"topics": []}', "has no accepted topics: cluster: Field required"),
+    ],
+)
+def test_a_file_of_named_topics_that_does_not_fit_is_refused(
+    text: str, said: str, repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("../accepted.json").write_text(text)
+    words = ["plan", "--cluster", "prod", "--against", "../live.json"]
+    assert run([*words, "--only", "../accepted.json"]) != 0
+    assert said in capsys.readouterr().err

@@ -8,8 +8,10 @@ import pytest
 from shorthand import HERE, ONE, cluster, may_move, plan, rows, spec, topic, unused_cluster
 
 from reconciler.plan import (
+    Kept,
     assemble_moves,
     compare_fields,
+    keep_fields,
     list_fields,
     pack_fields,
     unpack_fields,
@@ -100,10 +102,17 @@ def test_a_deletion_and_moves_are_fields_too() -> None:
 
 
 def test_packed_fields_are_the_same_unpacked() -> None:
-    fields = list_fields(plan([NEW], EMPTY))
-    assert fields
-    assert unpack_fields(pack_fields(fields, {})) == (fields, {})
-    assert unpack_fields(pack_fields({}, {})) == ({}, {})
+    kept = keep_fields(plan([NEW], EMPTY))
+    assert kept.changes
+    kept = kept._replace(agreed=("b",))
+    assert unpack_fields(pack_fields(kept)) == kept
+    assert kept.topics == ("a", "b")
+    assert unpack_fields(pack_fields(Kept({}, {}))) == ({}, {}, ())
+
+
+def test_fields_packed_without_topics_that_agree_can_be_read() -> None:
+    """As comments have them that were written before there were such topics."""
+    assert unpack_fields(pack(b"[{}, {}]")) == Kept({}, {})
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,28 @@ def test_a_looser_list_or_a_check_that_is_gone(then: str, now: str, said: str) -
     assert looser(now, then) == []
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ("[[staging], [prod]]", "[[prod], [staging]]", "staging"),
+        ("[[dev], [staging], [prod]]", "[[staging], [prod, dev]]", "dev"),
+        ("[[dev], [staging], [prod]]", "[[dev, staging, prod]]", "dev, staging"),
+    ],
+)
+def test_a_cluster_that_a_merge_reaches_before_others_that_came_first(
+    then: str, now: str, said: str
+) -> None:
+    others = "dev: {}, staging: {}" if "dev" in then + now else "staging: {}"
+
+    def load(stages: str) -> Base:
+        text = f"version: 1\nclusters: {{{others}, prod: {{}}}}\nstages: {stages}\n"
+        return Base(COMMIT, load_clusters(text.encode(), "then.yaml"))
+
+    _, (found,) = hold_guards(load(then), load(now).entries["prod"])
+    assert found.what == f"the request loosens stages of prod: no longer after {said}"
+    assert hold_guards(load(now), load(then).entries["prod"])[1] == ()
+
+
 def test_another_id_or_audit_topic_is_looser_both_ways() -> None:
     assert looser("cluster_id: one", "cluster_id: two") == ["cluster_id one → two"]
     assert looser("audit_topic: b", "audit_topic: a") == ["audit_topic b → a"]
