@@ -73,6 +73,7 @@ class Talk:
     reviews: list[dict[str, Any]] = field(default_factory=list)
     merged_at: str | None = None
     head: str = ""
+    holds_back: dict[str, str] = field(default_factory=dict)  # by cluster: rejected, waiting
     commits: tuple[str, ...] = ()  # those below the head, of which a rebase keeps each
     _merged_as: str | None = None
 
@@ -141,6 +142,15 @@ class CodeHost:
         """Return the numbers of the open requests, the newest first."""
         found = (n for n, talk in self.talks.items() if talk.is_request and talk.open)
         return sorted((n for n in found if not self.talks[n].merged_at), reverse=True)
+
+    @property
+    def merged_requests(self) -> list[int]:
+        """Return the numbers of the merged requests, the newest first."""
+        return sorted((n for n, talk in self.talks.items() if talk.merged_at), reverse=True)
+
+    def find_merged(self, commit: str) -> Talk | None:
+        """Return the request that became a commit."""
+        return next((talk for talk in self.talks.values() if talk.merged_as == commit), None)
 
     def writes(self) -> list[tuple[str, str]]:
         """Return what was asked that is no reading."""

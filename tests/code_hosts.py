@@ -34,6 +34,9 @@ class GitHubHost(CodeHost):
             ("GET", f"{repository}/pulls", self._open_pulls),
             ("GET", f"{repository}/pulls/(\\d+)", self._pull),
             ("GET", f"{repository}/pulls/(\\d+)/reviews", self._reviews),
+            ("GET", f"{repository}/actions/runs", self._runs),
+            ("GET", f"{repository}/actions/runs/([0-9a-f]+)/approvals", self._run_approvals),
+            ("GET", f"{repository}/actions/runs/([0-9a-f]+)/pending_deployments", self._pending),
             ("GET", f"{repository}/collaborators/([\\w-]+)/permission", self._permission),
         ]
 
@@ -95,9 +98,33 @@ class GitHubHost(CodeHost):
         }
 
     def _open_pulls(self, ask: Ask) -> Answer:
-        wanted = {"state": "open", "sort": "created", "direction": "desc"}
-        assert wanted.items() <= ask.query.items()
-        return Answer(200, [self._request(n, self.talks[n]) for n in self.open_requests])
+        """List open requests, or closed ones; everybody lists the newest first."""
+        assert ask.query["direction"] == "desc"
+        is_open = ask.query["state"] == "open"
+        assert ask.query["sort"] == ("created" if is_open else "updated")
+        found = self.open_requests if is_open else self.merged_requests
+        return Answer(200, [self._request(n, self.talks[n]) for n in found])
+
+    def _runs(self, ask: Ask) -> Answer:
+        """Return the one run of a merge; its id is its commit."""
+        assert ask.query["event"] == "push"
+        found = self.find_merged(ask.query["head_sha"])
+        runs = [{"id": found.merged_as}] if found else []
+        return Answer(200, {"total_count": len(runs), "workflow_runs": runs})
+
+    def _run_approvals(self, ask: Ask) -> Answer:
+        held = self._list_held(ask, "rejected")
+        user = {"login": "bob"}
+        return Answer(200, [{"state": "rejected", "user": user, "environments": held}])
+
+    def _pending(self, ask: Ask) -> Answer:
+        held = self._list_held(ask, "waiting")
+        return Answer(200, [{"environment": environment} for environment in held])
+
+    def _list_held(self, ask: Ask, how: str) -> list[dict[str, str]]:
+        found = self.find_merged(ask.found[0])
+        assert found is not None
+        return [{"name": name} for name, held in found.holds_back.items() if held == how]
 
     def _pull(self, ask: Ask) -> Answer:
         return Answer(200, self._request(ask.number, self.talks[ask.number]))
@@ -158,6 +185,8 @@ class GitLabHost(CodeHost):
             ("GET", f"{project}/merge_requests/(\\d+)", self._request),
             ("GET", f"{project}/merge_requests/(\\d+)/approvals", self._approvals),
             ("GET", f"{project}/repository/commits/([0-9a-f]+)/merge_requests", self._merged),
+            ("GET", f"{project}/pipelines", self._pipelines),
+            ("GET", f"{project}/pipelines/(\\d+)/jobs", self._jobs),
             ("GET", f"{project}/jobs/(\\d+)/artifacts/(.+)", self._artifact),
         ]
 
@@ -186,9 +215,24 @@ class GitLabHost(CodeHost):
         return Answer(200, {"approved_by": [{"user": {"username": name}} for name in approved]})
 
     def _open_requests(self, ask: Ask) -> Answer:
-        wanted = {"state": "opened", "scope": "all", "order_by": "created_at", "sort": "desc"}
+        is_open = ask.query["state"] == "opened"
+        order = "created_at" if is_open else "updated_at"
+        wanted = {"scope": "all", "order_by": order, "sort": "desc"}
         assert wanted.items() <= ask.query.items()
-        return Answer(200, [self._describe(n, self.talks[n]) for n in self.open_requests])
+        found = self.open_requests if is_open else self.merged_requests
+        return Answer(200, [self._describe(n, self.talks[n]) for n in found])
+
+    def _pipelines(self, ask: Ask) -> Answer:
+        """Return the one pipeline of a merge; its id is its request."""
+        assert ask.query["source"] == "push"
+        found = [n for n, talk in self.talks.items() if talk.merged_as == ask.query["sha"]]
+        return Answer(200, [{"id": number} for number in found])
+
+    def _jobs(self, ask: Ask) -> Answer:
+        states = {"rejected": "canceled", "waiting": "manual"}
+        held = self.talks[ask.number].holds_back.items()
+        jobs = [{"name": f"apply {cluster}", "status": states[how]} for cluster, how in held]
+        return Answer(200, [{"name": "apply other", "status": "success"}, *jobs])
 
     def _request(self, ask: Ask) -> Answer:
         return Answer(200, self._describe(ask.number, self.talks[ask.number]))

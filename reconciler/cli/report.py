@@ -12,11 +12,12 @@ import click
 from reconciler import api
 from reconciler.cli.journal import read_last_run
 from reconciler.cli.options import cluster_option, estate_argument
-from reconciler.cli.plans import read_plan, write_whole
+from reconciler.cli.plans import read_accepted, read_plan, write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError, WebhookError
 
 if TYPE_CHECKING:
+    from reconciler.codehost import Present
     from reconciler.model import Plan
 
 plan_option = click.option(
@@ -79,16 +80,26 @@ def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None)
 @cluster_option
 @plan_option
 @errors_option
-def drift(cluster: str, path: Path, errors: Path | None) -> None:
+@click.option(
+    "--accepted",
+    "accepted_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file that report accepted --out saved; the issue says why the other topics wait.",
+)
+def drift(cluster: str, path: Path, errors: Path | None, accepted_path: Path | None) -> None:
     """Open, update or close the cluster's issue."""
     from reconciler.codehost import find_run, report_drift, report_no_drift
 
     run = find_run(os.environ)
     made = _read(cluster, path)
+    judged = None
+    if accepted_path is not None and accepted_path.exists():
+        judged = read_accepted(accepted_path)
     if made is None:
         print_note(report_no_drift(run, cluster, _read_errors(errors)))
     else:
-        print_note(report_drift(run, made))
+        print_note(report_drift(run, made, judged))
 
 
 @command.command()
@@ -112,22 +123,91 @@ def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
 
 
 @command.command()
+@estate_argument
 @cluster_option
 @plan_option
 @errors_option
 @journal_option
+@click.option(
+    "--after",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A plan that was made after the apply: it shows what is left.",
+)
 @click.option("--moves", is_flag=True, help="The plan is one of moves.")
 def result(
-    cluster: str, path: Path, errors: Path | None, journal: Path | None, *, moves: bool
+    estate: Path,
+    cluster: str,
+    path: Path,
+    errors: Path | None,
+    journal: Path | None,
+    after: Path | None,
+    *,
+    moves: bool,
 ) -> None:
-    """Write on the merged pull request what its apply did, or why nothing was applied."""
-    from reconciler.codehost import find_run, report_result
+    """Write on merged pull requests what is done of them, or why nothing was applied.
+
+    After a push, that is the request that was merged; and always those of which something was left.
+    ESTATE defaults to topics.
+    """
+    from reconciler.codehost import find_run, report_moves, report_result
 
     run = find_run(os.environ)
     made, said = _read(cluster, path), _read_errors(errors)
     last = read_last_run(journal, cluster) if journal and journal.exists() else None
     ending, duration_s = last or (None, None)
-    print_note(report_result(run, cluster, made, ending, said, duration_s=duration_s, moves=moves))
+    if moves:
+        print_note(report_moves(run, cluster, made, ending, said, duration_s=duration_s))
+        return
+    # A plan from before an apply does not show what the apply did.
+    now = _read(cluster, after) if after else None if ending else made
+    present = _read_present(estate, cluster, now) if now else None
+    for line in report_result(
+        run, cluster, made, ending, said, present=present, duration_s=duration_s
+    ):
+        print_note(line)
+
+
+def _read_present(estate: Path, cluster: str, plan: Plan) -> Present:
+    from reconciler.codehost import read_present
+
+    specs = api.load_estate(estate).topics_for(cluster)
+    return read_present(plan, {spec.name: spec for spec in specs})
+
+
+@command.command()
+@estate_argument
+@cluster_option
+@plan_option
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save the accepted topics, for plan --only and report drift --accepted.",
+)
+def accepted(estate: Path, cluster: str, path: Path, out: Path) -> None:
+    """Print the topics whose differences people accepted: a nightly run may apply these.
+
+    PLAN is a plan of all topics of the cluster. A topic is accepted if the request that brought its
+    spec is done on the cluster, or has an approved plan that shows the same difference. The reasons
+    of the others go to stderr. ESTATE defaults to topics.
+    """
+    from reconciler.cli.git import find_origins
+    from reconciler.codehost import find_run, judge_targets
+    from reconciler.plan import encode_accepted, list_fields, list_gradual_steps
+
+    made = read_plan(path)
+    if made.cluster != cluster:
+        raise UsageError(f"the plan is for {made.cluster}, not for {cluster}")
+    origins = find_origins(estate, cluster, sorted(list_fields(made)))
+    steps = list_gradual_steps(made, api.load_estate(estate).topics_for(cluster))
+    judged = judge_targets(find_run(os.environ).host, made, origins, steps)
+    write_whole(out, encode_accepted(judged))
+    for topic in judged.topics:
+        click.echo(topic)
+    for topic, why in judged.waiting.items():
+        print_note(f"{topic} waits for an approval: {why}")
 
 
 @command.command()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from reconciler.codehost.host import Note, PullRequest, Review, Run
+    from reconciler.codehost.host import CodeHost, Note, PullRequest, Review, Run
 
 _WAY_OUT = "read the plan of this run, and approve it by its fingerprint, as docs/ci.md says"
 
@@ -55,7 +55,11 @@ def find_approved(run: Run, cluster: str, *, moves: bool = False) -> Approval:
     Errors: CodeHostError if there is no such request, or if nobody approved a plan of what was
     merged.
     """
-    found = find_approved_seal(run, cluster, moves=moves)
+    merged = run.host.list_merged(run.commit)
+    if len(merged) != 1:
+        number = "no request" if not merged else f"{len(merged)} requests"
+        raise _refuse(f"{number} became {run.commit[:12]}, so no plan for {cluster} was approved")
+    found = find_approved_seal(run.host, merged[0], cluster, moves=moves)
     if not moves:
         return Approval(found.seal.fingerprint, unpack_rows(found.seal.rows))
     if not found.seal.moves:
@@ -63,20 +67,17 @@ def find_approved(run: Run, cluster: str, *, moves: bool = False) -> Approval:
     return Approval(found.seal.moves)
 
 
-def find_approved_seal(run: Run, cluster: str, *, moves: bool = False) -> Approved:
-    """Return the seal of the approved plans; `moves` says which of the two has to be approved.
+def find_approved_seal(
+    host: CodeHost, request: PullRequest, cluster: str, *, moves: bool = False
+) -> Approved:
+    """Return the seal of the approved plans of a merged request.
 
-    Errors: CodeHostError.
+    `moves` says which of the two has to be approved. Errors: CodeHostError.
     """
-    merged = run.host.list_merged(run.commit)
-    if len(merged) != 1:
-        number = "no request" if not merged else f"{len(merged)} requests"
-        raise _refuse(f"{number} became {run.commit[:12]}, so no plan for {cluster} was approved")
-    (request,) = merged
-    shown = select_shown(run.host.list_comments(request.number), cluster)
+    shown = select_shown(host.list_comments(request.number), cluster)
     if not shown:
         raise _refuse(f"request {request.number} shows no plan for {cluster}")
-    reviews = run.host.list_reviews(request.number)
+    reviews = host.list_reviews(request.number)
     review = find_newest(reviews)
     if reviews and review is None:
         names = ", ".join(sorted(one.author for one in reviews))

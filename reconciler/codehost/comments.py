@@ -21,13 +21,14 @@ from reconciler.plan import (
     code,
     fence,
     fingerprint_plan,
-    list_fields,
+    keep_fields,
     list_new_rows,
     mark_cluster,
     pack_fields,
     pack_rows,
     prose,
     render_markdown,
+    tabulate,
     view_plan,
 )
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from reconciler.codehost.host import Note, PullRequest, Review, Run
     from reconciler.model import Plan
+    from reconciler.plan import Accepted
 
 REASON_LIMIT = 20_000
 """The limit of the reason for a missing plan; the run's log has all of it. Units: characters."""
@@ -66,7 +68,7 @@ def write_plan(plan: Plan, run: Run, moves: Plan | None = None, warning: str = "
 
 def _seal(plan: Plan, run: Run, moves: Plan | None) -> Seal:
     rows = pack_rows(list_new_rows(plan))
-    fields = pack_fields(list_fields(plan), list_fields(moves) if moves else {})
+    fields = pack_fields(keep_fields(plan, moves))
     return Seal(
         run.request.head if run.request else run.commit,
         fingerprint_plan(plan),
@@ -80,6 +82,17 @@ def _seal(plan: Plan, run: Run, moves: Plan | None) -> Seal:
 
 def _changes_settings(plan: Plan) -> bool:
     return any(note.rule == "settings-changed" for note in plan.notes)
+
+
+def _needs_review(plan: Plan) -> bool:
+    """Return whether a request means something on a cluster, even without a change of it.
+
+    It may remove specs, bring specs of topics as they are, or change settings: others know from the
+    comment that it does.
+    """
+    means = ("settings-changed", "topics-left")
+    noted = any(note.rule in means for note in plan.notes)
+    return bool(view_plan(plan).to_do or plan.alerts or plan.agreed or noted)
 
 
 def _write_sealed(plan: Plan, run: Run, seal: Seal, moves: Plan | None, warning: str) -> str:
@@ -103,8 +116,11 @@ def write_no_plan(cluster: str, reason: str, run: Run) -> str:
     return f"{head}\n\n{quote_reason(reason)}\n\nFrom {link_run(run)}\n"
 
 
-def write_drift(plan: Plan, run: Run) -> tuple[str, str]:
-    """Write title and text of the issue that shows how a cluster differs from its specs."""
+def write_drift(plan: Plan, run: Run, accepted: Accepted | None = None) -> tuple[str, str]:
+    """Write title and text of the issue that shows how a cluster differs from its specs.
+
+    `accepted` says which topics wait for an approval, and why: those of the plan are listed.
+    """
     plan = replace(plan, commit=None, stages=())  # the text has it, and drift has no stages
     head = (
         f"{mark_drift(plan.cluster)}\n{code(plan.cluster)} is not as specified at "
@@ -113,9 +129,26 @@ def write_drift(plan: Plan, run: Run) -> tuple[str, str]:
         f"is kept up to date, and the issue closes once both agree. Last seen by {link_run(run)}."
         "\n\n"
     )
-    counts = ", ".join(view_plan(plan).to_do)
+    view = view_plan(plan)
+    waiting = accepted.waiting if accepted else {}
+    if rows := [
+        (topic.name, waiting[topic.name]) for topic in view.changed if topic.name in waiting
+    ]:
+        by_hand = run.host.say_by_hand("apply", plan.cluster, fingerprint_plan(plan))
+        head += (
+            f"**Nightly runs do not apply these changes, because nobody accepted them.** To apply "
+            f"the plan below, {by_hand}.\n\n{_list_waiting(rows)}\n\n"
+        )
+    counts = ", ".join(view.to_do)
     text = head + render_markdown(plan, limit=_room(head))
     return f"Kafka drift on {plan.cluster}: {counts}", text
+
+
+def _list_waiting(rows: Sequence[tuple[str, str]]) -> str:
+    cells = [(code(topic), prose(why)) for topic, why in rows[:WAITING_SHOWN]]
+    table = tabulate(("Topic", "Why it waits"), cells)
+    beyond = len(rows) - len(cells)
+    return f"{table}\n\n{beyond:,} more in the log of the run" if beyond else table
 
 
 def write_no_drift(cluster: str, reason: str, run: Run) -> tuple[str, str]:
@@ -150,6 +183,8 @@ def quote_reason(reason: str) -> str:
     return fence(reason, "text")
 
 
+WAITING_SHOWN = 50
+"""The number of topics to list that wait for an approval."""
 LOOKS = 3
 """The number of tries of a write whose effect is unknown. Each of them looks first."""
 
@@ -161,10 +196,8 @@ def report_plan(run: Run, plan: Plan, moves: Plan | None = None) -> str:
     """
     if moves is not None and not view_plan(moves).to_do:
         moves = None
-    # Without changes and alerts there is nothing to review, but an outdated comment must not stay.
-    # Other requests know from the comment that this one changes settings.
-    is_empty = not (view_plan(plan).to_do or plan.alerts or _changes_settings(plan))
-    has_changes = not is_empty or moves is not None
+    # Without them there is nothing to review, but an outdated comment must not stay.
+    has_changes = _needs_review(plan) or moves is not None
 
     notes: list[str] = []
 
@@ -232,10 +265,13 @@ def _warn(
     )
 
 
-def report_drift(run: Run, plan: Plan) -> str:
-    """Open or update the issue of a cluster that has drifted; close it if the cluster agrees."""
+def report_drift(run: Run, plan: Plan, accepted: Accepted | None = None) -> str:
+    """Open or update the issue of a cluster that has drifted; close it if the cluster agrees.
+
+    `accepted` says which topics wait for an approval.
+    """
     if view_plan(plan).to_do:
-        return _open(run, plan.cluster, *write_drift(plan, run))
+        return _open(run, plan.cluster, *write_drift(plan, run, accepted))
 
     def close() -> str:
         if found := find_marked(run.host.list_issues(), mark_drift(plan.cluster)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from reconciler.codehost.host import Note, PullRequest, Review
 from reconciler.codehost.rest import Rest
@@ -144,15 +144,46 @@ class GitHub:
     def _list_holding(self, commit: str) -> list[tuple[PullRequest, bool]]:
         """Return the merged pull requests that contain a commit, and whether each became it."""
         return [
-            (
-                PullRequest(
-                    item["number"], item["head"]["sha"], datetime.fromisoformat(item["merged_at"])
-                ),
-                item["merge_commit_sha"] == commit,
-            )
+            (_read_merged(item), item["merge_commit_sha"] == commit)
             for item in self._rest.list(f"{self._repository}/commits/{commit}/pulls")
             if item["merged_at"]
         ]
+
+    def list_recently_merged(self) -> Iterator[PullRequest]:
+        """Yield the merged pull requests, those that were changed last first."""
+        asked = {"state": "closed", "sort": "updated", "direction": "desc"}
+        for item in self._rest.list(f"{self._repository}/pulls", **asked):
+            if item["merged_at"]:
+                yield _read_merged(item)
+
+    def find_hold(self, request: PullRequest, cluster: str) -> str:
+        """Say who rejected the environment of a cluster for the merge, or that it waits for that.
+
+        A rejection holds, whatever a later attempt of the run got.
+        """
+        runs = f"{self._repository}/actions/runs"
+        asked = urlencode({"head_sha": request.merged_as, "event": "push", "per_page": "100"})
+        for found in self._rest.send("GET", f"{runs}?{asked}")["workflow_runs"]:
+            for review in self._rest.send("GET", f"{runs}/{found['id']}/approvals"):
+                if review["state"] == "rejected" and cluster in _name_environments(review):
+                    return f"{_author(review)} rejected its apply on {cluster}"
+            waiting = self._rest.send("GET", f"{runs}/{found['id']}/pending_deployments")
+            if any(one["environment"]["name"] == cluster for one in waiting):
+                return f"its apply on {cluster} still waits for an approval"
+        return ""
+
+
+def _read_merged(item: dict[str, Any]) -> PullRequest:
+    return PullRequest(
+        item["number"],
+        item["head"]["sha"],
+        datetime.fromisoformat(item["merged_at"]),
+        item["merge_commit_sha"] or "",
+    )
+
+
+def _name_environments(review: dict[str, Any]) -> list[str]:
+    return [environment["name"] for environment in review["environments"]]
 
 
 def _author(item: dict[str, Any]) -> str:

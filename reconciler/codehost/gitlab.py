@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _APPROVED = "approved this merge request"
 """The note that GitLab adds; in English, whatever the language of the person."""
+_HELD = ("manual", "canceled", "skipped")
+"""The states of a job that nobody started, or that somebody stopped."""
 _LONG_AGO = "0001-01-01T00:00:00Z"
 
 
@@ -126,18 +128,43 @@ class GitLab:
     def _list_holding(self, commit: str) -> list[tuple[PullRequest, bool]]:
         """Return the merged requests that contain a commit, and whether each became it."""
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
-        # A fast-forward has no commit of its own: then the head of the branch is the commit.
-        # Very old merges have no time: then no plan was shown before it.
         return [
             (
-                PullRequest(
-                    item["iid"], item["sha"], datetime.fromisoformat(item["merged_at"] or _LONG_AGO)
-                ),
+                _read_merged(item),
                 commit in (item["merge_commit_sha"], item["squash_commit_sha"], item["sha"]),
             )
             for item in self._rest.list(path)
             if item["state"] == "merged"
         ]
+
+    def list_recently_merged(self) -> Iterator[PullRequest]:
+        """Yield the merged merge requests, those that were changed last first."""
+        asked = {"state": "merged", "scope": "all", "order_by": "updated_at", "sort": "desc"}
+        for item in self._rest.list(f"{self._project}/merge_requests", **asked):
+            yield _read_merged(item)
+
+    def find_hold(self, request: PullRequest, cluster: str) -> str:
+        """Say that the job that applies the merge was not started, or was cancelled.
+
+        The approvers of its environment start it.
+        """
+        asked = {"sha": request.merged_as, "source": "push"}
+        for pipeline in self._rest.list(f"{self._project}/pipelines", **asked):
+            for job in self._rest.list(f"{self._project}/pipelines/{pipeline['id']}/jobs"):
+                if job["name"] == f"apply {cluster}" and job["status"] in _HELD:
+                    return f"its job {job['name']} was not started, or was cancelled"
+        return ""
+
+
+def _read_merged(item: dict[str, Any]) -> PullRequest:
+    # A fast-forward has no commit of its own: then the head of the branch is the commit.
+    # Very old merges have no time: then no plan was shown before it.
+    return PullRequest(
+        item["iid"],
+        item["sha"],
+        datetime.fromisoformat(item["merged_at"] or _LONG_AGO),
+        item["merge_commit_sha"] or item["squash_commit_sha"] or item["sha"],
+    )
 
 
 def _read_times(item: dict[str, Any]) -> tuple[datetime, datetime]:

@@ -36,11 +36,15 @@ NEVER = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request, or merge request: its number, and the newest commit of its branch."""
+    """A pull request, or merge request: its number, and the newest commit of its branch.
+
+    `merged_as` is the commit that it became, empty if it is not merged.
+    """
 
     number: int
     head: str
     merged_at: datetime = NEVER
+    merged_as: str = ""
 
 
 class CodeHost(Protocol):
@@ -91,15 +95,28 @@ class CodeHost(Protocol):
     def list_brought(self, commit: str) -> Sequence[PullRequest]:
         """Return the merged requests that brought this commit: as their merge, or below it."""
 
+    def list_recently_merged(self) -> Iterable[PullRequest]:
+        """Yield the merged requests, those that were changed last first."""
+
+    def find_hold(self, request: PullRequest, cluster: str) -> str:
+        """Say which person keeps the apply of a merged request from a cluster; empty if none does.
+
+        Approvers of its environment may have rejected the apply, or may not have let it begin yet.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of a workflow: its host, its address, its commit, and its request, if there is one."""
+    """A run of a workflow: its host, its address, its commit, and its request, if there is one.
+
+    `is_push`: a push to a branch started it, so it is about what became its commit.
+    """
 
     host: CodeHost
     url: str
     commit: str
     request: PullRequest | None
+    is_push: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ def _on_github(environment: Mapping[str, str]) -> Run:
         url=f"{server}/{repository}/actions/runs/{run}",
         commit=_need(environment, "GITHUB_SHA"),
         request=PullRequest(pull["number"], pull["head"]["sha"]) if pull else None,
+        is_push=environment.get("GITHUB_EVENT_NAME") == "push",
     )
 
 
@@ -58,6 +59,7 @@ def _on_gitlab(environment: Mapping[str, str]) -> Run:
         url=_need(environment, "CI_JOB_URL"),
         commit=commit,
         request=PullRequest(int(number), head) if number else None,
+        is_push=environment.get("CI_PIPELINE_SOURCE") == "push",
     )
 
 

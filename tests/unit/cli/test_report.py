@@ -46,6 +46,7 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[GitHubHost
         variables = {
             "GITHUB_ACTIONS": "true",
             "GITHUB_API_URL": host.url,
+            "GITHUB_EVENT_NAME": "push",
             "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
             "GITHUB_REPOSITORY": "shop/topics",
             "GITHUB_RUN_ID": "7",

@@ -19,7 +19,7 @@ from reconciler.plan import (
     Approval,
     assemble_moves,
     fingerprint_plan,
-    list_fields,
+    keep_fields,
     list_new_rows,
     pack_fields,
 )
@@ -116,7 +116,7 @@ def test_a_plan_without_new_rows_names_none(host: CodeHost, run: Run) -> None:
     report_plan(run, changed)
     request.merged_as = MERGED
     assert request.comments[0]["body"].rpartition("fingerprint=")[2] == (
-        f"{fingerprint_plan(changed)} fields={pack_fields(list_fields(changed), {})} -->\n"
+        f"{fingerprint_plan(changed)} fields={pack_fields(keep_fields(changed))} -->\n"
     )
     assert find_approved(run, "prod") == Approval(fingerprint_plan(changed))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from code_host import Answer, CodeHost, Fault
+from code_host import HEAD, Answer, CodeHost, Fault
 from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
@@ -212,6 +212,27 @@ def test_the_largest_plan_fits_with_its_seal(host: CodeHost, run: Run) -> None:
     assert "Left out to fit" in texts(host)[0]
     report_drift(run, plan(many, cluster()))
     assert "Left out to fit" in next(iter(host.issues.values())).body
+
+
+@pytest.mark.parametrize(
+    "means",
+    [
+        {"notes": (Finding("topics-left", "unmanaged since main: a", severity=Severity.NOTE),)},
+        {"alerts": (Finding("owner-changed", "the owner changes", severity=Severity.WARNING),)},
+        {"agreed": ("a",)},
+    ],
+)
+def test_a_request_without_changes_that_means_something_is_shown(
+    means: dict[str, Any], host: CodeHost, run: Run
+) -> None:
+    """It removes specs, takes a topic to another owner, or brings specs of topics as they are."""
+    request = host.open_request(12, HEAD)
+    empty = plan([], cluster(topic("1", "a")))
+    assert report_plan(run, empty) == "no changes, so request 12 gets no comment"
+    assert report_plan(run, replace(empty, **means)) == "comment on request 12 written"
+    (note,) = request.comments
+    for finding in (*means.get("notes", ()), *means.get("alerts", ())):
+        assert finding.what.partition(" ")[2] in note["body"]
 
 
 def test_a_looser_guard_is_shown_without_any_change_and_once(host: CodeHost, run: Run) -> None:

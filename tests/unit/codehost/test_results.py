@@ -11,14 +11,14 @@ from code_hosts import GitHubHost, GitLabHost
 from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.apply import Applied, Ended, Ending, end_run
-from reconciler.codehost import report_plan, report_result
+from reconciler.codehost import report_moves, report_plan, report_result
 from reconciler.errors import Finding, RefusedPlanError
 from reconciler.model import Outcome, OutcomeKind
 from reconciler.plan import (
     COMMENT_LIMIT,
     assemble_moves,
     fingerprint_plan,
-    list_fields,
+    keep_fields,
     pack_fields,
 )
 from reconciler.spec import ClusterEntry
@@ -65,7 +65,10 @@ def result(
     **more: bool | float,
 ) -> list[str]:
     """Report a result. Returns the paragraphs of the comment with it."""
-    said = report_result(run, "prod", made, ending, errors, **more)  # type: ignore[arg-type]
+    if more.pop("moves", False):
+        said = report_moves(run, "prod", made, ending, errors)
+    else:
+        (said,) = report_result(run, "prod", made, ending, errors, **more)  # type: ignore[arg-type]
     assert said == "comment on request 12 written"
     assert len(request.comments) == 2
     text = request.comments[1]["body"]
@@ -112,7 +115,8 @@ def test_a_plan_that_is_not_the_approved_one_is_compared_with_it(
     title, why, table, note, _, next_step = result(run, request_12, noted)
     assert title == f"{MARK}\n### Kafka apply on `prod`: not applied"
     assert why.startswith(
-        "Nothing was changed, because the plan is not the approved one. alice approved request 12"
+        "This run changed nothing, because the plan is not the approved one. "
+        "alice approved request 12"
     )
     assert why.endswith(
         f"when it showed the plan `{fingerprint_plan(APPROVED)}`. "
@@ -160,7 +164,7 @@ def test_a_plan_too_large_for_the_hidden_line_is_not_compared(
 ) -> None:
     """The limit is lower here: a plan that reaches the real one takes seconds to render."""
     request = host.open_request(12, HEAD)
-    kept = pack_fields(list_fields(APPROVED), {})
+    kept = pack_fields(keep_fields(APPROVED))
     monkeypatch.setattr("reconciler.codehost.comments.FIELDS_LIMIT", len(kept))
     report_plan(run, APPROVED)
     assert f" fields={kept} -->" in request.comments[0]["body"]
@@ -193,7 +197,7 @@ def test_a_plan_that_nobody_approved_says_why(host: CodeHost, run: Run) -> None:
     request.merged_as = MERGED
     _, why, _, next_step = result(run, request, STALE)
     assert why.startswith(
-        "Nothing was changed, because no plan was approved: request 12 shows no plan for prod;"
+        "This run changed nothing, because no plan was approved: request 12 shows no plan for prod;"
     )
     assert next_step.endswith(by_hand(host, STALE))
 
@@ -278,13 +282,13 @@ def test_nothing_to_do_is_reported_only_where_a_plan_was_shown(
     assert result(run, request_12, EMPTY)[1] == "The cluster is as specified."
     elsewhere = replace(EMPTY, cluster="staging")
     said = report_result(run, "staging", elsewhere, None, "")
-    assert said == "nothing to do, so request 12 gets no comment"
+    assert said == ["nothing to do, so request 12 gets no comment"]
     assert len(request_12.comments) == 2
 
 
 def test_without_a_request_there_is_no_comment(host: CodeHost, run: Run) -> None:
     said = report_result(run, "prod", APPROVED, end_run(Applied((DONE,))), "")
-    assert said == "0 requests became 0123456789ab, so none gets the result"
+    assert said == ["0 requests became 0123456789ab, so none gets the result"]
     assert host.writes() == []
 
 

@@ -1,0 +1,111 @@
+"""Which targets of a cluster were accepted, topic by topic: only these does a night restore.
+
+What is merged is not what was approved. The target of a topic is accepted if the request that
+brought its present spec
+
+- is done for that topic, by whatever run, or showed that the topic is as specified already; or
+- has an approved plan that shows the difference, and nobody keeps its apply from the cluster.
+
+Later steps of a gradual change belong to the approval of its first step.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from reconciler.codehost.approvals import find_approved_seal
+from reconciler.codehost.comments import find_marked
+from reconciler.codehost.progress import read_progress
+from reconciler.codehost.results import mark_result
+from reconciler.errors import CodeHostError
+from reconciler.plan import Accepted, list_fields, unpack_fields
+from reconciler.units import count
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from reconciler.codehost.host import CodeHost, PullRequest
+    from reconciler.model import Plan
+    from reconciler.plan import Fields, GradualStep
+
+
+def judge_targets(
+    host: CodeHost, plan: Plan, origins: Mapping[str, str], gradual: Iterable[GradualStep]
+) -> Accepted:
+    """Return which topics of a plan have an accepted target, and why each of the others waits.
+
+    In: a plan of everything that differs; the commit that brought the present spec of each topic,
+    if it is known; the steps of gradual changes in the plan.
+    Errors: CodeHostError if the host does not answer.
+    """
+    changes = list_fields(plan)
+    stepping = {(step.topic, step.key) for step in gradual}
+    by_commit: defaultdict[str, list[str]] = defaultdict(list)
+    for topic in sorted(changes):
+        by_commit[origins.get(topic, "")].append(topic)
+    waiting: dict[str, str] = {}
+    for commit, topics in by_commit.items():
+        found = host.list_brought(commit) if commit else ()
+        if len(found) == 1:
+            judge = _Judge(host, found[0], plan.cluster, stepping)
+            waiting |= dict(judge.list_waiting({topic: changes[topic] for topic in topics}))
+        elif commit:
+            why = f"its spec came with {commit[:12]}, from {count(len(found), 'request')}"
+            waiting |= dict.fromkeys(topics, why)
+        else:
+            waiting |= dict.fromkeys(topics, "it is not known which commit brought its spec")
+    accepted = tuple(topic for topic in sorted(changes) if topic not in waiting)
+    return Accepted(cluster=plan.cluster, topics=accepted, waiting=dict(sorted(waiting.items())))
+
+
+class _Judge:
+    """Judges the topics that one request brought."""
+
+    def __init__(
+        self,
+        host: CodeHost,
+        request: PullRequest,
+        cluster: str,
+        stepping: Collection[tuple[str, str]],
+    ) -> None:
+        self._host, self._request, self._cluster = host, request, cluster
+        self._stepping = stepping
+
+    def list_waiting(self, changes: Fields) -> Iterator[tuple[str, str]]:
+        """Yield the topics whose target was not accepted, with the reason. In: their fields."""
+        number = self._request.number
+        result = find_marked(self._host.list_comments(number), mark_result(self._cluster))
+        progress = read_progress(result.body) if result else None
+        reached = set(progress.done if progress else ())
+        open_ = {topic: fields for topic, fields in changes.items() if topic not in reached}
+        if not open_:
+            return
+        try:
+            seal = find_approved_seal(self._host, self._request, self._cluster).seal
+        except CodeHostError as error:
+            rule = error.findings[0].rule
+            if rule not in ("plan-unapproved", "plan-unreviewed"):
+                raise
+            yield from ((topic, error.findings[0].what) for topic in open_)
+            return
+        kept = unpack_fields(seal.fields)
+        if kept is None:
+            why = f"the approved plan of request {number} was too large to be compared"
+            yield from ((topic, why) for topic in open_)
+            return
+        open_ = {topic: fields for topic, fields in open_.items() if topic not in kept.agreed}
+        hold = self._host.find_hold(self._request, self._cluster) if open_ else ""
+        for topic, fields in open_.items():
+            shown = kept.changes.get(topic, {})
+            other = [
+                name
+                for name, (_, after) in fields.items()
+                if name not in shown
+                or (shown[name][1] != after and (topic, name) not in self._stepping)
+            ]
+            if other:
+                named = ", ".join(other)
+                yield topic, f"the approved plan of request {number} does not show this: {named}"
+            elif hold:
+                yield topic, f"request {number} is approved, but {hold}"

@@ -1,0 +1,200 @@
+"""Which differences a nightly run may apply: those whose target people accepted, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from code_host import HEAD, MERGED, Answer, Fault
+from code_hosts import GitHubHost
+from shorthand import cluster, plan, spec, topic
+
+from reconciler.apply import Applied, end_run
+from reconciler.codehost import (
+    judge_targets,
+    read_present,
+    report_drift,
+    report_plan,
+    report_result,
+)
+from reconciler.errors import CodeHostError
+from reconciler.model import Outcome, OutcomeKind
+from reconciler.plan import Accepted, decode_accepted, encode_accepted, list_gradual_steps
+
+if TYPE_CHECKING:
+    from code_host import CodeHost, Talk
+
+    from reconciler.codehost import Run
+    from reconciler.model import Plan
+
+DAY = 86_400_000
+A = spec("a", partitions=9, config={"flush.ms": "60000"})
+BEFORE = plan([A], cluster(topic("1 2 3 1 2 3", "a", config={"flush.ms": "60000"})))
+"""What the request showed: an expansion."""
+DONE = plan([A], cluster(topic("1 2 3 1 2 3 1 2 3", "a", config={"flush.ms": "60000"})))
+BY_HAND = plan([A], cluster(topic("1 2 3 1 2 3 1 2 3", "a", config={"flush.ms": "1"})))
+"""Somebody changed another field of the topic later."""
+BOTH = plan([A], cluster(topic("1 2 3 1 2 3", "a", config={"flush.ms": "1"})))
+KEPT = {"a": MERGED}
+
+
+@pytest.fixture
+def request_12(host: CodeHost, run: Run) -> Talk:
+    request = host.open_request(12, HEAD)
+    report_plan(run, BEFORE)
+    return request
+
+
+def merge(request: Talk) -> None:
+    request.merged_as = MERGED
+
+
+def judge(run: Run, made: Plan, origins: dict[str, str] = KEPT) -> Accepted:
+    return judge_targets(run.host, made, origins, ())
+
+
+def waits(run: Run, made: Plan, origins: dict[str, str] = KEPT) -> str:
+    judged = judge(run, made, origins)
+    assert (judged.topics, list(judged.waiting)) == ((), ["a"])
+    return judged.waiting["a"]
+
+
+def test_what_an_approved_plan_shows_is_accepted(run: Run, request_12: Talk) -> None:
+    """Its apply failed, or never ran."""
+    request_12.review("alice")
+    merge(request_12)
+    assert judge(run, BEFORE) == Accepted(cluster="prod", topics=("a",))
+
+
+@pytest.mark.parametrize("host", [GitHubHost], indirect=True)
+def test_what_no_review_approved_waits(run: Run, request_12: Talk) -> None:
+    request_12.review("alice", "CHANGES_REQUESTED")
+    merge(request_12)
+    assert waits(run, BEFORE).startswith("request 12 has no approval: alice requested changes")
+
+
+def test_what_was_shown_after_the_review_waits(host: CodeHost, run: Run) -> None:
+    request = host.open_request(12, HEAD)
+    report_plan(run, BY_HAND)
+    request.review("alice")
+    report_plan(run, BEFORE)
+    merge(request)
+    why = "the approved plan of request 12 does not show this: partitions"
+    assert waits(run, BEFORE) == why
+
+
+def test_a_difference_that_the_approved_plan_does_not_show_waits(
+    run: Run, request_12: Talk
+) -> None:
+    merge(request_12)
+    why = "the approved plan of request 12 does not show this: flush.ms"
+    assert waits(run, BY_HAND) == why
+    assert waits(run, BOTH) == why
+
+
+def test_another_value_than_the_approved_one_waits(run: Run, request_12: Talk) -> None:
+    """What was merged is not what was shown: another merge changed the same topic before."""
+    merge(request_12)
+    more = plan([replace(A, partitions=12)], cluster(topic("1 2 3 1 2 3", "a")))
+    assert "partitions" in waits(run, more)
+
+
+def test_everything_of_a_topic_is_accepted_once_its_apply_is_done(
+    run: Run, request_12: Talk
+) -> None:
+    merge(request_12)
+    ending = end_run(Applied((Outcome("a", OutcomeKind.DONE),)))
+    report_result(run, "prod", BEFORE, ending, "", present=read_present(DONE, {"a": A}))
+    assert judge(run, BY_HAND).topics == ("a",)
+    assert judge(run, BOTH).topics == ("a",)
+
+
+def test_an_apply_that_left_something_accepts_nothing_more(run: Run, request_12: Talk) -> None:
+    merge(request_12)
+    ending = end_run(Applied((Outcome("a", OutcomeKind.FAILED, "no rights"),)))
+    report_result(run, "prod", BEFORE, ending, "", present=read_present(BEFORE, {"a": A}))
+    assert "flush.ms" in waits(run, BY_HAND)
+    assert judge(run, BEFORE).topics == ("a",)
+
+
+def test_a_topic_that_its_request_showed_as_specified_is_accepted(host: CodeHost, run: Run) -> None:
+    """Such as an imported one: nobody applied it."""
+    request = host.open_request(12, HEAD)
+    report_plan(run, replace(DONE, agreed=("a",)))
+    (note,) = request.comments
+    assert "no changes" in note["body"]
+    merge(request)
+    assert judge(run, BY_HAND).topics == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ("rejected", ("bob rejected its apply on prod", "was not started, or was cancelled")),
+        ("waiting", ("its apply on prod still waits for an approval", "was not started")),
+    ],
+)
+def test_what_the_approvers_of_the_environment_keep_back_waits(
+    held: str, said: tuple[str, str], host: CodeHost, run: Run, request_12: Talk
+) -> None:
+    merge(request_12)
+    request_12.holds_back["staging"] = held
+    assert judge(run, BEFORE).topics == ("a",)
+    request_12.holds_back["prod"] = held
+    why = waits(run, BEFORE)
+    assert why.startswith("request 12 is approved, but ")
+    assert said[not isinstance(host, GitHubHost)] in why
+
+
+@pytest.mark.usefixtures("request_12")
+def test_a_spec_that_no_single_request_brought_waits(host: CodeHost, run: Run) -> None:
+    assert waits(run, BEFORE, {}) == "it is not known which commit brought its spec"
+    other = "e" * 40
+    assert waits(run, BEFORE, {"a": other}) == ("its spec came with eeeeeeeeeeee, from 0 requests")
+
+
+def test_later_steps_of_a_gradual_change_belong_to_the_approval_of_the_first(
+    host: CodeHost, run: Run
+) -> None:
+    lower = spec(
+        "a",
+        gradual=2,
+        config={"retention.ms": str(DAY)},
+        acknowledge=frozenset({"data-loss"}),
+    )
+
+    def has(days: int) -> Plan:
+        return plan([lower], cluster(topic("1", "a", config={"retention.ms": str(days * DAY)})))
+
+    request = host.open_request(12, HEAD)
+    report_plan(run, has(7))
+    merge(request)
+    later = has(4)
+    assert judge_targets(run.host, later, KEPT, list_gradual_steps(later, [lower])).topics == ("a",)
+    assert "retention.ms" in waits(run, later)
+
+
+@pytest.mark.parametrize("host", [GitHubHost], indirect=True)
+def test_a_host_that_does_not_answer_accepts_nothing(
+    host: CodeHost, run: Run, request_12: Talk
+) -> None:
+    merge(request_12)
+    host.faults += [Fault("GET", Answer(403, {"message": "Forbidden"}))]
+    with pytest.raises(CodeHostError, match="code-host-access"):
+        judge(run, BEFORE)
+
+
+def test_accepted_topics_survive_their_file() -> None:
+    accepted = Accepted(cluster="prod", topics=("a",), waiting={"b": "nobody"})
+    assert decode_accepted(encode_accepted(accepted)) == accepted
+
+
+def test_the_issue_says_what_waits_and_how_to_approve_it(host: CodeHost, run: Run) -> None:
+    waiting = Accepted(cluster="prod", waiting={"a": "nobody *reviewed* it"})
+    report_drift(run, BEFORE, waiting)
+    (issue,) = host.issues.values()
+    assert "Nightly runs do not apply these changes" in issue.body
+    assert "| `a` | nobody &#42;reviewed&#42; it |" in issue.body
+    report_drift(run, BEFORE)
+    assert "Nightly runs" not in issue.body
