@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_OMITTED = re.compile(r'No value with name "[\w.]+" found')
 _UNKNOWN = re.compile(r"undeclared reference to '([^']+)'")
 _OTHER_VERB = re.compile(
     r"""(['"])(config|update|create_topic|add_partitions|alter_config|delete_topic)\1"""
@@ -35,15 +36,22 @@ Bound = Any
 class ExpressionError(ValueError):
     """An expression is invalid, or has the wrong type for a rule. `what` is text for a message.
 
-    `is_of_rule`: its types do not fit, whatever the subject is.
+    `is_of_rule`: its types do not fit, whatever the subject is. `is_omitted`: the answer depends on
+    a fact that the subject does not have.
     """
 
     def __init__(
-        self, what: str, way_out: str = "fix the expression", *, is_of_rule: bool = False
+        self,
+        what: str,
+        way_out: str = "fix the expression",
+        *,
+        is_of_rule: bool = False,
+        is_omitted: bool = False,
     ) -> None:
         self.what = what
         self.way_out = way_out
         self.is_of_rule = is_of_rule
+        self.is_omitted = is_omitted
         super().__init__(what)
 
 
@@ -109,8 +117,10 @@ def _environment(subject: Subject) -> Any:
 
 def _refuse_answer(message: str) -> ExpressionError:
     """Return the error of an evaluation. What is not written in a topic is null."""
+    what = _STATUS.sub("", message)
     is_of_rule = "matching overload" in message and "null" not in message
-    return ExpressionError(_STATUS.sub("", message), is_of_rule=is_of_rule)
+    is_omitted = _OMITTED.match(what) is not None
+    return ExpressionError(what, is_of_rule=is_of_rule, is_omitted=is_omitted)
 
 
 def _refuse_kind(kind: str) -> ExpressionError:

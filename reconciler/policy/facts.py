@@ -51,10 +51,12 @@ _OF_SPECS: Mapping[str, FactType] = {
     "spec.owner": FactType.NULLABLE,
     "spec.description": FactType.NULLABLE,
     "spec.profile": FactType.NULLABLE,
+    "spec.absent": FactType.FLAG,
     "spec.rack_aware": FactType.FLAG,
     "spec.assigned": FactType.FLAG,
     "spec.acknowledge": FactType.TEXTS,
     "spec.file": FactType.TEXT,
+    "spec.path": FactType.TEXT,
     "cluster.name": FactType.TEXT,
     "cluster.kafka_version": FactType.NULLABLE,
 }
@@ -66,6 +68,13 @@ _OF_CHANGES: Mapping[str, FactType] = {
     "change.config_keys": FactType.TEXTS,
     "change.risks": FactType.TEXTS,
 }
+VALUES = frozenset(
+    {
+        *("spec.partitions", "spec.replication_factor", "spec.config"),
+        *("spec.rack_aware", "spec.assigned"),
+    }
+)
+"""The facts that a topic to be deleted does not have: it will not exist with any value."""
 FACTS_OF_SPECS: Mapping[str, FactType] = MappingProxyType(
     {**_OF_SPECS, **dict.fromkeys(UNITS, FactType.COUNT)}
 )
@@ -74,10 +83,11 @@ FACTS_OF_CHANGES: Mapping[str, FactType] = MappingProxyType({**FACTS_OF_SPECS, *
 
 @dataclass(frozen=True, slots=True)
 class PolicyCluster:
-    """The cluster for which rules are evaluated."""
+    """The cluster for which rules are evaluated. `estate` is the directory of its topic files."""
 
     name: str
     kafka_version: str | None = None
+    estate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +123,20 @@ def state_spec_facts(
         "spec.owner": spec.owner,
         "spec.description": spec.description,
         "spec.profile": spec.profile,
+        "spec.absent": spec.absent,
         "spec.rack_aware": spec.rack_aware,
         "spec.assigned": spec.assignment is not None,
         "spec.acknowledge": sorted(spec.acknowledge.union(c.risk for c in spec.accepts)),
         "spec.file": spec.location.file,
+        "spec.path": spec.location.file.removeprefix(f"{cluster.estate}/"),
         "cluster.name": cluster.name,
         "cluster.kafka_version": cluster.kafka_version,
     }
+
+
+def omit_values(facts: Facts) -> dict[str, object]:
+    """Return the facts of a topic to be deleted."""
+    return {name: fact for name, fact in facts.items() if name not in VALUES}
 
 
 def state_change_facts(change: ChangeFacts, read: ReadConfig) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
@@ -28,32 +29,42 @@ _WORDS = {"owner": "the team that answers for it", "description": "what a record
 
 
 def check_limits(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
-    """Yield every violation of a rule from which the topic is not exempt."""
-    if spec.absent:  # the topic is to be deleted
-        return
-    for finding in _check(spec, policy, cluster):
+    """Yield every violation of a rule from which the topic is not exempt.
+
+    Rules on names and owners say who may write what, so a topic to be deleted must follow them. It
+    has no values to limit.
+    """
+    checks = [_check_identity(spec, policy)]
+    if not spec.absent:
+        checks += [_check_counts(spec, policy, cluster), _check_written(spec, policy, cluster)]
+        checks += [_check_values(spec, policy, cluster)]
+    for finding in chain.from_iterable(checks):
         if not policy.spares(finding.rule, spec.name):
             yield finding
 
 
-def _check(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
+def _check_identity(spec: TopicSpec, policy: Policy) -> Iterator[Finding]:
+    """Check the name, the owner and the description: what a spec has even without the topic."""
     wanted = policy.name
     if wanted is not None and not wanted.matches(spec.name):
         means = wanted.means or f"what the pattern {wanted.pattern} asks for"
         what = f"the name '{spec.name}' is not {means}"
         way_out = f"choose one that matches {wanted.pattern}, whole"
+        if spec.absent:  # another name would ask to delete another topic
+            way_out = "exempt it from policy-name in clusters.yaml if it may be deleted from here"
         yield Finding("policy-name", what, way_out, spec.location)
     for key, example in _WORDS.items():
         if getattr(policy, key) and getattr(spec, key) is None:
             what = f"the topic '{spec.name}' has no {key}, and the policy requires one"
             way_out = f"write {key}: {example}"
             yield Finding(f"policy-{key}", what, way_out, spec.location)
+
+
+def _check_counts(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:
     for key, rule in _COUNTS.items():
         count, bounds = getattr(spec, key), getattr(policy, key)
         if count is not None and bounds is not None:
             yield from _check_bounds(rule, spec, key, (count, f"{key} {count}"), bounds, cluster)
-    yield from _check_written(spec, policy, cluster)
-    yield from _check_values(spec, policy, cluster)
 
 
 def _check_written(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Finding]:

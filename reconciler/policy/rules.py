@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location
-from reconciler.policy.facts import state_change_facts, state_spec_facts
+from reconciler.policy.facts import omit_values, state_change_facts, state_spec_facts
 from reconciler.policy.policy import Subject
 
 if TYPE_CHECKING:
@@ -48,10 +48,14 @@ class Judge:
                 self._rules[rule.subject].append(_Compiled(rule, check, when))
 
     def judge_spec(self, spec: TopicSpec) -> Iterator[Finding]:
-        """Evaluate every rule on specs for one spec. Deletions are exempt."""
+        """Evaluate every rule on specs for one spec.
+
+        A topic to be deleted has no values, so a rule that depends on them does not apply to it.
+        """
         rules = self._rules[Subject.SPEC]
-        if rules and not spec.absent:
+        if rules:
             facts = state_spec_facts(spec, self._cluster, self._read)
+            facts = omit_values(facts) if spec.absent else facts
             yield from _ask(rules, Subject.SPEC, facts, spec)
 
     def judge_change(self, spec: TopicSpec, change: ChangeFacts) -> Iterator[Finding]:
@@ -89,6 +93,10 @@ def _ask(
             if asked and not compiled.check.holds(bound):
                 yield _blame(rule, spec)
         except ExpressionError as error:
+            # CEL lets `false && x` be false and `true || x` true, even if x has no value. So this
+            # is an answer that no other part of the expression decides.
+            if error.is_omitted:
+                continue
             if error.is_of_rule and subject is Subject.SPEC:
                 yield _blame_rule(rule, key, error)
                 continue
@@ -118,7 +126,7 @@ def _find_place(rule: PolicyRule, spec: TopicSpec) -> Location:
     """Return the line of the first value that a check mentions and the topic's file contains."""
     for mention in _MENTION.finditer(rule.check):
         path = f"config.{mention[2]}" if mention[2] else mention[3]
-        where = spec.fields.get(path)
+        where = spec.fields.get("state" if path == "absent" else path)
         if where is not None and where.file == spec.location.file:
             return where
     return spec.location

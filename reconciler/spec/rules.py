@@ -221,7 +221,8 @@ class PolicyEngine:
         self._specs = tuple(specs) if entry.policy.per_owner else ()
         self._catalogue = catalogue
         rules = [rule for _, rule in sorted(entry.policy.rules.items())]
-        cluster = PolicyCluster(entry.name, entry.kafka_version)
+        estate = entry.location.file.rpartition("/")[0]  # where clusters.yaml is, or would be
+        cluster = PolicyCluster(entry.name, entry.kafka_version, estate)
         self.judge = Judge(rules, cluster, catalogue.interpret)
         self.findings = tuple(self.judge.findings)
 

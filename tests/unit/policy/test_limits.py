@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,5 +135,37 @@ def test_a_topic_is_spared_by_the_rule_that_names_it_only() -> None:
     assert rules(policy, partitions=2) == ["policy-owner"]
 
 
-def test_a_topic_that_is_to_go_may_be_anything() -> None:
-    assert rules(Policy(owner=True, partitions=at_most(1)), partitions=2, absent=True) == []
+LIMITS = Policy(
+    partitions=at_most(1),
+    replication_factor=at_most(1),
+    allow=("segment.*",),
+    require=("compression.type",),
+    ranges={"retention.ms": at_most(1)},
+    values={"cleanup.policy": ("delete",)},
+)
+BEYOND: dict[str, Any] = {
+    "partitions": 2,
+    "replication_factor": 2,
+    "config": {"retention.ms": "2", "cleanup.policy": "compact"},
+    "fields": {f"config.{key}": HERE for key in ("retention.ms", "cleanup.policy")},
+}
+
+
+def test_a_topic_that_is_to_go_has_no_values_to_limit() -> None:
+    assert len(rules(LIMITS, **BEYOND)) == 7
+    assert rules(LIMITS, absent=True, **BEYOND) == []
+
+
+def test_a_topic_that_is_to_go_has_a_name_an_owner_and_a_description() -> None:
+    policy = replace(LIMITS, name=NamePattern("web[.].*", ""), owner=True, description=True)
+    assert check(policy, absent=True, **BEYOND)[0] == (
+        f"{HERE}: the name 'shop.orders' is not what the pattern web[.].* asks for; exempt it "
+        "from policy-name in clusters.yaml if it may be deleted from here [policy-name]"
+    )
+    assert rules(policy, absent=True, **BEYOND) == [
+        "policy-name",
+        "policy-owner",
+        "policy-description",
+    ]
+    spared = replace(policy, exempt={"policy-name": ("shop.*",)})
+    assert rules(spared, absent=True, owner="me", description="old") == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from shorthand import CATALOGUE, HERE, said, spec
 
 from reconciler.errors import Location, Severity
@@ -15,7 +16,7 @@ SMALL = PolicyRule("small", "spec.partitions <= 12", "Ask the platform team.", T
 
 
 def judge(*rules: PolicyRule) -> Judge:
-    return Judge(rules, PolicyCluster("prod"), CATALOGUE.interpret)
+    return Judge(rules, PolicyCluster("prod", estate="topics"), CATALOGUE.interpret)
 
 
 def ask(rule: PolicyRule, **wished: Any) -> list[str]:
@@ -64,15 +65,73 @@ def test_what_is_wrong_with_a_rule_is_told_at_its_place_and_it_is_not_asked() ->
     assert len(list(judged.judge_spec(spec(partitions=13)))) == 1
 
 
-def test_a_topic_that_is_to_go_is_asked_about_its_change_only() -> None:
+OWN = "spec.name.startsWith(spec.owner + '.')"
+FOREIGN = {"owner": "web", "partitions": 3, "config": {"retention.ms": "1"}, "absent": True}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        OWN,
+        f"{OWN} && spec.partitions <= 12",
+        f"spec.partitions <= 12 && {OWN}",
+        "!spec.absent || spec.owner == 'platform'",
+        "spec.absent ? spec.owner == 'platform' : spec.partitions <= 12",
+        "spec.path == spec.owner + '.yaml'",
+    ],
+)
+def test_a_topic_that_is_to_go_breaks_a_rule_that_no_value_decides(check: str) -> None:
+    rule = replace(SMALL, check=check)
+    asked = [finding.rule for finding in judge(rule).judge_spec(spec(**FOREIGN))]
+    assert asked == ["policy-rule"]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "spec.partitions <= 2",
+        "spec.partitions != null && spec.partitions <= 2",
+        "spec.replication_factor == 3",
+        "'segment.ms' in spec.config",
+        "spec.config['segment.ms'] < 1 * day",
+        "has(spec.config.nothing)",
+        "size(spec.config) == 9",
+        "spec.config.all(key, key == 'segment.ms')",
+        "spec.assigned || !spec.rack_aware",
+        f"spec.owner == 'web' && !({OWN}) && spec.partitions <= 2",
+        "spec.partitions <= 2 || spec.owner == 'web'",
+    ],
+)
+def test_a_topic_that_is_to_go_has_no_values_to_judge(check: str) -> None:
+    assert ask(replace(SMALL, check=check), **FOREIGN) == []
+    when = f"({check}) || spec.partitions < 9"
+    decided = check.endswith("spec.owner == 'web'")
+    assert bool(ask(replace(SMALL, check="false", when=when), **FOREIGN)) is decided
+
+
+def test_a_rule_without_an_answer_does_not_let_a_topic_go() -> None:
+    told = ask(replace(SMALL, check=OWN), absent=True)
+    assert "gives no answer for 'shop.orders': No matching overload" in told[0]
+    faked = replace(SMALL, check="""{'a': true}['No value with name "spec.x" found']""")
+    assert "gives no answer" in ask(faked, absent=True)[0]
+
+
+def test_who_may_delete_is_told_where_it_is_asked_for() -> None:
+    line = Location(HERE.file, 4, 8)
+    rule = replace(SMALL, check="!spec.absent", message="Ask us.")
+    assert ask(rule, absent=True, fields={"state": line})[0].startswith(f"{line}: 'shop.orders'")
+
+
+def test_a_rule_on_changes_sees_a_deletion_with_what_its_spec_says() -> None:
     never = PolicyRule(
-        "never", "!('delete' in change.actions)", "no", THERE, subject=Subject.CHANGE
+        "never",
+        "!('delete' in change.actions && spec.absent && spec.partitions == 13)",
+        *("no", THERE),
+        subject=Subject.CHANGE,
     )
-    judged = judge(SMALL, never)
-    gone = spec(partitions=13, absent=True)
-    assert not list(judged.judge_spec(gone))
     change = ChangeFacts(("delete",), TopicFacts(3, 1, {}), None)
-    assert [f.rule for f in judged.judge_change(gone, change)] == ["policy-rule"]
+    (finding,) = judge(never).judge_change(spec(partitions=13, absent=True), change)
+    assert finding.rule == "policy-rule"
 
 
 def test_a_change_has_two_sides() -> None:

@@ -206,9 +206,81 @@ def test_the_examples_of_the_guide_are_read_as_they_stand(example: str, tmp_path
 
 
 def test_the_guide_names_every_fact() -> None:
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 9
     missing = [name for name in FACTS_OF_CHANGES if f"`{name}`" not in GUIDE]
     assert missing == []
+
+
+def find_example(rule: str) -> str:
+    (example,) = (example for example in EXAMPLES if f"  {rule}:" in example)
+    return f"version: 1\n{example}"
+
+
+@pytest.mark.parametrize("command", ["topics", ".", "../estate/topics", "absolute"])
+def test_the_guides_rule_on_files_takes_no_file_of_a_like_name(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estate = tmp_path / "estate" / "topics"
+    for directory in ("evil", "topics"):
+        (estate / directory).mkdir(parents=True)
+    (estate / "clusters.yaml").write_text(find_example("teams-keep-to-their-files"))
+    for number, file in enumerate(
+        ("payments", "evil/payments", "topics/payments", "evil-payments", "Payments")
+    ):
+        topic = f"topic: t{number}\nowner: payments\npartitions: 3\n"
+        (estate / f"{file}.yaml").write_text(topic)
+    monkeypatch.chdir(estate if command == "." else estate.parent)
+    findings = load_estate(estate if command == "absolute" else Path(command)).findings
+    broken = {f.what.split()[0] for f in findings if "rule teams-keep-to-their-files" in f.what}
+    assert broken == {"'t1'", "'t2'", "'t3'", "'t4'"}
+
+
+def test_the_guides_rule_on_deletions_holds_for_a_topic_that_nobody_wrote(tmp_path: Path) -> None:
+    clusters = find_example("platform-deletes")
+    gone = "topic: theirs\nowner: payments-team\nstate: absent\n"
+    assert refuse(tmp_path, gone, clusters) == ["3 policy-rule"]
+    load(tmp_path, gone.replace("payments", "platform"), clusters)
+    load(tmp_path, gone.replace("absent", "present"), clusters)
+
+
+DELETIONS = """\
+version: 1
+owns: [shop.*]
+policy:
+  name: {pattern: 'shop[.][a-z]+'}
+  owner: required
+  partitions: {min: 2, max: 12}
+  config: {require: [retention.ms], ranges: {segment.ms: {max: 1h}}}
+  per_owner: {topics: 1}
+  rules:
+    own: {check: "spec.name.startsWith('shop.' + spec.owner)", message: Not yours.}
+    few: {check: spec.partitions <= 12, message: Too many.}
+    kept: {check: "spec.config['retention.ms'] > 1 * hour", message: Too short.}
+clusters: {prod: {known_configs: [retention.ms]}}
+"""
+
+
+def test_a_topic_that_is_to_go_follows_the_rules_on_who_may_write_what(tmp_path: Path) -> None:
+    gone = "topic: {name}\nowner: {owner}\nstate: absent\nconfig: {{segment.ms: 2h}}\n"
+    own = "---\n".join(
+        [
+            gone.format(name="shop.orders", owner="orders"),
+            "topic: shop.ordersnew\nowner: orders\npartitions: 3\nconfig: {retention.ms: 1d}\n",
+        ]
+    )
+    load(tmp_path, own, DELETIONS)
+    assert refuse(tmp_path, gone.format(name="shop.money", owner="orders"), DELETIONS) == [
+        "1 policy-rule"
+    ]
+    assert refuse(tmp_path, gone.format(name="theirs", owner="theirs"), DELETIONS) == [
+        "1 policy-name",
+        "1 policy-rule",
+        "1 topic-not-owned",
+    ]
+    assert refuse(tmp_path, "topic: shop.money\nstate: absent\n", DELETIONS) == [
+        "1 policy-owner",
+        "1 policy-rule-open",
+    ]
 
 
 def test_the_example_estate_breaks_its_policy_where_a_topic_asks_for_too_much(
