@@ -80,6 +80,12 @@ _ESTATE: tuple[Rule, ...] = (
     ),
     Rule("topic-ignored", "A topic with a spec is not ignored."),
     Rule("topic-not-owned", "If clusters.yaml has owns, every topic with a spec matches it."),
+    Rule(
+        "owner-form",
+        "The name of an owner has only ASCII letters, digits, single blanks and a few marks.",
+    ),
+    Rule("owner-spelling", "An owner is spelled in one way in the entire estate."),
+    Rule("owner-unknown", "If clusters.yaml has owners, every owner of a topic is one of them."),
     Rule("topic-not-managed", "A document that asks not to be managed is left alone and reported."),
     Rule("acknowledge-unknown", "Only known risks can be acknowledged."),
     Rule("acknowledge-form", "The one change that is acknowledged is a field and its two values."),

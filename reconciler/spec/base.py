@@ -80,6 +80,7 @@ def list_loosened(then: ClusterEntry, now: ClusterEntry) -> Iterator[Loosened]:
             yield Loosened(name, f"{before} → {after or 'not set'}", _put(name, before))
     for name, how in (
         ("owns", widen_patterns(then.owns or None, now.owns or None)),
+        ("owners", widen_words(then.owners or None, now.owners or None)),
         ("ignore", narrow_patterns(then.ignore, now.ignore)),
         ("known_configs", widen_words(then.known_configs, now.known_configs)),
     ):

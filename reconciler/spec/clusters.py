@@ -46,7 +46,8 @@ LIMITING = (
 class ClusterEntry:
     """A cluster of the estate. `client` holds references to secrets, unresolved.
 
-    `owns` holds patterns of the topics that the estate owns; empty means all topics. `policy` is
+    `owns` holds patterns of the topics that the estate owns; empty means all topics. `owners` are
+    the only ones that topics may have; empty means any. `policy` is
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
     configs that a managed service knows; None means all configs of Kafka. `moves` says which
     replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
@@ -62,6 +63,7 @@ class ClusterEntry:
     client: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ignore: tuple[str, ...] = ()
     owns: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
     drain_brokers: frozenset[int] = frozenset()
     guards: Guards = field(default_factory=Guards)
@@ -151,9 +153,11 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
     `table` holds the locations in `file`. Omitted values come from the top level of the document.
     """
     policy, owns = make_policy(document.policy), tuple(map(str, document.owns))
-    entries = {SANDBOX: ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns)}
+    owners = tuple(map(str, document.owners))
+    sandbox = ClusterEntry(SANDBOX, Location(file, 1), policy=policy, owns=owns, owners=owners)
+    entries = {SANDBOX: sandbox}
     places = table["clusters"].places() if document.clusters else {}
-    shared = _list_places(table, ("owns", "policy"))
+    shared = _list_places(table, ("owners", "owns", "policy"))
     for name, form in sorted(document.clusters.items()):
         guards = form.guards
         settings = table["clusters"][name]
@@ -166,6 +170,7 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             client=form.client,
             ignore=tuple(map(str, form.ignore)),
             owns=tuple(map(str, form.owns)) or owns,
+            owners=owners,
             exclude_brokers=frozenset((*form.exclude_brokers, *form.drain_brokers)),
             drain_brokers=frozenset(form.drain_brokers),
             guards=Guards(

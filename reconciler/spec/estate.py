@@ -16,6 +16,7 @@ from reconciler.errors import Finding, Location, Severity, SpecError, show_path,
 from reconciler.spec.base import Base, hold_guards
 from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.documents import read_documents
+from reconciler.spec.owners import check_spellings
 from reconciler.spec.resolve import Resolver
 from reconciler.spec.rules import check_drains, check_stages, check_written_topics, refuse_cluster
 
@@ -55,6 +56,9 @@ def parse_estate(
         resolved = {cluster: resolver.resolve(cluster) for cluster in checked}
         findings += check_stages(clusters.document.stages, entries)
         findings += check_written_topics(documents.topics, entries, clusters.document.profiles)
+        if not clusters.document.owners:  # otherwise each owner is spelled as there
+            named = (topic.document.owner for topic in documents.topics)
+            findings += check_spellings([owner for owner in named if owner is not None])
         each = ((*entries[name].notes, *resolved[name].findings) for name in checked)
         findings += _say_once(each, clusters.file)
         findings += (found for name in checked for found in check_drains(entries[name]))

@@ -36,6 +36,8 @@ from reconciler.spec.keys import (
     Limit,
     MoveKinds,
     Owned,
+    Owner,
+    Owners,
     Partitions,
     Patterns,
     Rate,
@@ -246,7 +248,7 @@ class TopicDocument(Override):
     """The spec of a topic."""
 
     topic: TopicName = Field(description="Name of the topic.")
-    owner: Words | None = Field(
+    owner: Owner | None = Field(
         default=None, description="Team or person that is responsible for the topic."
     )
     description: Words | None = Field(default=None, description="What the topic contains.")
@@ -457,6 +459,10 @@ class ClustersDocument(Form):
         default=(),
         description="Names and patterns of the only topics that this estate manages, "
         "on clusters without their own list.",
+    )
+    owners: Owners = Field(
+        default=(),
+        description="Names of the only owners that topics may have. Default: any.",
     )
     policy: PolicyForm = Field(
         default_factory=PolicyForm.model_construct,

@@ -20,6 +20,7 @@ from reconciler.spec.fields import (
     read_settings,
 )
 from reconciler.spec.names import NAME_PATTERN, check_length, check_name
+from reconciler.spec.owners import OWNER_PATTERN, check_owner, check_spellings
 from reconciler.spec.values import (
     YamlList,
     YamlMap,
@@ -88,6 +89,24 @@ def _read_owned(value: YamlValue) -> tuple[YamlText, ...]:
         way_out = "write a name or a pattern, or leave the key out for all topics"
         raise field_error("value-missing", value.where, "owns names no topic", way_out)
     return patterns
+
+
+def _read_owner(value: YamlValue, name: str) -> YamlText:
+    text = fields.read_text(value, name)
+    if findings := check_owner(text, text.where):
+        raise FieldError(findings)
+    return text
+
+
+def _read_owners(value: YamlValue) -> tuple[YamlText, ...]:
+    texts = fields.read_texts(value, "owners")
+    if not texts:
+        way_out = "name one, or leave the key out: then a topic may name any owner"
+        raise field_error("value-missing", value.where, "owners names no owner", way_out)
+    owners = tuple(fields.read_each(texts, lambda text: _read_owner(text, "owners: item")))
+    if findings := list(check_spellings(owners)):
+        raise FieldError(findings)
+    return owners
 
 
 def _read_clusters(value: YamlValue) -> tuple[YamlText, ...]:
@@ -286,6 +305,7 @@ _PATTERNS = {
     "uniqueItems": True,
 }
 _NAME = {"type": "string", "pattern": NAME_PATTERN, "not": {"enum": [".", "..", *INTERNAL_TOPICS]}}
+_OWNER = {"type": "string", "pattern": OWNER_PATTERN}
 _BROKER = {"type": "integer", "minimum": 0, "maximum": MOST_BROKER_ID}
 _BROKER_KEY = (
     "^(0|[1-9][0-9]{0,8}|1[0-9]{9}|20[0-9]{8}|21[0-3][0-9]{7}|214[0-6][0-9]{6}|2147[0-3][0-9]{5}"
@@ -339,6 +359,11 @@ Factor = Annotated[
 WordList = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_texts, _TEXTS)]
 Patterns = Annotated[tuple[YamlText, ...], ReadNamed(fields.read_patterns, _PATTERNS)]
 Owned = Annotated[tuple[YamlText, ...], Read(_read_owned, {**_PATTERNS, "minItems": 1})]
+Owner = Annotated[YamlText, ReadNamed(_read_owner, _OWNER)]
+Owners = Annotated[
+    tuple[YamlText, ...],
+    Read(_read_owners, {"type": "array", "items": _OWNER, "minItems": 1, "uniqueItems": True}),
+]
 ClusterNames = Annotated[tuple[YamlText, ...], Read(_read_clusters, {**_TEXTS, "minItems": 1})]
 Stages = Annotated[
     tuple[tuple[YamlText, ...], ...],

@@ -20,6 +20,7 @@ from reconciler.spec.clusters import SANDBOX
 from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.documents import Written, WrittenTopic
 from reconciler.spec.forms import ClusterForm, TopicDocument
+from reconciler.spec.owners import check_declared
 from reconciler.spec.rules import PolicyEngine, check_cluster_topics, check_owned, check_spec
 from reconciler.spec.values import YamlMap, YamlText, quote
 
@@ -89,6 +90,8 @@ class Resolver:
             {spec.name: spec for spec in specs}.values(), entry.policy, cluster
         )
         findings += check_owned(specs, entry.owns, cluster)
+        named = (topic.document.owner for topic in self._list_topics(cluster))
+        findings += check_declared((owner for owner in named if owner is not None), entry.owners)
         return Resolved(tuple(specs), tuple(findings))
 
     def resolve_specs(self, cluster: str) -> Iterator[TopicSpec]:

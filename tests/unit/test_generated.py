@@ -80,7 +80,7 @@ TOO_LARGE = 2**31
     [
         {"topic": "__consumer_offsets"},
         {"description": " "},
-        {"owner": ""},
+        *({"owner": owner} for owner in ("", "a ", "a  b", "-a", "a!", "orders\u2010team")),
         {"clusters": [" "]},
         {"assignment": [[TOO_LARGE]]},
         {"assignment": {"0": [TOO_LARGE]}},
@@ -154,7 +154,9 @@ def check_refused(name: str, document: dict[str, object], estate: Path) -> None:
 def test_schemas_take_what_is_at_the_edge() -> None:
     most = TOO_LARGE - 1
     for name, document in (
-        ("topic", {"topic": "a", "assignment": {"99999": [0, most]}, "owner": " a "}),
+        ("topic", {"topic": "a", "assignment": {"99999": [0, most]}, "owner": "@a &b."}),
+        ("topic", {"topic": "a", "description": " a "}),
+        ("clusters", {"version": 1, "owners": ["@a/b", "a+b@c.example"], "clusters": {}}),
         ("topic", {"topic": "a", "config": {"retention.ms": "-1", "local.retention.ms": "-2"}}),
         ("topic", {"topic": "a", "config": {"segment.bytes": most, "message.format.version": 2.8}}),
         ("topic", {"topic": "a", "config": {"min.cleanable.dirty.ratio": "1e-1"}}),

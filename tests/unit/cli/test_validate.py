@@ -91,7 +91,7 @@ def test_json(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_github_annotations(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (estate / "a,b.yaml").write_text("topic: b\nowner: 100%\nprofile: 5\n")
+    (estate / "a,b.yaml").write_text("topic: b\ndescription: 100%\nprofile: 5\n")
     (estate / "c.yaml").write_text("---\n".join(f"topic: c{n}\nrf{n}: 1\n" for n in range(12)))
     assert run(["validate", "--format", "github"]) == 1
     lines = capsys.readouterr().out.splitlines()

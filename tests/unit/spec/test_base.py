@@ -312,6 +312,21 @@ def test_topics_that_only_the_looser_guard_allows_are_errors(
         parse_estate(files, base=held)
 
 
+def test_an_owner_that_only_the_request_declares_is_unknown_to_a_strict_base() -> None:
+    topics = b"topic: a\nowner: new\n"
+    then = "version: 1\nowners: [shop]\nclusters: {prod: {guards: {from: base}}}\n"
+    held = Base(COMMIT, load_clusters(then.encode(), "then.yaml"))
+    for owners, how in (("owners: [shop, new]\n", "also new"), ("", "shop → everything")):
+        clusters = f"version: 1\n{owners}clusters: {{prod: {{}}}}\n".encode()
+        files = {"clusters.yaml": clusters, "a.yaml": topics}
+        assert parse_estate(files).topics == ("a",)
+        with pytest.raises(SpecError) as error:
+            parse_estate(files, base=held)
+        said = {f.rule: f.what for f in error.value.findings}
+        assert said["owner-unknown"] == "the owner 'new' is not among the owners of clusters.yaml"
+        assert f"the request loosens owners of prod: {how}" in str(error.value)
+
+
 def test_a_wrong_source_of_guards_is_named() -> None:
     with pytest.raises(SpecError) as error:
         base("guards: {from: main, form: base}")
