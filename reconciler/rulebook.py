@@ -380,6 +380,7 @@ _CODE_HOST: tuple[Rule, ...] = (
     Rule("code-host-answer", "A code host answers what it is asked."),
     Rule("webhook-answer", "A webhook accepts what it is sent."),
     Rule("owner-account", "An owner that a CODEOWNERS file is to name is an account."),
+    Rule("owner-path", "A line of a CODEOWNERS file matches only the path that it is for."),
     Rule("plan-unapproved", "A merge applies only what its pull request showed."),
     Rule("plan-unreviewed", "A review approves only the plan that the request showed before it."),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,14 @@ from reconciler import api
 from reconciler.cli.git import CLUSTERS_FILES, Checkout, GitError
 from reconciler.cli.options import estate_argument
 from reconciler.cli.terminal import print_note
-from reconciler.errors import Finding, SpecError, UsageError, escape_unprintable, show_path
+from reconciler.errors import (
+    Finding,
+    Location,
+    SpecError,
+    UsageError,
+    escape_unprintable,
+    show_path,
+)
 from reconciler.styling import set_columns
 from reconciler.units import count
 
@@ -26,12 +34,20 @@ if TYPE_CHECKING:
 
 _TEAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ACCOUNT = re.compile(r"@[A-Za-z0-9][A-Za-z0-9_./-]*|[^@\s#]+@[^@\s#]+")
-_UNSPELLABLE = re.compile(r"[\[\]*?!#\\]")
-"""Characters of a path that CODEOWNERS cannot escape, on one host or the other."""
+_SPECIAL = frozenset(" *?[]#\\")
+"""Characters with a meaning in a pattern of CODEOWNERS. `!` has one only at the start of a line.
+
+Every line of ours starts with a slash. Characters that cannot be printed have a backslash here.
+"""
+_ESCAPED: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"github": frozenset(" *?"), "gitlab": frozenset(" *?[]")}
+)
+"""What a backslash escapes on each host. GitHub says that it knows no `[ ]` and no escaped `#`."""
 
 PLATFORM_FILES = (".github", ".gitlab", ".gitlab-ci.yml", "CODEOWNERS")
 """What decides how a request is planned and approved, at the top of a repository."""
 
+HEAD = "# Written by reconciler owners --format codeowners. The last line that matches decides."
 FILES_NAMED = 3
 
 
@@ -46,6 +62,11 @@ FILES_NAMED = 3
     help="For a terminal, or the file CODEOWNERS of GitHub and GitLab.",
 )
 @click.option(
+    "--host",
+    type=click.Choice(list(_ESCAPED)),
+    help="The host that reads the file. Default: either of them.",
+)
+@click.option(
     "--org", metavar="NAME", help="The organization or group of owners that name only a team."
 )
 @click.option(
@@ -54,7 +75,9 @@ FILES_NAMED = 3
     metavar="OWNER",
     help="Owner of clusters.yaml, workflows and other files; repeatable.",
 )
-def command(estate: Path, form: str, org: str | None, platform: tuple[str, ...]) -> None:
+def command(
+    estate: Path, form: str, host: str | None, org: str | None, platform: tuple[str, ...]
+) -> None:
     """Show the owners of the topics in ESTATE, as their specs name them.
 
     ESTATE defaults to topics.
@@ -64,13 +87,17 @@ def command(estate: Path, form: str, org: str | None, platform: tuple[str, ...])
         owner = topic.document.owner
         owned[None if owner is None else str(owner)].append(topic)
     if form == "text":
-        if org is not None or platform:
-            raise UsageError("--org and --platform are for --format codeowners")
+        if org is not None or platform or host is not None:
+            raise UsageError("--host, --org and --platform are for --format codeowners")
         click.echo("\n".join(_list_owners(owned)))
         return
     accounts = _name_accounts(owned, org)
     platform = tuple(_check_platform(owner, org) for owner in platform)
-    click.echo("\n".join(_write_codeowners(estate, owned, accounts, platform)))
+    lines = list(_list_lines(estate, owned, accounts, platform))
+    _check_paths((path for path, _ in lines), list(_ESCAPED) if host is None else [host])
+    click.echo(HEAD)
+    for path, named in lines:
+        click.echo(" ".join([_spell_path(path), *named]))
     if not platform:
         print_note("nobody owns clusters.yaml and the workflows; pass --platform OWNER")
     if None in owned and not platform:
@@ -127,10 +154,10 @@ def _check_platform(owner: str, org: str | None) -> str:
     return account
 
 
-def _write_codeowners(
+def _list_lines(
     estate: Path, owned: Owned, accounts: Mapping[str, str], platform: Sequence[str]
-) -> Iterator[str]:
-    """Yield the lines of the file. The last line that matches a path decides."""
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the path and the accounts of each line. The last line that matches a path decides."""
     try:
         checkout = Checkout(estate)
     except GitError as error:
@@ -142,21 +169,36 @@ def _write_codeowners(
             path = Path(topic.where.file).resolve()  # a link is changed where it leads to
             owners[path.relative_to(checkout.top).as_posix()].add(account)
     inside = checkout.inside.as_posix()
-    yield "# Written by reconciler owners --format codeowners. The last line that matches decides."
     if platform:
-        yield _own("" if inside == "." else f"{inside}/", platform)
-    yield from (_own(path, sorted(owners[path])) for path in sorted(owners))
+        yield "" if inside == "." else f"{inside}/", platform
+    yield from ((path, sorted(owners[path])) for path in sorted(owners))
     if platform:
         found = (name for name in CLUSTERS_FILES if (estate / name).exists())
         clusters = checkout.inside / next(found, CLUSTERS_FILES[0])
-        yield _own(clusters.as_posix(), platform)
+        yield clusters.as_posix(), platform
         for name in PLATFORM_FILES:
             place = checkout.top / name
             if place.exists():
-                yield _own(f"{name}/" if place.is_dir() else name, platform)
+                yield f"{name}/" if place.is_dir() else name, platform
 
 
-def _own(path: str, accounts: Iterable[str]) -> str:
-    """Spell a line. What cannot be escaped becomes `?`, which matches any character."""
-    pattern = _UNSPELLABLE.sub("?", path).replace(" ", "\\ ")
-    return f"/{pattern} {' '.join(accounts)}" if path else f"* {' '.join(accounts)}"
+def _check_paths(paths: Iterable[str], hosts: Sequence[str]) -> None:
+    """Refuse paths that a host reads as a pattern. Errors: SpecError that names each of them."""
+    escaped = frozenset.intersection(*(_ESCAPED[host] for host in hosts))
+    findings = []
+    for path in paths:
+        if wrong := sorted(_SPECIAL.intersection(path) - escaped):
+            named = ", ".join(f"'{character}'" for character in wrong)
+            what = f"CODEOWNERS of {' and '.join(hosts)} cannot name this path: it has {named}"
+            way_out = "rename it; as a pattern, it would match other files, or none"
+            findings.append(Finding("owner-path", what, way_out, Location(path, 1)))
+    if findings:
+        raise SpecError(findings)
+
+
+def _spell_path(path: str) -> str:
+    """Spell a path as the pattern that matches only it."""
+    escaped = "".join(
+        f"\\{character}" if character in _SPECIAL else character for character in path
+    )
+    return f"/{escaped}" if path else "*"

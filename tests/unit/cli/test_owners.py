@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -100,12 +102,96 @@ def test_an_estate_at_the_top_is_every_file(
 def test_names_that_no_host_reads_as_they_are(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("topics/b [1] #2!.yaml").write_text("topic: b\nowner: b\n")
+    Path("topics/b 1!  (a){b}@^$.yaml").write_text("topic: b\nowner: b\n")
+    Path("topics/*?.yaml").write_text("topic: d\nowner: d\n")
     Path("topics/.real.yaml").write_text("topic: c\nowner: c\n")
     Path("topics/link.yaml").symlink_to(".real.yaml")
     found = lines(capsys, *PLATFORM)
-    assert "/topics/b\\ ?1?\\ ?2?.yaml @acme/b" in found
+    assert "/topics/b\\ 1!\\ \\ (a){b}@^$.yaml @acme/b" in found
+    assert "/topics/\\*\\?.yaml @acme/d" in found
     assert "/topics/.real.yaml @acme/c" in found
+
+
+ODD = ("*", "**", "or?ers", "[a-z]rders", "!orders", "#orders", "b [1]", "a  b", "o\\rders")
+DECOYS = (
+    "orders",
+    "xorders",
+    "a",
+    "b 1",
+    "b",
+    "a b",
+    "a/orders",
+    "orders/x",
+    "1",
+    "o\\\\rders",
+    "ab",
+    "b x1y",
+    "oxrders",
+    "xa-zxrders",
+)
+
+
+@pytest.mark.parametrize("host", ["github", "gitlab"])
+@pytest.mark.parametrize("name", [*ODD, "line\nend", "tab\tbed"])
+def test_a_line_matches_its_own_file_only_or_is_refused(
+    name: str, host: str, repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Git reads the patterns here: both hosts match paths as it does, apart from what is below."""
+    Path(f"topics/{name}.yaml").write_text("topic: odd\nowner: odd\n")
+    code = run((*PLATFORM, "--host", host))
+    said = capsys.readouterr()
+    if code == 1:
+        assert "[owner-path]" in said.err
+        assert not said.out
+        return
+    (line,) = (line for line in said.out.splitlines() if line.endswith(" @acme/odd"))
+    pattern = line.removesuffix(" @acme/odd")
+    assert not re.search(r"[\[\]#]", pattern) or host == "gitlab"
+    assert not re.search(r"(?<!\\)\s", pattern)
+    files = [f"topics/{one}.yaml" for one in (name, *ODD, *DECOYS)]
+    assert match(pattern, files) == {f"topics/{name}.yaml"}
+
+
+def match(pattern: str, files: list[str]) -> set[str]:
+    """Return the files that git finds for a pattern."""
+    Path(".git/info/exclude").write_text(f"{pattern}\n")
+    asked = "\0".join(files).encode()
+    command = ("git", "check-ignore", "--no-index", "-z", "--stdin")
+    answer = subprocess.run(command, input=asked, capture_output=True, check=True)
+    return set(answer.stdout.decode().rstrip("\0").split("\0"))
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ((), "github and gitlab cannot name this path: it has '#', '[', ']'; rename it; "),
+        (("--host", "github"), "CODEOWNERS of github cannot name this path: it has '#', '[', ']'"),
+        (("--host", "gitlab"), "CODEOWNERS of gitlab cannot name this path: it has '#'; rename"),
+    ],
+)
+def test_a_path_that_a_host_cannot_escape_is_named(
+    words: tuple[str, ...],
+    refused: str,
+    repository: Repository,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("topics/b [1] #2.yaml").write_text("topic: b\nowner: b\n")
+    assert run((*PLATFORM, *words)) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert refused in said.err
+    assert "topics/b [1] #2.yaml:1:1: " in said.err
+
+
+def test_the_directory_of_the_estate_has_a_line_too(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("topics").rename("topics [eu]")
+    assert run((*PLATFORM[:1], "topics [eu]", *PLATFORM[1:])) == 1
+    assert "topics [eu]/:1:1: CODEOWNERS of github and gitlab" in capsys.readouterr().err
+    assert "/topics\\ \\[eu\\]/ @acme/platform" in lines(
+        capsys, *PLATFORM[:1], "topics [eu]", *PLATFORM[1:], "--host", "gitlab"
+    )
 
 
 def test_an_owner_that_is_no_account_is_named_at_its_line(
@@ -129,6 +215,7 @@ def test_an_owner_that_is_no_account_is_named_at_its_line(
     ("words", "said"),
     [
         (("owners", "--org", "acme"), "--org and --platform are for --format codeowners"),
+        (("owners", "--host", "github"), "--host, --org and --platform are for --format codeo"),
         ((*CODEOWNERS, "--org", "a", "--platform", "a b"), "--platform 'a b' is no account"),
     ],
 )
