@@ -28,6 +28,10 @@ _FILES: tuple[Rule, ...] = (
         "estate-link", "Symbolic links stay inside the estate, so no link can expose another file."
     ),
     Rule(
+        "base-link",
+        "No symbolic link and no submodule decides what an earlier commit has of an estate.",
+    ),
+    Rule(
         "clusters-file", "An estate has at most one clusters.yaml, at its top, with one document."
     ),
     Rule("file-size", "A file is not larger than people and parsers can read."),

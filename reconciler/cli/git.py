@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import posixpath
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler.api import list_estate_files
 from reconciler.errors import UsageError, escape_unprintable, show_path
 from reconciler.model import SHORT, Commit
-from reconciler.spec import Base, Changes, load_clusters, recall_clusters
+from reconciler.spec import CLUSTERS_FILES, Changes, recall_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 # Messages of git are compared with English words. Reading must not take the lock of the index, and
 # a partial clone must not ask for a password.
 _ENVIRONMENT = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-CLUSTERS_FILES = ("clusters.yaml", "clusters.yml")
 COMPARED = 50
 """The number of commits to compare with a topic. If none of them changed it, nobody knows which."""
-_ID_LENGTHS = (40, 64)
 _SUFFIXES = (".yaml", ".yml")
-_LINK = "120000"
-"""The mode of a symbolic link in a tree."""
+LINK, SUBMODULE = "120000", "160000"
+"""The modes of a symbolic link and of a submodule in a tree."""
 _HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 """Variables that git sets for its hooks. They can name another repository than the estate's."""
 
@@ -64,6 +62,15 @@ class Differences:
         return bool(self.files or self.gone)
 
 
+class Entry(NamedTuple):
+    """An entry of a tree: its path in the repository, and what it is."""
+
+    path: str
+    mode: str
+    kind: str
+    id: str
+
+
 class Checkout:
     """The repository that contains an estate. Errors: GitError if there is none."""
 
@@ -76,6 +83,11 @@ class Checkout:
     def inside(self) -> Path:
         """The path of the estate in the repository."""
         return Path(os.path.relpath(self.estate.resolve(), self.top))
+
+    @property
+    def is_submodule(self) -> bool:
+        """Return whether another repository around this one has it as a submodule."""
+        return bool(self._ask("rev-parse", "--show-superproject-working-tree").strip())
 
     def find_commit(self, name: str) -> str:
         """Return the id of a commit. Errors: UnknownCommitError."""
@@ -137,18 +149,38 @@ class Checkout:
         Symbolic links are followed within the estate, as everywhere; others lead nowhere.
         """
         inside = self.inside.as_posix()
-        below = () if inside == "." else ("--", f"{inside}/")
-        listed = self._ask("ls-tree", "-r", "-z", "--full-tree", commit, *below)
-        entries = (line.split("\t", 1) for line in os.fsdecode(listed).split("\0") if line)
-        tree = {posixpath.relpath(path, inside): entry.split() for entry, path in entries}
-        ids = {path: id_ for path, (_, kind, id_) in tree.items() if kind == "blob"}
-        links = {path: ids[path] for path, (mode, *_) in tree.items() if mode == _LINK}
+        listed = self.list_below(commit, "-r")
+        tree = {posixpath.relpath(entry.path, inside): entry for entry in listed}
+        ids = {path: entry.id for path, entry in tree.items() if entry.kind == "blob"}
+        links = {path: entry.id for path, entry in tree.items() if entry.mode == LINK}
         targets = {
             path: posixpath.normpath(posixpath.join(posixpath.dirname(path), os.fsdecode(content)))
             for path, content in zip(links, self._read_blobs(links.values()), strict=True)
         }
         found = dict(_follow(ids, targets))
         return dict(zip(found, self._read_blobs(found.values()), strict=True))
+
+    def list_way(self, commit: str) -> tuple[Entry, ...]:
+        """List what a commit has on the way to the estate, the top first, and of its own path."""
+        inside = self.inside
+        way = [place.as_posix() for place in (*reversed(inside.parents), inside)]
+        return self._list_tree(commit, "--", *way[1:]) if way[1:] else ()
+
+    def list_below(self, commit: str, *options: str) -> tuple[Entry, ...]:
+        """List what a commit has in the estate; nothing if it has no such directory."""
+        inside = self.inside.as_posix()
+        below = () if inside == "." else ("--", f"{inside}/")
+        return self._list_tree(*options, commit, *below)
+
+    def read_entry(self, entry: Entry) -> bytes:
+        """Read a file of a tree. Errors: GitError if it is not here."""
+        (content,) = self._read_blobs([entry.id])
+        return content
+
+    def _list_tree(self, *arguments: str) -> tuple[Entry, ...]:
+        listed = os.fsdecode(self._ask("ls-tree", "-z", "--full-tree", *arguments))
+        lines = (line.partition("\t") for line in listed.split("\0") if line)
+        return tuple(Entry(path, *head.split()) for head, _, path in lines)
 
     def _read_blobs(self, ids: Iterable[str]) -> Iterator[bytes]:
         """Yield the contents of blobs by their ids. Errors: GitError for one that is not here."""
@@ -163,18 +195,6 @@ class Checkout:
             start = end + 1 + int(size)
             yield answer[end + 1 : start]
             start += 1
-
-    def read_files(self, commit: str, names: Iterable[str]) -> Iterator[bytes]:
-        """Yield the contents of files in a commit; files that are not in it are left out."""
-        # `cat-file --batch` reads one name per line: a name with a line break cannot be asked for.
-        asked = "".join(f"{commit}:{name}\n" for name in sorted(names) if "\n" not in name)
-        answer = self._ask("cat-file", "--batch", given=os.fsencode(asked))
-        while answer:
-            head, _, answer = answer.partition(b"\n")
-            size = head.rpartition(b" ")[2]
-            if size.isdigit():
-                yield answer[: int(size)]
-                answer = answer[int(size) + 1 :]
 
     def find_last_change(self, commit: str, files: Iterable[str]) -> str | None:
         """Return the newest commit up to this one that changed one of these files of the estate.
@@ -211,7 +231,9 @@ class Checkout:
 
     def _ask(self, *arguments: str, given: bytes = b"") -> bytes:
         environment = {k: v for k, v in os.environ.items() if k not in _HOOKS} | _ENVIRONMENT
-        command = ["git", "-C", str(self.top), *arguments]
+        # A request can bring a directory that git takes for a repository without a working tree,
+        # with branches and with settings that run programs.
+        command = ["git", "-c", "safe.bareRepository=explicit", "-C", str(self.top), *arguments]
         try:
             done = subprocess.run(  # noqa: S603 - no shell, and names come behind options
                 command, input=given, capture_output=True, env=environment, check=False
@@ -235,27 +257,6 @@ def read_commit(estate: Path) -> Commit | None:
     except UnknownCommitError:
         return None
     return Commit(head, dirty=bool(checkout.compare(head)))
-
-
-def find_changes(path: Path, clusters: Iterable[str], ref: str) -> Changes:
-    """Find the base of a branch that forked from `ref`, and read the estate as it was there.
-
-    `ref` may be the id of no commit, 000…: a push event has it if there was nothing before.
-    Errors: UsageError if git fails.
-    """
-    if not ref.strip("0") and len(ref) in _ID_LENGTHS:
-        return Changes(ref, ref, everything="there was no commit before this push")
-    try:
-        checkout = Checkout(path)
-    except GitError as error:
-        what = f"git cannot list what changed in {show_path(str(path))}: {error}"
-        raise UsageError(f"{what}; leave out --changed-since") from error
-    base = checkout.find_merge_base(ref)
-    then = recall_clusters(checkout.read_estate(base), clusters)
-    if then is None:
-        changes = Changes(ref, base)
-        return replace(changes, everything=f"clusters.yaml at {changes.since} has errors")
-    return Changes(ref, base, then)
 
 
 def find_origins(path: Path, cluster: str, topics: Iterable[str]) -> Mapping[str, str]:
@@ -294,23 +295,6 @@ def find_origins(path: Path, cluster: str, topics: Iterable[str]) -> Mapping[str
         return {}
     found = {name: find(name, now) for name in topics if name in now.specs}
     return {name: commit for name, commit in found.items() if commit}
-
-
-def read_base(path: Path, ref: str, option: str) -> Base:
-    """Read the clusters of an estate at a commit; none if there is no clusters.yaml.
-
-    `option` is the one that named the commit. Errors: UsageError if git fails; SpecError if that
-    clusters.yaml is invalid.
-    """
-    try:
-        checkout = Checkout(path)
-    except GitError as error:
-        what = f"git cannot show the clusters of {show_path(str(path))} at another commit: {error}"
-        raise UsageError(f"{what}; leave out {option}") from error
-    commit = checkout.find_here(ref)
-    names = [(checkout.inside / name).as_posix() for name in CLUSTERS_FILES]
-    content = next(checkout.read_files(commit, names), b"")
-    return Base(commit, load_clusters(content, f"{commit[:SHORT]}:{names[0]}"))
 
 
 def _follow(ids: Mapping[str, str], targets: Mapping[str, str]) -> Iterator[tuple[str, str]]:

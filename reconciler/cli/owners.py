@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler import api
-from reconciler.cli.git import CLUSTERS_FILES, Checkout, GitError
+from reconciler.cli.git import Checkout, GitError
 from reconciler.cli.options import estate_argument
 from reconciler.cli.terminal import print_note
 from reconciler.errors import (
@@ -22,6 +22,7 @@ from reconciler.errors import (
     escape_unprintable,
     show_path,
 )
+from reconciler.spec import CLUSTERS_FILES
 from reconciler.styling import set_columns
 from reconciler.units import count
 

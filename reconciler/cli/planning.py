@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
-from reconciler.cli.git import GitError, find_changes, read_base, read_commit
+from reconciler.cli.base import find_changes, read_base
+from reconciler.cli.git import GitError, read_commit
 from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError

@@ -17,10 +17,10 @@ from reconciler.spec.client import (
     SecretRef,
     parse_references,
 )
-from reconciler.spec.clusters import SANDBOX, ClusterEntry, load_clusters
+from reconciler.spec.clusters import SANDBOX, ClusterEntry
 from reconciler.spec.config_docs import Dimension
 from reconciler.spec.configs import LAGS, TIERED, Catalogue, choose_catalogue
-from reconciler.spec.documents import WrittenTopic
+from reconciler.spec.documents import CLUSTERS_FILES, WrittenTopic, load_clusters
 from reconciler.spec.estate import Estate, parse_estate
 from reconciler.spec.forms import AuditForm
 from reconciler.spec.names import check_name, find_collisions
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from reconciler.spec.json_schema import build_clusters_schema, build_topic_schema
 
 __all__ = [
+    "CLUSTERS_FILES",
     "CLUSTER_LABEL",
     "DELETED",
     "FILE_BYTES",

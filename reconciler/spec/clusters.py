@@ -7,13 +7,11 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Location, Severity, SpecError
+from reconciler.errors import Finding, Location, Severity
 from reconciler.model import Guards, MovePolicy
 from reconciler.policy import Policy, lay_policy
 from reconciler.spec.configs import choose_catalogue
-from reconciler.spec.form_errors import check_form
 from reconciler.spec.forms import ClustersDocument, make_move_policy, make_policy
-from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlMap, YamlText
 
 if TYPE_CHECKING:
@@ -95,23 +93,6 @@ class ClusterEntry:
         """Return whether the estate manages a topic: it owns it and does not ignore it."""
         owned = not self.owns or any(fnmatchcase(topic, pattern) for pattern in self.owns)
         return owned and not any(fnmatchcase(topic, pattern) for pattern in self.ignore)
-
-
-def load_clusters(content: bytes, file: str) -> dict[str, ClusterEntry]:
-    """Read a clusters.yaml from outside the estate, such as the one of another commit.
-
-    Errors: SpecError with every error in it.
-    """
-    loaded = load_text(content, file)
-    findings, table = list(loaded.findings), YamlMap()
-    document: ClustersDocument | None = ClustersDocument.model_construct(version=1)
-    if loaded.documents and isinstance(loaded.documents[0], YamlMap):
-        table = loaded.documents[0]
-        document, wrong = check_form(ClustersDocument, table)
-        findings += wrong
-    if document is None or findings:
-        raise SpecError(findings)
-    return list_entries(document, table, file)
 
 
 def check_ranges(document: ClustersDocument, table: YamlMap) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding, Location, Severity, show_path
-from reconciler.spec.clusters import SANDBOX, check_ranges
+from reconciler.errors import Finding, Location, Severity, SpecError, show_path
+from reconciler.spec.clusters import SANDBOX, check_ranges, list_entries
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.form_errors import check_form
 from reconciler.spec.forms import ClustersDocument, TopicDocument
@@ -20,12 +20,14 @@ from reconciler.spec.values import YamlMap, YamlValue, describe_yaml
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.forms import Layer
 
 MOST_FINDINGS = 200
 """The number of form errors shown per file."""
 
-_CLUSTERS = {"clusters.yaml", "clusters.yml"}
+CLUSTERS_FILES = ("clusters.yaml", "clusters.yml")
+"""The names of the file with the clusters. Case does not matter, so that none is overlooked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
     not be read.
     """
     paths = sorted(files, key=lambda path: path.split("/"))
-    named = [path for path in paths if path.rpartition("/")[2].lower() in _CLUSTERS]
+    named = [path for path in paths if path.rpartition("/")[2].lower() in CLUSTERS_FILES]
     chosen = next((path for path in named if "/" not in path), None)
     findings = [found for found in files.values() if isinstance(found, Finding)]
     for path in named:
@@ -128,6 +130,19 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
             topics += written
             findings += found
     return Documents(clusters, tuple(topics), tuple(findings))
+
+
+def load_clusters(content: bytes | None, file: str) -> dict[str, ClusterEntry]:
+    """Read a clusters.yaml from outside the estate, such as the one of another commit.
+
+    None is that of an estate without one. Errors: SpecError with every error in it.
+    """
+    if content is None:
+        return list_entries(ClustersFile(file).document, YamlMap(), file)
+    clusters, findings = _read_clusters(content, file)
+    if findings:
+        raise SpecError(findings)
+    return list_entries(clusters.document, clusters.table, clusters.file)
 
 
 def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, list[Finding]]:

@@ -16,7 +16,6 @@ ANSWERS = {".txt", ".md", ".json"}
 NEED_BROKERS = {
     "audit-lost",
     "audit-topic",
-    "client-new",
     "connect-controller",
     "connect-credentials",
     "connect-mechanism",

@@ -9,7 +9,8 @@ import pytest
 from repository import Repository, start_repository
 
 from reconciler.api import load_estate
-from reconciler.cli.git import Checkout, GitError, find_changes, read_commit
+from reconciler.cli.base import find_changes
+from reconciler.cli.git import Checkout, GitError, read_commit
 from reconciler.errors import UsageError
 from reconciler.model import Commit
 

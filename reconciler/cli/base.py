@@ -1,0 +1,176 @@
+"""The base of a request in git: the clusters and the specs that an earlier commit has.
+
+The commit is read at the estate's own path. If a link on this path were followed first, a request
+could choose which files of the commit count as its base: those of an example with another address.
+So links are refused here, and so are submodules, whose branches a request can choose.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.cli.git import LINK, SUBMODULE, Checkout, GitError
+from reconciler.errors import Finding, Location, SpecError, UsageError, show_path
+from reconciler.model import SHORT
+from reconciler.spec import CLUSTERS_FILES, Base, Changes, load_clusters, recall_clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reconciler.cli.git import Entry
+
+_ID_LENGTHS = (40, 64)
+_PUT = "put the {} itself there"
+
+
+def read_base(path: Path, ref: str, option: str) -> Base:
+    """Read the clusters of an estate at a commit; none if there is no clusters.yaml.
+
+    `option` is the one that named the commit. Errors: UsageError if git fails; SpecError for a link
+    or a submodule that decides what is read, or if that clusters.yaml is invalid.
+    """
+    checkout = open_checkout(path, option)
+    refuse_submodule(checkout)
+    commit = checkout.find_here(ref)
+    entry = find_clusters(checkout, commit)
+    if entry is None:
+        return Base(commit, load_clusters(None, ""))
+    content = checkout.read_entry(entry)
+    return Base(commit, load_clusters(content, show_path(f"{commit[:SHORT]}:{entry.path}")))
+
+
+def find_changes(path: Path, clusters: Iterable[str], ref: str) -> Changes:
+    """Find the base of a branch that forked from `ref`, and read the estate as it was there.
+
+    `ref` may be the id of no commit, 000…: a push event has it if there was nothing before.
+    Errors: UsageError if git fails; SpecError for an estate that is a link.
+    """
+    if not ref.strip("0") and len(ref) in _ID_LENGTHS:
+        return Changes(ref, ref, everything="there was no commit before this push")
+    checkout = open_checkout(path, "--changed-since")
+    base = checkout.find_merge_base(ref)
+    changes = Changes(ref, base)
+    if what := next(_list_turns(checkout, base), ""):
+        # A request that puts a directory in the place of a link changes everything in it.
+        return replace(changes, everything=f"{what} at {changes.since}")
+    then = recall_clusters(checkout.read_estate(base), clusters)
+    if then is None:
+        return replace(changes, everything=f"clusters.yaml at {changes.since} has errors")
+    return Changes(ref, base, then)
+
+
+def open_checkout(path: Path, option: str) -> Checkout:
+    """Open the repository of an estate to read another commit of it, if no link leads there.
+
+    Errors: UsageError without a repository; SpecError for each link of the repository on the path
+    of the estate, and for a clusters.yaml that is a link.
+    """
+    shown = show_path(str(path))
+    findings = []
+    for link in _list_links(path):
+        what = f"{shown} leads through the symbolic link {show_path(link)} to another directory"
+        way_out = f"{_PUT.format('directory')}, or name the one that it leads to"
+        findings.append(Finding("base-link", what, way_out, Location(shown, 1)))
+    for name in sorted(each.name for each in path.iterdir()) if path.is_dir() else ():
+        if name.lower() in CLUSTERS_FILES and (path / name).is_symlink():
+            what = f"{name} is a symbolic link, so its base is not that of what it says"
+            where = Location(show_path(str(path), name), 1)
+            findings.append(Finding("base-link", what, _PUT.format("file"), where))
+    if findings:
+        raise SpecError(findings)
+    try:
+        return Checkout(path)
+    except GitError as error:
+        what = f"git cannot show {shown} at another commit: {error}"
+        raise UsageError(f"{what}; leave out {option}") from error
+
+
+def refuse_submodule(checkout: Checkout) -> None:
+    """Refuse an estate in a submodule: a request chooses its commit, and can choose its origin."""
+    if checkout.is_submodule:
+        shown = show_path(str(checkout.estate))
+        what = f"{shown} is in a submodule, whose branches are not those of this repository"
+        way_out = "keep the specs in this repository, or run in a clone of the other one"
+        raise SpecError([Finding("base-link", what, way_out, Location(shown, 1))])
+
+
+def find_clusters(checkout: Checkout, commit: str) -> Entry | None:
+    """Find the clusters.yaml that the estate has in a commit; its name is spelled as in an estate.
+
+    Errors: SpecError if a link, a submodule or another kind of file is in its place, or two files.
+    """
+    short = commit[:SHORT]
+    findings = [
+        Finding("base-link", f"{what} at {short}", "merge a directory in its place first")
+        for what in _list_turns(checkout, commit)
+    ]
+    below = checkout.list_below(commit)
+    found = [entry for entry in below if Path(entry.path).name.lower() in CLUSTERS_FILES]
+    for entry in found:
+        if what := _say_kind(entry, "blob"):
+            way_out = "merge the file itself in its place first"
+            findings.append(Finding("base-link", f"{what} at {short}", way_out))
+    if len(found) > 1 and not findings:
+        what = f"there is more than one clusters.yaml at {short}: "
+        what += ", ".join(show_path(entry.path) for entry in found)
+        findings.append(Finding("clusters-file", what, "merge the removal of all but one first"))
+    if findings:
+        raise SpecError(findings)
+    return found[0] if found else None
+
+
+def _list_turns(checkout: Checkout, commit: str) -> Iterator[str]:
+    """Say what is no directory in a commit on the way to the estate."""
+    return filter(None, (_say_kind(entry, "tree") for entry in checkout.list_way(commit)))
+
+
+def _say_kind(entry: Entry, wanted: str) -> str:
+    """Say what an entry is that is not of the kind that is wanted; empty if it is."""
+    if entry.mode == LINK:
+        what = "a symbolic link"
+    elif entry.mode == SUBMODULE:
+        what = "a submodule"
+    elif entry.kind != wanted:
+        what = "a directory" if entry.kind == "tree" else "a file"
+    else:
+        return ""
+    return f"{show_path(entry.path)} is {what}"
+
+
+def _list_links(path: Path) -> Iterator[str]:
+    """Yield the links on the way to a path that exists, each by its path in its repository.
+
+    The checkout itself may be below a link, such as /home: no commit has that link.
+    """
+    place, rest = Path(), list(reversed((_find_here() / path).parts))
+    while rest:
+        part = rest.pop()
+        if part == "..":
+            place = place.parent
+        elif (place / part).is_symlink():
+            if top := _find_top(place):
+                yield str((place / part).relative_to(top))
+            rest += reversed((place / part).readlink().parts)
+        else:
+            place /= part
+
+
+def _find_here() -> Path:
+    """Return the current directory as the shell calls it: its links are part of a path as well."""
+    called = Path(os.environ.get("PWD", ""))
+    try:
+        is_here = called.is_absolute() and called.samefile(".")
+    except OSError:
+        is_here = False
+    return called if is_here else Path.cwd()
+
+
+def _find_top(directory: Path) -> Path | None:
+    """Return the top of the repository that has a directory; itself if git does not say."""
+    try:
+        return Checkout(directory).top
+    except GitError as error:
+        return directory if error.is_surprising else None
