@@ -75,6 +75,10 @@ _ESTATE: tuple[Rule, ...] = (
     ),
     Rule("stage-missing", "If clusters.yaml has stages, every cluster is in one of them."),
     Rule("stages-most", "A merge reaches the clusters in at most 5 stages."),
+    Rule(
+        "cluster-environment",
+        "The environments of two clusters have different names, so each has its own secrets.",
+    ),
     Rule("key-form", "Names of clusters and profiles are valid in paths, URLs and terminals."),
     Rule("profile-unknown", "A topic names a profile in clusters.yaml."),
     Rule("override-untargeted", "An override names a cluster of the topic."),

@@ -18,7 +18,13 @@ from reconciler.spec.clusters import SANDBOX, ClusterEntry, list_entries
 from reconciler.spec.documents import read_documents
 from reconciler.spec.owners import check_spellings
 from reconciler.spec.resolve import Resolver
-from reconciler.spec.rules import check_drains, check_stages, check_written_topics, refuse_cluster
+from reconciler.spec.rules import (
+    check_drains,
+    check_environments,
+    check_stages,
+    check_written_topics,
+    refuse_cluster,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -54,6 +60,7 @@ def parse_estate(
     resolver = Resolver(documents, entries)
     if clusters.readable:
         resolved = {cluster: resolver.resolve(cluster) for cluster in checked}
+        findings += check_environments(entries)
         findings += check_stages(clusters.document.stages, entries)
         findings += check_written_topics(documents.topics, entries, clusters.document.profiles)
         if not clusters.document.owners:  # otherwise each owner is spelled as there

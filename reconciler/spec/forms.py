@@ -23,6 +23,7 @@ from reconciler.spec.keys import (
     Capacity,
     ClientMap,
     ClusterId,
+    ClusterKey,
     ClusterNames,
     ConfigMap,
     Deletes,
@@ -468,7 +469,7 @@ class ClustersDocument(Form):
         default_factory=PolicyForm.model_construct,
         description="Limits for topics on every cluster.",
     )
-    clusters: dict[Key, ClusterForm] = Field(default={}, description="Clusters, by name.")
+    clusters: dict[ClusterKey, ClusterForm] = Field(default={}, description="Clusters, by name.")
     stages: Stages = Field(
         default=(),
         description="Order in which a merge reaches the clusters: [[dev], [prod-eu, prod-us]]. "

@@ -36,6 +36,10 @@ MOST_REPLICAS = 32_767
 MOST_CAPACITY = 1_000_000
 PLACEMENTS = ("optimal", "striped")
 KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+CLUSTER_PATTERN = (
+    rf"^(?!.*-([Pp][Ll][Aa][Nn]|[Dd][Rr][Ii][Ff][Tt])$){KEY_PATTERN.removeprefix('^')}"
+)
+"""The names of clusters for editors: no environment of another cluster in a workflow has them."""
 MOST_DELETES = 10_000
 MOST_FACTOR = 1_000
 MOST_AT_ONCE = 10_000
@@ -410,6 +414,8 @@ Capacity = Annotated[
 ConfigMap = Annotated[WrittenConfig, Read(read_settings, _CONFIG)]
 ClientMap = Annotated[Mapping[str, str], Read(read_client, _CLIENT)]
 Key = Annotated[str, Read(_read_key, {"type": "string", "pattern": KEY_PATTERN})]
+# The names that editors refuse are refused for an estate, not for its base: a request can rename.
+ClusterKey = Annotated[str, Read(_read_key, {"type": "string", "pattern": CLUSTER_PATTERN})]
 Share = Annotated[
     int,
     ReadNamed(_read_share, {"type": "string", "pattern": "^(0?[0-9]{1,2}|100)%$"}),

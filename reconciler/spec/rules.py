@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 PATTERNS_SHOWN = 5
+ENVIRONMENTS = ("-plan", "-drift")
+"""The ends of the names of environments, after the name of their cluster."""
 _MIN_INSYNC = "min.insync.replicas"
 
 
@@ -70,6 +72,26 @@ def check_drains(entry: ClusterEntry) -> Iterator[Finding]:
             way_out,
             entry.where("drain_brokers"),
         )
+
+
+def check_environments(clusters: Mapping[str, ClusterEntry]) -> Iterator[Finding]:
+    """Check that no two environments of the workflows have one name, and so one set of secrets.
+
+    A cluster has NAME, NAME-plan and NAME-drift. Code hosts ignore case in these names.
+    """
+    first: dict[str, str] = {}
+    for name, entry in sorted(clusters.items()):
+        lower = name.lower()
+        if suffix := next((s for s in ENVIRONMENTS if lower.endswith(s)), ""):
+            what = f"the cluster {quote(name)} has the name of an environment of the workflows: "
+            what += f"that of {quote(name[: -len(suffix)])} for {suffix.removeprefix('-')}"
+            way_out = f"choose a name that does not end in {' or '.join(ENVIRONMENTS)}"
+            yield Finding("cluster-environment", what, way_out, entry.location)
+        if other := first.get(lower):
+            what = f"the clusters {quote(other)} and {quote(name)} differ only in case, and "
+            what += "environments of the workflows do not"
+            yield Finding("cluster-environment", what, "rename one of them", entry.location)
+        first.setdefault(lower, name)
 
 
 def check_stages(

@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 
 from reconciler.api import load_estate
 from reconciler.errors import Location, Severity, SpecError, UsageError
 from reconciler.model import MoveKind, MovePolicy
 from reconciler.placement import STRATEGIES
+from reconciler.spec import build_clusters_schema, load_clusters
 from reconciler.spec.documents import MOST_FINDINGS
 from reconciler.spec.keys import PLACEMENTS
 
@@ -47,6 +49,43 @@ def load(root: Path, topics: str, clusters: str = CLUSTERS) -> Estate:
 def resolve(root: Path, topic: str, cluster: str) -> TopicSpec:
     (spec,) = load(root, topic).topics_for(cluster)
     return spec
+
+
+# The names of clusters.
+
+
+@pytest.mark.parametrize("name", ["staging-plan", "prod-eu-drift", "prod-PLAN", "a-plan-drift"])
+def test_a_cluster_has_no_name_of_an_environment_of_another_one(tmp_path: Path, name: str) -> None:
+    """Also where no other cluster has it yet: the next one to be added could."""
+    text = f"version: 1\nclusters: {{{name}: {{}}}}\n"
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, "", text)
+    (found,) = refused.value.findings
+    cluster, _, kind = name.rpartition("-")
+    assert str(found) == (
+        f"{tmp_path}/clusters.yaml:2:12: the cluster '{name}' has the name of an environment of the"
+        f" workflows: that of '{cluster}' for {kind.lower()}; choose a name that does not end in "
+        "-plan or -drift [cluster-environment]"
+    )
+    assert not jsonschema.Draft7Validator(build_clusters_schema()).is_valid(
+        {"version": 1, "clusters": {name: {}}}
+    )
+    # A request can rename it: its base may have this name.
+    assert name in load_clusters(text.encode(), "then.yaml")
+
+
+def test_clusters_do_not_differ_only_in_case(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"'Prod' and 'prod' differ only in case.*rename one of"):
+        load(tmp_path, "", "version: 1\nclusters: {prod: {}, Prod: {}}\n")
+
+
+def test_other_names_of_clusters_contain_these_words(tmp_path: Path) -> None:
+    names = ("plan", "drift", "plan-b", "drift.eu", "prod-planet", "prodplan")
+    text = "".join(f"  {name}: {{}}\n" for name in names)
+    assert set(load(tmp_path, "", f"version: 1\nclusters:\n{text}").declared) == set(names)
+    assert jsonschema.Draft7Validator(build_clusters_schema()).is_valid(
+        {"version": 1, "clusters": {name: {} for name in names}}
+    )
 
 
 def test_a_later_layer_wins(tmp_path: Path) -> None:
