@@ -253,6 +253,10 @@ class RefusedPlanError(FindingsError):
     """The plan refuses some of its topics, so nothing is applied."""
 
 
+class OutdatedPlanError(FindingsError):
+    """The default branch no longer asks for what the plan does, so nothing is applied."""
+
+
 class UnapprovedPlanError(FindingsError):
     """The plan is not the one that was approved, so nothing is applied."""
 

@@ -13,6 +13,7 @@ from reconciler.errors import (
     ClusterError,
     LockHeldError,
     LockLostError,
+    OutdatedPlanError,
     RefusedPlanError,
     StalePlanError,
     UnapprovedPlanError,
@@ -72,6 +73,7 @@ class Ended(StrEnum):
     INTERRUPTED = "interrupted"
     REFUSED = "refused"
     STALE = "stale"
+    OUTDATED = "outdated"
     LOCKED = "locked"
     NOT_APPROVED = "not approved"
     USAGE_ERROR = "usage error"
@@ -92,6 +94,7 @@ _BY_ERROR: Mapping[type[BaseException], Ended] = MappingProxyType(
     {
         RefusedPlanError: Ended.REFUSED,
         StalePlanError: Ended.STALE,
+        OutdatedPlanError: Ended.OUTDATED,
         UnapprovedPlanError: Ended.NOT_APPROVED,
         LockHeldError: Ended.LOCKED,
         LockLostError: Ended.LOCK_LOST,

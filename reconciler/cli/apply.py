@@ -14,6 +14,7 @@ import click
 
 from reconciler import api
 from reconciler.cli import options
+from reconciler.cli.base import read_branch
 from reconciler.cli.journal import Journal
 from reconciler.cli.planning import Wanted, load_planner
 from reconciler.cli.plans import read_plan, refuse_other_specs
@@ -31,6 +32,7 @@ from reconciler.cli.terminal import (
 from reconciler.errors import (
     AuditError,
     Finding,
+    OutdatedPlanError,
     ReconcilerError,
     RefusedPlanError,
     UnapprovedPlanError,
@@ -71,6 +73,7 @@ INTERRUPTED = 130
 @click.option("--skip-refused", is_flag=True, help="Apply the other topics if some are refused.")
 @click.option("--expect", metavar="FINGERPRINT", help="Apply only the plan with this fingerprint.")
 @options.approved_option
+@options.default_branch_option
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -104,6 +107,7 @@ def command(
     skip_refused: bool,
     expect: str | None,
     approved: Path | None,
+    default_branch: str | None,
     journal: Path | None,
     lock_timeout: float,
     no_lock: bool,
@@ -129,12 +133,21 @@ def command(
     if approved is not None and expect is not None:
         raise UsageError("--approved has the fingerprint to expect; leave out --expect")
     patience_s = None if no_lock else lock_timeout
+    is_saved = source.is_file() and source.suffix not in (".yaml", ".yml")
     asked = ApplyOptions(
-        auto_approve, skip_refused, expect, journal, bootstrap_servers, patience_s, stop_after
+        estate if is_saved else source,
+        auto_approve,
+        skip_refused,
+        expect,
+        journal,
+        bootstrap_servers,
+        patience_s,
+        stop_after,
+        default_branch,
     )
     with _ending_gently():
-        if source.is_file() and source.suffix not in (".yaml", ".yml"):
-            return _apply_saved(wanted, estate, asked).exit_code
+        if is_saved:
+            return _apply_saved(wanted, asked).exit_code
         wanted.check()
         if wanted.is_many and expect is not None:
             raise UsageError("--expect is the fingerprint of one plan; name one cluster")
@@ -150,6 +163,7 @@ def command(
 class ApplyOptions:
     """The options of an apply; it takes no lock if `patience_s` is None."""
 
+    estate: Path
     auto_approve: bool
     skip_refused: bool
     expect: str | None
@@ -157,9 +171,10 @@ class ApplyOptions:
     bootstrap_servers: str | None
     patience_s: float | None
     stop_after_s: float | None = None
+    default_branch: str | None = None
 
 
-def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
+def _apply_saved(wanted: Wanted, asked: ApplyOptions) -> Ending:
     """Apply the plan of a file, if the specs are still those of the plan."""
     if wanted.topic != "*" or wanted.changed_since is not None:
         raise UsageError("a saved plan is applied entirely; leave out --topic and --changed-since")
@@ -169,8 +184,8 @@ def _apply_saved(wanted: Wanted, estate: Path, asked: ApplyOptions) -> Ending:
     if wanted.all_clusters or not {plan.cluster}.issuperset(wanted.clusters):
         others = ", ".join(wanted.clusters) or "all clusters"
         raise UsageError(f"the plan is for {plan.cluster}, not for {others}")
-    loaded = api.load_estate(estate)
-    refuse_other_specs(plan, estate)
+    loaded = api.load_estate(asked.estate)
+    refuse_other_specs(plan, asked.estate)
     return _apply(plan, loaded, asked)
 
 
@@ -239,6 +254,8 @@ def _run(
             return _refuse(plan, refusals, record.planned)
         if not record.planned:
             return end_run()
+        if asked.default_branch is not None:
+            _refuse_outdated(plan, loaded, asked.estate, asked.default_branch)
         if not asked.auto_approve and (unapproved := _approve(plan, record.planned)):
             return unapproved
         log.show_progress()
@@ -260,6 +277,16 @@ def _run(
     except (ReconcilerError, KeyboardInterrupt) as error:
         return end_run(error=error)
     return end_run(applied)
+
+
+def _refuse_outdated(plan: Plan, loaded: Estate, estate: Path, branch: str) -> None:
+    """Refuse a plan that a branch no longer asks for. Errors: OutdatedPlanError."""
+    from reconciler.plan import find_outdated
+
+    entry, specs = api.find_cluster(loaded, plan.cluster), loaded.topics_for(plan.cluster)
+    now = read_branch(estate, plan.cluster, branch)
+    if findings := find_outdated(plan, entry, specs, now):
+        raise OutdatedPlanError(findings)
 
 
 def _refuse(plan: Plan, refusals: Sequence[Finding], others: int) -> Ending:

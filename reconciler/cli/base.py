@@ -62,6 +62,26 @@ def find_changes(path: Path, clusters: Iterable[str], ref: str) -> Changes:
     return Changes(ref, base, then)
 
 
+def read_branch(path: Path, cluster: str, ref: str) -> Changes:
+    """Read a cluster of an estate as it is at the tip of a branch.
+
+    `everything` of the answer says why its clusters.yaml cannot be read. Errors: UsageError if git
+    fails; SpecError for a link or a submodule that decides what is read of the estate.
+    """
+    checkout = open_checkout(path, "--default-branch")
+    refuse_submodule(checkout)
+    commit = checkout.find_here(ref)
+    branch = Changes(ref, commit)
+    try:
+        find_clusters(checkout, commit)
+    except SpecError as error:
+        return replace(branch, everything=", ".join(found.what for found in error.findings))
+    then = recall_clusters(checkout.read_estate(commit), [cluster])
+    if then is None:
+        return replace(branch, everything="its clusters.yaml has errors")
+    return Changes(ref, commit, then)
+
+
 def open_checkout(path: Path, option: str) -> Checkout:
     """Open the repository of an estate to read another commit of it, if no link leads there.
 

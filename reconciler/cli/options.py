@@ -64,6 +64,11 @@ base_option = click.option(
     metavar="REV",
     help="What the specs are a request to: connect with its client, and show looser guards.",
 )
+default_branch_option = click.option(
+    "--default-branch",
+    metavar="REF",
+    help="Apply only what the specs at REF still ask for, so that no approval is used again.",
+)
 client_from_option = click.option(
     "--client-from", metavar="REV", help="The same, on a cluster only; the earlier name."
 )

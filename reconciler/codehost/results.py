@@ -67,6 +67,10 @@ _REASONS = ("Topic", "Result", "Reason")
 _LEFT = "run the job again, or run *apply* by hand on the default branch"
 _NEXT = {
     Ended.REFUSED: "change the specs as the reasons say, in a new request",
+    Ended.OUTDATED: (
+        "run apply by hand on the default branch. It plans what that branch asks for now, and the "
+        "run says how to approve it"
+    ),
     Ended.AUDIT_LOST: "keep the record in the log of the run. The audit topic does not have it",
     Ended.UNKNOWN: "run the job again. It checks first what was done",
 }

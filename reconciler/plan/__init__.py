@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from reconciler.plan.markdown.marks import code, fence, prose, tabulate
     from reconciler.plan.move_guards import guard_moves
     from reconciler.plan.moves import assemble_moves, plan_moves
+    from reconciler.plan.outdated import find_outdated
     from reconciler.plan.reassignments import decode_rows, encode_rows, plan_rows
     from reconciler.plan.rebalance import plan_rebalance
     from reconciler.plan.window import RowMove, Seats, order_moves
@@ -103,6 +104,7 @@ __all__ = [
     "encode_plan",
     "encode_rows",
     "fence",
+    "find_outdated",
     "find_urgent",
     "fingerprint_plan",
     "forecast_moves",
@@ -169,6 +171,7 @@ __getattr__ = export_lazily(
         "markdown.marks": "code fence prose tabulate",
         "move_guards": "guard_moves",
         "moves": "assemble_moves plan_moves",
+        "outdated": "find_outdated",
         "window": "RowMove Seats order_moves",
     },
 )

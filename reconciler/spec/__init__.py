@@ -7,7 +7,7 @@ variable. `estate` shows the entire pipeline; start there.
 
 from typing import TYPE_CHECKING
 
-from reconciler.spec.base import Base
+from reconciler.spec.base import Base, list_loosened
 from reconciler.spec.catalogue import every_key, parse_version, spell_line
 from reconciler.spec.changes import Changes, ClusterThen, recall_clusters
 from reconciler.spec.client import (
@@ -76,6 +76,7 @@ __all__ = [
     "describe_yaml",
     "every_key",
     "find_collisions",
+    "list_loosened",
     "load_clusters",
     "load_text",
     "parse_estate",

@@ -22,6 +22,7 @@ EXITS: Mapping[str, int] = {
     "lock lost": 1,
     "audit lost": 1,
     "stale": 1,
+    "outdated": 1,
     "refused": 1,
     "locked": 1,
     "not approved": 1,

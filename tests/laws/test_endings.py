@@ -24,6 +24,7 @@ from reconciler.errors import (
     Finding,
     LockHeldError,
     LockLostError,
+    OutdatedPlanError,
     ReconcilerError,
     RefusedPlanError,
     StalePlanError,
@@ -126,7 +127,8 @@ def every_end() -> Iterator[tuple[Applied | None, BaseException | None, bool]]:
         outcomes = tuple(Outcome(f"t{n}", kind, "why") for n, kind in enumerate(kinds))
         yield Applied(outcomes, interrupted, cause), None, kept
     finding = Finding("plan-stale", "it moved", "plan again")
-    errors = (RefusedPlanError, StalePlanError, LockHeldError, LockLostError, ClusterError)
+    stopped = (RefusedPlanError, StalePlanError, OutdatedPlanError)
+    errors = (*stopped, LockHeldError, LockLostError, ClusterError)
     ends = (*(kind([finding]) for kind in errors), KeyboardInterrupt())
     for error, kept in product(ends, (True, False)):
         yield None, error, kept

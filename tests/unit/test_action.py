@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from repository import Repository, start_repository
 
 from reconciler.spec import YamlMap, load_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reconciler.spec import YamlValue
 
 ACTION = Path(__file__).parents[2] / ".github" / "actions" / "reconciler" / "action.yml"
@@ -73,7 +80,7 @@ def test_the_nightly_check_applies_nothing_by_default() -> None:
     assert isinstance(document, YamlMap)
     assert str(document["inputs"]["apply"]["default"]) == "false"
     wanted = "inputs.verb == 'drift' && inputs.apply == 'true'"
-    for name in ("Apply", "Close the issue", "Gradual changes"):
+    for name in ("Default branch", "Apply", "Close the issue", "Gradual changes"):
         assert wanted in str(read_step(name)["if"])
 
 
@@ -96,3 +103,90 @@ def test_a_night_that_applies_notifies_of_drift_and_of_the_apply(
     assert [line.split()[:3] for line in asked] == [["report", "notify", each] for each in about]
     for line in asked:
         assert ("--journal" in line) == (" apply " in line)
+
+
+# The default branch, before an apply.
+
+
+def fetch(clone: Repository, **variables: str) -> int:
+    """Run the step that fetches the default branch, in a clone. Returns its exit code."""
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(clone.root.parent),
+        "ESTATE": "topics",
+        "DEFAULT_BRANCH": "refs/remotes/origin/main",
+        "GITHUB_TOKEN": "token-of-the-job",
+        "GITHUB_SERVER_URL": "https://github.example",
+        "GIT_TERMINAL_PROMPT": "0",
+        **variables,
+    }
+    command = ["bash", "-eo", "pipefail", "-c", str(read_step("Default branch")["run"])]
+    return subprocess.run(command, env=environment, cwd=clone.root, check=False).returncode
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Repository:
+    """Return a clone, whose origin has gone on since."""
+    origin = start_repository(tmp_path / "origin")
+    origin.commit(a="topic: a")
+    origin.git("clone", "-q", ".", str(tmp_path / "clone"))
+    origin.commit(a="topic: a\npartitions: 2")
+    return Repository(tmp_path / "clone")
+
+
+def test_an_apply_knows_the_default_branch_as_it_is_now(clone: Repository, tmp_path: Path) -> None:
+    before = clone.git("rev-parse", "HEAD")
+    assert fetch(clone, DEFAULT_BRANCH=before) == 0
+    assert clone.git("rev-parse", "origin/main") == before
+    assert fetch(clone) == 0
+    now = Repository(tmp_path / "origin").git("rev-parse", "main")
+    assert clone.git("rev-parse", "origin/main") == now != before
+    assert clone.git("rev-parse", "HEAD") == before
+    assert fetch(clone, DEFAULT_BRANCH="refs/remotes/origin/nosuch") != 0
+
+
+@contextmanager
+def listen() -> Iterator[tuple[str, list[list[str]]]]:
+    """Serve a host that refuses everybody. Yields its address, and what each request sent."""
+    heard: list[list[str]] = []
+
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers.get_all("Authorization") or [])
+            self.send_error(403)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", heard
+        server.shutdown()
+
+
+def test_the_token_goes_to_the_host_of_the_workflow_only_and_once(clone: Repository) -> None:
+    """A checkout can have left credentials of its own in the settings of the clone."""
+    sent = base64.b64encode(b"x-access-token:token-of-the-job").decode()
+    with listen() as (host, heard), listen() as (other, overheard):
+        clone.git("config", f"http.{host}/.extraheader", "AUTHORIZATION: basic other")
+        clone.git("remote", "set-url", "origin", f"{host}/shop/topics")
+        assert fetch(clone, GITHUB_SERVER_URL=host) != 0
+        clone.git("remote", "set-url", "origin", f"{other}/shop/topics")
+        assert fetch(clone, GITHUB_SERVER_URL=host) != 0
+    assert heard == [[f"basic {sent}"]]
+    assert overheard == [[]]
+
+
+def test_no_files_of_a_request_decide_where_the_default_branch_is(clone: Repository) -> None:
+    """Files that git takes for a repository have an origin, and programs that it runs."""
+    made = clone.root / "topics"
+    for name in ("objects", "refs"):
+        (made / name).mkdir()
+    (made / "HEAD").write_text("ref: refs/heads/main\n")
+    (made / "config").write_text(
+        "[core]\n\trepositoryformatversion = 0\n"
+        f"\tsshCommand = touch {clone.root}/ran; false\n"
+        '[remote "origin"]\n\turl = ssh://git@127.0.0.1/shop/topics\n'
+    )
+    assert fetch(clone) != 0
+    assert not (clone.root / "ran").exists()

@@ -6,14 +6,13 @@ import json
 import re
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_host import TOKEN
-from runner_clone import SECRETS, TIMEOUT_S
+from runner_clone import ORIGIN, SECRETS, TIMEOUT_S
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from code_hosts import GitHubHost
     from runner_clone import Clone
 
@@ -100,6 +99,10 @@ class Act:
         self._host = host
         self._environment = environment
         self._scratch = repository.directory.parent
+        self._origin = self._scratch / "origin.git"
+        repository.git("clone", "--quiet", "--bare", ".", str(self._origin))
+        address = f'[url "{self._origin.as_uri()}"]\n\tinsteadOf = {ORIGIN}\n'
+        (Path(environment["HOME"]) / ".gitconfig").write_text(address)
         self.variables = {"RECONCILER_CLUSTERS": '["lab"]', "RECONCILER_INSTALL": "none"}
         self.secrets = {"GITHUB_TOKEN": TOKEN, **SECRETS}
         self.stand_ins = {UPLOAD: self._scratch / "upload", DOWNLOAD: self._scratch / "download"}
@@ -124,7 +127,26 @@ class Act:
         """Run apply.yml for a push to main of everything that is not merged yet."""
         return self.run("push", "apply.yml", self._push())
 
+    def repeat(self, commit: str, before: str, workflow: str = "apply.yml") -> Ran:
+        """Run a workflow again for an earlier push to main, which has gone on since then.
+
+        The checkout of such a run has its own commit as main of the code host, as actions/checkout.
+        """
+        main = self._repository.git("rev-parse", "HEAD")
+        self._repository.git("switch", "--quiet", "--detach", commit)
+        self._repository.git("update-ref", "refs/remotes/origin/main", commit)
+        try:
+            return self.run("push", workflow, {"ref": "refs/heads/main", "before": before})
+        finally:
+            self._repository.git("switch", "--quiet", "main")
+            self._repository.git("update-ref", "refs/remotes/origin/main", main)
+
+    def publish(self) -> None:
+        """Let what is committed be main at the code host; the clone does not know it yet."""
+        self._repository.git("push", "--quiet", "--force", str(self._origin), "HEAD:main")
+
     def _push(self) -> dict[str, str]:
+        self.publish()
         before = self._repository.git("rev-parse", "refs/remotes/origin/main")
         return {"ref": "refs/heads/main", "before": before}
 
@@ -132,6 +154,7 @@ class Act:
         """Run apply.yml by hand."""
         inputs = {"cluster": cluster, "fingerprint": fingerprint, "since": since}
         event = {"ref": "refs/heads/main", "inputs": inputs}
+        self.publish()
         return self.run("workflow_dispatch", "apply.yml", event)
 
     def move(self) -> Ran:
@@ -142,10 +165,12 @@ class Act:
         """Run moves.yml by hand, with the plan of an earlier run."""
         inputs = {"cluster": "lab", "fingerprint": fingerprint, "run": "7"}
         event = {"ref": "refs/heads/main", "inputs": inputs}
+        self.publish()
         return self.run("workflow_dispatch", "moves.yml", event)
 
     def night(self) -> Ran:
         """Run drift.yml by its schedule."""
+        self.publish()
         return self.run("schedule", "drift.yml", {})
 
     def run(self, event: str, workflow: str, payload: dict[str, Any]) -> Ran:

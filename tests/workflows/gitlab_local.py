@@ -70,9 +70,12 @@ class GitLabLocal:
 
     def publish(self) -> None:
         """Let what is committed be on main at the code host."""
-        self._repository.git("push", "--quiet", "--force", str(self._origin), "HEAD:main")
+        self._send()
         self._repository.merge()
         self.before = self._repository.git("rev-parse", "HEAD")
+
+    def _send(self) -> None:
+        self._repository.git("push", "--quiet", "--force", str(self._origin), "HEAD:main")
 
     def run_pipeline(self, variables: Mapping[str, str], *by_hand: str) -> Ran:
         """Run all jobs of an event, one after the other, and start those that people start."""
@@ -104,10 +107,21 @@ class GitLabLocal:
     def move(self, **more: str) -> Ran:
         return self.run_job("moves lab", self._push(**more))
 
+    def repeat(self, job: str, commit: str, before: str) -> Ran:
+        """Run a job again of the pipeline of an earlier push to main, which has gone on since."""
+        self._repository.git("switch", "--quiet", "--detach", commit)
+        self._repository.git("update-ref", "refs/remotes/origin/main", before)
+        try:
+            event = {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BEFORE_SHA": before}
+            return self.run_job(job, event)
+        finally:
+            self._repository.git("switch", "--quiet", "main")
+
     def drift(self, **more: str) -> Ran:
         return self.run_job("drift lab", {"CI_PIPELINE_SOURCE": "schedule", **more})
 
     def apply_drift(self) -> Ran:
+        self._send()
         return self.run_job("apply drift lab", {"CI_PIPELINE_SOURCE": "schedule"})
 
     def _push(self, **more: str) -> dict[str, str]:
@@ -116,6 +130,7 @@ class GitLabLocal:
 
     def push(self) -> dict[str, str]:
         """Return the variables of a push to main of everything that is not published."""
+        self._send()
         return {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BEFORE_SHA": self.before}
 
     def _forget(self) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 300
+ORIGIN = "https://github.com/shop/topics.git"
 SECRETS = {"KAFKA_USER": "planner-of-shop", "KAFKA_PASSWORD": "pass-word-of-shop"}
 
 _LEFT_BEHIND = shutil.ignore_patterns("__pycache__")
@@ -45,7 +46,7 @@ class Clone:
     def begin(self) -> None:
         """Make what is there the first commit of main."""
         self.git("init", "--quiet", "--initial-branch", "main")
-        self.git("remote", "add", "origin", "https://github.com/shop/topics.git")
+        self.git("remote", "add", "origin", ORIGIN)
         self.commit()
         self.merge()
 
@@ -140,6 +141,13 @@ class Repository(Clone):
         """Return how many replicas each partition of a topic has on the cluster."""
         topic = self._admin.list_topics(self.prefix + name, timeout=15).topics[self.prefix + name]
         return [len(topic.partitions[number].replicas) for number in sorted(topic.partitions)]
+
+    def config(self, name: str, key: str) -> str | None:
+        """Return a config of a topic on the cluster."""
+        resource = ConfigResource(ResourceType.TOPIC, self.prefix + name)
+        (future,) = self._admin.describe_configs([resource]).values()
+        found: str | None = future.result(timeout=15)[key].value
+        return found
 
     def alter(self, name: str, key: str, value: str | None) -> None:
         """Change a config of a topic by hand, or take it away."""

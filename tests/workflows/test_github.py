@@ -333,6 +333,36 @@ def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
     assert repository.partitions() == {"orders": 9, "clicks": 9}
 
 
+def test_an_approval_is_not_used_again_once_a_later_request_took_it_back(
+    repository: Repository, github: GitHubHost, act: Act
+) -> None:
+    """The run of the first request is repeated when its plan is the approved one once more."""
+    merged = {}
+    for number, days in ((11, 7), (12, 8), (13, 7)):
+        repository.wish("orders", 3, config=f"{{segment.ms: {days}d}}", owner=f"team-{number}")
+        request = github.open_request(number, repository.commit())
+        planned = act.pull(number)
+        assert planned.code == 0, planned.text
+        before = repository.git("rev-parse", "refs/remotes/origin/main")
+        request.merged_as = request.head
+        assert act.push().code == 0
+        repository.merge()
+        merged[number] = before, request.head, planned.outputs()["fingerprint"]
+    before, commit, fingerprint = merged[12]
+    repeated = act.repeat(commit, before)
+    assert repeated.code == 1
+    assert repeated.outputs()["fingerprint"] == fingerprint  # so it is the approved plan
+    assert "**lab**: Outdated. Nothing was changed." in repeated.summary
+    assert repository.config("orders", "segment.ms") == str(7 * 86_400_000)
+    _, result = (note["body"] for note in github.talks[12].comments)
+    said = (
+        f"origin/main ({merged[13][1][:10]}) asks for something else for {repository.prefix}orders"
+    )
+    assert "### Kafka apply on `lab`: outdated" in result
+    assert said in result
+    assert "**Next:** run apply by hand on the default branch." in result
+
+
 def test_a_merge_queue_plans_what_it_merges_and_comments_nothing(
     repository: Repository, github: GitHubHost, act: Act
 ) -> None:

@@ -262,6 +262,34 @@ def test_an_approved_plan_survives_another_merge_that_leaves_it_as_good(
     assert repository.partitions() == {"orders": 9, "clicks": 9}
 
 
+def test_an_approval_is_not_used_again_once_a_later_request_took_it_back(
+    repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
+) -> None:
+    """The job of the first request is repeated when its plan is the approved one once more."""
+    merged = {}
+    for number, days in ((11, 7), (12, 8), (13, 7)):
+        repository.wish("orders", 3, config=f"{{segment.ms: {days}d}}", owner=f"team-{number}")
+        request = gitlab.open_request(number, repository.commit())
+        planned = pipeline.plan(number)
+        assert planned.code == 0, planned.text
+        request.merged_as = request.head
+        applied = pipeline.apply()
+        assert applied.code == 0, applied.text
+        merged[number] = pipeline.before, request.head
+        pipeline.publish()
+    before, commit = merged[12]
+    repeated = pipeline.repeat("apply lab", commit, before)
+    assert repeated.code == 1
+    assert "Outdated. Nothing was changed." in repeated.text
+    assert repository.config("orders", "segment.ms") == str(7 * 86_400_000)
+    _, result = (note["body"] for note in gitlab.talks[12].comments)
+    said = (
+        f"origin/main ({merged[13][1][:10]}) asks for something else for {repository.prefix}orders"
+    )
+    assert "### Kafka apply on `lab`: outdated" in result
+    assert said in result
+
+
 def test_a_merge_train_plans_what_a_request_adds_and_writes_no_note(
     repository: Repository, gitlab: GitLabHost, pipeline: GitLabLocal
 ) -> None:

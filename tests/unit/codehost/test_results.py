@@ -12,7 +12,7 @@ from shorthand import HERE, cluster, may_move, plan, rows, spec, topic
 
 from reconciler.apply import Applied, Ended, Ending, end_run
 from reconciler.codehost import report_moves, report_plan, report_result
-from reconciler.errors import Finding, RefusedPlanError
+from reconciler.errors import Finding, OutdatedPlanError, RefusedPlanError
 from reconciler.model import Outcome, OutcomeKind
 from reconciler.plan import (
     COMMENT_LIMIT,
@@ -106,6 +106,22 @@ def test_what_failed_has_its_topics_and_reasons(run: Run, request_12: Talk) -> N
         "| `b` | failed | broker 2 said: no &#42;disk&#42; `topic-failed` |",
     ]
     assert next_step == "**Next:** run the job again. It checks first what was done."
+
+
+@pytest.mark.parametrize("host", ONE_HOST, indirect=True)
+def test_an_approved_plan_that_the_branch_no_longer_asks_for_says_so(
+    run: Run, request_12: Talk
+) -> None:
+    found = Finding("plan-outdated", "origin/main (1a2b3c4d5e) asks for something else for a")
+    title, why, _, next_step = result(
+        run, request_12, APPROVED, end_run(error=OutdatedPlanError([found]))
+    )
+    assert title == f"{MARK}\n### Kafka apply on `prod`: outdated"
+    assert "origin/main (1a2b3c4d5e) asks for something else for a" in why
+    assert next_step == (
+        "**Next:** run apply by hand on the default branch. It plans what that branch asks for "
+        "now, and the run says how to approve it."
+    )
 
 
 def test_a_plan_that_is_not_the_approved_one_is_compared_with_it(
