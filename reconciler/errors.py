@@ -84,6 +84,33 @@ def escape_unprintable(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\[[0-9;]*m)")
+"""Characters that no output needs outside a terminal: all but tab, line feed and colours."""
+
+# A comparison by the rules of a language ignores characters that are not seen, wherever they are:
+# those between the characters of a mark count as part of it.
+_ANYWHERE = re.compile(r"#(?=[^ -~\n]*#[^ -/:-@\[-^`{-~\n]*\[)")
+_AT_START = re.compile(r"^((?:\x1b\[[0-9;]*m|[^\w!-~\n])*):(?=[^ -~\n]*:)", re.MULTILINE)
+
+
+def escape_commands(text: str, *, keep_controls: bool = False) -> str:
+    """Escape what the runner of a CI would obey in an output: \\u0023#[stop-commands].
+
+    | form | read by |
+    |---|---|
+    | `##[command]`, anywhere in a line | runners of GitHub |
+    | `##vso[`, `##teamcity[` and the like | runners of other CIs |
+    | `::command::`, at the start of a line, after blanks | runners of GitHub, Gitea and act |
+    | control characters, in `section_start:` for example | runners of GitLab |
+
+    An escape is that of JSON, so JSON keeps its meaning. `keep_controls`: the text is for a
+    terminal, whose cursor we move.
+    """
+    if not keep_controls:
+        text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _AT_START.sub(r"\1\\u003a", _ANYWHERE.sub(r"\\u0023", text))
+
+
 def show_path(path: str, inside: str = "") -> str:
     """Spell a path, or one inside it, so that it can be printed, whatever bytes it is made of."""
     if inside:

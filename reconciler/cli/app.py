@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from reconciler.cli.terminal import give_up_stdout, print_error, show_cursor
+from reconciler.cli.terminal import (
+    give_up_stdout,
+    guard,
+    guarding_output,
+    print_error,
+    show_cursor,
+)
 from reconciler.errors import ReconcilerError, UsageError, keep_interrupts
 
 if TYPE_CHECKING:
@@ -81,8 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     # Without it, pydantic reads the metadata of all that is installed, to find plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # Python has no stream where its caller closed one; what is printed there goes nowhere.
-    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stdout = guard(sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+    sys.stderr = guard(sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     code = run(arguments)
     # All output is written, so a late signal must not replace the exit code of the work.
     for late in (signal.SIGINT, signal.SIGTERM):
@@ -92,6 +98,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with guarding_output():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         with keep_interrupts():
             code = group.main(args=arguments, prog_name="reconciler", standalone_mode=False)

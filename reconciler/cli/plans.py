@@ -15,7 +15,7 @@ import click
 
 from reconciler import api
 from reconciler.cli.git import Checkout, GitError, UnknownCommitError
-from reconciler.cli.terminal import fold_width, print_note, wants_colour
+from reconciler.cli.terminal import fold_width, print_annotations, print_note, wants_colour
 from reconciler.errors import Finding, FindingsError, UsageError
 from reconciler.files import open_to_append, write_file
 from reconciler.model import SHORT
@@ -172,7 +172,7 @@ def print_plans(plans: Sequence[Shown], form: api.PlanFormat, *, unmanaged: bool
     if form == "github":
         from reconciler.plan import render_github
 
-        click.echo(render_github(*(shown.plan for shown in plans)), nl=False)
+        print_annotations(render_github(*(shown.plan for shown in plans)))
         report_plans(plans)
         return
     colour, width = wants_colour(sys.stdout), fold_width()

@@ -11,7 +11,7 @@ import click
 
 from reconciler import sandbox
 from reconciler.cli import options
-from reconciler.cli.terminal import paint, print_note, wants_colour
+from reconciler.cli.terminal import can_redraw, paint, print_note, wants_colour
 from reconciler.errors import UsageError
 from reconciler.sandbox import (
     BrokerState,
@@ -185,7 +185,11 @@ class StartProgress:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn
 
-        console = Console(stderr=True, no_color=not wants_colour(sys.stderr))
+        console = Console(
+            stderr=True,
+            no_color=not wants_colour(sys.stderr),
+            force_terminal=can_redraw(sys.stderr),  # FORCE_COLOR moves no cursor
+        )
         stage = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
         self._visible = console.is_terminal
         self._stages = Progress(*stage, console=console, transient=True)

@@ -1,5 +1,7 @@
 """What the terminal can show: colours if they are wanted, messages on stderr.
 
+All output goes through here, since a CI's runner reads it: no text of it may be a command.
+
 Colours follow NO_COLOR, FORCE_COLOR and whether a person is looking (no-color.org).
 """
 
@@ -10,14 +12,55 @@ import os
 import shutil
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
+from reconciler.errors import escape_commands
 from reconciler.styling import ERASE_LINE, SHOW_CURSOR, Paint, fold_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+
+class GuardedStream:
+    """A stream on which no text is a command for the runner of a CI. `inner` takes any text."""
+
+    def __init__(self, inner: TextIO) -> None:
+        self.inner = inner
+
+    def write(self, text: str) -> int:
+        """Write a text, without what a runner would obey."""
+        return self.inner.write(escape_commands(text, keep_controls=can_redraw(self.inner)))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts in the same way."""
+        self.write("".join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def guard(stream: TextIO) -> TextIO:
+    """Return a stream with its guard."""
+    return stream if isinstance(stream, GuardedStream) else cast("TextIO", GuardedStream(stream))
+
+
+@contextmanager
+def guarding_output() -> Iterator[None]:
+    """Guard stdout and stderr for a while, whoever writes there: click, rich or a traceback."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(guard, before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def print_annotations(text: str) -> None:
+    """Print what is meant to be read by a runner: its renderer has escaped all but our commands."""
+    stream = sys.stdout.inner if isinstance(sys.stdout, GuardedStream) else sys.stdout
+    click.echo(text, file=stream, nl=not text.endswith("\n"))
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -16,7 +16,7 @@ from reconciler.cli.findings import (
     render_sarif,
 )
 from reconciler.cli.options import estate_argument
-from reconciler.cli.terminal import choose_paint, paint
+from reconciler.cli.terminal import choose_paint, paint, print_annotations
 from reconciler.errors import SpecError
 from reconciler.units import count
 
@@ -52,6 +52,10 @@ def command(estate: Path, form: str) -> int:
         findings = loaded.findings
     except SpecError as error:
         findings = error.findings
+    if form == "github" and findings:
+        from reconciler.plan import annotate_findings
+
+        print_annotations(annotate_findings(findings))
     click.echo(_render(form, findings, loaded), color=True)
     return 0 if loaded else 1
 
@@ -71,10 +75,7 @@ def _render(form: str, findings: Sequence[Finding], estate: Estate | None) -> st
         case "sarif":
             return render_sarif(findings)
         case "github":
-            from reconciler.plan import annotate_findings
-
-            annotations = annotate_findings(findings)
-            return "\n".join(filter(None, [annotations, _conclude(findings, estate)]))
+            return _conclude(findings, estate)
         case "junit":
             return render_junit(findings, estate.topics if estate else ())
         case _:

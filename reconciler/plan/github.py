@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.errors import Severity, escape_unprintable
+from reconciler.errors import Severity, escape_commands, escape_unprintable
 from reconciler.plan.view import view_plan
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def render_github(*plans: Plan) -> str:
     for view in views:
         counts = ", ".join(filter(None, [*(view.to_do or ["no changes"]), view.unchanged_words]))
         said = " · ".join([counts, *view.asides])
-        lines.append(f"{escape_unprintable(view.cluster)}: {said}")
+        lines.append(escape_commands(f"{escape_unprintable(view.cluster)}: {said}"))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -130,7 +130,7 @@ def annotate_findings(findings: Iterable[Finding]) -> str:
     for finding in findings:
         seen[finding.severity] += 1
         if seen[finding.severity] > SHOWN:
-            beyond.append(str(finding))
+            beyond.append(escape_commands(str(finding)))
         else:
             lines.append(str(annotate(finding)))
     closing = [count_hidden(len(beyond))] if beyond else []
@@ -157,8 +157,12 @@ def list_outputs(*plans: Plan) -> dict[str, str]:
 
 
 def _escape(text: str) -> str:
-    """Escape text for a workflow command: a line break would end it, and begin another."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape text for a workflow command: a line break would end it, and begin another.
+
+    Where the runner is told to stop reading commands, it still reads those of its older form, which
+    can be anywhere in a line.
+    """
+    return escape_commands(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _escape_property(text: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from readings import listed, move, reading
 
 from reconciler import api
+from reconciler.cli import terminal
 from reconciler.cli.app import run
 from reconciler.cli.moves import status
 from reconciler.errors import Finding, Severity
@@ -90,7 +91,9 @@ def test_a_screen_holds_what_the_next_reading_replaces(
 ) -> None:
     now = reading(*(move(partition=n) for n in range(40)), lists=(listed("u", "*"),))
     show(monkeypatch, now, now)
-    monkeypatch.setattr(status, "can_redraw", lambda _: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for module in (status, terminal):
+        monkeypatch.setattr(module, "can_redraw", lambda _: True)
     monkeypatch.setattr(status.shutil, "get_terminal_size", lambda: os.terminal_size((80, rows)))
     run([*STATUS, "--watch"])
     first, up, second = re.split(r"\x1b\[(\d+)F\x1b\[J", capsys.readouterr().out)
@@ -104,7 +107,9 @@ def test_a_text_is_watched_whole_where_it_fits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     show(monkeypatch, reading(move()), reading())
-    monkeypatch.setattr(status, "can_redraw", lambda _: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for module in (status, terminal):
+        monkeypatch.setattr(module, "can_redraw", lambda _: True)
     monkeypatch.setattr(status.shutil, "get_terminal_size", lambda: os.terminal_size((80, 40)))
     run([*STATUS, "--watch"])
     assert capsys.readouterr().out.endswith("\n\nNo partition is being moved.\n")
