@@ -156,6 +156,7 @@ _POLICY: tuple[Rule, ...] = (
     Rule("policy-rule", "A team's own rules hold for every topic and change."),
     Rule("policy-rule-open", "A rule evaluates to true or false for every subject."),
     Rule("policy-expression", "Rules are valid CEL and use only known names."),
+    Rule("policy-expression-cost", "The evaluation of a rule takes little memory and work."),
     Rule("policy-pattern", "A pattern is a regular expression of RE2."),
     Rule("policy-pattern-linear", "A pattern can be matched in linear time."),
     Rule("policy-range", "A range is not empty: its minimum does not exceed its maximum."),

@@ -2,20 +2,23 @@
 
 The library is Google's implementation. It checks types while it compiles, refuses more than 32
 levels of nesting, matches patterns in linear time (RE2) and stops comprehensions after 10,000
-iterations. It is imported only if a rule exists.
+iterations. It limits no memory, so `cost` does. It is imported only if a rule exists.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.errors import say_install
+from reconciler.policy.cost import Size, any_size, bound_evaluation, measure
 from reconciler.policy.facts import FACTS_OF_CHANGES, FACTS_OF_SPECS, FactType
 from reconciler.policy.policy import Subject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reconciler.policy.facts import Facts
 
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
@@ -29,8 +32,26 @@ _OTHER_VERB = re.compile(
 _EXPECTING = re.compile(r" expecting \{.*")
 
 
-Bound = Any
-"""Facts in the types of the library."""
+_SIZES: Mapping[FactType, Size] = {
+    FactType.FLAG: Size(),
+    FactType.COUNT: Size(),
+    FactType.TEXT: Size(1 << 10),
+    FactType.TEXTS: Size(1 << 13, 64, 1 << 10),
+    FactType.CONFIG: Size(1 << 14, 128, 1 << 12),
+    FactType.NULLABLE: any_size(1 << 14),
+}
+"""The sizes of facts for which the cost of a rule is bounded; larger ones scale all of them."""
+
+
+_SHORT = 200
+"""Fits each of these, for a text of any script. Units: characters."""
+
+
+class Bound(NamedTuple):
+    """Facts in the types of the library, and how many times larger they are than `_SIZES`."""
+
+    activation: Any
+    scale: int
 
 
 class ExpressionError(ValueError):
@@ -55,11 +76,18 @@ class ExpressionError(ValueError):
         super().__init__(what)
 
 
+class CostlyExpressionError(ExpressionError):
+    """The evaluation of an expression can take too much memory, or too long."""
+
+
 class Expression:
     """A condition on a subject. Its types are checked if they are known."""
 
     def __init__(self, text: str, subject: Subject) -> None:
-        """Compile `text`. Errors: ExpressionError, also if CEL is not installed."""
+        """Compile `text`. Errors: ExpressionError, also if CEL is not installed.
+
+        CostlyExpressionError if no evaluation would be safe.
+        """
         # `change.actions` never contains these names. CEL would compile such a rule, and it would
         # have no effect.
         if "change.actions" in text and (found := _OTHER_VERB.search(text)):
@@ -76,11 +104,30 @@ class Expression:
         kind = self._compiled.return_type().name()
         if kind not in ("BOOL", "DYN"):
             raise _refuse_kind(kind)
+        self._subject = subject
+        self._allowed: set[int] = set()
+        self._allow(1)
+
+    def _allow(self, scale: int) -> None:
+        """Check that an evaluation for facts of a size is safe. Errors: CostlyExpressionError."""
+        if scale in self._allowed:
+            return
+        sizes = {
+            name: Size(*(scale * number for number in _SIZES[kind]))
+            for name, kind in _list_known(self._subject).items()
+        }
+        _, cost = bound_evaluation(self._compiled.serialize(), sizes)
+        excess = cost.explain_excess()
+        if excess is not None:
+            way_out = "nest fewer comprehensions, and join fewer texts and lists in them"
+            raise CostlyExpressionError(excess, way_out)
+        self._allowed.add(scale)
 
     def holds(self, facts: Bound) -> bool:
         """Return whether it is true for a subject. Errors: ExpressionError if it has no answer."""
+        self._allow(facts.scale)
         try:
-            answer = self._compiled.eval(facts)
+            answer = self._compiled.eval(facts.activation)
         except RuntimeError as error:
             raise _refuse_answer(str(error)) from error
         kind = answer.type().name()
@@ -93,7 +140,29 @@ class Expression:
 
 def bind_facts(facts: Facts, subject: Subject) -> Bound:
     """Bind facts once for all expressions."""
-    return _environment(subject).Activation(facts)
+    scale = max(_scale(facts[name], kind) for name, kind in _list_varied(subject))
+    return Bound(_environment(subject).Activation(facts), scale)
+
+
+@cache
+def _list_varied(subject: Subject) -> tuple[tuple[str, FactType], ...]:
+    """List the facts whose values differ in size."""
+    same = (FactType.FLAG, FactType.COUNT)
+    return tuple((name, kind) for name, kind in _list_known(subject).items() if kind not in same)
+
+
+def _scale(fact: object, kind: FactType) -> int:
+    """Return how many times larger a fact is than those of its kind, as a power of two."""
+    if isinstance(fact, str) and len(fact) <= _SHORT:
+        return 1
+    scale, size = 1, measure(fact)
+    while any(number > scale * most for number, most in zip(size, _SIZES[kind], strict=True)):
+        scale *= 2
+    return scale
+
+
+def _list_known(subject: Subject) -> Mapping[str, FactType]:
+    return FACTS_OF_SPECS if subject is Subject.SPEC else FACTS_OF_CHANGES
 
 
 @cache
@@ -111,7 +180,7 @@ def _environment(subject: Subject) -> Any:
         FactType.CONFIG: cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
         FactType.NULLABLE: cel.Type.DYN,
     }
-    known = FACTS_OF_SPECS if subject is Subject.SPEC else FACTS_OF_CHANGES
+    known = _list_known(subject)
     return cel.NewEnv(variables={name: kinds[kind] for name, kind in known.items()})
 
 

@@ -68,10 +68,18 @@ class Judge:
 
     def _compile(self, rule: PolicyRule, key: str, text: str, where: Location) -> Expression | None:
         """Compile one expression of a rule; report its error and return None if it has one."""
-        from reconciler.policy.expressions import Expression, ExpressionError
+        from reconciler.policy.expressions import (
+            CostlyExpressionError,
+            Expression,
+            ExpressionError,
+        )
 
         try:
             return Expression(text, rule.subject)
+        except CostlyExpressionError as error:
+            what = f"{key} of the rule {rule.name} {error.what}"
+            self.findings.append(Finding("policy-expression-cost", what, error.way_out, where))
+            return None
         except ExpressionError as error:
             what = f"{key} of the rule {rule.name} cannot be read as CEL: {error.what}"
             self.findings.append(Finding("policy-expression", what, error.way_out, where))
