@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError, SandboxError
 from reconciler.files import appearing
-from reconciler.sandbox import cache_directory, find_java
+from reconciler.sandbox import cache_directory, find_java, isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,19 @@ for option in "$@"; do
 done
 exec "{java}" "$@"
 """
+
+
+def isolate_workers() -> None:
+    """Let Spark start this Python, and let no Python that it starts import from anywhere else.
+
+    Spark runs `python -m pyspark.daemon`: by itself, that imports from the working directory of the
+    JVM, which can be the checkout of a request.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONSAFEPATH"] = "1"
+    if sys.flags.isolated:
+        os.environ["PYTHONNOUSERSITE"] = "1"
+        os.environ.pop("PYTHONPATH", None)
 
 
 def use_java() -> Java:
@@ -109,7 +122,8 @@ def _make_once(archive: Path, announce: Callable[[str], None]) -> None:
             with appearing(archive) as file:
                 temporary = Path(file.name)
                 temporary.unlink()  # the JVM refuses to write over a file
-                command = [sys.executable, "-m", "reconciler.fleet.training", str(temporary)]
+                program = ["-m", "reconciler.fleet.training", str(temporary)]
+                command = [*isolated_python(), *program]
                 subprocess.run(command, check=True, capture_output=True, timeout=600)  # noqa: S603
         except (OSError, subprocess.SubprocessError) as error:
             # The file keeps later runs from paying half a minute for the same failure.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from reconciler.errors import FleetError, UsageError, say_install
+from reconciler.fleet.runtime import isolate_workers
 from reconciler.sandbox import state_directory
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ COMMON: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",  # a history reads many
     "spark.ui.showConsoleProgress": "false",
 }
+WORKERS: Mapping[str, str] = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
+"""Executors of a Spark cluster, and a JVM that others started: see `isolate_workers`."""
 SPARK_PROFILE = "org/apache/spark/log4j2"
 """The log4j profile that Spark has if nobody configures one; it is in a jar of Spark."""
 
@@ -107,7 +110,7 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
                 active.conf.set(key, value)
         size_shuffles(active)
         return active
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    isolate_workers()
     builder = SparkSession.builder.appName("reconciler fleet")
     where = engine.remote or engine.master or LOCAL
     if engine.remote:
@@ -246,8 +249,9 @@ def _join_submitted() -> dict[str, str]:
     if profile is None or SPARK_PROFILE in profile:
         log4j.core.config.Configurator.reconfigure(jvm.java.net.URI(LOGGING))
     if not (configured.get("spark.master") or LOCAL).startswith("local"):
-        return {}
-    return {key: value for key, value in EMBEDDED.items() if not configured.contains(key)}
+        return {**WORKERS}
+    free = {key: value for key, value in EMBEDDED.items() if not configured.contains(key)}
+    return {**WORKERS, **free}
 
 
 def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[str, str]:
@@ -257,7 +261,7 @@ def _choose_settings(engine: Engine, announce: Callable[[str], None]) -> dict[st
     embedded = (engine.master or LOCAL).startswith("local")
     memory = {"spark.driver.memory": engine.memory} if engine.memory else {}
     if not embedded:
-        return {**memory, **_options(announce, quick=False)}
+        return {**WORKERS, **memory, **_options(announce, quick=False)}
     if engine.large:
         return {**EMBEDDED, **memory, **_options(announce, quick=False)}
     small = {"spark.sql.adaptive.enabled": "false"}

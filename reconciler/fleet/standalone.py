@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError
+from reconciler.sandbox import isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ def start_spark(workers: int = WORKERS, memory: str = "2g") -> Iterator[str]:
 def run_fleet(arguments: Sequence[str]) -> int:
     """Run `reconciler fleet` on a cluster of its own. Returns: its exit code."""
     with start_spark() as url:
-        command = [sys.executable, "-m", "reconciler", "fleet", *arguments, "--master", url]
+        command = [*isolated_python(), "-m", "reconciler", "fleet", *arguments, "--master", url]
         return subprocess.run(command, check=False, env=_environment()).returncode  # noqa: S603
 
 
@@ -107,6 +108,7 @@ def _environment() -> dict[str, str]:
     return {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
+        "PYTHONSAFEPATH": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, path)),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_NO_DAEMONIZE": "1",

@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 
 
 def train(archive: str) -> None:
     """Join, group in Python over Arrow, write and read Parquet; then stop, which writes ARCHIVE."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-    from reconciler.fleet.runtime import QUICK, use_java
+    from reconciler.fleet.runtime import QUICK, isolate_workers, use_java
     from reconciler.fleet.session import COMMON, EMBEDDED, Interrupts
 
+    isolate_workers()
     use_java()
     options = " ".join((*QUICK, f"-XX:ArchiveClassesAtExit={archive}"))
     builder = SparkSession.builder.master("local[2]").appName("training")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reconciler.sandbox.launch import Java, find_java
     from reconciler.sandbox.places import (
         cache_directory,
+        isolated_python,
         read_file_limit,
         read_free_memory_mb,
         state_directory,
@@ -51,7 +52,10 @@ else:
             ),
             "jars": "find_release known_releases",
             "launch": "Java find_java",
-            "places": "cache_directory read_file_limit read_free_memory_mb state_directory",
+            "places": (
+                "cache_directory isolated_python read_file_limit read_free_memory_mb "
+                "state_directory"
+            ),
             "record": "SandboxRecord",
             "shape": (
                 "BrokerState BrokerStatus ControllerStatus EngineName StartObserver SandboxHealth "
@@ -77,6 +81,7 @@ __all__ = [
     "describe_shape",
     "find_java",
     "find_release",
+    "isolated_python",
     "known_releases",
     "look_after",
     "read_file_limit",

@@ -8,13 +8,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
-from reconciler.sandbox.places import state_directory
+from reconciler.sandbox.places import isolated_python, state_directory
 from reconciler.sandbox.process import last_trouble
 from reconciler.sandbox.record import (
     find_lost_sandbox,
@@ -172,8 +171,8 @@ class _Supervisor:
     def __init__(self, log: Path) -> None:
         self._log = log
         with log.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "reconciler.sandbox.supervisor"],
+            self._process = subprocess.Popen(  # noqa: S603 - this very Python, our own program
+                [*isolated_python(), "-m", "reconciler.sandbox.supervisor"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

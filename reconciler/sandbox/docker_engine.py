@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError, say_install
-from reconciler.sandbox.places import has_ended
+from reconciler.sandbox.places import has_ended, isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +107,7 @@ def remove_run(client: Any, directory: str) -> None:
 def watch_over(directory: Path) -> Iterator[None]:
     """Remove a run's containers if this process dies within the block."""
     watcher = subprocess.Popen(  # noqa: S603 - this very Python, our own program
-        [sys.executable, "-P", "-m", "reconciler.sandbox.docker_engine", str(directory)],
+        [*isolated_python(), "-m", "reconciler.sandbox.docker_engine", str(directory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,

@@ -1,4 +1,4 @@
-"""This machine: directories of the sandbox and of its runs, free memory, the limit of files.
+"""This machine: directories of the sandbox and of its runs, memory, the limit of files, Python.
 
 Follows the XDG base directories: XDG_CACHE_HOME, XDG_STATE_HOME, else ~/.cache, ~/.local/state.
 Logs and property files of a run are kept for a while, its data is not. A run holds a lock on its
@@ -11,6 +11,7 @@ import fcntl
 import os
 import resource
 import shutil
+import sys
 import tempfile
 import time
 from contextlib import contextmanager
@@ -46,6 +47,14 @@ def _directory(variable: str, fallback: str, name: str) -> Path:
             f"cannot make {directory}: {error.strerror}; {variable} names another place for it"
         ) from error
     return directory
+
+
+def isolated_python() -> list[str]:
+    """Return how a child process of Python begins. It imports nothing from the working directory.
+
+    If this process is isolated, so is the child: nothing from the home, nothing by PYTHONPATH.
+    """
+    return [sys.executable, "-I" if sys.flags.isolated else "-P"]
 
 
 KEPT_RUNS = 20

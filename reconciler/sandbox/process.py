@@ -8,13 +8,13 @@ import selectors
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconciler.errors import SandboxError
+from reconciler.sandbox.places import isolated_python
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class HostProcess:
         self.steps = 0
         with other_end, log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - this very Python, our own program
-                [sys.executable, "-P", str(PROGRAM), str(other_end.fileno())],
+                [*isolated_python(), str(PROGRAM), str(other_end.fileno())],
                 pass_fds=[other_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,

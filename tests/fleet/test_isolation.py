@@ -1,0 +1,53 @@
+"""A job imports nothing from the directory that it runs in, nor does any Python of Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hostile_modules import Planted, list_user_sites
+
+pytestmark = pytest.mark.fleet
+
+CLUSTERS = """\
+version: 1
+clusters: {down: {client: {bootstrap.servers: '127.0.0.1:1'}}}
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"CI": "true"}, id="a job"),
+        # Half a minute, once on a machine: a small job of its own.
+        pytest.param({}, id="the archive of classes", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["-I", "-m", "reconciler"]], ids=["command", "isolated"])
+def test_nothing_is_imported_from_the_checkout_or_the_home(
+    options: list[str], more: dict[str, str], tmp_path: Path
+) -> None:
+    """Executors read the clusters: their error comes from a Python that the JVM started."""
+    topics, home = tmp_path / "topics", tmp_path / "home"
+    planted = Planted(tmp_path / "imported", [tmp_path, topics, home, *list_user_sites(home)])
+    (topics / "clusters.yaml").write_text(CLUSTERS)
+    kept = {name: value for name, value in os.environ.items() if name != "CI"}
+    path = {"PYTHONPATH": ""} if options else {}
+    program = [sys.executable, *options] if options else [str(COMMAND)]
+    done = subprocess.run(
+        [*program, "fleet", "collect", "topics", "--lake", "lake", "--time-limit", "20"],
+        cwd=tmp_path,
+        env={**kept, "HOME": str(home), **path, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert planted.list_imported() == []
+    assert done.returncode == 1, done.stderr
+    assert "127.0.0.1:1 refuses the connection" in done.stdout + done.stderr
+
+
+COMMAND = Path(sys.executable).with_name("reconciler")
