@@ -124,7 +124,9 @@ def _read_archive(
     """Read the estate at `path` of a commit, by the same rules as files on a disk."""
     from reconciler.api import read_estate_files
 
-    command = ["git", "-C", repository, "archive", "--format=tar", "--end-of-options", commit, path]
+    packing = ["archive", "--format=tar", "--end-of-options", commit, path]
+    # Not a repository among the files of a commit: it would have commits and programs of its own.
+    command = ["git", "-c", "safe.bareRepository=explicit", "-C", repository, *packing]
     try:
         done = subprocess.run(command, check=True, capture_output=True)  # noqa: S603
     except FileNotFoundError as error:

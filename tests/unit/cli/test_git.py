@@ -50,6 +50,34 @@ def find(ref: str = "main", cluster: str = "prod") -> tuple[set[str], set[str]]:
     return touched, set(changes.list_left(cluster, specs))
 
 
+PLANTED = """\
+[core]
+    repositoryformatversion = 0
+    bare = false
+    worktree = .
+    fsmonitor = {program}
+"""
+
+
+def test_a_repository_among_the_files_of_a_commit_is_not_that_of_the_estate(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """Its branch would be what a request is compared with, and git would run its program."""
+    head = repository.git("rev-parse", "HEAD")
+    shutil.copytree(repository.root / ".git", ESTATE, dirs_exist_ok=True)
+    ran, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    (ESTATE / "config").write_text(PLANTED.format(program=program))
+    repository.commit()
+    repository.git("-C", "topics", "status")
+    assert ran.exists()
+    ran.unlink()
+    with pytest.raises(GitError, match="cannot use bare repository"):
+        Checkout(ESTATE).compare(head)
+    assert not ran.exists()
+
+
 # The commit.
 
 
