@@ -110,9 +110,17 @@ generate: $(READY)  ## Write what is made from the code: schemas/, rules, lake a
 	@$(BIN)/python schemas/generate.py
 
 # Create the environment anew first (make clean lint), and run the tests in it.
-constraints: $(READY)  ## Pin what is installed here for CI and the action: .ci/constraints.txt.
-	@{ echo "# What CI and the action install: make constraints writes it, from an environment whose tests pass."; \
+constraints: $(READY)  ## Pin what is installed here for CI and users: .ci/constraints.txt and .ci/requirements*.txt.
+	@{ echo "# What CI installs: make constraints writes it, from an environment whose tests pass."; \
 	   $(BIN)/pip freeze --exclude-editable --disable-pip-version-check; } > .ci/constraints.txt
+	@$(call lock,requirements.txt,p["project"]["dependencies"] + p["build-system"]["requires"])
+	@$(call lock,requirements-cel.txt,p["project"]["optional-dependencies"]["cel"])
+
+# A list of wheels for .ci/install.sh, for every platform: what some requirements of pyproject.toml need.
+lock = { echo "\# What .ci/install.sh installs: make constraints writes it, with the releases of .ci/constraints.txt."; \
+	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print(*($(2)), sep="\n")' \
+	| $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --generate-hashes \
+	  --constraint .ci/constraints.txt --no-header --no-annotate -; } > .ci/$(1)
 
 dangers: $(READY)  ## Run every dangerous edit on real brokers, and write docs/dangers.md.
 	@PYTHONPATH=tests:tests/contract:tests/e2e $(BIN)/python -m dangers

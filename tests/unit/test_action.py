@@ -1,9 +1,10 @@
-"""The steps of the action: which commit a plan compares with, and what a night notifies of."""
+"""The steps of the action: what they start, compare a plan with, and notify of in a night."""
 
 from __future__ import annotations
 
 import base64
 import subprocess
+import sys
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -38,10 +39,9 @@ def run_step(name: str, work: Path, **variables: str) -> list[str]:
     command = work / "reconciler"
     command.write_text(RECORDS)
     command.chmod(0o755)
-    names = map(str, read_step(name)["env"])
+    names = map(str, read_step(name).get("env", ()))
     environment = dict.fromkeys(names, "") | {
-        "PATH": "/usr/bin:/bin",
-        "RECONCILER": str(command),
+        "PATH": f"{work}:/usr/bin:/bin",
         "RUNNER_TEMP": str(work),
         "GITHUB_OUTPUT": str(work / "outputs"),
         "ESTATE": "topics",
@@ -51,6 +51,70 @@ def run_step(name: str, work: Path, **variables: str) -> list[str]:
     script = str(read_step(name)["run"])
     subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=environment, check=True)
     return (work / "asked").read_text().splitlines()
+
+
+SHOWS = """\
+#!/usr/bin/env python3
+import os, sys
+if "numbers" in sys.argv:
+    import numbers
+flags = ("safe_path", "no_user_site")
+print(*(getattr(sys.flags, flag) for flag in flags), os.environ.get("PYTHONPATH"), sys.argv[1:])
+"""
+
+
+def find_reconciler(work: Path, path: str) -> subprocess.CompletedProcess[str]:
+    """Run the step that finds the command of a runner, in a directory with a planted module."""
+    (work / "checkout").mkdir()
+    (work / "checkout" / "numbers.py").write_text("print('planted')")
+    environment = {"PATH": path, "RUNNER_TEMP": str(work), "GITHUB_PATH": str(work / "path")}
+    script = str(read_step("Find reconciler")["run"])
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_of_a_runner_imports_nothing_from_the_checkout_or_the_home(
+    tmp_path: Path,
+) -> None:
+    """Of the directories of the runner's PATH, one has a space in its name."""
+    programs = tmp_path / "own programs"
+    programs.mkdir()
+    command = programs / "reconciler"
+    command.write_text(SHOWS)
+    command.chmod(0o755)
+    path = f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    assert find_reconciler(tmp_path, path).returncode == 0
+    found = Path((tmp_path / "path").read_text().strip()) / "reconciler"
+
+    def run(program: Path) -> str:
+        environment = {"PATH": path, "PYTHONPATH": "."}
+        return subprocess.run(
+            [program, "numbers", "a b"],
+            cwd=tmp_path / "checkout",
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert run(command) == "planted\nFalse 0 . ['numbers', 'a b']\n"
+    assert run(found) == "True 1 None ['numbers', 'a b']\n"
+
+
+def test_a_runner_without_the_command_is_an_error_that_names_the_missing_step(
+    tmp_path: Path,
+) -> None:
+    done = find_reconciler(tmp_path, "/usr/bin:/bin")
+    assert done.returncode == 1
+    assert done.stdout == (
+        "::error title=reconciler::the PATH has no reconciler; add a step with the action install"
+        " of the same commit before this one, or install reconciler on the runner\n"
+    )
 
 
 def run_plan(work: Path, **variables: str) -> tuple[list[str], str]:

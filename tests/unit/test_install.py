@@ -1,10 +1,13 @@
-"""What is installed: ways out name only what an index has, and CI gets what was tested."""
+"""What is installed: ways out name only what an index has, and users get what was tested."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,8 @@ from packaging.utils import canonicalize_name
 from reconciler.errors import say_install
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 
 
 @pytest.mark.parametrize("extra", ["sandbox", "fleet", "metrics", "cel"])
@@ -42,16 +46,112 @@ def test_nobody_is_told_to_install_what_no_index_has() -> None:
     assert found == []
 
 
-def test_ci_installs_a_release_that_was_tested_of_everything_that_is_needed() -> None:
-    """Otherwise pip takes what is newest on the day of the run."""
+def read_pins() -> dict[str, str]:
+    """Return the releases of .ci/constraints.txt."""
     lines = (ROOT / ".ci" / "constraints.txt").read_text().splitlines()
-    pins = {canonicalize_name(name): pin for name, _, pin in (x.partition("==") for x in lines[1:])}
-    extras = PROJECT["optional-dependencies"].values()
-    wanted = [Requirement(text) for group in (PROJECT["dependencies"], *extras) for text in group]
-    wrong = [
+    pins = (line.partition("==") for line in lines[1:])
+    return {canonicalize_name(name): pin for name, _, pin in pins}
+
+
+def list_untested(wanted: list[str], pins: dict[str, str]) -> list[str]:
+    """Return the requirements that these releases do not meet."""
+    requirements = map(Requirement, wanted)
+    return [
         str(want)
-        for want in wanted
+        for want in requirements
         if want.name != PROJECT["name"]
         and not want.specifier.contains(pins.get(canonicalize_name(want.name), "0"))
     ]
-    assert wrong == []
+
+
+def test_ci_installs_a_release_that_was_tested_of_everything_that_is_needed() -> None:
+    """Otherwise pip takes what is newest on the day of the run."""
+    extras = PROJECT["optional-dependencies"].values()
+    wanted = [text for group in (PROJECT["dependencies"], *extras) for text in group]
+    assert list_untested(wanted, read_pins()) == []
+
+
+def read_list(name: str) -> dict[str, tuple[str, list[str]]]:
+    """Return what a list of .ci/install.sh has: by name, the release and the hashes."""
+    text = (ROOT / ".ci" / name).read_text().replace("\\\n", "")
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    pins = [(line[0].partition("=="), line[1:]) for line in lines]
+    return {name: (pin, hashes) for (name, _, pin), hashes in pins}
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("requirements.txt", PROJECT["dependencies"] + PYPROJECT["build-system"]["requires"]),
+        ("requirements-cel.txt", PROJECT["optional-dependencies"]["cel"]),
+    ],
+)
+def test_users_install_the_tested_releases_by_hash(name: str, wanted: list[str]) -> None:
+    """And what builds the package from this tree: no line is a URL or without a hash."""
+    listed = read_list(name)
+    pins = read_pins()
+    assert {each: pin for each, (pin, _) in listed.items()} == {each: pins[each] for each in listed}
+    assert list_untested(wanted, {each: pin for each, (pin, _) in listed.items()}) == []
+    for each, (_, hashes) in listed.items():
+        assert hashes, each
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", text) for text in hashes), each
+
+
+def test_what_the_listed_distributions_need_is_listed_too() -> None:
+    """Pip takes them as they are listed, without what they need."""
+    listed = read_list("requirements.txt") | read_list("requirements-cel.txt")
+    missing = [
+        f"{name} needs {want}"
+        for name in listed
+        for want in map(Requirement, metadata.requires(name) or ())
+        if want.marker is None or want.marker.evaluate({"extra": ""})
+        if canonicalize_name(want.name) not in listed
+    ]
+    assert missing == []
+
+
+def write_program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+RECORDS = """\
+#!/bin/sh
+echo "$*" >> {asked}
+tr '\\0' '\\n' < /proc/$$/environ >> {environment}
+echo "$PWD" >> {places}
+if [ "$3" = venv ]; then mkdir -p "$5/bin"; cp "$0" "$5/bin/python"; fi
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_script_isolates_python_and_knows_no_secret(tmp_path: Path) -> None:
+    """The programs only record: test-workflows installs in truth."""
+    names = ("asked", "environment", "places")
+    files = {name: tmp_path / name for name in names}
+    write_program(tmp_path / "python3", RECORDS.format(**files))
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    passed = {"PIP_INDEX_URL": "https://index.example", "HTTPS_PROXY": "proxy:1", "HOME": "/home"}
+    planted = {"PYTHONPATH": ".", "PIP_TARGET": ".", "KAFKA_PASSWORD": "pass", "GITHUB_TOKEN": "t"}
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    subprocess.run(
+        [ROOT / ".ci" / "install.sh", "../a place", "cel"],
+        cwd=checkout,
+        env={**path, **passed, **planted},
+        check=True,
+    )
+    asked = files["asked"].read_text().splitlines()
+    assert len(asked) == 4
+    assert [line.split()[0] for line in asked] == ["-I"] * 4
+    assert "--require-hashes --no-deps --only-binary :all:" in asked[2]
+    assert "--no-deps --no-index --no-build-isolation" in asked[3]
+    environment = set(files["environment"].read_text().splitlines())
+    known = {line.partition("=")[0] for line in environment}
+    assert {f"{name}={value}" for name, value in (path | passed).items()} <= environment
+    assert known - {*path, *passed} <= {"PWD", "OLDPWD", "SHLVL", "_"}
+    assert str(checkout) not in files["places"].read_text().splitlines()
+    command = tmp_path / "a place" / "command"
+    assert [each.name for each in command.iterdir()] == ["reconciler"]
+    subprocess.run([command / "reconciler", "validate"], env=path, check=True)
+    assert files["asked"].read_text().splitlines()[-1] == "-I -m reconciler validate"

@@ -114,37 +114,136 @@ def test_a_merge_train_plans_since_the_request_before_and_writes_no_note(
     assert asked[-1] == since
 
 
+USES = "./.github/actions/"
+
+
+def list_steps() -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the jobs that use the action, and their steps."""
+    jobs = [
+        (f"{workflow.stem}: {name}", job.get("steps", []))
+        for workflow in WORKFLOWS
+        for name, job in yaml.safe_load(workflow.read_text())["jobs"].items()
+    ]
+    return [job for job in jobs if any(step.get("uses") == f"{USES}reconciler" for step in job[1])]
+
+
+def test_each_job_installs_before_it_has_secrets() -> None:
+    """The step that installs gets nothing, and neither the job nor the workflow has secrets."""
+    jobs = list_steps()
+    assert len(jobs) == 7
+    for name, steps in jobs:
+        uses = [step.get("uses") for step in steps]
+        place = uses.index(f"{USES}install")
+        assert place < uses.index(f"{USES}reconciler"), name
+        assert set(steps[place]) <= {"if", "uses"}, name
+        assert steps[place].get("if", "vars.RECONCILER_INSTALL != 'none'") == (
+            "vars.RECONCILER_INSTALL != 'none'"
+        )
+        assert not [step for step in steps[:place] if "env" in step], name
+    for workflow in WORKFLOWS:
+        document = yaml.safe_load(workflow.read_text())
+        assert not [each for each in (document, *document["jobs"].values()) if "env" in each]
+
+
 def install(directory: Path, *found: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run what each job of GitLab runs first, with a pip that only prints, and what is `found`."""
-    script = "\n".join(read_job(".reconciler")["before_script"])
-    for name in ("pip", *found):
-        (directory / name).write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    """Run what each job of GitLab runs first, with the commands of the system and what is `found`.
+
+    It prints the PATH that the job has afterwards.
+    """
+    script = "\n".join([*read_job(".reconciler")["before_script"], 'echo "$PATH"'])
+    for name in found:
+        (directory / name).write_text("#!/bin/sh\n")
         (directory / name).chmod(0o755)
-    empty = {"PACKAGE": "", "CONSTRAINTS": "", "PATH": f"{directory}{os.pathsep}/usr/bin:/bin"}
+    project = directory / "project"
+    (project / ".git").mkdir(parents=True, exist_ok=True)
+    known = {
+        "RECONCILER_SOURCE": "",
+        "RECONCILER_COMMIT": "",
+        "CI_PROJECT_DIR": str(project),
+        "PATH": f"{directory}{os.pathsep}/usr/bin:/bin",
+    }
     return subprocess.run(
         ["/bin/bash", "-eu", "-o", "pipefail", "-c", script],
-        env=empty | variables,
+        cwd=project,
+        env=known | variables,
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def test_an_image_without_reconciler_and_without_a_package_is_an_error(tmp_path: Path) -> None:
+def test_an_image_without_reconciler_and_without_a_source_is_an_error(tmp_path: Path) -> None:
     done = install(tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "error: the image has no reconciler; set the input package, or image to one that has it\n"
+        "error: the image has no reconciler; set the inputs source and commit, or image to one"
+        " that has it\n"
     )
 
 
+def test_the_python_of_an_image_imports_only_from_its_own_directories() -> None:
+    variables = read_job(".reconciler")["variables"]
+    wanted = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONPATH": ""}
+    assert variables | wanted == variables
+
+
 def test_an_image_with_reconciler_installs_nothing(tmp_path: Path) -> None:
-    done = install(tmp_path, "reconciler", PACKAGE="git+https://a.example/r")
-    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/reconciler\n")
+    done = install(tmp_path, "reconciler")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"{tmp_path}/reconciler\n{tmp_path}{os.pathsep}/usr/bin:/bin\n",
+    )
 
 
-def test_a_package_is_installed_with_its_constraints(tmp_path: Path) -> None:
-    done = install(tmp_path, PACKAGE="git+https://a.example/r@1", CONSTRAINTS="c d.txt")
-    assert done.returncode == 0
-    assert done.stdout.endswith("<--constraint><c d.txt><git+https://a.example/r@1>")
-    assert "--constraint" not in install(tmp_path, PACKAGE="r").stdout
+PRINTS = """\
+#!/bin/sh
+echo "$PWD $*"
+tr '\\0' '\\n' < /proc/self/environ
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> tuple[Path, str]:
+    """A repository whose script prints, and its commit."""
+    source = tmp_path / "source"
+    (source / ".ci").mkdir(parents=True)
+    (source / ".ci" / "install.sh").write_text(PRINTS)
+    (source / ".ci" / "install.sh").chmod(0o755)
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.example", "-C", str(source))
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "One")):
+        subprocess.run((*git, *words), check=True)
+    head = subprocess.run((*git, "rev-parse", "HEAD"), check=True, capture_output=True, text=True)
+    return source, head.stdout.strip()
+
+
+def test_a_source_is_installed_at_its_commit_outside_the_checkout(
+    tmp_path: Path, source: tuple[Path, str]
+) -> None:
+    """What an earlier job left is gone, and the checkout has no part in it."""
+    address, commit = source
+    place = tmp_path / "project" / ".git" / "reconciler"
+    (place / "command").mkdir(parents=True)
+    (tmp_path / "project" / ".ci").mkdir()
+    (tmp_path / "project" / ".ci" / "install.sh").symlink_to("/bin/false")
+    given = {"RECONCILER_SOURCE": address.as_uri(), "RECONCILER_COMMIT": commit}
+    done = install(tmp_path, "reconciler", **given)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == f"{tmp_path / 'project'} {place} cel"
+    assert done.stdout.splitlines()[-1].startswith(f"{place}/command{os.pathsep}")
+    assert not (place / "command").exists()
+
+
+@pytest.mark.parametrize("named", ["HEAD", "main", "abbreviated"])
+def test_a_commit_that_is_not_a_full_id_is_an_error(
+    named: str, tmp_path: Path, source: tuple[Path, str]
+) -> None:
+    address, commit = source
+    subprocess.run(("git", "-C", str(address), "branch", "-M", "main"), check=True)
+    given = commit[:12] if named == "abbreviated" else named
+    done = install(tmp_path, RECONCILER_SOURCE=address.as_uri(), RECONCILER_COMMIT=given)
+    assert done.returncode != 0
+    assert str(tmp_path / "project" / ".git") not in done.stdout
+    if named != "abbreviated":  # which git itself does not find
+        assert done.stderr == (
+            f"error: the input commit must be the full id of a commit of source, and is: {given}\n"
+        )

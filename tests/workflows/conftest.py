@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,11 +46,20 @@ def repository(tmp_path: Path, cluster3: Cluster, topic_prefix: str) -> Reposito
     return Repository(directory, cluster3, topic_prefix)
 
 
+CACHE = str(Path.home() / ".cache" / "pip")
+"""Wheels that were downloaded before; pip checks their hashes again."""
 SETS_UP = """\
 #!/bin/sh
-# Sets up in no time what `python3 -m venv` and pip take half a minute for.
-mkdir -p "$3/bin" && printf '#!/bin/sh\\n' > "$3/bin/pip" && chmod +x "$3/bin/pip"
-ln -s "$(command -v reconciler)" "$3/bin/reconciler"
+# Sets up in no time what the venv and pip of .ci/install.sh take half a minute for.
+[ "$3" = venv ] || exit 0
+mkdir -p "$5/bin"
+cat > "$5/bin/python" <<'PYTHON'
+#!/bin/sh
+[ "$3" = reconciler ] || exit 0
+shift 3
+exec {reconciler} "$@"
+PYTHON
+chmod +x "$5/bin/python"
 """
 
 
@@ -58,7 +68,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """What a runner has: a PATH with this reconciler, and nothing else of this machine."""
     command = f'exec {sys.executable} -c "from reconciler.cli import main; main()" "$@"'
     script = f"#!/bin/sh\nPYTHONPATH={ROOT} {command}\n"
-    for directory, name, text in (("bin", "reconciler", script), ("set-up", "python3", SETS_UP)):
+    sets_up = SETS_UP.format(reconciler=tmp_path / "bin" / "reconciler")
+    for directory, name, text in (("bin", "reconciler", script), ("set-up", "python3", sets_up)):
         (tmp_path / directory).mkdir()
         (tmp_path / directory / name).write_text(text)
         (tmp_path / directory / name).chmod(0o755)
@@ -67,6 +78,28 @@ def environment(tmp_path: Path) -> dict[str, str]:
     (home / ".config" / "act" / "actrc").touch()
     path = os.pathsep.join([str(tmp_path / "set-up"), str(tmp_path / "bin"), os.environ["PATH"]])
     return {"HOME": str(home), "PATH": path, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the script of this tree has installed reconciler, in truth."""
+    directory = tmp_path_factory.mktemp("installed")
+    subprocess.run([ROOT / ".ci" / "install.sh", directory, "cel"], check=True)
+    return directory
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """What a new runner has: Python with the settings of pip, and no reconciler."""
+    home = tmp_path / "home"
+    (home / ".config" / "act").mkdir(parents=True)
+    (home / ".config" / "act" / "actrc").touch()
+    beside = Path(sys.executable).parent
+    path = [part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != beside]
+    pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    pip.setdefault("PIP_CACHE_DIR", CACHE)
+    shown = {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    return {"HOME": str(home), "PATH": os.pathsep.join(path), **shown, **pip}
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ class GitLabLocal:
         repository: Clone,
         host: GitLabHost,
         environment: dict[str, str],
-        **inputs: bool,
+        **inputs: bool | str,
     ) -> None:
         """Take the `inputs` of the cluster lab."""
         self._program = program
@@ -56,10 +56,7 @@ class GitLabLocal:
         self._origin = repository.directory.parent / "origin.git"
         repository.git("clone", "--quiet", "--bare", ".", str(self._origin))
         self.before = repository.git("rev-parse", "HEAD")
-        address = (
-            f'[url "{self._origin.as_uri()}"]\n\tinsteadOf = git@gitlab.example:shop/topics.git\n'
-        )
-        (Path(environment["HOME"]) / ".gitconfig").write_text(address)
+        self.serve(ORIGIN, self._origin)
 
     def include(self, clusters: Iterable[Mapping[str, Any]], stages: Iterable[str] = ()) -> None:
         """Write a .gitlab-ci.yml that includes the template once for each cluster."""
@@ -67,6 +64,11 @@ class GitLabLocal:
         included = [{"local": ".ci/gitlab-ci.yml", "inputs": dict(each)} for each in clusters]
         text = yaml.safe_dump(wanted | {"include": included}, sort_keys=False)
         (self._repository.directory / ".gitlab-ci.yml").write_text(text)
+
+    def serve(self, address: str, repository: Path) -> None:
+        """Let git find a repository of this machine at an address."""
+        with (Path(self._environment["HOME"]) / ".gitconfig").open("a") as file:
+            file.write(f'[url "{repository.as_uri()}"]\n\tinsteadOf = {address}\n')
 
     def publish(self) -> None:
         """Let what is committed be on main at the code host."""

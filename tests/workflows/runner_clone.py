@@ -74,6 +74,17 @@ class Clone:
         return self.git("rev-parse", "HEAD")
 
 
+def copy_source(directory: Path) -> Clone:
+    """Make a repository of this project, as it is, for those who install it from there."""
+    for part in (".ci", "reconciler"):
+        shutil.copytree(ROOT / part, directory / part, ignore=_LEFT_BEHIND)
+    for part in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / part, directory)
+    source = Clone(directory)
+    source.begin()
+    return source
+
+
 def drop_queues(directory: Path) -> None:
     """Drop a key that act 0.2.89 refuses. It runs one job at a time, so nothing waits."""
     for workflow in (directory / ".github" / "workflows").glob("*.yml"):

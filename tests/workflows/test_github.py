@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -549,19 +548,6 @@ def test_a_mistake_in_a_spec_is_told_on_its_line_and_in_place_of_the_plan(
     assert "[key-unknown]" in text
 
 
-def test_the_action_brings_reconciler_itself(
-    repository: Repository, github: GitHubHost, environment: dict[str, str], act: Act
-) -> None:
-    """In truth, by pip, from where the action is: nothing is on the PATH of this one."""
-    environment["PATH"] = os.environ["PATH"]
-    del act.variables["RECONCILER_CLUSTERS"]
-    repository.wish("orders", 3)
-    github.open_request(12, repository.commit())
-    run = act.pull()
-    assert run.code == 0
-    assert "1 topic in 1 file, 1 cluster: all good" in run.text
-
-
 ELSEWHERE = """\
 on: push
 jobs:
@@ -569,9 +555,11 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1
+      - uses: platform/reconciler/.github/actions/install@COMMIT
+        with: {extras: ""}
       - id: kafka
         uses: platform/reconciler/.github/actions/reconciler@COMMIT
-        with: {verb: drift, cluster: lab, estate: kafka/topics, install: none}
+        with: {verb: drift, cluster: lab, estate: kafka/topics}
         env: {KAFKA_USER: "${{ secrets.KAFKA_USER }}"}
       - run: echo "$CHANGES topics would change"
         env: {CHANGES: "${{ steps.kafka.outputs.changes }}"}

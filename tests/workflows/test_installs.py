@@ -1,21 +1,21 @@
-"""What users install, with pip and from this tree: it evaluates policies and reaches a cluster."""
+"""What users install, by our script and from this tree, in truth: it evaluates policies."""
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from act import Act
-from runner_clone import ROOT, SECRETS, TIMEOUT_S
+from gitlab_local import GitLabLocal
+from hostile_modules import Planted, list_user_sites
+from runner_clone import ROOT, SECRETS, TIMEOUT_S, copy_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from code_hosts import GitHubHost
+    from code_hosts import GitHubHost, GitLabHost
     from runner_clone import Repository
 
 RULE = "A topic has 12 partitions at most. Ask #platform for more"
@@ -38,27 +38,24 @@ def ruled(repository: Repository) -> Repository:
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> dict[str, str]:
-    """What a new runner has: Python with the settings of pip, and no reconciler."""
+def planted(ruled: Repository, tmp_path: Path) -> Planted:
+    """Modules that nothing may import: an installation has most of the imports."""
     home = tmp_path / "home"
-    (home / ".config" / "act").mkdir(parents=True)
-    (home / ".config" / "act" / "actrc").touch()
-    beside = Path(sys.executable).parent
-    path = [part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != beside]
-    pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-    shown = {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
-    return {"HOME": str(home), "PATH": os.pathsep.join(path), **shown, **pip}
+    places = [ruled.directory, ruled.directory / "topics", home, *list_user_sites(home)]
+    return Planted(tmp_path / "imported", places)
 
 
 def test_the_action_evaluates_the_rules_of_a_request(
     ruled: Repository,
     github: GitHubHost,
     bare: dict[str, str],
+    planted: Planted,
     find_tool: Callable[[str], str],
 ) -> None:
     act = Act(find_tool("act"), ruled, github, bare)
     github.open_request(12, ruled.commit())
     good = act.pull(fork=True)  # only validation, which installs whatever the runner has
+    assert planted.list_imported() == []
     assert (good.code, good.jobs) == (0, {"validate", "planned"})
     assert "1 topic in 1 file, 1 cluster: all good" in good.text
     ruled.wish("orders", 13)
@@ -70,10 +67,33 @@ def test_the_action_evaluates_the_rules_of_a_request(
     assert RULE in text
 
 
-def test_the_wheel_runs_with_the_constraints_that_ci_pins(
-    ruled: Repository, bare: dict[str, str], tmp_path: Path
+def test_the_template_evaluates_the_rules_of_a_request(
+    ruled: Repository,
+    gitlab: GitLabHost,
+    bare: dict[str, str],
+    planted: Planted,
+    find_tool: Callable[[str], str],
+    tmp_path: Path,
 ) -> None:
-    """Nothing of the tests' own environment is there, and pip takes nothing that is not pinned."""
+    """Its checkout has no part in what is installed."""
+    find_tool("rsync")
+    source = copy_source(tmp_path / "source")
+    inputs = {"source": source.directory.as_uri(), "commit": source.commit()}
+    pipeline = GitLabLocal(find_tool("gitlab-ci-local"), ruled, gitlab, bare, **inputs)
+    for name in ("requirements.txt", "requirements-cel.txt", "install.sh"):
+        (ruled.directory / ".ci" / name).write_text("exit 1\n")
+    ruled.wish("orders", 13)
+    ruled.commit()
+    bad = pipeline.validate()
+    assert planted.list_imported() == []
+    assert bad.code == 1
+    assert RULE in bad.text
+
+
+def test_the_script_installs_the_tested_releases(
+    ruled: Repository, bare: dict[str, str], installed: Path
+) -> None:
+    """Nothing of the tests' own environment is there."""
 
     def run(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -86,20 +106,13 @@ def test_the_wheel_runs_with_the_constraints_that_ci_pins(
             timeout=TIMEOUT_S,
         )
 
-    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path)
-    built = run(*pip, ruled.directory)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    programs = tmp_path / "venv" / "bin"
-    run(sys.executable, "-m", "venv", programs.parent)
+    freeze = ("-I", "-m", "pip", "freeze", "--exclude", "kafka-reconciler")
+    found = set(run(installed / "venv" / "bin" / "python", *freeze).stdout.split())
     constraints = ROOT / ".ci" / "constraints.txt"
-    done = run(programs / "pip", "install", "--constraint", constraints, f"{wheel}[cel]")
-    assert done.returncode == 0, done.stderr
-    installed = run(programs / "pip", "freeze", "--exclude", "kafka-reconciler").stdout.split()
-    assert set(installed) <= set(constraints.read_text().splitlines())
-    assert "cel-expr-python" in {name.partition("==")[0] for name in installed}
+    assert found <= set(constraints.read_text().splitlines())
+    assert "cel-expr-python" in {name.partition("==")[0] for name in found}
 
-    reconciler = programs / "reconciler"
+    reconciler = installed / "command" / "reconciler"
     assert run(reconciler, "validate", "topics").returncode == 0
     planned = run(
         reconciler, "plan", "topics", "--cluster", "lab", "--detailed-exitcode", **SECRETS

@@ -94,7 +94,13 @@ def set_up_gitlab(
     named = r"project: platform/reconciler\n +ref: COMMIT\n +file: .ci/gitlab-ci.yml"
     text, found = re.subn(named, "local: .ci/gitlab-ci.yml", text)
     assert found == len(BOTH)
-    assert (clone.directory / ".ci" / "constraints.txt").exists()
+    source = Clone(clone.directory.parent / "reconciler")
+    text, found = re.subn("commit: COMMIT", f"commit: {source.git('rev-parse', 'HEAD')}", text)
+    assert found == len(BOTH)
+    address = "https://gitlab.example/platform/reconciler.git"
+    assert text.count(f"source: {address}\n") == len(BOTH)
+    local.serve(address, source.directory)
+    (clone.directory / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "gitlab-ci.yml", clone.directory / ".ci")
     (clone.directory / ".gitlab-ci.yml").write_text(text)
     clone.commit()
