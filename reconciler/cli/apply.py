@@ -135,7 +135,6 @@ def command(
     patience_s = None if no_lock else lock_timeout
     is_saved = source.is_file() and source.suffix not in (".yaml", ".yml")
     asked = ApplyOptions(
-        estate if is_saved else source,
         auto_approve,
         skip_refused,
         expect,
@@ -144,6 +143,7 @@ def command(
         patience_s,
         stop_after,
         default_branch,
+        estate if is_saved else source,
     )
     with _ending_gently():
         if is_saved:
@@ -163,7 +163,6 @@ def command(
 class ApplyOptions:
     """The options of an apply; it takes no lock if `patience_s` is None."""
 
-    estate: Path
     auto_approve: bool
     skip_refused: bool
     expect: str | None
@@ -172,6 +171,7 @@ class ApplyOptions:
     patience_s: float | None
     stop_after_s: float | None = None
     default_branch: str | None = None
+    estate: Path = Path("topics")
 
 
 def _apply_saved(wanted: Wanted, asked: ApplyOptions) -> Ending:

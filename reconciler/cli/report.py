@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from reconciler.codehost import Present
     from reconciler.model import Plan
 
+WAITING = 2
+
 plan_option = click.option(
     "--plan",
     "path",
@@ -186,12 +188,12 @@ def _read_present(estate: Path, cluster: str, plan: Plan) -> Present:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Save the accepted topics, for plan --only and report drift --accepted.",
 )
-def accepted(estate: Path, cluster: str, path: Path, out: Path) -> None:
+def accepted(estate: Path, cluster: str, path: Path, out: Path) -> int:
     """Print the topics whose differences people accepted: a nightly run may apply these.
 
-    PLAN is a plan of all topics of the cluster. A topic is accepted if the request that brought its
-    spec is done on the cluster, or has an approved plan that shows the same difference. The reasons
-    of the others go to stderr. ESTATE defaults to topics.
+    The plan is of all topics of the cluster. A topic is accepted if the request that brought its
+    spec is done on the cluster, or has an approved plan that shows the same difference. Exits 2 if
+    others wait for an approval; the reasons go to stderr. ESTATE defaults to topics.
     """
     from reconciler.cli.git import find_origins
     from reconciler.codehost import find_run, judge_targets
@@ -208,6 +210,7 @@ def accepted(estate: Path, cluster: str, path: Path, out: Path) -> None:
         click.echo(topic)
     for topic, why in judged.waiting.items():
         print_note(f"{topic} waits for an approval: {why}")
+    return WAITING if judged.waiting else 0
 
 
 @command.command()

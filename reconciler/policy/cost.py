@@ -51,22 +51,22 @@ _Message = Mapping[int, tuple[bytes, ...]]
 class Size(NamedTuple):
     """The most that a value can be, with all of its parts, as bytes.
 
-    `count` is the number of its items, and `largest` the size of the largest one, if it is a list
+    `length` is the number of its items, and `largest` the size of the largest one, if it is a list
     or a map; a value whose type is unknown can be one.
     """
 
     whole: int = ITEM
-    count: int = 0
+    length: int = 0
     largest: int = 0
 
     def join(self, other: Size) -> Size:
         """Return the size of both in one."""
         most = max(self.largest, other.largest)
-        return Size(self.whole + other.whole, self.count + other.count, most)
+        return Size(self.whole + other.whole, self.length + other.length, most)
 
     def repeat(self, number: int) -> Size:
         """Return the size of so many of it in one."""
-        return Size(number * self.whole, number * self.count, self.largest)
+        return Size(number * self.whole, number * self.length, self.largest)
 
     def or_other(self, other: Size) -> Size:
         """Return the size of either."""
@@ -167,7 +167,7 @@ class _Bounding:
         """Bound a comprehension: all, exists, filter or map. A step adds to its result, at most."""
         over = self.size(_only(loop, _RANGE), times, variables)
         start = self.size(_only(loop, _START), times, variables)
-        number = min(over.count, MOST_ITERATIONS)
+        number = min(over.length, MOST_ITERATIONS)
         inner = min(times * number, MOST_ITERATIONS)
         result = _only(loop, _RESULT).decode()
         around = {**variables, _only(loop, _VARIABLE).decode(): over.open(), result: _NOTHING}

@@ -68,7 +68,7 @@ def test_no_value_is_larger_than_its_bound(text: str) -> None:
     value = answer.plain_value()
     true_size = Size(64 + len(value)) if isinstance(value, bytes | bytearray) else measure(value)
     assert true_size.whole <= size.whole
-    assert true_size.count <= size.count
+    assert true_size.length <= size.length
     assert true_size.largest <= size.largest
 
 

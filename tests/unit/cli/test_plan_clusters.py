@@ -53,7 +53,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "apply p.json --changed-since main",
             "a saved plan is applied entirely; leave out --topic and ",
         ),
-        ("plan --cluster a --changed-since main", "git cannot list what changed in topics: not a"),
+        ("plan --cluster a --changed-since main", "git cannot show topics at another commit"),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error(

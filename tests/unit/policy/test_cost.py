@@ -117,7 +117,7 @@ def test_a_limit_is_named_only_where_it_is_exceeded() -> None:
 
 @pytest.mark.parametrize("check", HOSTILE[:2])
 def test_the_command_stays_small(check: str, tmp_path: Path) -> None:
-    """Without the bound, its memory is 660 MiB and 2.6 GiB."""
+    """Without the bound, its memory is 660 and 370 MiB."""
     clusters = {
         "version": 1,
         "clusters": {"prod": {}},
