@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hostile_modules import Planted, list_user_sites
 
+from reconciler.fleet.runtime import use_java
+
 pytestmark = pytest.mark.fleet
 
 CLUSTERS = """\
@@ -51,3 +53,30 @@ def test_nothing_is_imported_from_the_checkout_or_the_home(
 
 
 COMMAND = Path(sys.executable).with_name("reconciler")
+
+
+@pytest.mark.slow
+def test_nothing_is_imported_from_where_spark_submit_runs(tmp_path: Path) -> None:
+    """Its JVM is there before reconciler, so its user sets a variable: docs/fleet.md."""
+    import pyspark
+
+    use_java()
+    topics = tmp_path / "topics"
+    planted = Planted(tmp_path / "imported", [tmp_path, topics])
+    (topics / "clusters.yaml").write_text(CLUSTERS)
+    job = tmp_path / "jobs" / "fleet_job.py"
+    job.parent.mkdir()
+    job.write_text("from reconciler.cli import main\n\nmain()\n")
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    words = ("fleet", "collect", "topics", "--lake", "lake", "--time-limit", "20")
+    done = subprocess.run(
+        [submit, "--master", "local[2]", job, *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert planted.list_imported() == []
+    assert done.returncode == 1, done.stderr
+    assert "127.0.0.1:1 refuses the connection" in done.stdout + done.stderr
