@@ -203,7 +203,7 @@ class Planner:
             what = f"{cluster} is read with its client at {self.base.short}, which differs in"
             if self.wanted.against is not None:
                 what = f"the client of {cluster} is not that of {self.base.short}: it differs in"
-            way_out = "the client written here is first used after the merge"
+            way_out = "the client written here is used as soon as this is merged; review it"
             severity = Severity.WARNING
             yield Finding("client-changed", f"{what} {names}", way_out, entry.location, severity)
 

@@ -73,7 +73,7 @@ def test_a_request_that_names_another_server_is_planned_on_the_old_one(
     base = repository.git("rev-parse", "main")[:10]
     assert (
         f"lab is read with its client at {base}, which differs in bootstrap.servers, client.id; "
-        "the client written here is first used after the merge [client-changed]"
+        "the client written here is used as soon as this is merged; review it [client-changed]"
     ) in " ".join(said.split())
 
 
@@ -207,6 +207,7 @@ def test_a_link_of_another_commit_leads_nowhere(
     Path("topics/clusters.yaml").unlink()
     Path("topics/.there.yaml").write_text(text)
     Path("topics/clusters.yaml").symlink_to(".there.yaml")
-    repository.commit()
+    base = repository.commit()
+    repository.git("switch", "-q", "work")
     assert run(PLAN) == 1
-    assert "[client-new]" in capsys.readouterr().err
+    assert f"clusters.yaml is a symbolic link at {base[:10]}" in capsys.readouterr().err
