@@ -21,7 +21,7 @@ from reconciler.codehost.comments import (
     quote_reason,
     settle_write,
 )
-from reconciler.codehost.host import Links
+from reconciler.codehost.host import NEVER, Links
 from reconciler.codehost.notices import end_without_apply, notice_apply
 from reconciler.codehost.progress import measure_progress, read_progress, write_progress
 from reconciler.codehost.seals import read_seal, select_shown
@@ -94,18 +94,16 @@ def report_result(
     then `errors` says why.
     Errors: CodeHostError if the own request could not be written; others are left as they are.
     """
-    said, own = [], 0
+    said = []
     result = _Result(run, cluster, plan, ending, errors, duration_s)
-    if run.is_push:
-        merged = run.host.list_merged(run.commit)
-        if len(merged) == 1:
-            own = merged[0].number
-            said.append(_report_own(merged[0], result, present))
-        else:
-            number = count(len(merged), "request")
-            said.append(f"{number} became {run.commit[:12]}, so none gets the result")
-    if present is not None:
-        said += _report_others(result, own, present)
+    merged = run.host.list_merged(run.commit)
+    if run.is_push and len(merged) == 1:
+        said.append(_report_own(merged[0], result, present))
+    elif run.is_push:
+        number = count(len(merged), "request")
+        said.append(f"{number} became {run.commit[:12]}, so none gets the result")
+    if present is not None and not result.is_outdated:
+        said += _report_others(result, merged, present)
     return said
 
 
@@ -145,6 +143,11 @@ class _Result:
         return self.reported or end_without_apply(view, self.errors)
 
     @property
+    def is_outdated(self) -> bool:
+        """Return whether the default branch asks for something else than this run."""
+        return self.ending.ended is Ended.OUTDATED
+
+    @property
     def mark(self) -> str:
         """The first line of its comment."""
         return mark_result(self.cluster, moves=self.moves)
@@ -161,6 +164,8 @@ def _report_own(request: PullRequest, result: _Result, present: Present | None) 
         before = read_progress(earlier.body) if earlier else None
         kept = _find_kept(host, request, result.cluster, shown)
         progress = measure_progress(kept, present) if kept and present else None
+        if result.is_outdated:  # its specs are not those of the default branch
+            progress = None
         body = _write_own(request, result, progress, before)
         if earlier:
             host.update_comment(number, earlier.id, body)
@@ -175,14 +180,19 @@ def _report_own(request: PullRequest, result: _Result, present: Present | None) 
     return settle_write(write)
 
 
-def _report_others(result: _Result, own: int, present: Present) -> Iterator[str]:
+def _report_others(
+    result: _Result, merged: Sequence[PullRequest], present: Present
+) -> Iterator[str]:
     """Update the results of earlier requests of which something was left.
 
-    A host that does not answer, or a request that cannot be written, does not fail the report.
+    A run of an earlier commit, which is repeated, has the specs of no later request. A host that
+    does not answer, or a request that cannot be written, does not fail the report.
     """
+    until = max((request.merged_at for request in merged), default=NEVER)
+    own = {request.number for request in merged} if result.run.is_push else set()
     try:
         for request in islice(result.run.host.list_recently_merged(), MOST_REQUESTS):
-            if request.number != own:
+            if request.merged_at <= until and request.number not in own:
                 yield from _report_other(request, result, present)
     except CodeHostError as error:
         yield f"not all merged requests show what is done now: {error.findings[0].what}"

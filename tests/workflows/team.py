@@ -62,6 +62,15 @@ class Pipelines(Protocol):
     def publish(self) -> None:
         """Let what is committed be on main at the code host."""
 
+    def approve_drift(self, cluster: str, fingerprint: str) -> Ran:
+        """Approve a plan of everything that differs by its fingerprint, on main."""
+
+    def reject(self, cluster: str) -> None:
+        """Let the approvers of a cluster reject what the next push wants to apply; all if empty."""
+
+    def repeat(self, cluster: str, commit: str, before: str) -> Ran:
+        """Run what an earlier push to main started once more, for a cluster at least."""
+
     def night(self) -> Ran:
         """Run what the schedule starts."""
 
@@ -76,7 +85,7 @@ class OnGitHub:
     """The workflows of GitHub."""
 
     def __init__(self, act: Act, repository: Clone, clusters: tuple[str, ...] = CLUSTERS) -> None:
-        self._act, self._repository = act, repository
+        self._act, self._repository, self._clusters = act, repository, clusters
         act.variables["RECONCILER_CLUSTERS"] = json.dumps(clusters)
 
     def plan(self, number: int) -> Ran:
@@ -93,7 +102,18 @@ class OnGitHub:
         return self._act.dispatch(fingerprint, before, cluster=cluster)
 
     def publish(self) -> None:
+        self._act.publish()
         self._repository.merge()
+
+    def approve_drift(self, cluster: str, fingerprint: str) -> Ran:
+        return self._act.dispatch(fingerprint, cluster=cluster)
+
+    def reject(self, cluster: str) -> None:
+        names = [name for name in self._clusters if name != cluster]
+        self._act.variables["RECONCILER_CLUSTERS"] = json.dumps(names)
+
+    def repeat(self, cluster: str, commit: str, before: str) -> Ran:  # noqa: ARG002
+        return self._act.repeat(commit, before)
 
     def night(self) -> Ran:
         return self._act.night()
@@ -113,6 +133,7 @@ class OnGitLab:
         self, local: GitLabLocal, repository: Clone, clusters: tuple[str, ...] = CLUSTERS
     ) -> None:
         self._local, self._repository, self._clusters = local, repository, clusters
+        self._rejected = ""
 
     def include(self, *, apply_drift: bool = False) -> None:
         """Include the template once for each cluster."""
@@ -128,7 +149,8 @@ class OnGitLab:
 
     def push(self, begin: str = "") -> Ran:
         first = self._clusters.index(begin) if begin else 0
-        by_hand = (f"apply {name}" for name in self._clusters[first:])
+        started = (name for name in self._clusters[first:] if name != self._rejected)
+        by_hand = (f"apply {name}" for name in started)
         return self._local.run_pipeline(self._local.push(), *by_hand)
 
     def approve(self, cluster: str, fingerprint: str) -> Ran:
@@ -137,6 +159,16 @@ class OnGitLab:
 
     def publish(self) -> None:
         self._local.publish()
+
+    def approve_drift(self, cluster: str, fingerprint: str) -> Ran:
+        more = {"CI_PIPELINE_SOURCE": "web", "FINGERPRINT": fingerprint}
+        return self._local.run_job(f"apply {cluster}", more)
+
+    def reject(self, cluster: str) -> None:
+        self._rejected = cluster
+
+    def repeat(self, cluster: str, commit: str, before: str) -> Ran:
+        return self._local.repeat(f"apply {cluster}", commit, before)
 
     def night(self) -> Ran:
         return self._local.run_pipeline({"CI_PIPELINE_SOURCE": "schedule"})
@@ -176,6 +208,14 @@ class Team:
         request = self.host.open_request(number, self._repository.commit())
         return request, self.pipelines.plan(number)
 
+    def amend(self, number: int, changes: Changes) -> Ran:
+        """Push another commit to a request, and plan it."""
+        self._repository.git("switch", "--quiet", f"request-{number}")
+        self._open[number] = _lay(self._open[number], changes)
+        self._write(_lay(self._merged, self._open[number]))
+        self.host.talks[number].head = self._repository.commit()
+        return self.pipelines.plan(number)
+
     def plan_again(self, number: int) -> Ran:
         self._repository.git("switch", "--quiet", f"request-{number}")
         return self.pipelines.plan(number)
@@ -195,6 +235,17 @@ class Team:
         if ran.code == 0:
             self.pipelines.publish()
         return ran
+
+    def forget(self, number: int) -> None:
+        """Close a request that was not merged."""
+        self._repository.git("switch", "--quiet", "main")
+        del self._open[number]
+        self.host.talks[number].open = False
+
+    def find_push(self, number: int) -> tuple[str, str]:
+        """Return the commit that main had before the merge of a request, and that of the merge."""
+        merge = str(self.host.talks[number].merged_as)
+        return self._repository.git("rev-parse", f"{merge}^1"), merge
 
     def sizes(self, name: str) -> list[int]:
         """Return how many partitions a topic has on each cluster; 0 if it does not exist."""
@@ -241,12 +292,15 @@ class Team:
         known["staging"]["client"] = describe_client(self._clusters["staging"])
         known["prod"]["guards"] = wanted["guards"]
         estate = {"version": 1, "defaults": {"replication_factor": 3}, "clusters": known}
-        estate["stages"] = [[name] for name in CLUSTERS]
+        estate["stages"] = wanted.get("stages", {"order": [[name] for name in CLUSTERS]})["order"]
         self._repository.write("clusters.yaml", yaml.safe_dump(estate, sort_keys=False))
         for owner in OWNERS:
-            if specs := [spec for name, spec in wanted.items() if name.startswith(f"{owner}.")]:
-                text = yaml.safe_dump_all(specs, sort_keys=False)
-                self._repository.write(f"{owner}.yaml", text)
+            mine = [spec for name, spec in wanted.items() if name.startswith(f"{owner}.")]
+            specs = [spec for spec in mine if "gone" not in spec]
+            file = self._repository.directory / "topics" / f"{owner}.yaml"
+            file.unlink(missing_ok=True)
+            if specs:
+                self._repository.write(file.name, yaml.safe_dump_all(specs, sort_keys=False))
 
 
 def _lay(below: Changes, above: Changes) -> Changes:

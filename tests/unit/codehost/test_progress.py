@@ -11,7 +11,7 @@ from code_hosts import GitHubHost
 from shorthand import cluster, plan, spec, topic
 
 from reconciler.apply import Applied, Ended, Ending, end_run
-from reconciler.codehost import read_present, report_plan, report_result
+from reconciler.codehost import PullRequest, read_present, report_plan, report_result
 from reconciler.codehost.progress import Progress, read_progress
 from reconciler.model import Outcome, OutcomeKind
 
@@ -154,6 +154,27 @@ def test_the_result_of_one_request_is_never_written_on_another(
     report_result(night, "prod", HALF, done, "", present=read(WHOLE))
     assert paragraphs(request_12)[0] == "done"
     assert other.comments == []
+
+
+def test_a_run_of_an_earlier_commit_judges_no_later_request(
+    host: CodeHost, run: Run, night: Run, request_12: Talk
+) -> None:
+    """Its specs are not those of the later request."""
+    later = host.open_request(13, "d" * 40)
+    changed = [replace(A, partitions=12), B]
+    report_plan(
+        replace(run, request=PullRequest(13, "d" * 40)), plan(changed, cluster(NINE, GROWN))
+    )
+    later.merged_as = night.commit
+    repeated = replace(run, is_push=False)
+    assert report_result(repeated, "prod", WHOLE, None, "", present=read(WHOLE)) == [
+        "comment on request 12 written"
+    ]
+    now = plan(changed, cluster(topic(" ".join(["1 2 3"] * 4), "a"), GROWN))
+    assert report_result(night, "prod", now, None, "", present=read(now, *changed)) == [
+        "comment on request 13 written"
+    ]
+    assert paragraphs(request_12)[0] == paragraphs(later)[0] == "done"
 
 
 def test_a_request_that_another_one_took_back_is_not_called_done(
