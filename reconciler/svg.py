@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from reconciler.errors import escape_unprintable
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -23,7 +25,7 @@ class Drawing:
         """Write text with its baseline at y; turned, it reads upwards."""
         turn = f' transform="rotate(-90 {spell(x)} {spell(y)})"' if turned else ""
         self.shapes.append(
-            f'<text class="{style}" x="{spell(x)}" y="{spell(y)}"{turn}>{escape(text)}</text>'
+            f'<text class="{style}" x="{spell(x)}" y="{spell(y)}"{turn}>{spell_text(text)}</text>'
         )
 
     def box(
@@ -43,8 +45,8 @@ class Drawing:
         `known` becomes data attributes, for programs that read the picture.
         """
         rounded = f' rx="{spell(round_px)}"' if round_px else ""
-        data = "".join(f" data-{name}={quoteattr(value)}" for name, value in known.items())
-        end = f"><title>{escape(title)}</title></rect>" if title else "/>"
+        data = "".join(f" data-{name}={spell_attribute(value)}" for name, value in known.items())
+        end = f"><title>{spell_text(title)}</title></rect>" if title else "/>"
         self.shapes.append(
             f'<rect class="{style}" x="{spell(x)}" y="{spell(y)}" width="{spell(width)}"'
             f' height="{spell(height)}"{rounded}{data}{end}'
@@ -67,6 +69,16 @@ class Drawing:
         """Draw lines from point to point."""
         places = " ".join(f"{spell(x)},{spell(y)}" for x, y in points)
         self.shapes.append(f'<polyline class="{style}" points="{places}"/>')
+
+
+def spell_text(text: str) -> str:
+    """Spell a text as that of an element. What is not seen is escaped: it could reverse a name."""
+    return escape(escape_unprintable(text))
+
+
+def spell_attribute(text: str) -> str:
+    """Spell a text as the value of an attribute, with its quotes."""
+    return quoteattr(escape_unprintable(text))
 
 
 def spell(length: Length) -> str:

@@ -12,7 +12,14 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from reconciler.codehost.rest import Trouble, read_trouble
-from reconciler.errors import Finding, Severity, UsageError, WebhookError, keep_secret
+from reconciler.errors import (
+    Finding,
+    Severity,
+    UsageError,
+    WebhookError,
+    escape_unprintable,
+    keep_secret,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -108,7 +115,7 @@ def render_json(notice: Notice) -> dict[str, Any]:
         "about": notice.about,
         "cluster": notice.cluster,
         "result": notice.result,
-        "title": notice.title,
+        "title": _cut(notice.title, MOST_REASON),
         "reason": _cut(notice.reason, MOST_REASON) or None,
         "counts": dict(sorted(notice.counts.items())),
         "topics": [
@@ -150,7 +157,7 @@ def render_slack(notice: Notice) -> dict[str, Any]:
 
 
 def _say_topic(one: TopicNotice) -> str:
-    name = f"`{_escape(one.topic)}`" if one.topic else "the plan"
+    name = f"`{_escape(_cut(one.topic, MOST_TOPIC_REASON))}`" if one.topic else "the plan"
     reason = f": {_escape(_cut(one.reason, MOST_TOPIC_REASON))}" if one.reason else ""
     rule = f" [{one.rule}]" if one.rule else ""
     return f"• *{one.result}* {name}{reason}{rule}"
@@ -174,4 +181,6 @@ def _escape(text: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
+    """Limit the length of a text, and escape what is not seen but the ends of its lines."""
+    text = "\n".join(map(escape_unprintable, text.split("\n")))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

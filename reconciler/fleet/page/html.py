@@ -14,6 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from reconciler.errors import escape_unprintable
 from reconciler.fleet.health import Health
 from reconciler.fleet.page.cells import amount_cell
 from reconciler.fleet.page.contents import Standing, say_share, say_when
@@ -82,6 +83,7 @@ def _open_templates() -> Environment:
         loader=PackageLoader("reconciler.fleet.page", "."),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_show_unprintable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -99,6 +101,11 @@ def _open_templates() -> Environment:
         "size": lambda amount: "–" if amount is None else approximate_size(amount),
     }
     return templates
+
+
+def _show_unprintable(value: object) -> object:
+    """Escape what is not seen in a text: it could reverse a name. Markup is our own."""
+    return escape_unprintable(value) if type(value) is str else value
 
 
 def _read(name: str) -> str:
@@ -132,7 +139,9 @@ def label_cells(listings: Iterable[Listing]) -> str:
 
 def _escape(text: str) -> str:
     """Escape a text for a string of a style sheet."""
-    return re.sub(r"[^A-Za-z0-9 ._-]", lambda found: f"\\{ord(found[0]):x} ", text)
+    return re.sub(
+        r"[^A-Za-z0-9 ._-]", lambda found: f"\\{ord(found[0]):x} ", escape_unprintable(text)
+    )
 
 
 def _list_problems(page: FleetPage) -> Iterator[tuple[int, str, str, str]]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log1p, sqrt
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
 
 from reconciler.fleet.health import Health
 from reconciler.fleet.page.contents import Standing, say_when
-from reconciler.svg import Drawing, Length, spell
+from reconciler.svg import Drawing, Length, spell, spell_attribute
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -220,7 +219,7 @@ class Figure(Drawing):
 
     def finish(self, says: str = "") -> str:
         """Return the figure. `says` is its text for screen readers; without it, it is hidden."""
-        role = f'role="img" aria-label={quoteattr(says)}' if says else 'aria-hidden="true"'
+        role = f'role="img" aria-label={spell_attribute(says)}' if says else 'aria-hidden="true"'
         return f"<svg {self._size} {role}>{''.join(self.shapes)}</svg>"
 
 

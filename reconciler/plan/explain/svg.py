@@ -6,9 +6,7 @@ SVG viewer shows this.
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
-
-from reconciler.svg import Drawing
+from reconciler.svg import Drawing, spell_text
 
 STYLE = """
 text{font:12px ui-sans-serif,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
@@ -37,8 +35,8 @@ class Sheet(Drawing):
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
                 f'viewBox="0 0 {width:g} {height:g}" role="img" aria-labelledby="title desc">',
-                f'<title id="title">{escape(title)}</title>',
-                f'<desc id="desc">{escape(description)}</desc>',
+                f'<title id="title">{spell_text(title)}</title>',
+                f'<desc id="desc">{spell_text(description)}</desc>',
                 f"<style>{STYLE}</style>",
                 f'{frame} rx="8"/>',
                 *self.shapes,

@@ -91,6 +91,7 @@ def test_validate(shown: str, bad: bool, estate: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert said.out
     assert find_commands(said.out) == find_commands(said.err) == []
+    assert said.out.replace("\n", "").isprintable() or shown in ("json", "sarif")
     if shown in ("json", "sarif"):
         json.loads(said.out)
     if shown == "junit":
@@ -106,6 +107,10 @@ def test_plan_and_show(shown: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "shrunk" in said.out
     assert "error: " in said.err
     assert find_commands(said.out) == find_commands(said.err) == []
+    if shown != "json":
+        # The comment has an unseen character of ours, which keeps a text from being a reference.
+        seen = f"{said.out}{said.err}".replace("\n", "").replace("\u200b", "")
+        assert seen.isprintable()
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,3 +170,14 @@ def test_the_document_is_cut_and_says_so() -> None:
     assert (len(document["topics"]), document["topics_left_out"]) == (100, 150)
     assert len(document["reason"]) == 2_000
     assert {len(one["reason"]) for one in document["topics"]} == {500}
+
+
+def test_what_turns_a_name_around_is_shown_to_people() -> None:
+    topics = (TopicNotice("shop.\u202ex", "failed", "a\u200bb", "a-rule"),)
+    notice = Notice("apply", "prod\u2066", "error", "line 1\nline\x9b 2", {}, topics)
+    shown = "\n".join(list_texts(render_slack(notice)))
+    document = render_json(notice)
+    for text in (shown, document["title"], document["reason"], document["topics"][0]["reason"]):
+        assert text.replace("\n", "").isprintable()
+    assert document["reason"] == "line 1\nline\\x9b 2"
+    assert "`shop.\\u202ex`: a\\u200bb" in shown

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from hashlib import sha256
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from sample_page import HOSTILE, SAMPLE
@@ -223,3 +226,32 @@ def test_an_audit_of_an_earlier_release_has_no_next_leaders() -> None:
     audit = AuditSummary()
     texts = Reading(render_page(replace(SAMPLE, audit=audit))).texts
     assert "This audit counted no next leaders." in texts
+
+
+HIDDEN = "\u202e\u200b\u2066\u00ad\U000e0041\x9b"
+"""Turns what follows around, or is not seen."""
+
+
+def hide_in(value: Any) -> Any:
+    """Put what is not seen into every text of a value that is not ours."""
+    if isinstance(value, Enum) or value is None:
+        return value
+    if isinstance(value, str):
+        return value if re.fullmatch(r"\d{8}T\d{6}Z", value) else f"{value}{HIDDEN}x"
+    if isinstance(value, tuple):
+        return tuple(map(hide_in, value))
+    if isinstance(value, Mapping):
+        return {hide_in(key): hide_in(item) for key, item in value.items()}
+    if is_dataclass(value):
+        parts = {one.name: hide_in(getattr(value, one.name)) for one in fields(value) if one.init}
+        return replace(value, **parts)  # type: ignore[type-var]
+    return value
+
+
+def test_what_turns_a_name_around_is_shown() -> None:
+    hidden = hide_in(SAMPLE)
+    text = render_page(hidden)
+    assert {c for c in text if not c.isprintable()} == {"\n"}
+    page = Reading(text)
+    assert page.texts.count(f"{HOSTILE}\\u202e\\u200b\\u2066\\xad\\U000e0041\\x9bx") >= 5
+    assert page.open == []

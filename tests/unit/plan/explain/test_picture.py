@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -157,3 +158,12 @@ def test_very_many_partitions_are_folded_with_their_counts() -> None:
 def test_the_same_matrix_gives_the_same_bytes() -> None:
     again = matrix("1,2,3 2,3,4", "4,5,6 5,6,1", SIX[::-1])
     assert draw_matrix(again) == draw_matrix(GROWN)
+
+
+def test_what_turns_a_name_around_is_shown() -> None:
+    """A matrix from elsewhere, such as a page of ours, may hold any text."""
+    drawn = replace(GROWN, topic="shop.\u202estnemyap", reasons=("so \u200bit is",))
+    text = draw_matrix(drawn)
+    assert {c for c in text if not c.isprintable()} <= {"\n"}
+    assert "shop.\\u202estnemyap" in text
+    assert "so \\u200bit is" in text
