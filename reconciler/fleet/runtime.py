@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import FleetError, SandboxError
 from reconciler.files import appearing
-from reconciler.sandbox import cache_directory, find_java, isolated_python
+from reconciler.sandbox import data_directory, find_java, isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ def find_archive(java: Java, announce: Callable[[str], None]) -> Path | None:
         parts = [java.version, str(java.jvm), str(stat.st_size), str(stat.st_mtime_ns)]
         parts += [pyspark.__version__, str(Path(pyspark.__file__).parent)]
         key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
-        archive = cache_directory("archives") / f"spark-{key}.jsa"
+        archive = data_directory("archives") / f"spark-{key}.jsa"
         # A machine of a CI runs one job: it would pay for the archive and never use it.
         if not archive.exists() and "CI" not in os.environ:
             _make_once(archive, announce)
@@ -98,7 +98,7 @@ def _make_launcher(java: Java) -> Path:
     """Make a Java home of one launcher. Returns: the home."""
     real = java.home / "bin" / "java"
     text = _LAUNCHER.format(java=real, vector=VECTOR)
-    home = cache_directory("java") / hashlib.sha256(text.encode()).hexdigest()[:20]
+    home = data_directory("java") / hashlib.sha256(text.encode()).hexdigest()[:20]
     launcher = home / "bin" / "java"
     if not launcher.exists():
         launcher.parent.mkdir(parents=True, exist_ok=True)

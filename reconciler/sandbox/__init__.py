@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconciler.sandbox.jars import find_release, known_releases
     from reconciler.sandbox.launch import Java, find_java
     from reconciler.sandbox.places import (
-        cache_directory,
+        data_directory,
         isolated_python,
         read_file_limit,
         read_free_memory_mb,
@@ -53,7 +53,7 @@ else:
             "jars": "find_release known_releases",
             "launch": "Java find_java",
             "places": (
-                "cache_directory isolated_python read_file_limit read_free_memory_mb "
+                "data_directory isolated_python read_file_limit read_free_memory_mb "
                 "state_directory"
             ),
             "record": "SandboxRecord",
@@ -76,8 +76,8 @@ __all__ = [
     "Silence",
     "StartObserver",
     "bring_up_sandbox",
-    "cache_directory",
     "choose_controller_ids",
+    "data_directory",
     "describe_shape",
     "find_java",
     "find_release",

@@ -2,7 +2,7 @@
 
 It halves the time and the work of a start. It fits one runtime and one class path, so both are in
 its name. A start that finds no archive makes one. It goes on without if that fails, or if another
-start is making it.
+start is making it. The JVM verifies no class of an archive again, so it is not kept in the cache.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reconciler.errors import SandboxError
 from reconciler.files import appearing
 from reconciler.model import Broker
 from reconciler.sandbox.embedded import EmbeddedCluster
-from reconciler.sandbox.places import cache_directory
+from reconciler.sandbox.places import data_directory
 from reconciler.sandbox.shape import NOTHING
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def use_archive(
 
     Cost: some seconds, once for a runtime and a release.
     """
-    archive = cache_directory("archives") / f"{_name_archive(launch)}.jsa"
+    archive = data_directory("archives") / f"{_name_archive(launch)}.jsa"
     if os.pathsep in str(archive):  # the JVM would read two names
         return launch
     try:
         if archive.exists() or _make_archive_once(archive, launch, request, directory, progress):
             archive.touch()
     except OSError:
-        pass  # a cache that cannot be written to costs time, not the start
+        pass  # a directory that cannot be written to costs time, not the start
     return launch.adding(*_to_use(launch.java, archive)) if archive.exists() else launch
 
 

@@ -1,6 +1,7 @@
 """This machine: directories of the sandbox and of its runs, memory, the limit of files, Python.
 
-Follows the XDG base directories: XDG_CACHE_HOME, XDG_STATE_HOME, else ~/.cache, ~/.local/state.
+Follows the XDG base directories: XDG_CACHE_HOME, XDG_DATA_HOME, XDG_STATE_HOME, else ~/.cache,
+~/.local/share, ~/.local/state.
 Logs and property files of a run are kept for a while, its data is not. A run holds a lock on its
 directory; a directory that a killed run left has no lock, and is removed.
 """
@@ -25,8 +26,16 @@ if TYPE_CHECKING:
 
 
 def cache_directory(name: str) -> Path:
-    """Return a directory whose loss costs only time."""
+    """Return a directory whose loss costs only time, and whose files are checked before use.
+
+    A CI may restore it from another run, so anybody may have written it.
+    """
     return _directory("XDG_CACHE_HOME", ".cache", name)
+
+
+def data_directory(name: str) -> Path:
+    """Return a directory for what this machine has made and executes, which nothing can check."""
+    return _directory("XDG_DATA_HOME", ".local/share", name)
 
 
 def state_directory(name: str) -> Path:

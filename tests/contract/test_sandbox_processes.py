@@ -17,7 +17,7 @@ import pytest
 
 from reconciler.errors import SandboxError
 from reconciler.sandbox import BrokerState, start_cluster
-from reconciler.sandbox.places import cache_directory
+from reconciler.sandbox.places import data_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -200,8 +200,8 @@ def archive_files(
     """Have an archive of the test's own, and return how to see what there is of it."""
     pattern = f"{tmp_path.name}.*"
     monkeypatch.setattr("reconciler.sandbox.archive._name_archive", lambda _: tmp_path.name)
-    yield lambda: {file.suffix for file in cache_directory("archives").glob(pattern)}
-    for file in cache_directory("archives").glob(pattern):
+    yield lambda: {file.suffix for file in data_directory("archives").glob(pattern)}
+    for file in data_directory("archives").glob(pattern):
         file.unlink()
 
 

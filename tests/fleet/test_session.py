@@ -16,6 +16,7 @@ import pytest
 
 import reconciler
 from reconciler.cli.fleet.options import spark_job
+from reconciler.fleet import runtime
 from reconciler.fleet.runtime import find_archive, use_java
 from reconciler.fleet.session import (
     SHUFFLES,
@@ -64,7 +65,7 @@ def test_the_runtime_of_the_extra_serves_where_there_is_no_java(tmp_path: Path) 
 def test_an_archive_that_does_not_fit_is_no_result(tmp_path: Path) -> None:
     """With another class path Java cannot use it, and would say so on stdout."""
     (tmp_path / "conf").mkdir()
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
     environment.pop("CI", None)
     for more in ({}, {"SPARK_CONF_DIR": str(tmp_path / "conf")}):
         done = subprocess.run(
@@ -84,9 +85,28 @@ def test_no_archive_is_made_on_a_machine_of_a_ci(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI", "true")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", os.environ.get("JAVA_HOME", ""))
     assert find_archive(use_java(), pytest.fail) is None
+
+
+def test_nothing_that_a_cache_holds_is_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CI restores a cache from another run: neither its archive nor its launcher is used."""
+    monkeypatch.setenv("JAVA_HOME", os.environ.get("JAVA_HOME", ""))
+    java = use_java()
+    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
+    for variable in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(elsewhere))
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(runtime, "_make_once", lambda archive, _: archive.touch())
+    assert find_archive(java, pytest.fail)
+    assert runtime._make_launcher(java).is_relative_to(elsewhere)
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("XDG_DATA_HOME", str(here))
+    assert find_archive(java, pytest.fail) is None
+    assert runtime._make_launcher(java).is_relative_to(here)
 
 
 @pytest.mark.fleet
