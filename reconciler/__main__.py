@@ -1,4 +1,4 @@
-"""`python -m reconciler`: the command line, if no script of it is on the PATH."""
+"""`python -I -m reconciler`: the command line, if no script of it is on the PATH."""
 
 from reconciler.cli import main
 

@@ -159,7 +159,6 @@ def install(directory: Path, *found: str, **variables: str) -> subprocess.Comple
     known = {
         "RECONCILER_SOURCE": "",
         "RECONCILER_COMMIT": "",
-        "CI_PROJECT_DIR": str(project),
         "PATH": f"{directory}{os.pathsep}/usr/bin:/bin",
     }
     return subprocess.run(
