@@ -13,6 +13,7 @@ import pytest
 from code_host import serve
 from code_hosts import GitHubHost, GitLabHost
 from runner_clone import ROOT, Repository
+from written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,15 +65,19 @@ chmod +x "$5/bin/python"
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def written(tmp_path: Path) -> Written:
+    return Written(tmp_path / "written")
+
+
+@pytest.fixture
+def environment(tmp_path: Path, written: Written) -> dict[str, str]:
     """What a runner has: a PATH with this reconciler, and nothing else of this machine."""
-    command = f'exec {sys.executable} -c "from reconciler.cli import main; main()" "$@"'
-    script = f"#!/bin/sh\nPYTHONPATH={ROOT} {command}\n"
-    sets_up = SETS_UP.format(reconciler=tmp_path / "bin" / "reconciler")
-    for directory, name, text in (("bin", "reconciler", script), ("set-up", "python3", sets_up)):
-        (tmp_path / directory).mkdir()
-        (tmp_path / directory / name).write_text(text)
-        (tmp_path / directory / name).chmod(0o755)
+    reconciler, python = tmp_path / "bin" / "reconciler", tmp_path / "set-up" / "python3"
+    for program in (reconciler, python):
+        program.parent.mkdir()
+    written.make_program(reconciler, ROOT)
+    python.write_text(SETS_UP.format(reconciler=reconciler))
+    python.chmod(0o755)
     home = tmp_path / "home"
     (home / ".config" / "act").mkdir(parents=True)
     (home / ".config" / "act" / "actrc").touch()

@@ -75,8 +75,8 @@ class Clone:
 
 
 def copy_source(directory: Path) -> Clone:
-    """Make a repository of this project, as it is, for those who install it from there."""
-    for part in (".ci", "reconciler"):
+    """Make a repository of this project, as it is, for those who use it from theirs."""
+    for part in (".ci", ".github", "reconciler"):
         shutil.copytree(ROOT / part, directory / part, ignore=_LEFT_BEHIND)
     for part in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / part, directory)

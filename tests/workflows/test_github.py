@@ -11,13 +11,15 @@ import yaml
 from act import Act
 from code_host import MERGED, TOKEN, Answer, Fault, serve
 from code_hosts import WebhookHost
-from runner_clone import ROOT, SECRETS
+from runner_clone import SECRETS, copy_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from code_hosts import GitHubHost
     from runner_clone import Repository
+    from written import Written
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def comments(host: GitHubHost) -> list[str]:
 
 
 def test_a_pull_request_is_planned_approved_merged_and_applied(
-    repository: Repository, github: GitHubHost, act: Act
+    repository: Repository, github: GitHubHost, act: Act, written: Written
 ) -> None:
     repository.wish("orders", 3)
     request = github.open_request(12, repository.commit(), ("alice", "have a look"))
@@ -71,9 +73,30 @@ def test_a_pull_request_is_planned_approved_merged_and_applied(
 
     again = act.push()
     assert (again.code, again.jobs) == (0, {"stages", "plan (lab)"})
-    for secret in (TOKEN, *SECRETS.values()):
-        for run in (first, second, merged, again):
-            assert secret not in json.dumps(run.log)
+    assert written.find((TOKEN, *SECRETS.values()), *comments(github)) == []
+
+
+SHOWS = """\
+on: push
+jobs:
+  show:
+    runs-on: ubuntu-latest
+    steps:
+      - run: reconciler validate "$KAFKA_PASSWORD"
+        env: {KAFKA_PASSWORD: "${{ secrets.KAFKA_PASSWORD }}"}
+"""
+
+
+def test_a_secret_that_is_written_is_found_although_the_host_masks_it(
+    repository: Repository, act: Act, written: Written
+) -> None:
+    (repository.directory / ".github" / "workflows" / "own.yml").write_text(SHOWS)
+    repository.commit()
+    run = act.run("push", "own.yml", {"ref": "refs/heads/main"})
+    assert run.code == 1
+    assert SECRETS["KAFKA_PASSWORD"] not in run.text
+    ((_, found),) = written.find(SECRETS.values())
+    assert found == SECRETS["KAFKA_PASSWORD"]
 
 
 @pytest.fixture
@@ -567,7 +590,7 @@ jobs:
 
 
 def test_another_repository_uses_the_action_by_its_path(
-    repository: Repository, github: GitHubHost, act: Act
+    repository: Repository, github: GitHubHost, act: Act, tmp_path: Path
 ) -> None:
     """Of this project it has nothing, and its estate is in another directory."""
     repository.wish("orders", 3)
@@ -580,7 +603,8 @@ def test_another_repository_uses_the_action_by_its_path(
         ELSEWHERE.replace("COMMIT", MERGED)
     )
     repository.commit()
-    act.stand_ins[f"platform/reconciler@{MERGED}"] = ROOT
+    source = copy_source(tmp_path / "source")
+    act.stand_ins[f"platform/reconciler@{MERGED}"] = source.directory
     run = act.run("push", "own.yml", {"ref": "refs/heads/main"})
     assert run.code == 0, run.text
     assert "1 topics would change" in run.text
@@ -647,7 +671,7 @@ def test_drift_opens_updates_and_closes_one_issue(
 
 
 def test_a_webhook_is_notified_and_its_failure_fails_no_job(
-    repository: Repository, act: Act
+    repository: Repository, act: Act, written: Written
 ) -> None:
     repository.wish("orders", 3)
     repository.commit()
@@ -666,4 +690,4 @@ def test_a_webhook_is_notified_and_its_failure_fails_no_job(
         "Kafka apply on lab: not approved",
         "Kafka drift on lab: 1 to create",
     ]
-    assert webhook.path not in json.dumps(night.log)
+    assert written.find([webhook.path]) == []

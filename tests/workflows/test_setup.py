@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from act import Act
 from authorized import PASSWORD, describe_client, start_authorized
-from code_host import serve
+from code_host import TOKEN, serve
 from code_hosts import GitHubHost, GitLabHost
 from confluent_kafka.admin import AdminClient
 from gitlab_local import GitLabLocal
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from code_host import CodeHost
     from team import Pipelines
+    from written import Written
 
     from reconciler.sandbox import Cluster
 
@@ -126,7 +127,7 @@ def pipelines(
 
 
 def test_whoever_follows_the_page_plans_and_applies_a_topic(
-    clone: Clone, host: CodeHost, pipelines: Pipelines, cluster: Cluster
+    clone: Clone, host: CodeHost, pipelines: Pipelines, cluster: Cluster, written: Written
 ) -> None:
     """The check of the accounts, the first request, its merge, and the night after it."""
     checked = pipelines.night()
@@ -159,5 +160,5 @@ def test_whoever_follows_the_page_plans_and_applies_a_topic(
     night = pipelines.night()
     assert night.code == 0, night.text
     assert host.issues == {}
-    for run in (checked, planned, merged, night):
-        assert PASSWORD not in run.text
+    notes = (note["body"] for note in request.comments)
+    assert written.find([PASSWORD, TOKEN], *notes) == []
