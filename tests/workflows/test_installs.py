@@ -80,6 +80,7 @@ def test_the_template_evaluates_the_rules_of_a_request(
     source = copy_source(tmp_path / "source")
     inputs = {"source": source.directory.as_uri(), "commit": source.commit()}
     pipeline = GitLabLocal(find_tool("gitlab-ci-local"), ruled, gitlab, bare, **inputs)
+    pipeline.include([{"cluster": "lab", **inputs}])  # each include has the job that validates
     for name in ("requirements.txt", "requirements-cel.txt", "install.sh"):
         (ruled.directory / ".ci" / name).write_text("exit 1\n")
     ruled.wish("orders", 13)
