@@ -140,7 +140,9 @@ class Expression:
 
 def bind_facts(facts: Facts, subject: Subject) -> Bound:
     """Bind facts once for all expressions."""
-    scale = max(_scale(facts[name], kind) for name, kind in _list_varied(subject))
+    # A topic to be deleted has no values.
+    varied = _list_varied(subject)
+    scale = max(_scale(facts[name], kind) for name, kind in varied if name in facts)
     return Bound(_environment(subject).Activation(facts), scale)
 
 

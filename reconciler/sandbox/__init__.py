@@ -53,8 +53,7 @@ else:
             "jars": "find_release known_releases",
             "launch": "Java find_java",
             "places": (
-                "data_directory isolated_python read_file_limit read_free_memory_mb "
-                "state_directory"
+                "data_directory isolated_python read_file_limit read_free_memory_mb state_directory"
             ),
             "record": "SandboxRecord",
             "shape": (

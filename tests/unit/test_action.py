@@ -49,6 +49,7 @@ def run_step(name: str, work: Path, **variables: str) -> list[str]:
         **variables,
     }
     script = str(read_step(name)["run"])
+    (work / "asked").touch()
     subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=environment, check=True)
     return (work / "asked").read_text().splitlines()
 
@@ -144,26 +145,62 @@ def test_the_nightly_check_applies_nothing_by_default() -> None:
     assert isinstance(document, YamlMap)
     assert str(document["inputs"]["apply"]["default"]) == "false"
     wanted = "inputs.verb == 'drift' && inputs.apply == 'true'"
-    for name in ("Default branch", "Apply", "Close the issue", "Gradual changes"):
+    for name in ("Accepted", "Gradual changes"):
         assert wanted in str(read_step(name)["if"])
+    for name in ("Default branch", "Apply", "Look again", "Waiting"):
+        needed = str(read_step(name)["if"])
+        assert "steps.accepted." in needed
+        assert "drift" not in needed
 
 
 @pytest.mark.parametrize(
-    ("verb", "has_journal", "about"),
+    ("waits", "planned", "code", "written"),
     [
-        ("drift", False, ["drift"]),
-        ("drift", True, ["drift", "apply"]),
-        ("apply", True, ["apply"]),
-        ("pending", False, ["apply"]),
+        ("0", "2", 0, ["waits=0", "code=2"]),
+        ("2", "2", 0, ["waits=2", "code=2"]),
+        ("2", "0", 0, ["waits=2", "code=0"]),
+        ("1", "2", 1, ["waits=1"]),
+        ("0", "1", 1, ["waits=0", "code=1"]),
     ],
 )
-def test_a_night_that_applies_notifies_of_drift_and_of_the_apply(
-    verb: str, has_journal: bool, about: list[str], tmp_path: Path
+def test_a_night_plans_what_was_accepted_and_stops_at_an_error(
+    waits: str, planned: str, code: int, written: list[str], tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    (tmp_path / "reconciler").write_text(
+        f'#!/bin/sh\n[ "$1" = plan ] && exit {planned}\n[ "$2" = accepted ] && exit {waits}\n'
+    )
+    (tmp_path / "reconciler").chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", str(read_step("Accepted")["run"])],
+        env={
+            "PATH": f"{tmp_path}:/usr/bin:/bin",
+            "GITHUB_OUTPUT": str(output),
+            "DIRECTORY": str(tmp_path),
+        },
+        check=False,
+    )
+    assert (done.returncode, output.read_text().split()) == (code, written)
+
+
+@pytest.mark.parametrize(
+    ("verb", "applies", "has_journal", "about"),
+    [
+        ("drift", "false", False, ["drift"]),
+        ("drift", "true", False, []),
+        ("drift", "true", True, ["apply"]),
+        ("apply", "false", True, ["apply"]),
+        ("pending", "false", False, ["apply"]),
+    ],
+)
+def test_a_night_that_applies_notifies_of_the_apply_since_the_check_notified_of_the_drift(
+    verb: str, applies: str, has_journal: bool, about: list[str], tmp_path: Path
 ) -> None:
     """The command itself is silent about an apply that is done."""
     if has_journal:
         (tmp_path / "journal.jsonl").touch()
-    asked = run_step("Notify", tmp_path, VERB=verb, DIRECTORY=str(tmp_path), FORMAT="json")
+    known = {"VERB": verb, "APPLY": applies, "DIRECTORY": str(tmp_path), "FORMAT": "json"}
+    asked = run_step("Notify", tmp_path, **known)
     assert [line.split()[:3] for line in asked] == [["report", "notify", each] for each in about]
     for line in asked:
         assert ("--journal" in line) == (" apply " in line)

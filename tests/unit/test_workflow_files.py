@@ -82,16 +82,27 @@ def run_lines(lines: list[str], directory: Path, **variables: str) -> list[str]:
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_a_night_that_applies_notifies_of_drift_and_of_the_apply(
+def test_a_night_that_applies_looks_again_and_notifies_of_the_apply(
     has_journal: bool, tmp_path: Path
 ) -> None:
     if has_journal:
         (tmp_path / "journal-lab.jsonl").touch()
-    lines = read_job("apply drift")["after_script"]
+    lines = follow(read_job("apply drift")["after_script"])
     asked = run_lines(lines, tmp_path, RECONCILER_WEBHOOK="http://127.0.0.1:9", ESTATE="topics")
-    about = ["drift", "apply"] if has_journal else ["drift"]
+    about = ["apply"] if has_journal else []
     assert [line.split()[2] for line in asked if " notify " in line] == about
-    assert run_lines(lines, tmp_path, ESTATE="topics")[len(asked) :] == asked[:1]
+    reports = ["plan", "drift", "result", "gradual"]
+    assert [line.removeprefix("report ").split()[0] for line in asked[:4]] == reports
+    assert run_lines(lines, tmp_path, ESTATE="topics")[len(asked) :] == asked[:4]
+
+
+def follow(lines: list[Any]) -> list[str]:
+    """Return the lines of a job, with those of other jobs where it refers to them."""
+    _, jobs = yaml.load_all((ROOT / ".ci" / "gitlab-ci.yml").read_text(), Template)
+    found: list[str] = []
+    for line in lines:
+        found += [line] if isinstance(line, str) else jobs[line[0]][line[1]]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -130,7 +141,7 @@ def list_steps() -> list[tuple[str, list[dict[str, Any]]]]:
 def test_each_job_installs_before_it_has_secrets() -> None:
     """The step that installs gets nothing, and neither the job nor the workflow has secrets."""
     jobs = list_steps()
-    assert len(jobs) == 7
+    assert len(jobs) == 9
     for name, steps in jobs:
         uses = [step.get("uses") for step in steps]
         place = uses.index(f"{USES}install")

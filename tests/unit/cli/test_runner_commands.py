@@ -63,7 +63,7 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     clusters = {"version": 1, "clusters": {"prod": {}}, "policy": {"rules": rules}}
     (topics / "clusters.yaml").write_text(json.dumps(clusters))
     for n, form in NUMBERED:
-        more = {"owner": form, "description": form}
+        more = {"owner": f"team-{n}", "description": form}
         specs = [
             {"topic": f"{kind}{n}", "partitions": number, "replication_factor": 1, **more}
             for kind, number in {"grown": 6, "shrunk": 2, "new": 2}.items()
@@ -76,7 +76,8 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def spoil(topics: Path) -> None:
     """Add what cannot be read: topics, configs, keys and values that are forms."""
     for n, form in NUMBERED:
-        bad = {"topic": form, "partitions": form, "config": {"retention.ms": form, form: 1}}
+        config = {"retention.ms": form, form: 1}
+        bad = {"topic": form, "partitions": form, "owner": form, "config": config}
         (topics / f"bad{n}.yaml").write_text(
             f"{json.dumps({**bad, form: 1})}\n---\n{json.dumps(form)}"
         )
