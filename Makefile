@@ -85,7 +85,7 @@ $(FORMATS)/.ready: pyproject.toml Makefile tests/fleet/table_formats.py
 	@touch $@
 
 test-workflows: $(TOOLS)/.ready  ## Run the workflows of GitHub and GitLab on a real cluster.
-	@PATH="$(TOOLS)/bin:$(TOOLS)/node_modules/.bin:$$PATH" $(BIN)/pytest -m workflows
+	@PATH="$(TOOLS)/bin:$(TOOLS)/node_modules/.bin:$$PATH" $(BIN)/pytest -m workflows -n 2 --dist load
 
 $(TOOLS)/.ready: Makefile $(READY)
 	@echo "setting up $(TOOLS); tests whose tools cannot be installed are skipped by name …"
