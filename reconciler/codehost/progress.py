@@ -33,8 +33,8 @@ class Present(NamedTuple):
 class Progress(NamedTuple):
     """The topics of a request on a cluster.
 
-    `done` are as the request asked, and `left` are not. Of `replaced`, the specs ask for something
-    else by now, or are gone.
+    `done` are as specified, and `left` are not. Of `replaced`, the specs ask for something else
+    than the request, or are gone.
     """
 
     done: tuple[str, ...] = ()
@@ -55,15 +55,19 @@ def read_present(plan: Plan, specs: Mapping[str, TopicSpec]) -> Present:
     return Present(list_differences(plan), specs)
 
 
-def measure_progress(kept: Kept, present: Present) -> Progress:
-    """Compare what a request showed with the present state of the cluster."""
+def measure_progress(kept: Kept, present: Present, *, approved: bool) -> Progress:
+    """Compare what a request showed with the present state of the cluster.
+
+    If nobody approved that, a topic is done only if nothing of it differs: a night may restore what
+    is done, and a later commit of the request may ask for more.
+    """
     done, left, replaced = [], [], []
     for topic in kept.topics:
         changes = kept.changes.get(topic, {})
         spec = present.specs.get(topic)
         if spec is None or not asks_for(spec, changes):
             replaced.append(topic)
-        elif is_reached(changes, present.differs.get(topic, {})):
+        elif is_reached(changes if approved else {}, present.differs.get(topic, {})):
             done.append(topic)
         else:
             left.append(topic)

@@ -48,14 +48,13 @@ if TYPE_CHECKING:
     from reconciler.codehost.progress import Present, Progress
     from reconciler.codehost.seals import Seal
     from reconciler.model import Plan
-    from reconciler.plan import Kept
 
 NAMED = 50
 """The number of topics to name that are as planned; the journal names all."""
 MOST_CELL = 300
 """The limit of a reason or a value in a table. Units: characters."""
-MOST_REQUESTS = 50
-"""The number of merged requests to look at: each costs at least one question."""
+MOST_REQUESTS = 20
+"""The number of merged requests to look at: each costs a question, and hosts limit these."""
 TABLE_LIMIT = COMMENT_LIMIT // 4
 """The limit of a table; a comment has at most two. Units: bytes."""
 
@@ -88,8 +87,9 @@ def report_result(
 ) -> list[str]:
     """Report on merged requests what is done of them on a cluster, after a run of apply or drift.
 
-    The request that became the commit of a push gets the result of its own run. The newest merged
-    requests of which something was left get what is left now, whatever run changed it. `present`
+    The request that became the commit of a push gets the result of its own run. If the run applied
+    something, or no push started it, the newest merged requests of which something was left get
+    what is left now. `present`
     is the cluster after the run; None if it was not read. `ending` is None if apply did not begin;
     then `errors` says why.
     Errors: CodeHostError if the own request could not be written; others are left as they are.
@@ -102,7 +102,8 @@ def report_result(
     elif run.is_push:
         number = count(len(merged), "request")
         said.append(f"{number} became {run.commit[:12]}, so none gets the result")
-    if present is not None and not result.is_outdated:
+    may_differ = ending is not None or not run.is_push
+    if present is not None and may_differ and not result.is_outdated:
         said += _report_others(result, merged, present)
     return said
 
@@ -162,10 +163,9 @@ def _report_own(request: PullRequest, result: _Result, present: Present | None) 
         shown = select_shown(comments, result.cluster)
         earlier = find_marked(comments, result.mark)
         before = read_progress(earlier.body) if earlier else None
-        kept = _find_kept(host, request, result.cluster, shown)
-        progress = measure_progress(kept, present) if kept and present else None
-        if result.is_outdated:  # its specs are not those of the default branch
-            progress = None
+        progress = None
+        if present and not result.is_outdated:  # else, its specs are not those of the branch
+            progress = _measure(host, request, result.cluster, shown, present)
         body = _write_own(request, result, progress, before)
         if earlier:
             host.update_comment(number, earlier.id, body)
@@ -207,8 +207,7 @@ def _report_other(request: PullRequest, result: _Result, present: Present) -> It
     before = read_progress(earlier.body) if earlier else None
     if not shown or (before and not before.left):
         return  # it showed no plan, or its result is final
-    kept = _find_kept(run.host, request, cluster, shown)
-    progress = measure_progress(kept, present) if kept else None
+    progress = _measure(run.host, request, cluster, shown, present)
     # Before its own run, which may still wait for an approval, a request has no result.
     if not progress or progress == before or not (earlier or progress.done):
         return
@@ -236,16 +235,22 @@ def _entitle(progress: Progress) -> str:
     return "done" if progress.done else "replaced"
 
 
-def _find_kept(
-    host: CodeHost, request: PullRequest, cluster: str, shown: Sequence[Note]
-) -> Kept | None:
-    """Return what the approved plan changes; else that of the plan shown last before the merge."""
+def _measure(
+    host: CodeHost, request: PullRequest, cluster: str, shown: Sequence[Note], present: Present
+) -> Progress | None:
+    """Measure the progress of what was approved, or else of the plan shown last before the merge.
+
+    Returns None if there is no such plan, or if it is too large to be known.
+    """
     try:
         seal: Seal | None = find_approved_seal(host, request, cluster).seal
+        approved = True
     except CodeHostError:
         seen = find_seen(shown, request.merged_at)
         seal = read_seal(seen.body) if seen else None
-    return unpack_fields(seal.fields) if seal else None
+        approved = False
+    kept = unpack_fields(seal.fields) if seal else None
+    return measure_progress(kept, present, approved=approved) if kept else None
 
 
 def mark_result(cluster: str, *, moves: bool = False) -> str:

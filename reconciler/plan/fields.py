@@ -156,14 +156,14 @@ def asks_for(spec: TopicSpec, approved: Mapping[str, Change]) -> bool:
 
 
 def is_reached(approved: Mapping[str, Change], differs: Mapping[str, str | None]) -> bool:
-    """Return whether a topic has every value that an approved plan gives it.
+    """Return whether a topic is as specified, or on the way there by approved steps.
 
-    In: the fields of the approved plan, and the present values where it is not as specified now. A
-    gradual change differs after its first step, from the value that the approved plan gave it.
+    In: the fields of the approved plan, and the present values where the topic is not as specified.
+    A gradual change differs after its first step, from the value that the approved plan gave it.
     """
     return all(
-        name not in differs or (differs[name] == after and after is not None)
-        for name, (_, after) in approved.items()
+        name in approved and present is not None and present == approved[name][1]
+        for name, present in differs.items()
     )
 
 

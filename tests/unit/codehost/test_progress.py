@@ -234,7 +234,8 @@ def test_a_host_that_does_not_answer_for_others_fails_no_report(
         return run.host._rest.list("unknown")  # type: ignore[attr-defined]
 
     monkeypatch.setattr(run.host, "list_recently_merged", refuse)
-    written, rest = report_result(run, "prod", WHOLE, None, "", present=read(WHOLE))
+    done = end_run(Applied((Outcome("a", OutcomeKind.DONE), Outcome("b", OutcomeKind.DONE))))
+    written, rest = report_result(run, "prod", APPROVED, done, "", present=read(WHOLE))
     assert written == "comment on request 12 written"
     assert rest.startswith("not all merged requests show what is done now: GET ")
     assert paragraphs(request_12)[0] == "done"

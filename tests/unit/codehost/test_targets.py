@@ -118,6 +118,21 @@ def test_an_apply_that_left_something_accepts_nothing_more(run: Run, request_12:
     assert judge(run, BEFORE).topics == ("a",)
 
 
+def test_a_commit_without_a_plan_after_the_approval_is_not_accepted(
+    host: CodeHost, run: Run
+) -> None:
+    """It said [skip ci]. The comment that was approved says that the topic is as specified."""
+    request = host.open_request(12, HEAD)
+    report_plan(run, replace(DONE, agreed=("a",)))
+    request.review("alice")
+    request.head = "b" * 40
+    merge(request)
+    lower = replace(A, config={"flush.ms": "1000"})
+    made = plan([lower], cluster(topic("1 2 3 1 2 3 1 2 3", "a", config={"flush.ms": "60000"})))
+    report_result(run, "prod", made, None, "", present=read_present(made, {"a": lower}))
+    assert "was merged at bbbbbbbbbbbb" in waits(run, made)
+
+
 def test_a_topic_that_its_request_showed_as_specified_is_accepted(host: CodeHost, run: Run) -> None:
     """Such as an imported one: nobody applied it."""
     request = host.open_request(12, HEAD)
