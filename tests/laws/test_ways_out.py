@@ -358,6 +358,7 @@ HAS_NO_EDIT = {
         "policy-pattern-linear",
         "policy-range",
         "policy-expression",
+        "policy-expression-cost",
     ),
     "the team's own words": ("policy-rule", "policy-rule-open", "policy-name"),
     "what somebody does outside the estate": (
