@@ -208,8 +208,10 @@ def _report_other(request: PullRequest, result: _Result, present: Present) -> It
     if not shown or (before and not before.left):
         return  # it showed no plan, or its result is final
     progress = _measure(run.host, request, cluster, shown, present)
+    if not progress or not progress.total or progress == before:
+        return  # nothing of it can be compared, as of one that only removes specs
     # Before its own run, which may still wait for an approval, a request has no result.
-    if not progress or progress == before or not (earlier or progress.done):
+    if not (earlier or progress.done):
         return
     reasons = _list_reasons(cluster, result.plan, result.ending, result.errors)
     rows = [row for topic, row in reasons if topic in progress.left]

@@ -13,6 +13,7 @@ from shorthand import cluster, plan, spec, topic
 from reconciler.apply import Applied, Ended, Ending, end_run
 from reconciler.codehost import PullRequest, read_present, report_plan, report_result
 from reconciler.codehost.progress import Progress, read_progress
+from reconciler.errors import Finding, Severity
 from reconciler.model import Outcome, OutcomeKind
 
 if TYPE_CHECKING:
@@ -194,6 +195,20 @@ def test_a_request_whose_specs_are_gone_is_replaced(run: Run, night: Run, reques
     now = plan([], cluster(SIX, SMALL))
     report_result(night, "prod", now, None, "", present=read_present(now, {}))
     assert paragraphs(request_12)[0] == "replaced"
+
+
+def test_a_request_that_changes_no_topic_keeps_its_result(
+    host: CodeHost, run: Run, night: Run
+) -> None:
+    """Such as one that only removes specs: nothing of it can be compared with the cluster."""
+    removed = Finding("topics-left", "unmanaged: c", severity=Severity.NOTE)
+    request = host.open_request(12, HEAD)
+    report_plan(run, replace(WHOLE, notes=(removed,)))
+    request.merged_as = MERGED
+    report_result(run, "prod", WHOLE, None, "", present=read(WHOLE))
+    before = text(request)
+    assert report_result(night, "prod", WHOLE, None, "", present=read(WHOLE)) == []
+    assert text(request) == before
 
 
 def test_a_cluster_that_cannot_be_read_again_keeps_what_an_earlier_run_found(
