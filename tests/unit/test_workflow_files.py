@@ -41,6 +41,24 @@ def test_the_workflow_has_a_job_for_every_stage_that_an_estate_may_have() -> Non
     assert jobs["stopped"]["needs"] == ["stages", *names]
 
 
+@pytest.mark.parametrize("job", ["drift", "stages"])
+def test_a_night_looks_at_the_default_branch_only(job: str) -> None:
+    """The event of a schedule, which is of that branch, names no repository on GitHub.
+
+    act adds one to every event, so no run on this machine shows a comparison with nothing.
+    """
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "drift.yml").read_text())["jobs"]
+    branch = (
+        "(github.event_name == 'schedule' "
+        "|| github.ref_name == github.event.repository.default_branch)"
+    )
+    assert branch in jobs[job]["if"]
+    (rule,) = read_job("drift")["rules"]
+    assert rule == {
+        "if": '$CI_PIPELINE_SOURCE == "schedule" && $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH'
+    }
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_queue_is_one_that_github_accepts(workflow: Path) -> None:
     """The linters ignore the key, and GitHub refuses a workflow with another value."""
