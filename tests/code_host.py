@@ -73,7 +73,7 @@ class Talk:
     reviews: list[dict[str, Any]] = field(default_factory=list)
     merged_at: str | None = None
     head: str = ""
-    holds_back: dict[str, str] = field(default_factory=dict)  # by cluster: rejected, waiting
+    holds_back: dict[str, str] = field(default_factory=dict)  # by cluster: rejected, waiting …
     commits: tuple[str, ...] = ()  # those below the head, of which a rebase keeps each
     _merged_as: str | None = None
 

@@ -159,10 +159,21 @@ def _type(author: str) -> str:
     return "Bot" if author.endswith("[bot]") else "User"
 
 
+_STATES = {
+    "": ("failed", True),
+    "rejected": ("canceled", True),
+    "rejected deployment": ("failed", False),
+    "waiting": ("manual", False),
+    "waiting for a stage": ("created", False),
+}
+"""The states of jobs on GitLab, and whether they were started."""
+
+
 class GitLabHost(CodeHost):
     """Speaks as gitlab.com/api/v4 does."""
 
     me = "project_1217_bot"
+    clusters = ("dev", "lab", "prod", "staging")
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,13 +237,19 @@ class GitLabHost(CodeHost):
         """Return the one pipeline of a merge; its id is its request."""
         assert ask.query["source"] == "push"
         found = [n for n, talk in self.talks.items() if talk.merged_as == ask.query["sha"]]
-        return Answer(200, [{"id": number} for number in found])
+        began = [n for n in found if "no pipeline" not in self.talks[n].holds_back.values()]
+        return Answer(200, [{"id": number} for number in began])
 
     def _jobs(self, ask: Ask) -> Answer:
-        states = {"rejected": "canceled", "waiting": "manual"}
-        held = self.talks[ask.number].holds_back.items()
-        jobs = [{"name": f"apply {cluster}", "status": states[how]} for cluster, how in held]
-        return Answer(200, [{"name": "apply other", "status": "success"}, *jobs])
+        held = self.talks[ask.number].holds_back
+        names = {*held, *self.clusters}
+        return Answer(200, [self._job(name, held.get(name, "")) for name in sorted(names)])
+
+    def _job(self, cluster: str, how: str) -> dict[str, Any]:
+        """Describe the job that applies; every job without a reason to wait was started."""
+        status, was_started = _STATES[how]
+        started_at = tell_time() if was_started else None
+        return {"name": f"apply {cluster}", "status": status, "started_at": started_at}
 
     def _request(self, ask: Ask) -> Answer:
         return Answer(200, self._describe(ask.number, self.talks[ask.number]))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _APPROVED = "approved this merge request"
 """The note that GitLab adds; in English, whatever the language of the person."""
-_HELD = ("manual", "canceled", "skipped")
-"""The states of a job that nobody started, or that somebody stopped."""
+_STOPPED = ("canceled", "canceling")
+"""The states of a job that somebody stopped."""
 _LONG_AGO = "0001-01-01T00:00:00Z"
 
 
@@ -146,14 +146,16 @@ class GitLab:
     def find_hold(self, request: PullRequest, cluster: str) -> str:
         """Say that the job that applies the merge was not started, or was cancelled.
 
-        The approvers of its environment start it.
+        The approvers of its environment start it. A job that waits for an earlier stage, or whose
+        deployment they rejected, was never started. Neither was one of a merge without a pipeline.
         """
+        name = f"apply {cluster}"
         asked = {"sha": request.merged_as, "source": "push"}
         for pipeline in self._rest.list(f"{self._project}/pipelines", **asked):
             for job in self._rest.list(f"{self._project}/pipelines/{pipeline['id']}/jobs"):
-                if job["name"] == f"apply {cluster}" and job["status"] in _HELD:
-                    return f"its job {job['name']} was not started, or was cancelled"
-        return ""
+                if job["name"] == name and job["started_at"] and job["status"] not in _STOPPED:
+                    return ""
+        return f"its job {name} was not started, or was cancelled"
 
 
 def _read_merged(item: dict[str, Any]) -> PullRequest:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from code_host import HEAD, MERGED, Answer, Fault
-from code_hosts import GitHubHost
+from code_hosts import GitHubHost, GitLabHost
 from shorthand import cluster, plan, spec, topic
 
 from reconciler.apply import Applied, end_run
@@ -160,6 +160,19 @@ def test_what_the_approvers_of_the_environment_keep_back_waits(
     why = waits(run, BEFORE)
     assert why.startswith("request 12 is approved, but ")
     assert said[not isinstance(host, GitHubHost)] in why
+
+
+@pytest.mark.parametrize("host", [GitLabHost], indirect=True)
+@pytest.mark.parametrize("held", ["waiting for a stage", "rejected deployment", "no pipeline"])
+def test_a_job_that_was_never_started_keeps_its_changes_back(
+    held: str, run: Run, request_12: Talk
+) -> None:
+    """Its stage has not begun, its deployment was rejected, or the merge said [skip ci]."""
+    merge(request_12)
+    request_12.holds_back["prod"] = held
+    assert waits(run, BEFORE) == (
+        "request 12 is approved, but its job apply prod was not started, or was cancelled"
+    )
 
 
 @pytest.mark.usefixtures("request_12")
