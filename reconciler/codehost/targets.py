@@ -19,7 +19,7 @@ from reconciler.codehost.comments import find_marked
 from reconciler.codehost.progress import read_progress
 from reconciler.codehost.results import mark_result
 from reconciler.errors import CodeHostError
-from reconciler.plan import Accepted, list_fields, unpack_fields
+from reconciler.plan import Accepted, list_deleted, list_fields, unpack_fields
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ class _Judge:
         result = find_marked(self._host.list_comments(number), mark_result(self._cluster))
         progress = read_progress(result.body) if result else None
         reached = set(progress.done if progress else ())
+        # Whoever brought a topic back after its deletion asked for another one.
+        back = f"request {number} is done, and the topic came back"
+        yield from ((topic, back) for topic in reached & list_deleted(changes))
         open_ = {topic: fields for topic, fields in changes.items() if topic not in reached}
         if not open_:
             return

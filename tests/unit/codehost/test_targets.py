@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from code_host import HEAD, MERGED, Answer, Fault
 from code_hosts import GitHubHost, GitLabHost
-from shorthand import cluster, plan, spec, topic
+from shorthand import ONE, cluster, plan, spec, topic, unused_cluster
 
 from reconciler.apply import Applied, end_run
 from reconciler.codehost import (
@@ -108,6 +108,21 @@ def test_everything_of_a_topic_is_accepted_once_its_apply_is_done(
     report_result(run, "prod", BEFORE, ending, "", present=read_present(DONE, {"a": A}))
     assert judge(run, BY_HAND).topics == ("a",)
     assert judge(run, BOTH).topics == ("a",)
+
+
+def test_a_topic_that_came_back_after_its_deletion_waits(host: CodeHost, run: Run) -> None:
+    """Only the topic that was there when people approved its deletion is deleted."""
+    gone = spec("a", absent=True)
+    made = plan([gone], unused_cluster(topic("1", "a")), guards=ONE)
+    request = host.open_request(12, HEAD)
+    report_plan(run, made)
+    merge(request)
+    assert judge(run, made).topics == ("a",)
+    done = end_run(Applied((Outcome("a", OutcomeKind.DONE),)))
+    without = plan([gone], cluster())
+    report_result(run, "prod", made, done, "", present=read_present(without, {"a": gone}))
+    back = plan([gone], unused_cluster(topic("1 2", "a", topic_id="another")), guards=ONE)
+    assert waits(run, back) == "request 12 is done, and the topic came back"
 
 
 def test_an_apply_that_left_something_accepts_nothing_more(run: Run, request_12: Talk) -> None:
