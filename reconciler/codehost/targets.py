@@ -3,7 +3,7 @@
 What is merged is not what was approved. The target of a topic is accepted if the request that
 brought its present spec
 
-- is done for that topic, by whatever run, or showed that the topic is as specified already; or
+- is done for that topic, by whatever run, or because it was as specified already; or
 - has an approved plan that shows the difference, and nobody keeps its apply from the cluster.
 
 Later steps of a gradual change belong to the approval of its first step.
@@ -97,8 +97,7 @@ class _Judge:
             why = f"the approved plan of request {number} was too large to be compared"
             yield from ((topic, why) for topic in open_)
             return
-        open_ = {topic: fields for topic, fields in open_.items() if topic not in kept.agreed}
-        hold = self._host.find_hold(self._request, self._cluster) if open_ else ""
+        hold = self._host.find_hold(self._request, self._cluster)
         for topic, fields in open_.items():
             shown = kept.changes.get(topic, {})
             other = [

@@ -148,14 +148,32 @@ def test_a_commit_without_a_plan_after_the_approval_is_not_accepted(
     assert "was merged at bbbbbbbbbbbb" in waits(run, made)
 
 
-def test_a_topic_that_its_request_showed_as_specified_is_accepted(host: CodeHost, run: Run) -> None:
-    """Such as an imported one: nobody applied it."""
+def test_a_topic_that_was_as_specified_after_the_merge_is_accepted(
+    host: CodeHost, run: Run
+) -> None:
+    """Such as an imported one: nobody applied it, and a run after the merge found it so."""
     request = host.open_request(12, HEAD)
     report_plan(run, replace(DONE, agreed=("a",)))
     (note,) = request.comments
     assert "no changes" in note["body"]
     merge(request)
+    assert "flush.ms" in waits(run, BY_HAND)
+    report_result(run, "prod", DONE, None, "", present=read_present(DONE, {"a": A}))
     assert judge(run, BY_HAND).topics == ("a",)
+
+
+def test_a_topic_that_another_merge_changed_before_is_not_accepted(
+    host: CodeHost, run: Run
+) -> None:
+    """The branch was not up to date: what was shown as specified is not what was merged."""
+    request = host.open_request(12, HEAD)
+    report_plan(run, replace(DONE, agreed=("a",)))
+    request.review("alice")
+    merge(request)
+    lower = replace(A, config={"flush.ms": "1000"})
+    made = plan([lower], cluster(topic("1 2 3 1 2 3 1 2 3", "a", config={"flush.ms": "60000"})))
+    report_result(run, "prod", made, None, "", present=read_present(made, {"a": lower}))
+    assert "flush.ms" in waits(run, made)
 
 
 @pytest.mark.parametrize(
