@@ -117,12 +117,27 @@ def report_moves(
     *,
     duration_s: float | None = None,
 ) -> str:
-    """Report the result of a run of moves on the request that became the commit of this run."""
-    merged = run.host.list_merged(run.commit)
+    """Report the result of a run of moves on the request that became the commit of a push.
+
+    Any other run, such as one that continues by hand, reports on the request that showed its plan.
+    """
+    if run.is_push:
+        merged, whose = run.host.list_merged(run.commit), f"became {run.commit[:12]}"
+    else:
+        recent = islice(run.host.list_recently_merged(), MOST_REQUESTS) if plan else ()
+        merged = [request for request in recent if plan and _showed_moves(run, request, plan)]
+        whose = "showed these moves"
     if len(merged) != 1:
-        return f"{count(len(merged), 'request')} became {run.commit[:12]}, so none gets the result"
+        return f"{count(len(merged), 'request')} {whose}, so none gets the result"
     result = _Result(run, cluster, plan, ending, errors, duration_s, moves=True)
     return _report_own(merged[0], result, None)
+
+
+def _showed_moves(run: Run, request: PullRequest, plan: Plan) -> bool:
+    """Return whether a request showed a plan of moves, which a later run continues."""
+    shown = select_shown(run.host.list_comments(request.number), plan.cluster)
+    seals = [read_seal(note.body) for note in shown]
+    return fingerprint_plan(plan) in [seal.moves for seal in seals if seal]
 
 
 @dataclass(frozen=True, slots=True)

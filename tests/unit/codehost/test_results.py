@@ -278,6 +278,23 @@ def test_unfinished_moves_say_how_to_continue(host: CodeHost, run: Run, request_
     )
 
 
+def test_moves_that_are_continued_by_hand_are_reported_where_they_were_shown(
+    host: CodeHost, run: Run, request_12: Talk
+) -> None:
+    """The commit is that of another request by then."""
+    going = end_run(Applied((Outcome("b", OutcomeKind.IN_FLIGHT, "1 of 2 partitions"),)))
+    result(run, request_12, MOVES, going, moves=True)
+    other = host.open_request(13, "d" * 40)
+    other.merged_as = "9" * 40
+    later = replace(run, commit="9" * 40, request=None, is_push=False)
+    done = end_run(Applied((Outcome("b", OutcomeKind.DONE),)))
+    assert report_moves(later, "prod", MOVES, done, "") == "comment 1002 on request 12 updated"
+    assert "Kafka moves on `prod`: done" in request_12.comments[1]["body"]
+    assert other.comments == []
+    said = report_moves(later, "prod", APPROVED, done, "")
+    assert said == "0 requests showed these moves, so none gets the result"
+
+
 def test_a_later_run_edits_the_result_and_nothing_else(
     host: CodeHost, run: Run, request_12: Talk
 ) -> None:
