@@ -278,6 +278,13 @@ def test_the_token_goes_to_the_host_of_the_workflow_only_and_once(clone: Reposit
     assert overheard == [[]]
 
 
+def test_the_default_branch_is_fetched_with_the_token_of_the_job() -> None:
+    """A token that only writes comments, such as one of an app, may not read the repository."""
+    environment = read_step("Default branch")["env"]
+    assert isinstance(environment, YamlMap)
+    assert environment["GITHUB_TOKEN"] == "${{ github.token }}"
+
+
 def test_no_files_of_a_request_decide_where_the_default_branch_is(clone: Repository) -> None:
     """Files that git takes for a repository have an origin, and programs that it runs."""
     made = clone.root / "topics"
