@@ -18,6 +18,10 @@ class GitHubHost(CodeHost):
     me = "github-actions[bot]"
     shows_permissions = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.guarded: set[str] = set()  # environments that ask reviewers
+
     def admits(self, headers: Any) -> bool:
         return headers.get("Authorization") == f"Bearer {TOKEN}"
 
@@ -37,6 +41,7 @@ class GitHubHost(CodeHost):
             ("GET", f"{repository}/actions/runs", self._runs),
             ("GET", f"{repository}/actions/runs/([0-9a-f]+)/approvals", self._run_approvals),
             ("GET", f"{repository}/actions/runs/([0-9a-f]+)/pending_deployments", self._pending),
+            ("GET", f"{repository}/environments/([\\w-]+)", self._environment),
             ("GET", f"{repository}/collaborators/([\\w-]+)/permission", self._permission),
         ]
 
@@ -109,13 +114,25 @@ class GitHubHost(CodeHost):
         """Return the one run of a merge; its id is its commit."""
         assert ask.query["event"] == "push"
         found = self.find_merged(ask.query["head_sha"])
-        runs = [{"id": found.merged_as}] if found else []
+        moves = {"id": "0", "path": ".github/workflows/moves.yml"}
+        apply = {"id": found.merged_as, "path": ".github/workflows/apply.yml"} if found else None
+        runs = [moves, apply] if apply else []
         return Answer(200, {"total_count": len(runs), "workflow_runs": runs})
 
     def _run_approvals(self, ask: Ask) -> Answer:
-        held = self._list_held(ask, "rejected")
         user = {"login": "bob"}
-        return Answer(200, [{"state": "rejected", "user": user, "environments": held}])
+        return Answer(
+            200,
+            [
+                {"state": state, "user": user, "environments": self._list_held(ask, state)}
+                for state in ("approved", "rejected")
+            ],
+        )
+
+    def _environment(self, ask: Ask) -> Answer:
+        guarded = ask.found[0] in self.guarded
+        rules = [{"type": "branch_policy"}] + [{"type": "required_reviewers"}] * guarded
+        return Answer(200, {"name": ask.found[0], "protection_rules": rules})
 
     def _pending(self, ask: Ask) -> Answer:
         held = self._list_held(ask, "waiting")

@@ -207,6 +207,14 @@ class Checkout:
         found = self._ask("rev-list", "--first-parent", "-1", commit, "--", *paths)
         return found.decode().strip() or None
 
+    def contains(self, commit: str) -> bool:
+        """Return whether a commit is HEAD, or below it. A shallow clone knows few commits."""
+        try:
+            self._ask("merge-base", "--is-ancestor", commit, "HEAD")
+        except GitError:
+            return False
+        return True
+
     def find_parent(self, commit: str) -> str | None:
         """Return the commit before this one on its branch; None if it is the first.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,9 +166,26 @@ def result(
     now = _read(cluster, after) if after else None if ending else made
     present = _read_present(estate, cluster, now) if now else None
     for line in report_result(
-        run, cluster, made, ending, said, present=present, duration_s=duration_s
+        run,
+        cluster,
+        made,
+        ending,
+        said,
+        present=present,
+        duration_s=duration_s,
+        knows=partial(_knows, estate),
     ):
         print_note(line)
+
+
+def _knows(estate: Path, commit: str) -> bool:
+    """Return whether the specs of an estate have those of a commit, as far as git knows."""
+    from reconciler.cli.git import Checkout, GitError
+
+    try:
+        return Checkout(estate).contains(commit)
+    except GitError:
+        return False
 
 
 def _read_present(estate: Path, cluster: str, plan: Plan) -> Present:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 JOB_ACCOUNT = "github-actions[bot]"
 """The author of what is written with the token that GitHub gives to a job."""
 
+_APPLIES = "/apply.yml"
+"""The workflow whose runs apply what was merged."""
 _APPROVED = "APPROVED"
 _OPINIONS = (_APPROVED, "CHANGES_REQUESTED", "DISMISSED")
 """The states of a review that replace an earlier opinion; a comment does not."""
@@ -157,20 +159,33 @@ class GitHub:
                 yield _read_merged(item)
 
     def find_hold(self, request: PullRequest, cluster: str) -> str:
-        """Say who rejected the environment of a cluster for the merge, or that it waits for that.
+        """Say who keeps the apply of the merge from a cluster: its approvers, or one of them.
 
-        A rejection holds, whatever a later attempt of the run got.
+        A rejection holds, whatever a later attempt of the run got. If the environment of the
+        cluster asks reviewers, one of them must have let the apply begin. A run of moves asks them
+        for something else.
         """
         runs = f"{self._repository}/actions/runs"
         asked = urlencode({"head_sha": request.merged_as, "event": "push", "per_page": "100"})
-        for found in self._rest.send("GET", f"{runs}?{asked}")["workflow_runs"]:
-            for review in self._rest.send("GET", f"{runs}/{found['id']}/approvals"):
-                if review["state"] == "rejected" and cluster in _name_environments(review):
-                    return f"{_author(review)} rejected its apply on {cluster}"
-            waiting = self._rest.send("GET", f"{runs}/{found['id']}/pending_deployments")
+        found = self._rest.send("GET", f"{runs}?{asked}")["workflow_runs"]
+        approved = False
+        for run in (run for run in found if _APPLIES in run["path"]):
+            for review in self._rest.send("GET", f"{runs}/{run['id']}/approvals"):
+                if cluster in _name_environments(review):
+                    if review["state"] == "rejected":
+                        return f"{_author(review)} rejected its apply on {cluster}"
+                    approved |= review["state"] == "approved"
+            waiting = self._rest.send("GET", f"{runs}/{run['id']}/pending_deployments")
             if any(one["environment"]["name"] == cluster for one in waiting):
                 return f"its apply on {cluster} still waits for an approval"
-        return ""
+        if approved or not self._asks_reviewers(cluster):
+            return ""
+        return f"no reviewer of the environment {cluster} let its apply begin"
+
+    def _asks_reviewers(self, environment: str) -> bool:
+        path = f"{self._repository}/environments/{quote(environment, safe='')}"
+        rules = self._rest.send("GET", path).get("protection_rules") or ()
+        return any(rule["type"] == "required_reviewers" for rule in rules)
 
 
 def _read_merged(item: dict[str, Any]) -> PullRequest:

@@ -21,7 +21,7 @@ from reconciler.codehost.comments import (
     quote_reason,
     settle_write,
 )
-from reconciler.codehost.host import NEVER, Links
+from reconciler.codehost.host import Links
 from reconciler.codehost.notices import end_without_apply, notice_apply
 from reconciler.codehost.progress import measure_progress, read_progress, write_progress
 from reconciler.codehost.seals import read_seal, select_shown
@@ -40,7 +40,7 @@ from reconciler.plan import (
 from reconciler.units import approximate_duration, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from reconciler.apply import Ending
     from reconciler.codehost.approvals import Approved
@@ -84,14 +84,16 @@ def report_result(
     *,
     present: Present | None = None,
     duration_s: float | None = None,
+    knows: Callable[[str], bool] = lambda _: True,
 ) -> list[str]:
     """Report on merged requests what is done of them on a cluster, after a run of apply or drift.
 
     The request that became the commit of a push gets the result of its own run. If the run applied
     something, or no push started it, the newest merged requests of which something was left get
-    what is left now. `present`
-    is the cluster after the run; None if it was not read. `ending` is None if apply did not begin;
-    then `errors` says why.
+    what is left now. `knows` returns whether the specs of this run have those of a commit: a run
+    of an earlier commit, which is repeated, judges no later request. `present` is the cluster after
+    the run; None if it was not read. `ending` is None if apply did not begin; then `errors` says
+    why.
     Errors: CodeHostError if the own request could not be written; others are left as they are.
     """
     said = []
@@ -104,7 +106,10 @@ def report_result(
         said.append(f"{number} became {run.commit[:12]}, so none gets the result")
     may_differ = ending is not None or not run.is_push
     if present is not None and may_differ and not result.is_outdated:
-        said += _report_others(result, merged, present)
+        own = {request.number for request in merged} if run.is_push else set()
+        said += _report_others(
+            result, present, lambda r: r.number not in own and knows(r.merged_as)
+        )
     return said
 
 
@@ -196,18 +201,15 @@ def _report_own(request: PullRequest, result: _Result, present: Present | None) 
 
 
 def _report_others(
-    result: _Result, merged: Sequence[PullRequest], present: Present
+    result: _Result, present: Present, concerns: Callable[[PullRequest], bool]
 ) -> Iterator[str]:
     """Update the results of earlier requests of which something was left.
 
-    A run of an earlier commit, which is repeated, has the specs of no later request. A host that
-    does not answer, or a request that cannot be written, does not fail the report.
+    A host that does not answer, or a request that cannot be written, does not fail the report.
     """
-    until = max((request.merged_at for request in merged), default=NEVER)
-    own = {request.number for request in merged} if result.run.is_push else set()
     try:
         for request in islice(result.run.host.list_recently_merged(), MOST_REQUESTS):
-            if request.merged_at <= until and request.number not in own:
+            if concerns(request):
                 yield from _report_other(request, result, present)
     except CodeHostError as error:
         yield f"not all merged requests show what is done now: {error.findings[0].what}"

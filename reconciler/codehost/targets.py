@@ -4,9 +4,10 @@ What is merged is not what was approved. The target of a topic is accepted if th
 brought its present spec
 
 - is done for that topic, by whatever run, or because it was as specified already; or
-- has an approved plan that shows the difference, and nobody keeps its apply from the cluster.
+- has an approved plan that shows the same change, is done on the clusters of earlier stages, and
+  nobody keeps its apply from the cluster.
 
-Later steps of a gradual change belong to the approval of its first step.
+Later steps of a gradual change belong to the approval of its first step. No topic is deleted.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from reconciler.codehost.approvals import find_approved_seal
 from reconciler.codehost.comments import find_marked
 from reconciler.codehost.progress import read_progress
 from reconciler.codehost.results import mark_result
+from reconciler.codehost.seals import select_shown
 from reconciler.errors import CodeHostError
 from reconciler.plan import Accepted, list_deleted, list_fields, unpack_fields
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from reconciler.codehost.host import CodeHost, PullRequest
+    from reconciler.codehost.host import CodeHost, Note, PullRequest
+    from reconciler.codehost.progress import Progress
     from reconciler.model import Plan
     from reconciler.plan import Fields, GradualStep
 
@@ -48,7 +51,7 @@ def judge_targets(
     for commit, topics in by_commit.items():
         found = host.list_brought(commit) if commit else ()
         if len(found) == 1:
-            judge = _Judge(host, found[0], plan.cluster, stepping)
+            judge = _Judge(host, found[0], plan, stepping)
             waiting |= dict(judge.list_waiting({topic: changes[topic] for topic in topics}))
         elif commit:
             why = f"its spec came with {commit[:12]}, from {count(len(found), 'request')}"
@@ -66,22 +69,23 @@ class _Judge:
         self,
         host: CodeHost,
         request: PullRequest,
-        cluster: str,
+        plan: Plan,
         stepping: Collection[tuple[str, str]],
     ) -> None:
-        self._host, self._request, self._cluster = host, request, cluster
+        self._host, self._request = host, request
+        self._cluster, self._stages = plan.cluster, plan.stages
         self._stepping = stepping
 
     def list_waiting(self, changes: Fields) -> Iterator[tuple[str, str]]:
         """Yield the topics whose target was not accepted, with the reason. In: their fields."""
         number = self._request.number
-        result = find_marked(self._host.list_comments(number), mark_result(self._cluster))
-        progress = read_progress(result.body) if result else None
+        comments = list(self._host.list_comments(number))
+        progress = _read_result(comments, self._cluster)
         reached = set(progress.done if progress else ())
-        # Whoever brought a topic back after its deletion asked for another one.
-        back = f"request {number} is done, and the topic came back"
-        yield from ((topic, back) for topic in reached & list_deleted(changes))
-        open_ = {topic: fields for topic, fields in changes.items() if topic not in reached}
+        # A deletion restores nothing, and a topic that came back is another one.
+        deleted = list_deleted(changes)
+        yield from ((topic, "no topic is deleted at night") for topic in sorted(deleted))
+        open_ = {t: fields for t, fields in changes.items() if t not in reached | deleted}
         if not open_:
             return
         try:
@@ -102,12 +106,31 @@ class _Judge:
             shown = kept.changes.get(topic, {})
             other = [
                 name
-                for name, (_, after) in fields.items()
+                for name, change in fields.items()
                 if name not in shown
-                or (shown[name][1] != after and (topic, name) not in self._stepping)
+                or (shown[name] != change and (topic, name) not in self._stepping)
             ]
             if other:
                 named = ", ".join(other)
                 yield topic, f"the approved plan of request {number} does not show this: {named}"
             elif hold:
                 yield topic, f"request {number} is approved, but {hold}"
+            elif before := self._find_earlier(topic, comments):
+                yield topic, f"request {number} is not done on {before}, which comes first"
+
+    def _find_earlier(self, topic: str, comments: Sequence[Note]) -> str:
+        """Return a cluster of an earlier stage on which the topic is not done; empty if none.
+
+        The request has to show a plan for it: it may not change anything there.
+        """
+        place = next((n for n, stage in enumerate(self._stages) if self._cluster in stage), 0)
+        for cluster in (name for stage in self._stages[:place] for name in stage):
+            progress = _read_result(comments, cluster)
+            if select_shown(comments, cluster) and (progress is None or topic in progress.left):
+                return cluster
+        return ""
+
+
+def _read_result(comments: Sequence[Note], cluster: str) -> Progress | None:
+    result = find_marked(comments, mark_result(cluster))
+    return read_progress(result.body) if result else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
-from reconciler.diff import desired_partitions
+from reconciler.diff import GRADUAL_KEYS, desired_partitions
 from reconciler.model import Verb, steps_of
 from reconciler.plan.approval import pack, unpack
 from reconciler.plan.wording import FieldView, view_configs, view_step
@@ -146,7 +146,7 @@ def asks_for(spec: TopicSpec, approved: Mapping[str, Change]) -> bool:
             asked = False
         elif name == _PARTITIONS:
             asked = after in (None, str(desired_partitions(spec)))
-        elif name == _FACTOR or spec.gradual:
+        elif name == _FACTOR or (spec.gradual and name in GRADUAL_KEYS):
             continue
         else:
             asked = spec.config.get(name) == after

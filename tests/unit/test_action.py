@@ -154,21 +154,24 @@ def test_the_nightly_check_applies_nothing_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waits", "planned", "code", "written"),
+    ("waits", "planned", "again", "code", "written"),
     [
-        ("0", "2", 0, ["waits=0", "code=2"]),
-        ("2", "2", 0, ["waits=2", "code=2"]),
-        ("2", "0", 0, ["waits=2", "code=0"]),
-        ("1", "2", 1, ["waits=1"]),
-        ("0", "1", 1, ["waits=0", "code=1"]),
+        ("0", "2", "0", 0, ["waits=0", "code=2"]),
+        ("2", "2", "0", 0, ["waits=2", "code=2"]),
+        ("2", "0", "0", 0, ["waits=2", "code=0"]),
+        ("1", "2", "0", 1, ["waits=1"]),
+        ("0", "1", "0", 1, ["waits=0", "code=1"]),
+        ("0", "2", "2", 2, ["waits=0", "code=2"]),
     ],
 )
 def test_a_night_plans_what_was_accepted_and_stops_at_an_error(
-    waits: str, planned: str, code: int, written: list[str], tmp_path: Path
+    waits: str, planned: str, again: str, code: int, written: list[str], tmp_path: Path
 ) -> None:
+    """The plan to apply is judged again: the cluster may have changed since the first one."""
     output = tmp_path / "output"
     (tmp_path / "reconciler").write_text(
-        f'#!/bin/sh\n[ "$1" = plan ] && exit {planned}\n[ "$2" = accepted ] && exit {waits}\n'
+        f'#!/bin/sh\n[ "$1" = plan ] && exit {planned}\n'
+        f'case "$*" in *drift.json*) exit {again} ;; *) exit {waits} ;; esac\n'
     )
     (tmp_path / "reconciler").chmod(0o755)
     done = subprocess.run(

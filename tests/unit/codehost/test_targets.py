@@ -110,19 +110,19 @@ def test_everything_of_a_topic_is_accepted_once_its_apply_is_done(
     assert judge(run, BOTH).topics == ("a",)
 
 
-def test_a_topic_that_came_back_after_its_deletion_waits(host: CodeHost, run: Run) -> None:
-    """Only the topic that was there when people approved its deletion is deleted."""
+def test_no_topic_is_deleted_at_night(host: CodeHost, run: Run) -> None:
+    """Whoever creates a topic again after its deletion wants another one."""
     gone = spec("a", absent=True)
     made = plan([gone], unused_cluster(topic("1", "a")), guards=ONE)
     request = host.open_request(12, HEAD)
     report_plan(run, made)
     merge(request)
-    assert judge(run, made).topics == ("a",)
+    assert waits(run, made) == "no topic is deleted at night"
     done = end_run(Applied((Outcome("a", OutcomeKind.DONE),)))
     without = plan([gone], cluster())
     report_result(run, "prod", made, done, "", present=read_present(without, {"a": gone}))
     back = plan([gone], unused_cluster(topic("1 2", "a", topic_id="another")), guards=ONE)
-    assert waits(run, back) == "request 12 is done, and the topic came back"
+    assert waits(run, back) == "no topic is deleted at night"
 
 
 def test_an_apply_that_left_something_accepts_nothing_more(run: Run, request_12: Talk) -> None:
@@ -209,6 +209,55 @@ def test_a_job_that_was_never_started_keeps_its_changes_back(
 
 
 @pytest.mark.usefixtures("request_12")
+@pytest.mark.parametrize("host", [GitHubHost], indirect=True)
+def test_an_environment_with_reviewers_needs_one_who_let_the_apply_begin(
+    host: CodeHost, run: Run, request_12: Talk
+) -> None:
+    """Its run may have been cancelled, or never have begun."""
+    assert isinstance(host, GitHubHost)
+    merge(request_12)
+    host.guarded = {"staging"}
+    assert judge(run, BEFORE).topics == ("a",)
+    host.guarded = {"prod"}
+    why = "request 12 is approved, but no reviewer of the environment prod let its apply begin"
+    assert waits(run, BEFORE) == why
+    request_12.holds_back["prod"] = "approved"
+    assert judge(run, BEFORE).topics == ("a",)
+
+
+STAGED = replace(BEFORE, stages=(("staging",), ("prod",)))
+
+
+def test_a_stage_does_not_wait_for_one_on_which_the_request_changes_nothing(
+    run: Run, request_12: Talk
+) -> None:
+    merge(request_12)
+    assert judge(run, STAGED).topics == ("a",)
+
+
+def test_a_stage_waits_for_those_before_it(run: Run, request_12: Talk) -> None:
+    on_staging = replace(BEFORE, cluster="staging")
+    report_plan(run, on_staging)
+    merge(request_12)
+    why = "request 12 is not done on staging, which comes first"
+    assert waits(run, STAGED) == why
+    failed = end_run(Applied((Outcome("a", OutcomeKind.FAILED, "no rights"),)))
+    left = read_present(BEFORE, {"a": A})
+    report_result(run, "staging", on_staging, failed, "", present=left)
+    assert waits(run, STAGED) == why
+    done = end_run(Applied((Outcome("a", OutcomeKind.DONE),)))
+    report_result(run, "staging", on_staging, done, "", present=read_present(DONE, {"a": A}))
+    assert judge(run, STAGED).topics == ("a",)
+
+
+def test_another_start_than_the_approved_one_waits(run: Run, request_12: Talk) -> None:
+    """As by day, where such a plan has another fingerprint."""
+    merge(request_12)
+    held = {"flush.ms": "60000"}
+    eight = plan([A], cluster(topic("1 2 3 1 2 3 1 2", "a", config=held)))
+    assert waits(run, eight) == "the approved plan of request 12 does not show this: partitions"
+
+
 def test_a_spec_that_no_single_request_brought_waits(host: CodeHost, run: Run) -> None:
     assert waits(run, BEFORE, {}) == "it is not known which commit brought its spec"
     other = "e" * 40
