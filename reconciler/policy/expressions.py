@@ -47,6 +47,10 @@ _SHORT = 200
 """Fits each of these, for a text of any script. Units: characters."""
 
 
+_MOST_SAID = 500
+"""The length of an error of the library in a message. Units: characters."""
+
+
 class Bound(NamedTuple):
     """Facts in the types of the library, and how many times larger they are than `_SIZES`."""
 
@@ -119,7 +123,10 @@ class Expression:
         _, cost = bound_evaluation(self._compiled.serialize(), sizes)
         excess = cost.explain_excess()
         if excess is not None:
-            way_out = "nest fewer comprehensions, and join fewer texts and lists in them"
+            way_out = (
+                "nest fewer comprehensions, join fewer texts and lists in them, and match patterns "
+                "that are constants"
+            )
             raise CostlyExpressionError(excess, way_out)
         self._allowed.add(scale)
 
@@ -189,6 +196,8 @@ def _environment(subject: Subject) -> Any:
 def _refuse_answer(message: str) -> ExpressionError:
     """Return the error of an evaluation. What is not written in a topic is null."""
     what = _STATUS.sub("", message)
+    if len(what) > _MOST_SAID:  # it can quote a key of any length
+        what = f"{what[:_MOST_SAID]}…"
     is_of_rule = "matching overload" in message and "null" not in message
     is_omitted = _OMITTED.match(what) is not None
     return ExpressionError(what, is_of_rule=is_of_rule, is_omitted=is_omitted)

@@ -44,6 +44,10 @@ HOSTILE = (
     f"{DIGITS}.all(a, " * 4 + "(spec.name + spec.description).size() > 3" + ")" * 4,
     f"{DIGITS}.all(a, " * 4 + r"spec.name.matches('(x{900}){1}y{900}') || true" + ")" * 4,
     f"{DIGITS}.all(a, " * 2 + "spec.name.matches('^' + spec.owner)" + ")" * 2,
+    f"{grow('1', 'google.protobuf.ListValue{values: [a,a,a,a,a,a,a,a]}', 8)}.all(a, true)",
+    f"{grow('1', 'google.protobuf.Struct{fields: {string(1): a, string(2): a}}', 26)} == []",
+    f"{grow(chr(39) + 'a' * 8 + chr(39), EIGHT, 5)}.all(a, {DIGITS}.all(b, {DIGITS}.all(c, "
+    f"{DIGITS}.all(d, {{'x': true}}[a] || true))))",  # each error quotes the key
     r"spec.name.matches('\\pL{500}')" + r" || spec.name.matches('\\pN\\pL{100}')" * 3,
 )
 USUAL = (
@@ -59,6 +63,8 @@ USUAL = (
     "spec.acknowledge.filter(a, a != 'ordering').map(a, 'risk ' + a).size() <= 3",
     "change.after.config.all(k, !(k in change.config_keys) || k.contains('ms'))",
     "change.after.partitions <= 2 * change.before.partitions",
+    "spec.config.all(k, k in change.config_keys || spec.config[k] == change.after.config[k])",
+    "spec.config.all(k, spec.config.all(j, j == k || spec.config[j] != spec.config[k]))",
 )
 
 
@@ -78,8 +84,8 @@ def test_a_finding_names_the_rule_and_the_way_out() -> None:
     judge = Judge([rule], PolicyCluster("prod"), CATALOGUE.interpret)
     assert [str(finding) for finding in judge.findings] == [
         "topics/clusters.yaml:12:14: check of the rule big can fill 51.4 GiB of memory, more than "
-        "64.0 MiB; nest fewer comprehensions, and join fewer texts and lists in them "
-        "[policy-expression-cost]"
+        "64.0 MiB; nest fewer comprehensions, join fewer texts and lists in them, and match "
+        "patterns that are constants [policy-expression-cost]"
     ]
     assert not list(judge.judge_spec(spec()))
 
@@ -94,6 +100,14 @@ def test_a_rule_that_only_large_facts_make_costly_gives_no_answer_for_them() -> 
     (finding,) = judge.judge_spec(spec(config=large))
     assert finding.rule == "policy-rule-open"
     assert "gives no answer for 'shop.orders': can take " in finding.what
+
+
+def test_an_error_of_the_library_quotes_no_long_key() -> None:
+    check = f"{grow(chr(39) + 'a' * 8 + chr(39), EIGHT, 5)}.all(a, {{'x': true}}[a])"
+    rule = PolicyRule("long", check, "Ask.", THERE)
+    (finding,) = Judge([rule], PolicyCluster("prod"), CATALOGUE.interpret).judge_spec(spec())
+    assert 'Key not found in map : "aaaa' in finding.what
+    assert len(finding.what) < 700
 
 
 def test_facts_have_the_size_of_their_parts() -> None:
