@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,7 @@ def install(directory: Path, *found: str, **variables: str) -> subprocess.Comple
     known = {
         "RECONCILER_SOURCE": "",
         "RECONCILER_COMMIT": "",
+        "CLUSTER": "lab",
         "PATH": f"{directory}{os.pathsep}/usr/bin:/bin",
     }
     return subprocess.run(
@@ -222,6 +224,28 @@ def test_an_image_with_reconciler_installs_nothing(tmp_path: Path) -> None:
         0,
         f"{tmp_path}/reconciler\n{tmp_path}{os.pathsep}/usr/bin:/bin\n",
     )
+
+
+def test_no_file_of_a_commit_is_read_as_one_of_a_job_even_if_its_first_step_fails(
+    tmp_path: Path,
+) -> None:
+    """A directory makes `rm -f` fail, and after_script then read what a link leads to."""
+    text = (ROOT / ".ci" / "gitlab-ci.yml").read_text()
+    found = re.findall(r"(?<![$a-z-])[a-z-]+-\$CLUSTER\.\w+", text)
+    names = {name.replace("$CLUSTER", "lab") for name in found}
+    assert {"errors-lab.txt", "plan-lab.json", "journal-lab.jsonl", "why-lab.txt"} < names
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    (tmp_path / "secret").touch()
+    for name in names:
+        place = tmp_path / "project" / name
+        if name.startswith("why"):
+            place.mkdir()
+            (place / "file").touch()
+        else:
+            place.symlink_to(tmp_path / "secret")
+    assert install(tmp_path, "reconciler").returncode == 0
+    assert [each.name for each in (tmp_path / "project").iterdir()] == [".git"]
+    assert (tmp_path / "secret").exists()
 
 
 PRINTS = """\
