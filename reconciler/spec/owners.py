@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
-from reconciler.spec.fields import fold_spelling, suggest
+from reconciler.spec.fields import suggest
 from reconciler.spec.values import quote
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ _MARKS = "._/@:+&-"
 """What accounts of code hosts, addresses and names of teams need."""
 
 OWNER_PATTERN = rf"^@?[A-Za-z0-9][A-Za-z0-9{_MARKS}]*( [A-Za-z0-9{_MARKS}]+)*$"
+
+_BLANKS = re.compile(r"[-_. ]")
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_. ]+(?=[0-9])")
+_SHAPES = str.maketrans("I10", "llO")
+"""Characters of one shape in many fonts. Look-alikes beyond ASCII are refused by themselves."""
 
 OWNERS_NAMED = 5
 _UNPRINTED = {"\t": "a tab", "\n": "a line end"}
@@ -60,12 +65,15 @@ def _name_character(character: str) -> str:
 def check_spellings(owners: Sequence[YamlText]) -> Iterator[Finding]:
     """Check that an owner is spelled in one way: the one of most topics, or else the first."""
     spelled: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
     first: dict[str, Location] = {}
     for owner in owners:
-        spelled[fold_spelling(owner)][str(owner)] += 1
+        spelled[_fold(owner)][str(owner)] += 1
+        alike[_fold_shapes(owner)][str(owner)] += 1
         first.setdefault(str(owner), owner.where)
     for owner in owners:
-        ((usual, _),) = spelled[fold_spelling(owner)].most_common(1)
+        ((usual, _),) = spelled[_fold(owner)].most_common(1)
+        ((model, _),) = alike[_fold_shapes(owner)].most_common(1)
         if owner != usual:
             what = f"the owner {quote(owner)} is spelled {quote(usual)} at {first[usual]}"
             way_out = (
@@ -73,6 +81,23 @@ def check_spellings(owners: Sequence[YamlText]) -> Iterator[Finding]:
                 "case, blanks, '.', '_' and '-'"
             )
             yield Finding("owner-spelling", what, way_out, owner.where)
+        elif owner != model and _fold(model) != _fold(owner):
+            what = f"the owner {quote(owner)} looks like {quote(model)} at {first[model]}"
+            way_out = (
+                f"write {quote(model)}; another owner needs a name that differs in more than "
+                "'I', 'l' and '1', or 'O' and '0'"
+            )
+            yield Finding("owner-spelling", what, way_out, owner.where)
+
+
+def _fold(owner: str) -> str:
+    """Normalise what people mix up. A mark between digits counts: 1.1 is not 11."""
+    return _BLANKS.sub("", _BETWEEN_DIGITS.sub(":", owner)).lower()
+
+
+def _fold_shapes(owner: str) -> str:
+    """Normalise what looks the same as well."""
+    return _BLANKS.sub("", _BETWEEN_DIGITS.sub(":", owner)).translate(_SHAPES).lower()
 
 
 def check_declared(owners: Iterable[YamlText], declared: Sequence[str]) -> Iterator[Finding]:

@@ -107,6 +107,23 @@ def test_no_spelling_of_an_owner_has_a_quota_of_its_own(other: str) -> None:
     assert refuse(quota, a=own("orders-team"), b=own("order-team")) == []
 
 
+@pytest.mark.parametrize("other", ["pIatform-1O", "p1atform-10", "Platform-lo", "PLATFORM_IO"])
+def test_no_look_alike_of_an_owner_has_a_quota_of_its_own(other: str) -> None:
+    named = own("platform-10", "platform-10")
+    assert refuse(a=named, b=own(other)) == ["topics/b.yaml:2:8 owner-spelling"]
+
+
+def test_owners_that_differ_in_more_are_two() -> None:
+    assert refuse(a=own("team-1.1", "team-11", "web_2.0", "web-20", "Mail", "mall", "Iris")) == []
+    assert refuse(a=own("team-1.1", "team-1.1"), b=own("team 1_1")) == [
+        "topics/b.yaml:2:8 owner-spelling"
+    ]
+    with pytest.raises(SpecError) as error:
+        parse_estate({"a.yaml": own("platform", "pIatform").encode()}, "topics")
+    (finding,) = error.value.findings
+    assert finding.what == "the owner 'pIatform' looks like 'platform' at topics/a.yaml:2:8"
+
+
 DECLARED = "version: 1\nowners: [orders-team, '@acme/shop']\nclusters: {prod: {}, lab: {}}\n"
 
 
