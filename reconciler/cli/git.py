@@ -76,7 +76,7 @@ class Checkout:
 
     def __init__(self, estate: Path) -> None:
         self.estate = estate
-        self.top = estate.resolve()
+        self.top = _find_repository(estate.resolve())
         self.top = Path(os.fsdecode(self._ask("rev-parse", "--show-toplevel").rstrip(b"\n")))
 
     @property
@@ -252,6 +252,16 @@ class Checkout:
             said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
             raise GitError(escape_unprintable(said.removeprefix("fatal: ")))
         return done.stdout
+
+
+def _find_repository(place: Path) -> Path:
+    """Return the nearest directory with a repository of its own, or else the place itself.
+
+    Git before 2.38 has no `safe.bareRepository`: from below, it would use one that is among the
+    files of a commit. No commit can have a file named .git.
+    """
+    found = (each for each in (place, *place.parents) if (each / ".git").exists())
+    return next(found, place)
 
 
 def read_commit(estate: Path) -> Commit | None:
