@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -47,6 +48,9 @@ _ESCAPED: Mapping[str, frozenset[str]] = MappingProxyType(
 
 PLATFORM_FILES = (".github", ".gitlab", ".gitlab-ci.yml", "CODEOWNERS")
 """What decides how a request is planned and approved, at the top of a repository."""
+
+READ_FIRST = ("CODEOWNERS", "docs/CODEOWNERS")
+"""GitLab reads .gitlab/CODEOWNERS only if the repository has neither of these, in this order."""
 
 HEAD = "# Written by reconciler owners --format codeowners. The last line that matches decides."
 FILES_NAMED = 3
@@ -95,6 +99,8 @@ def command(
     accounts = _name_accounts(owned, org)
     platform = tuple(_check_platform(owner, org) for owner in platform)
     lines = list(_list_lines(estate, owned, accounts, platform))
+    if platform and host != "github":  # a request could bring one, and all lines would be void
+        lines += ((name, platform) for name in READ_FIRST if (name, platform) not in lines)
     _check_paths((path for path, _ in lines), list(_ESCAPED) if host is None else [host])
     click.echo(HEAD)
     for path, named in lines:
@@ -167,8 +173,8 @@ def _list_lines(
     owners: dict[str, set[str]] = defaultdict(set)
     for owner, account in accounts.items():
         for topic in owned[owner]:
-            path = Path(topic.where.file).resolve()  # a link is changed where it leads to
-            owners[path.relative_to(checkout.top).as_posix()].add(account)
+            for path in _list_places(Path(topic.where.file)):
+                owners[path.relative_to(checkout.top).as_posix()].add(account)
     inside = checkout.inside.as_posix()
     if platform:
         yield "" if inside == "." else f"{inside}/", platform
@@ -181,6 +187,17 @@ def _list_lines(
             place = checkout.top / name
             if place.exists():
                 yield f"{name}/" if place.is_dir() else name, platform
+
+
+def _list_places(file: Path) -> Iterator[Path]:
+    """Yield where a file can be changed: where links lead to, and those that another can replace.
+
+    Links of an estate lead to nothing outside of it.
+    """
+    place = Path(os.path.abspath(file))  # noqa: PTH100 - resolve() follows links
+    yield place.resolve()
+    if place.is_symlink():
+        yield place.parent.resolve() / place.name
 
 
 def _check_paths(paths: Iterable[str], hosts: Sequence[str]) -> None:

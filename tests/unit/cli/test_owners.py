@@ -66,13 +66,25 @@ def test_the_platform_owns_clusters_and_workflows_last_and_the_rest_first(
 ) -> None:
     (repository.root / ".github").mkdir()
     (repository.root / ".gitlab-ci.yml").touch()
-    found = lines(capsys, *PLATFORM, "--platform", "@lead")
+    found = lines(capsys, *PLATFORM, "--platform", "@lead", "--host", "github")
     assert found[:2] == [HEAD, "/topics/ @acme/platform @lead"]
     assert found[-3:] == [
         "/topics/clusters.yaml @acme/platform @lead",
         "/.github/ @acme/platform @lead",
         "/.gitlab-ci.yml @acme/platform @lead",
     ]
+
+
+@pytest.mark.parametrize("host", [(), ("--host", "gitlab")])
+def test_the_platform_owns_the_files_that_gitlab_reads_before_this_one(
+    repository: Repository, capsys: pytest.CaptureFixture[str], host: tuple[str, ...]
+) -> None:
+    """A request that brings one would make all other lines void."""
+    (repository.root / ".gitlab").mkdir()
+    expected = ["/CODEOWNERS @acme/platform", "/docs/CODEOWNERS @acme/platform"]
+    assert lines(capsys, *PLATFORM, *host)[-3:] == ["/.gitlab/ @acme/platform", *expected]
+    (repository.root / "CODEOWNERS").touch()
+    assert lines(capsys, *PLATFORM, *host)[-3:] == ["/.gitlab/ @acme/platform", *expected]
 
 
 def test_paths_are_those_in_the_repository_wherever_it_runs(
@@ -96,6 +108,8 @@ def test_an_estate_at_the_top_is_every_file(
         "* @acme/platform",
         "/a.yaml @acme/x",
         "/clusters.yaml @acme/platform",
+        "/CODEOWNERS @acme/platform",
+        "/docs/CODEOWNERS @acme/platform",
     ]
 
 
@@ -110,6 +124,7 @@ def test_names_that_no_host_reads_as_they_are(
     assert "/topics/b\\ 1!\\ \\ (a){b}@^$.yaml @acme/b" in found
     assert "/topics/\\*\\?.yaml @acme/d" in found
     assert "/topics/.real.yaml @acme/c" in found
+    assert "/topics/link.yaml @acme/c" in found  # another file can replace the link
 
 
 ODD = ("*", "**", "or?ers", "[a-z]rders", "!orders", "#orders", "b [1]", "a  b", "o\\rders")
