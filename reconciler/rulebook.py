@@ -259,6 +259,7 @@ _CLUSTER: tuple[Rule, ...] = (
     Rule("secret-unresolved", "A secret that a client property refers to exists and is readable."),
     Rule("client-property-value", "Client properties have values that the client accepts."),
     Rule("client-new", "Nothing connects to a cluster that a pull request adds before the merge."),
+    Rule("client-file", "The files that the client of the base names are those of the base."),
     Rule("client-changed", "A plan says if it was read with a client other than the estate's."),
     Rule("connect-address", "A run has the addresses of the brokers."),
     Rule("connect-host-unknown", "The host names of brokers resolve."),

@@ -8,12 +8,20 @@ So links are refused here, and so are submodules, whose branches a request can c
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.cli.git import LINK, SUBMODULE, Checkout, GitError
-from reconciler.errors import Finding, Location, SpecError, UsageError, show_path
+from reconciler.errors import (
+    ClusterError,
+    Finding,
+    Location,
+    SpecError,
+    UsageError,
+    show_path,
+)
 from reconciler.model import SHORT
 from reconciler.spec import CLUSTERS_FILES, Base, Changes, load_clusters, recall_clusters
 
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from reconciler.cli.git import Entry
 
 _ID_LENGTHS = (40, 64)
+_FILE = re.compile(r"\$\{file:([^}]+)\}")
+"""A reference to a secret in a file."""
 _PUT = "put the {} itself there"
 
 
@@ -60,6 +70,29 @@ def find_changes(path: Path, clusters: Iterable[str], ref: str) -> Changes:
     if then is None:
         return replace(changes, everything=f"clusters.yaml at {changes.since} has errors")
     return Changes(ref, base, then)
+
+
+def refuse_other_files(path: Path, base: Base, cluster: str) -> None:
+    """Refuse a client that names files of the repository which are not those of the base.
+
+    A request could choose the authority that vouches for a server, beside the password of the job.
+    Errors: ClusterError that names the files; UsageError if git fails.
+    """
+    entry = base.entries[cluster]
+    named = {
+        file
+        for key, value in entry.client.items()
+        for file in [value] * key.endswith((".location", ".file")) + _FILE.findall(value)
+        if not file.startswith("${")
+    }
+    changed = open_checkout(path, "--base").list_changed(base.commit, sorted(named))
+    if changed:
+        what = (
+            f"the client of {cluster} at {base.short} names files that are not as they were "
+            f"there: {', '.join(map(show_path, changed))}"
+        )
+        way_out = "merge them first, or keep them outside the repository"
+        raise ClusterError([Finding("client-file", what, way_out, entry.location)])
 
 
 def read_branch(path: Path, cluster: str, ref: str) -> Changes:

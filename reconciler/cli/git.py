@@ -196,6 +196,23 @@ class Checkout:
             yield answer[end + 1 : start]
             start += 1
 
+    def list_changed(self, commit: str, files: Iterable[str]) -> list[str]:
+        """List those of some files that are in the repository, and not as in a commit.
+
+        A file is not as it was either if a link that leads to it is not.
+        """
+        changed = self._list("diff", "--name-only", "--no-renames", "--no-ext-diff", commit)
+        same = self._list("ls-files") - changed
+        traced = {file: _trace(Path(os.path.normpath(Path(file).absolute()))) for file in files}
+        return [
+            file
+            for file, places in traced.items()
+            if any(
+                place.is_relative_to(self.top) and str(place.relative_to(self.top)) not in same
+                for place in places
+            )
+        ]
+
     def find_last_change(self, commit: str, files: Iterable[str]) -> str | None:
         """Return the newest commit up to this one that changed one of these files of the estate.
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from reconciler import api
-from reconciler.cli.base import find_changes, read_base
+from reconciler.cli.base import find_changes, read_base, refuse_other_files
 from reconciler.cli.git import GitError, read_commit
 from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
@@ -183,6 +183,7 @@ class Planner:
         if self.base is None:
             return None
         if entry := self.base.entries.get(cluster):
+            refuse_other_files(self.wanted.estate, self.base, cluster)
             return entry.client
         what = (
             f"{cluster} is not in clusters.yaml at {self.base.short}, so nothing connects "

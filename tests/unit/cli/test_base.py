@@ -17,8 +17,8 @@ from repository import Repository, start_repository
 
 from reconciler.api import load_estate
 from reconciler.cli.app import run
-from reconciler.cli.base import find_changes, read_base
-from reconciler.errors import SpecError, UsageError
+from reconciler.cli.base import find_changes, read_base, refuse_other_files
+from reconciler.errors import ClusterError, SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -348,3 +348,72 @@ def test_every_link_is_named_at_once(repository: Repository) -> None:
     with pytest.raises(SpecError) as refused:
         read_base(Path("more"), "main", "--base")
     assert [found.rule for found in refused.value.findings] == ["base-link", "base-link"]
+
+
+# Files that the client of the base names.
+
+
+def name_files(repository: Repository, client: str) -> None:
+    """Let the client on main name files, of which certs/ca.pem is in the repository."""
+    repository.git("switch", "-q", "main")
+    (repository.root / "certs").mkdir()
+    (repository.root / "certs" / "ca.pem").write_text("ours")
+    repository.commit(clusters=CLUSTERS.replace("9'}", f"9', {client}}}"))
+    repository.git("switch", "-q", "work")
+    repository.git("merge", "-q", "main")
+
+
+def change_file(repository: Repository) -> None:
+    (repository.root / "certs" / "ca.pem").write_text("theirs")
+
+
+def commit_file(repository: Repository) -> None:
+    change_file(repository)
+    repository.commit()
+
+
+def link_file(repository: Repository) -> None:
+    (repository.root / "theirs.pem").write_text("theirs")
+    (repository.root / "certs" / "ca.pem").unlink()
+    (repository.root / "certs" / "ca.pem").symlink_to("../theirs.pem")
+    repository.commit()
+
+
+def link_directory(repository: Repository) -> None:
+    shutil.move(repository.root / "certs", repository.root / "other")
+    (repository.root / "certs").symlink_to("other")
+    repository.commit()
+
+
+@pytest.mark.parametrize("change", [change_file, commit_file, link_file, link_directory])
+@pytest.mark.parametrize("key", ["ssl.ca.location: certs/ca.pem", "sasl.password: '${{file:{}}}'"])
+def test_a_request_does_not_choose_the_files_of_the_client(
+    key: str, change: Callable[[Repository], None], repository: Repository
+) -> None:
+    name_files(repository, key.format(repository.root / "certs" / "ca.pem"))
+    base = read_base(ESTATE, "main", "--base")
+    refuse_other_files(ESTATE, base, "prod")
+    change(repository)
+    with pytest.raises(ClusterError, match=r"ca\.pem.*\[client-file\]"):
+        refuse_other_files(ESTATE, base, "prod")
+
+
+def test_files_outside_the_repository_are_those_of_the_machine(
+    repository: Repository, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.pem").write_text("ours")
+    name_files(repository, f"ssl.ca.location: {tmp_path / 'ca.pem'}, ssl.ca.pem: '${{env:CA}}'")
+    base = read_base(ESTATE, "main", "--base")
+    (tmp_path / "ca.pem").write_text("newer")
+    refuse_other_files(ESTATE, base, "prod")
+
+
+def test_a_plan_with_a_base_looks_at_the_files_before_it_connects(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name_files(repository, "ssl.ca.location: certs/ca.pem")
+    change_file(repository)
+    assert run(["plan", "--cluster", "prod", "--base", "main"]) == 1
+    said = capsys.readouterr().err
+    assert "[client-file]" in said
+    assert "connect" not in said
