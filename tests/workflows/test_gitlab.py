@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -320,7 +321,7 @@ def test_drift_of_another_topic_is_left_to_the_nightly_job(
     repository.wish("orders", 3, config="{retention.ms: 7d}")
     program = find_tool("gitlab-ci-local")
     pipeline = GitLabLocal(program, repository, gitlab, environment, apply_drift=True)
-    assert pipeline.list_night() == ["drift other", "apply drift lab"]
+    assert pipeline.list_night() == ["drift lab", "drift other", "apply drift lab"]
     repository.wish("clicks", 2)
     request = gitlab.open_request(12, repository.commit())
     planned = pipeline.plan(12)
@@ -331,11 +332,19 @@ def test_drift_of_another_topic_is_left_to_the_nightly_job(
     assert merged.code == 0, merged.text
     assert repository.partitions() == {"clicks": 2}
 
+    # No request brought its spec, so a person approves it.
     night = pipeline.apply_drift()
-    assert night.code == 0, night.text
-    assert repository.partitions() == {"clicks": 2, "orders": 3}
+    assert night.code == 1
+    assert repository.partitions() == {"clicks": 2}
     (issue,) = gitlab.issues.values()
     assert issue.title == "Kafka drift on lab: 1 to create"
+    assert "orders` | its spec came with" in issue.body
+    (fingerprint,) = set(re.findall("[0-9a-f]{64}", issue.body))
+    event = {"CI_PIPELINE_SOURCE": "web", "FINGERPRINT": fingerprint}
+    by_hand = pipeline.run_job("apply lab", event)
+    assert by_hand.code == 0, by_hand.text
+    assert repository.partitions() == {"clicks": 2, "orders": 3}
+    assert pipeline.drift().code == 0
     assert not issue.open
 
 
@@ -346,19 +355,22 @@ def test_a_night_reports_the_step_of_a_gradual_change_on_its_merge_request(
     find_tool: Callable[[str], str],
 ) -> None:
     find_tool("rsync")
-    repository.wish("orders", 3, config="{retention.ms: 4d}")
     program = find_tool("gitlab-ci-local")
     pipeline = GitLabLocal(program, repository, gitlab, environment, apply_drift=True)
-    assert pipeline.apply_drift().code == 0
     lowered = {"gradual": "true", "acknowledge": "[data-loss]"}
-    repository.wish("orders", 3, config="{retention.ms: 1d}", **lowered)
-    request = gitlab.open_request(12, repository.commit())
-    request.merged_as = request.head
-    for change, left in (("4d → 2d", "1d"), ("2d → 1d", "reached")):
+    for number, days, more in ((11, 7, {}), (12, 1, lowered)):
+        repository.wish("orders", 3, config=f"{{retention.ms: {days}d}}", **more)
+        request = gitlab.open_request(number, repository.commit())
+        assert pipeline.plan(number).code == 0
+        request.merged_as = request.head
+        applied = pipeline.apply()
+        assert applied.code == 0, applied.text
+        pipeline.publish()
+    for number, change, left in ((2, "4d → 2d", "1d"), (3, "2d → 1d", "reached")):
         night = pipeline.apply_drift()
         assert night.code == 0, night.text
-        (note,) = request.comments
-        assert f"|  | {change} | done | {left} |" in note["body"]
+        (note,) = (n["body"] for n in request.comments if "reconciler:gradual" in n["body"])
+        assert f"| {number} of 3 | {change} | done | {left} |" in note
 
 
 def test_a_request_cannot_choose_where_its_plan_connects_or_what_it_overwrites(
