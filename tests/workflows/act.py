@@ -195,6 +195,7 @@ class Act:
         ]
         workflow = f".github/workflows/{workflow}"
         command = [self._program, event, "--workflows", workflow, "--eventpath", str(file)]
+        command += ["--defaultbranch", "main"]  # act describes it where the event does not
         done = subprocess.run(
             [*command, "--json", *options],
             cwd=self._repository.directory,
