@@ -72,7 +72,7 @@ class Size(NamedTuple):
         return Size(self.whole + other.whole, self.length + other.length, most)
 
     def repeat(self, number: int) -> Size:
-        """Return the size of so many of it in one."""
+        """Return the size of a list or text that joins `number` copies."""
         return Size(number * self.whole, number * self.length, self.largest)
 
     def or_other(self, other: Size) -> Size:
@@ -143,7 +143,7 @@ class _Bounding:
         self._facts = facts
 
     def size(self, expression: bytes, times: int, variables: _Sizes) -> Size:
-        """Return the size of a value, and add the cost of computing it so many times."""
+        """Return the size of a value, and add the cost of computing it `times` times."""
         node = _read(expression)
         self.cost.steps += times
         kind = next(iter(node.keys() - {_ID}), _CONSTANT)
