@@ -11,6 +11,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from reconciler.files import appearing
 from reconciler.sandbox import data_directory, find_java, isolated_python
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from reconciler.sandbox import Java
 
@@ -31,6 +32,9 @@ With one tier, the JVM reserves 48 MB for compiled code, a fifth of the usual. T
 fill that; then the JVM compiles nothing any more, and all later jobs are interpreted.
 """
 
+_PYTHON = ("PYSPARK_PYTHON", "PYTHONSAFEPATH", "PYTHONNOUSERSITE", "PYTHONPATH")
+"""What says which Python a JVM starts, and where that one imports from."""
+
 _LAUNCHER = """#!/bin/sh
 # Starts {java} without the one module that it lacks.
 for option in "$@"; do
@@ -41,17 +45,28 @@ exec "{java}" "$@"
 """
 
 
-def isolate_workers() -> None:
-    """Let Spark start this Python, and let no Python that it starts import from anywhere else.
+@contextmanager
+def isolated_workers() -> Iterator[None]:
+    """Let a JVM that starts in the block use this Python, which imports from nowhere else.
 
     Spark runs `python -m pyspark.daemon`: by itself, that imports from the working directory of the
-    JVM, which can be the checkout of a request.
+    JVM, which can be the checkout of a request. After the block, the environment is as before: the
+    processes that this one starts later are no matter of Spark.
     """
+    before = {name: os.environ.get(name) for name in _PYTHON}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONSAFEPATH"] = "1"
     if sys.flags.isolated:
         os.environ["PYTHONNOUSERSITE"] = "1"
         os.environ.pop("PYTHONPATH", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def use_java() -> Java:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from reconciler.errors import FleetError, UsageError, say_install
-from reconciler.fleet.runtime import isolate_workers
+from reconciler.fleet.runtime import isolated_workers
 from reconciler.sandbox import state_directory
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ COMMON: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 WORKERS: Mapping[str, str] = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
-"""Executors of a Spark cluster, and a JVM that others started: see `isolate_workers`."""
+"""Executors of a Spark cluster, and a JVM that others started: see `isolated_workers`."""
 SPARK_PROFILE = "org/apache/spark/log4j2"
 """The log4j profile that Spark has if nobody configures one; it is in a jar of Spark."""
 
@@ -110,7 +110,6 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
                 active.conf.set(key, value)
         size_shuffles(active)
         return active
-    isolate_workers()
     builder = SparkSession.builder.appName("reconciler fleet")
     where = engine.remote or engine.master or LOCAL
     if engine.remote:
@@ -121,7 +120,7 @@ def open_session(engine: Engine, announce: Callable[[str], None] = lambda _: Non
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     log = state_directory("fleet") / "spark.log"
     try:
-        with _logging_to(log), Interrupts() as interrupts, interrupts.hold():
+        with isolated_workers(), _logging_to(log), Interrupts() as interrupts, interrupts.hold():
             if _is_submitted(engine):
                 settings |= _join_submitted()
             for key, value in settings.items():

@@ -14,17 +14,16 @@ def train(archive: str) -> None:
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
 
-    from reconciler.fleet.runtime import QUICK, isolate_workers, use_java
+    from reconciler.fleet.runtime import QUICK, isolated_workers, use_java
     from reconciler.fleet.session import COMMON, EMBEDDED, Interrupts
 
-    isolate_workers()
     use_java()
     options = " ".join((*QUICK, f"-XX:ArchiveClassesAtExit={archive}"))
     builder = SparkSession.builder.master("local[2]").appName("training")
     settings = {**COMMON, **EMBEDDED, "spark.sql.shuffle.partitions": "2"}
     for key, value in {**settings, "spark.driver.extraJavaOptions": options}.items():
         builder = builder.config(key, value)
-    with Interrupts() as interrupts, interrupts.hold():
+    with isolated_workers(), Interrupts() as interrupts, interrupts.hold():
         session = builder.getOrCreate()
     rows = session.range(1000).select("id", (F.col("id") % 3).cast("string").alias("cluster"))
     rows = rows.withColumn("replicas", F.array(F.lit(1), F.col("id").cast("int")))

@@ -6,11 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hostile_modules import Planted, list_user_sites
 
-from reconciler.fleet.runtime import use_java
+from reconciler.fleet.runtime import isolated_workers, use_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.fleet
 
@@ -50,6 +54,22 @@ def test_nothing_is_imported_from_the_checkout_or_the_home(
     assert planted.list_imported() == []
     assert done.returncode == 1, done.stderr
     assert "127.0.0.1:1 refuses the connection" in done.stdout + done.stderr
+
+
+def test_only_the_jvm_starts_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the same process starts after Spark imports as its user has it."""
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", "python3.13")
+    before = dict(os.environ)
+    with isolated_workers():
+        assert os.environ["PYTHONSAFEPATH"] == "1"
+        assert os.environ["PYSPARK_PYTHON"] == "python3.13"
+    assert dict(os.environ) == before
+
+
+def test_a_session_leaves_the_environment(spark: SparkSession) -> None:
+    assert spark.range(3).count() == 3
+    assert "PYTHONSAFEPATH" not in os.environ
 
 
 COMMAND = Path(sys.executable).with_name("reconciler")

@@ -33,7 +33,7 @@ def test_a_child_does_not_import_from_the_working_directory(flag: str, tmp_path:
 
 
 def test_every_child_begins_like_that() -> None:
-    """Spark starts the others: `isolate_workers` and its settings are for them."""
+    """Spark starts the others: `isolated_workers` and its settings are for them."""
     used = [
         (path.name, line.strip())
         for path in sorted(ROOT.rglob("*.py"))
