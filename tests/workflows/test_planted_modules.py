@@ -135,11 +135,15 @@ def test_no_workflow_of_github_imports_what_a_request_brings(
     assert repository.replicas("orders") == [3, 3]
     repository.merge()
 
+    # Its apply never ran, so the night makes the change.
     repository.wish("clicks", 2)
-    repository.commit()
+    request = github.open_request(14, repository.commit())
+    assert act.pull(14).code == 0
+    watched.check(installations=2, shells=2)
+    request.merged_as = request.head
     repository.merge()
     night = act.night()
-    watched.check(installations=1, shells=2)
+    watched.check(installations=3, shells=2)
     assert night.code == 0, night.text
     assert repository.partitions() == {"orders": 2, "clicks": 2}
 
@@ -186,9 +190,13 @@ def test_no_job_of_gitlab_imports_what_a_request_brings(
     assert repository.replicas("orders") == [3, 3]
     pipeline.publish()
 
+    # Its apply never ran, so the night makes the change.
     repository.wish("clicks", 2)
     pipeline.include([{"cluster": "lab", **inputs, "apply_drift": True}])
-    repository.commit()
+    request = gitlab.open_request(14, repository.commit())
+    assert pipeline.plan(14).code == 0
+    watched.check(installations=1, shells=1)
+    request.merged_as = request.head
     pipeline.publish()
     night = pipeline.apply_drift()
     watched.check(installations=1, shells=1)
