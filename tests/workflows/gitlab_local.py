@@ -88,7 +88,7 @@ class GitLabLocal:
         return self._list(self.merge_request(12, fork=fork))
 
     def list_push(self) -> list[str]:
-        self._forget()
+        self.forget()
         return self._list({})
 
     def list_night(self) -> list[str]:
@@ -127,7 +127,7 @@ class GitLabLocal:
         return self.run_job("apply drift lab", {"CI_PIPELINE_SOURCE": "schedule"})
 
     def _push(self, **more: str) -> dict[str, str]:
-        self._forget()
+        self.forget()
         return self.push() | more
 
     def push(self) -> dict[str, str]:
@@ -135,7 +135,7 @@ class GitLabLocal:
         self._send()
         return {"CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BEFORE_SHA": self.before}
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Let the newest commit be what was just pushed, since rules look at what changed."""
         self._repository.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
 

@@ -150,6 +150,7 @@ class OnGitLab:
     def push(self, begin: str = "") -> Ran:
         first = self._clusters.index(begin) if begin else 0
         started = (name for name in self._clusters[first:] if name != self._rejected)
+        self._local.forget()  # jobs of an earlier run have fetched main
         by_hand = (f"apply {name}" for name in started)
         return self._local.run_pipeline(self._local.push(), *by_hand)
 

@@ -250,7 +250,7 @@ def lack_a_right(team: Team) -> None:
     team.allow_growth("web.closed")
     again = team.go_on("staging")
     assert again.code == 0, again.text
-    assert list_results(request) == EVERYWHERE
+    assert list_results(request) == EVERYWHERE, again.text
     assert team.sizes("web.closed") == [9, 9, 9]
 
 
