@@ -195,7 +195,7 @@ _DIFF: tuple[Rule, ...] = (
     Rule("moves-pending", "A plan of changes reports what it leaves to a plan of moves."),
     Rule(
         "moves-unhealthy",
-        "A partition moves only if a replica is alive and in sync, and one stays.",
+        "A partition moves only if a replica is alive and in sync, and enough of them stay.",
     ),
     Rule(
         "drain-impossible", "A broker is drained only if others can hold every one of its replicas."
@@ -213,6 +213,10 @@ _DIFF: tuple[Rule, ...] = (
     Rule(
         "moves-min-insync",
         "A plan reports if it lowers min.insync.replicas while replicas are copied.",
+    ),
+    Rule(
+        "min-insync-le-in-sync",
+        "min.insync.replicas rises only if enough replicas of every partition are in sync.",
     ),
     Rule("expand-after-reassignment", "A topic under reassignment takes no new partitions."),
     Rule(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reconciler.apply.convergence import compare_views
-from reconciler.diff import object_to_use
+from reconciler.diff import object_to_min_insync, object_to_use, read_min_insync
 from reconciler.errors import Finding
 from reconciler.plan import brokers_of, steps_of
 
@@ -35,8 +35,9 @@ def find_moved(
     ids: Mapping[str, str],
     found: Mapping[str, Remaining],
     deletions: DeletionCheck,
+    unsynced: Mapping[str, Finding],
 ) -> Iterator[Finding]:
-    """Name everything that changed: topics, topics to be deleted, and brokers."""
+    """Name everything that changed: topics, topics to be deleted, replicas in sync, and brokers."""
     # Brokers count for what is left to do only: a plan that is done does not become stale if one of
     # its brokers dies.
     yield from find_recreated(plan, ids)
@@ -44,6 +45,8 @@ def find_moved(
         yield from remaining.moved
     for findings in deletions.in_use.values():
         yield from findings
+    for name, objection in unsynced.items():
+        yield replace(objection, rule="plan-stale", what=f"{name}: {objection.what}")
     steps = [step for remaining in found.values() for step in remaining.steps]
     yield from find_moved_brokers(steps, plan.brokers, state.brokers)
 
@@ -80,6 +83,31 @@ def find_moved_brokers(
         elif broker_id in planned and broker.rack != planned[broker_id].rack:
             what = f"{role} and is in rack {broker.rack}, not {planned[broker_id].rack}"
             yield Finding("plan-stale", what, "plan again")
+
+
+def find_unsynced(
+    reader: ClusterReader, topics: Mapping[str, PlannedTopic], defaults: Mapping[str, str]
+) -> dict[str, Finding]:
+    """Find the topics whose min.insync.replicas must not rise now, since replicas are out of sync.
+
+    Every broker is asked, and the worst view counts: one that was cut off may show an older state.
+    In: the brokers' defaults. Returns: an objection by topic, without its name.
+    """
+    raised = {}
+    for name, topic in topics.items():
+        if topic.before is not None and topic.after is not None:
+            images = (topic.before, topic.after)
+            now, wanted = (read_min_insync(image.config, defaults) for image in images)
+            if now != wanted:
+                raised[name] = (now, wanted)
+    views = reader.read_views(raised).values() if raised else ()
+    found = {}
+    for name, values in raised.items():
+        shown = (view[name] for view in views if name in view)
+        objections = (each for live in shown for each in object_to_min_insync(live, *values))
+        if (objection := next(objections, None)) is not None:
+            found[name] = replace(objection, where=topics[name].location)
+    return found
 
 
 @dataclass(slots=True)

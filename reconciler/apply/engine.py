@@ -26,13 +26,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.apply.checks import DeletionCheck, find_moved, find_other_cluster, recheck_deletions
+from reconciler.apply.checks import (
+    DeletionCheck,
+    find_moved,
+    find_other_cluster,
+    find_unsynced,
+    recheck_deletions,
+)
 from reconciler.apply.convergence import Remaining, compare_slowest_views, compare_views
 from reconciler.apply.ending import Applied, StepAnswered
 from reconciler.apply.kinds import make_batches, split_step
 from reconciler.apply.progress import Progress, judge_outcome
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError, keep_interrupts
-from reconciler.model import Answer, AnswerKind, Outcome, OutcomeKind, Verb
+from reconciler.model import EMPTY, Answer, AnswerKind, Outcome, OutcomeKind, Verb
 from reconciler.plan import is_deletion, list_refusals, steps_of
 from reconciler.side_by_side import run_side_by_side
 
@@ -109,6 +115,7 @@ class _Run:
     lease: Lease
     topics: dict[str, Progress] = field(default_factory=dict)
     already_done: list[str] = field(default_factory=list)
+    defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     stopped: str = ""
     cause: ClusterError | None = None
 
@@ -128,7 +135,10 @@ class _Run:
         ids = self.reader.read_topic_ids([n for n, t in planned.items() if t.before])
         found = compare_views(self.reader, self.clock, planned)
         again = self._recheck({n: planned[n] for n, left in found.items() if left.steps})
-        if moved := list(find_moved(self.plan, state, ids, found, again)):
+        left = {name: planned[name] for name, remaining in found.items() if remaining.steps}
+        self.defaults = state.config_defaults
+        unsynced = find_unsynced(self.reader, left, self.defaults)
+        if moved := list(find_moved(self.plan, state, ids, found, again, unsynced)):
             raise StalePlanError(moved)
         found |= dict.fromkeys(again.gone, Remaining())
         for name, remaining in found.items():
@@ -158,6 +168,8 @@ class _Run:
         It stops deletions: a topic to delete may be one that the failed topic should replace.
         """
         for verb in Verb:  # the order of the states that `compare_state` continues from
+            if verb is Verb.CONFIGURE:
+                self._fail_unsynced()
             if verb is Verb.DELETE:
                 self._hold_back()
             while steps := self._next_steps(verb):
@@ -230,6 +242,12 @@ class _Run:
         for name in again.gone:
             self.already_done.append(name)
             del self.topics[name]
+
+    def _fail_unsynced(self) -> None:
+        """Give up topics whose replicas left sync while other steps were executed."""
+        left = {n: t.planned for n, t in self.topics.items() if t.todo and not t.failure}
+        for name, finding in find_unsynced(self.reader, left, self.defaults).items():
+            self.topics[name].failure = Answer(AnswerKind.NOT_DONE, finding.rule, finding.what)
 
     def _recheck(self, topics: Mapping[str, PlannedTopic]) -> DeletionCheck:
         deletions = {name: topic for name, topic in topics.items() if is_deletion(topic)}

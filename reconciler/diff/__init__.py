@@ -20,7 +20,7 @@ from reconciler.diff.fields import (
 )
 from reconciler.diff.gradual import GRADUAL_KEYS, list_limits
 from reconciler.diff.moves import MoveDiff, diff_moves
-from reconciler.diff.moving import PLAN_MOVES, read_min_insync
+from reconciler.diff.moving import PLAN_MOVES, object_to_min_insync, read_min_insync
 from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "list_limits",
     "managed_overrides",
     "note_unoffered",
+    "object_to_min_insync",
     "object_to_use",
     "read_min_insync",
 ]

@@ -16,10 +16,18 @@ from reconciler.diff.fields import (
     current_fields,
     desired_fields,
     desired_replication,
+    managed_overrides,
 )
-from reconciler.diff.moving import allow_moves, kind_of, list_kinds
+from reconciler.diff.moving import (
+    allow_moves,
+    kind_of,
+    list_kinds,
+    name_partitions,
+    read_min_insync,
+)
 from reconciler.diff.refusals import allow_all, refuse_change
 from reconciler.errors import Finding, Severity
+from reconciler.model import MIN_INSYNC
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -37,9 +45,6 @@ if TYPE_CHECKING:
         TopicSpec,
         TopicState,
     )
-
-NAMED = 5
-"""The number of partitions that a message names; it counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,7 @@ class _Comparison:
         self.drained = drained
         self.allows = allows
         self.brokers = PlacementBrokers(cluster.brokers, excluded, allows)
+        self.defaults = cluster.config_defaults
         self.alive = {broker.id for broker in cluster.brokers if broker.alive}
         # Rows leave a drained broker, whether it is cordoned yet or not.
         self.cordoned = {b.id for b in cluster.brokers if b.cordoned and b.id not in drained}
@@ -237,7 +243,7 @@ class _Comparison:
             worst = max(short, key=lambda number: wanted[number] - able[number])
             yield Finding(
                 "drain-impossible",
-                f"{_name(short, 'needs', 'need')} {count(wanted[worst], 'broker')}, and "
+                f"{name_partitions(short, 'needs', 'need')} {count(wanted[worst], 'broker')}, and "
                 f"{able[worst]} can hold {'it' if len(short) == 1 else 'them'} without broker "
                 f"{brokers}",
                 f"bring up more brokers, or take {brokers} off drain_brokers",
@@ -257,16 +263,17 @@ class _Comparison:
         for broker, numbers in sorted(kept.items()):
             yield Finding(
                 "broker-cordoned",
-                f"{_name(numbers, 'keeps', 'keep')} a replica on broker {broker}, whose log "
-                "directories are all cordoned; brokers refuse to change such a row",
+                f"{name_partitions(numbers, 'keeps', 'keep')} a replica on broker {broker}, whose "
+                "log directories are all cordoned; brokers refuse to change such a row",
                 f"uncordon broker {broker} first",
                 _place(diff),
             )
 
     def _refuse_unhealthy(self, diff: MoveDiff, altered: Iterable[int]) -> Iterator[Finding]:
-        """Refuse partitions without a source to copy from, or without one that would be left."""
+        """Refuse partitions without a source to copy from, or with too few that would be left."""
         state = diff.state
-        leaderless, bare = [], []
+        needed = read_min_insync(managed_overrides(state), self.defaults) or 0
+        leaderless, bare, unwritable = [], [], []
         for number in altered:
             row, new = diff.rows[number], diff.given.get(number, ())
             in_sync = self.alive.intersection(state.in_sync[number] if state.in_sync else row)
@@ -274,19 +281,35 @@ class _Comparison:
                 leaderless.append(number)
             elif new and set(new) <= set(row) and not in_sync.intersection(new):
                 bare.append(number)
+            elif (
+                new
+                and set(new) <= set(row)
+                and len(in_sync.intersection(new)) < min(needed, len(new))
+                and len(in_sync) >= min(needed, len(row))
+            ):
+                unwritable.append(number)
         if leaderless:
             back = sorted({b for n in leaderless for b in diff.rows[n]} - self.alive)
             brokers = f"broker {' and '.join(map(str, back))}" if back else "its brokers"
             yield Finding(
                 "moves-unhealthy",
-                f"{_name(leaderless, 'has', 'have')} no leader, so there is nothing to copy from",
+                f"{name_partitions(leaderless, 'has', 'have')} no leader, so there is nothing to "
+                "copy from",
                 f"bring {brokers} back and plan again",
                 _place(diff),
             )
         if bare:
             yield Finding(
                 "moves-unhealthy",
-                f"{_name(bare, 'keeps', 'keep')} no replica that is alive and in sync",
+                f"{name_partitions(bare, 'keeps', 'keep')} no replica that is alive and in sync",
+                "wait until the replicas that stay are in sync and plan again",
+                _place(diff),
+            )
+        if unwritable:
+            yield Finding(
+                "moves-unhealthy",
+                f"{name_partitions(unwritable, 'keeps', 'keep')} fewer in-sync replicas than "
+                f"{MIN_INSYNC} {needed}, so every acks=all write would fail",
                 "wait until the replicas that stay are in sync and plan again",
                 _place(diff),
             )
@@ -297,8 +320,8 @@ def _note_foreign(
 ) -> Finding:
     return Finding(
         "moves-foreign",
-        f"{_name(numbers, 'is', 'are')} being reassigned, and not to what is asked for here, so "
-        "the topic is left alone",
+        f"{name_partitions(numbers, 'is', 'are')} being reassigned, and not to what is asked for "
+        "here, so the topic is left alone",
         "wait until that has ended, or cancel it, and plan again: reconciler moves status shows it",
         spec.where(changes[-1].path) if changes else spec.location,
         Severity.NOTE,
@@ -307,10 +330,3 @@ def _note_foreign(
 
 def _place(diff: MoveDiff) -> Location:
     return diff.spec.where(diff.changes[-1].path) if diff.changes else diff.spec.location
-
-
-def _name(numbers: Collection[int], one: str, many: str) -> str:
-    """Name some partitions as the subject of a sentence: `partitions 0, 1 and 7 more have`."""
-    shown = ", ".join(map(str, sorted(numbers)[:NAMED]))
-    more = f" and {len(numbers) - NAMED:,} more" if len(numbers) > NAMED else ""
-    return f"partition {shown} {one}" if len(numbers) == 1 else f"partitions {shown}{more} {many}"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from reconciler.model import MovePolicy, TopicSpec, TopicState
 
 PLAN_MOVES = "reconciler plan --moves"
+NAMED = 5
+"""The number of partitions that a message names; it counts the others."""
 
 
 def kind_of(change: FieldChange) -> MoveKind | None:
@@ -102,6 +104,41 @@ def read_min_insync(overrides: Mapping[str, str], defaults: Mapping[str, str]) -
     # A snapshot that a person edited can hold any value.
     value = overrides.get(MIN_INSYNC, defaults.get(MIN_INSYNC, ""))
     return int(value) if value.isascii() and value.isdigit() else None
+
+
+def object_to_min_insync(
+    state: TopicState, now: int | None, wanted: int | None, alive: Collection[int] = ()
+) -> Iterator[Finding]:
+    """Object to a higher min.insync.replicas that replicas out of sync make unwritable.
+
+    In: the values in force before and after, None if unknown; `alive`, the brokers whose replicas
+    count as in sync if the state does not say which are. The finding has no location.
+    """
+    if wanted is None or (now is not None and wanted <= now):
+        return
+    short, behind = [], set[int]()
+    for number, row in enumerate(state.assignment):
+        synced = set(state.in_sync[number]) if state.in_sync else set(row).intersection(alive)
+        # Kafka requires at most all replicas (KAFKA-21110), those of a reassignment included.
+        if len(synced) < min(wanted, len({*row, *synced})):
+            short.append(number)
+            behind |= set(row) - synced
+    if short:
+        least = f"fewer than {count(wanted, 'replica')} in sync"
+        brokers = f"broker {' and '.join(map(str, sorted(behind)))}"
+        yield Finding(
+            "min-insync-le-in-sync",
+            f"{name_partitions(short, 'has', 'have')} {least}, so every acks=all write to "
+            f"{'it' if len(short) == 1 else 'them'} would fail with {MIN_INSYNC} {wanted}",
+            f"plan again once the replicas on {brokers} are in sync",
+        )
+
+
+def name_partitions(numbers: Collection[int], one: str, many: str) -> str:
+    """Name some partitions as the subject of a sentence: `partitions 0, 1 and 7 more have`."""
+    shown = ", ".join(map(str, sorted(numbers)[:NAMED]))
+    more = f" and {len(numbers) - NAMED:,} more" if len(numbers) > NAMED else ""
+    return f"partition {shown} {one}" if len(numbers) == 1 else f"partitions {shown}{more} {many}"
 
 
 def note_pending(

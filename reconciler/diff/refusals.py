@@ -226,6 +226,21 @@ def refuse_min_insync(
         )
 
 
+def refuse_unsynced(
+    spec: TopicSpec, objections: Iterable[Finding], now: int | None, allows: Allows
+) -> Iterator[Finding]:
+    """Refuse a higher min.insync.replicas while too few replicas are in sync for it.
+
+    `now` is the value in force, None if it is unknown.
+    """
+    key = "min.insync.replicas"
+    for objection in objections:
+        edits = [] if now is None else [set_config(spec, {key: str(now)})]
+        keep = name_allowed([(f"keep {key} {now} until then", each) for each in edits], allows)
+        way_out = join_ways(objection.way_out, keep)
+        yield replace(objection, way_out=way_out, where=spec.where(f"config.{key}"))
+
+
 def _raise_replication(spec: TopicSpec, factor: int, allows: Allows, allow: str | None) -> str:
     if allow is not None:
         return _replicate(spec, factor, allows, allow, "give the topic more replicas", along=False)

@@ -32,6 +32,8 @@ from reconciler.diff.moving import (
     list_kinds,
     list_pending,
     note_pending,
+    object_to_min_insync,
+    read_min_insync,
     waits_for_moves,
 )
 from reconciler.diff.refusals import (
@@ -43,6 +45,7 @@ from reconciler.diff.refusals import (
     refuse_look_alikes,
     refuse_min_insync,
     refuse_unknown_counts,
+    refuse_unsynced,
     refuse_untiering,
     warn_of_disputed,
 )
@@ -233,6 +236,10 @@ class _Comparison:
             fewest = min(state.replication_factors, default=0)
             allow = self._allow_replication(changes)
             refusals += refuse_min_insync(spec, config, fewest, self.allows, allow)
+            now, wanted = (read_min_insync(found, defaults) for found in (overrides, config))
+            alive = {broker.id for broker in self.cluster.brokers if broker.alive}
+            objections = object_to_min_insync(state, now, wanted, alive)
+            refusals += refuse_unsynced(spec, objections, now, self.allows)
         notes: list[Finding] = []
         if any(change.path.startswith("config.") for change in changes):
             unfit, notes = self._check_config(spec, config)

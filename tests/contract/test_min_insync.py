@@ -1,4 +1,4 @@
-"""More min.insync.replicas than replicas, on real brokers: what Kafka makes of it.
+"""More min.insync.replicas than replicas, or than are in sync, on real brokers.
 
 Kafka takes such a topic, and counts at most as many replicas as there are (KAFKA-21110, since 3.7).
 The reason of `min-insync-le-replication` rests on that.
@@ -12,13 +12,18 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import ResourceType
 from lab import connect_to, create, reassign, set_config, wait_for
+from shorthand import spec
+from workbench import Workbench, outcomes, texts
 
+from reconciler.errors import StalePlanError
 from reconciler.kafka import KafkaReader
 from reconciler.model import CreateTopic
+from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
+    from reconciler.apply import StepAnswered
     from reconciler.model import TopicState
     from reconciler.sandbox import Cluster
 
@@ -70,3 +75,48 @@ def test_every_write_fails_while_replication_grows(cluster3: Cluster, topic_pref
         set_config(cluster3, ResourceType.BROKER, "1", leader_replication_throttled_rate="99999999")
     wait_for(lambda: set(writer.look().in_sync[0]) == {1, 2, 3} and not writer.look().reassigning)
     assert writer.write() is None
+
+
+def test_it_does_not_rise_while_a_broker_is_down(topic_prefix: str) -> None:
+    """Every write would fail from then on, although one broker more is down than planned for."""
+    name = topic_prefix + "orders"
+    low, high = (
+        spec(name, assignment=((1, 2, 3),), config={"min.insync.replicas": n}) for n in "23"
+    )
+    new = spec(topic_prefix + "new", assignment=((1,),))
+    refused = (
+        f"{name}: partition 0 has fewer than 3 replicas in sync, so every acks=all write to it "
+        "would fail with min.insync.replicas 3"
+    )
+    with start_cluster(brokers=3) as cluster:
+        bench, writer = Workbench(cluster), Writer(cluster, name)
+        bench.bring(low)
+        wait_for(lambda: len(writer.look().in_sync[0]) == 3)
+        made, both = bench.plan(high), bench.plan(high, new)
+
+        cluster.stop_broker(3)
+        wait_for(lambda: len(writer.look().in_sync[0]) == 2)
+        with pytest.raises(StalePlanError) as caught:
+            bench.apply(made)
+        assert [found.what for found in caught.value.findings] == [refused]
+        assert [r.rule for topic in bench.plan(high).topics for r in topic.refusals] == [
+            "min-insync-le-in-sync"
+        ]
+        assert (writer.look().config["min.insync.replicas"], writer.write()) == ("2", None)
+
+        cluster.start_broker(3)
+        wait_for(lambda: len(writer.look().in_sync[0]) == 3)
+
+        def stop(answered: StepAnswered) -> None:
+            if answered.phase == "create":
+                cluster.stop_broker(3)
+                wait_for(lambda: len(writer.look().in_sync[0]) == 2)
+
+        applied = bench.apply(both, observe=stop)
+        assert outcomes(applied) == {new.name: "done", name: "failed"}
+        assert texts(applied)[name] == refused.replace(f"{name}:", "it was not carried out:")
+        assert (writer.look().config["min.insync.replicas"], writer.write()) == ("2", None)
+
+        cluster.start_broker(3)
+        wait_for(lambda: len(writer.look().in_sync[0]) == 3)
+        assert outcomes(bench.apply(made)) == {name: "done"}

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shorthand import NOW_MS, brokers, cluster, topic, unused_cluster
+from shorthand import NOW_MS, brokers, cluster, rows, topic, unused_cluster
 from ways_out import CONSENT, MIN_INSYNC, NAME, Document, World, follow_ways
 
 from reconciler.fleet.audit import AUDIT_RULES
@@ -50,6 +50,12 @@ def draining(*brokers: int) -> Document:
 def live(assignment: str = "1,2 2,3 3,1", **config: str) -> ClusterState:
     named = {key.replace("_", "."): value for key, value in config.items()}
     return cluster(topic(assignment, NAME, config=named))
+
+
+def lagging(in_sync: str, value: int, default: int = 1) -> ClusterState:
+    """Return a cluster on which replicas are out of sync."""
+    found = topic("1,2,3 2,3,1", NAME, config={MIN_INSYNC: str(value)}, in_sync=rows(in_sync))
+    return cluster(found, defaults={MIN_INSYNC: str(default)})
 
 
 def tiered(**config: Any) -> Document:
@@ -122,6 +128,15 @@ WORLDS: Mapping[str, tuple[World, ...]] = {
             (spec(config={MIN_INSYNC: 3}),),
             policy(config={"ranges": {MIN_INSYNC: {"min": 3}}}) | moves("assignment"),
             live(),
+        ),
+    ),
+    "min-insync-le-in-sync": (
+        World((spec(config={MIN_INSYNC: 3}),), state=lagging("1,2 2,3,1", 2)),
+        World((spec(),), state=lagging("1 2", 1, default=2)),
+        World(
+            (spec(config={MIN_INSYNC: 3}),),
+            policy(config={"ranges": {MIN_INSYNC: {"min": 3}}}),
+            lagging("1,2 2,3,1", 2),
         ),
     ),
     "rf-le-brokers": (

@@ -209,6 +209,7 @@ EDITS: Mapping[str, Edit] = {
     rf"put (\d+) back{ALONG}": put_back,
     rf"use at (?:most|least) (\w+)(, for {MIN_INSYNC} as well|, with {MIN_INSYNC} \d+"
     r"|, and as many replicas)?": use_limit,
+    rf"keep {MIN_INSYNC} (\d+) until then": lambda w, _, value: w.set(MIN_INSYNC, int(value)),
     r"more replicas for a new topic": lambda w, _: w.spec.update(
         replication_factor=w.spec["config"][MIN_INSYNC]
     ),
@@ -277,6 +278,7 @@ OUTSIDE = (
     r"set broker.rack on them",
     r"set \S+=true on all brokers and controllers first",
     r"choose another name",
+    r"plan again once the replicas on broker .* are in sync",
     r"make both say the same",
 )
 """What edits no spec: what somebody does on the cluster, or decides."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shorthand import cluster, diff, may_move, rows, said, spec, topic
+from shorthand import brokers, cluster, diff, may_move, rows, said, spec, topic
 
 from reconciler.diff import FieldChange
-from reconciler.model import MIN_INSYNC, MovePolicy, TopicState
+from reconciler.model import MIN_INSYNC, Broker, MovePolicy, TopicState
 
 AT = "topics/shop.yaml:3:1: "
 PLAN_IT = "plan it with reconciler plan --moves [moves-pending]"
 ALL = may_move()
+LIVE = brokers(None, None, None)
 
 
 def changed(
@@ -159,3 +160,89 @@ def test_min_insync_is_lowered_at_once() -> None:
     found = topic("1,2,3 2,3,1", config={MIN_INSYNC: "2"}, in_sync=rows("1 2,3,1"))
     paths, _, refusals = changed(found, replication_factor=1, config={MIN_INSYNC: "1"})
     assert (paths, refusals) == ([f"config.{MIN_INSYNC}"], [])
+
+
+# What is in sync now.
+
+UNSYNCED = (
+    f"so every acks=all write to {{}} would fail with {MIN_INSYNC} {{}}; plan again once the "
+    "replicas on broker {} are in sync"
+)
+
+
+def raising(
+    found: TopicState, value: int, /, nodes: tuple[Broker, ...] = LIVE, default: int | None = None
+) -> list[str]:
+    """Return what is refused where a spec raises the value."""
+    defaults = {} if default is None else {MIN_INSYNC: str(default)}
+    made = diff(
+        spec(config={MIN_INSYNC: str(value)}), cluster(found, nodes=nodes, defaults=defaults)
+    )
+    return [text.removeprefix(AT) for text in said(made.refusals)]
+
+
+def test_min_insync_is_not_raised_above_what_is_in_sync() -> None:
+    found = topic("1,2,3 2,3,1 3,1,2", config={MIN_INSYNC: "2"}, in_sync=rows("1,2 2,3,1 1,2"))
+    assert raising(found, 3) == [
+        "partitions 0, 2 have fewer than 3 replicas in sync, "
+        f"{UNSYNCED.format('them', 3, 3)}, or keep {MIN_INSYNC} 2 until then "
+        "[min-insync-le-in-sync]"
+    ]
+
+
+def test_a_partition_that_cannot_be_written_to_counts_too() -> None:
+    """It would take longer until it can be again."""
+    found = topic("1,2,3", config={MIN_INSYNC: "2"}, in_sync=rows("1"))
+    assert raising(found, 3) == [
+        "partition 0 has fewer than 3 replicas in sync, "
+        f"{UNSYNCED.format('it', 3, '2 and 3')}, or keep {MIN_INSYNC} 2 until then "
+        "[min-insync-le-in-sync]"
+    ]
+
+
+def test_an_unset_value_counts_as_that_of_the_brokers() -> None:
+    lagging = topic("1,2,3", in_sync=rows("1,2"))
+    assert raising(lagging, 2, default=1) == []
+    (raised,) = raising(lagging, 3, default=1)
+    assert raised.endswith(f", or keep {MIN_INSYNC} 1 until then [min-insync-le-in-sync]")
+    (unknown,) = raising(lagging, 3)
+    assert unknown.endswith("on broker 3 are in sync [min-insync-le-in-sync]")
+
+
+def test_an_override_that_is_unset_may_raise_it_to_the_default() -> None:
+    found = topic("1,2,3", config={MIN_INSYNC: "1"}, in_sync=rows("1"))
+    made = diff(spec(), cluster(found, defaults={MIN_INSYNC: "2"}))
+    assert [refusal.rule for refusal in made.refusals] == ["min-insync-le-in-sync"]
+
+
+def test_a_value_that_is_only_lowered_needs_no_replica_in_sync() -> None:
+    assert raising(topic("1,2,3", config={MIN_INSYNC: "3"}, in_sync=rows("1")), 2) == []
+
+
+def test_other_changes_do_not_depend_on_what_is_in_sync() -> None:
+    found = topic("1,2,3", config={MIN_INSYNC: "3"}, in_sync=rows("1"))
+    wished = spec(config={MIN_INSYNC: "3", "retention.ms": "1"})
+    assert diff(wished, cluster(found)).refusals == ()
+
+
+def test_kafka_requires_at_most_all_replicas() -> None:
+    found = topic("1 2,3", config={MIN_INSYNC: "1"}, in_sync=rows("1 2,3"))
+    assert [r.rule for r in diff(spec(config={MIN_INSYNC: "2"}), cluster(found)).refusals] == [
+        "min-insync-le-replication"
+    ]
+
+
+def test_replicas_on_dead_brokers_are_out_of_sync_where_a_snapshot_does_not_say() -> None:
+    found = topic("1,2,3", config={MIN_INSYNC: "2"})
+    assert raising(found, 3) == []
+    nodes = (*LIVE[:2], Broker(3, alive=False))
+    assert [text.rpartition(" ")[2] for text in raising(found, 3, nodes)] == [
+        "[min-insync-le-in-sync]"
+    ]
+
+
+def test_replicas_that_a_reassignment_removes_are_in_sync_until_then() -> None:
+    found = topic(
+        "4,2,3", config={MIN_INSYNC: "2"}, in_sync=rows("1,2,3"), reassigning=frozenset({0})
+    )
+    assert raising(found, 3) == []

@@ -324,6 +324,18 @@ def test_the_only_replica_in_sync_is_not_dropped_by_hand() -> None:
     assert rows_after(move(spec(assignment=rows("2,3")), found)) == rows("2,3")
 
 
+def test_replicas_that_writes_need_are_not_dropped_by_hand() -> None:
+    found = topic("1,2,3 2,1,3", in_sync=rows("1,2 1,2"), config={MIN_INSYNC: "2"})
+    end = f"fewer in-sync replicas than {MIN_INSYNC} 2, so every acks=all write would fail; wait "
+    assert refuse(spec(assignment=rows("1,3 2,1")), found) == [
+        f"partition 0 keeps {end}until the replicas that stay are in sync and plan again "
+        "[moves-unhealthy]"
+    ]
+    assert rows_after(move(spec(replication_factor=2), found)) == rows("1,2 2,1")
+    unwritable = replace(found, in_sync=rows("1 1"))
+    assert rows_after(move(spec(assignment=rows("1,3 2,1")), unwritable)) == rows("1,3 2,1")
+
+
 def test_a_refused_topic_takes_no_room_and_does_not_refuse_others() -> None:
     wished = [spec("a", replication_factor=9), spec("b", replication_factor=2)]
     state = cluster(topic("1", "a"), topic("1 2", "b"), nodes=FOUR)
