@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff import managed_overrides
 from reconciler.errors import Finding, Severity
-from reconciler.model import EMPTY
+from reconciler.model import EMPTY, is_chosen
 from reconciler.spec import check_name, find_collisions
 from reconciler.units import count
 
@@ -53,7 +53,7 @@ def list_adoptable(
     chosen = [
         topic
         for name, topic in sorted(state.user_topics.items())
-        if fnmatchcase(name, topics) and manages(name)
+        if is_chosen(name, topics) and manages(name)
         if topic.assignment
     ]
     desired: list[DesiredTopic] = []

@@ -7,7 +7,6 @@ diff that plans use, so an import can promise that the next plan is empty.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.clusters import describe_shared, write_clusters
@@ -18,6 +17,7 @@ from reconciler.adopt.profiles import extract_shared
 from reconciler.adopt.written_topics import restrict_topics, update_topics
 from reconciler.diff import diff_topics, leave_unoffered
 from reconciler.errors import Finding, Location, Severity
+from reconciler.model import is_chosen
 from reconciler.spec import SANDBOX, ClusterEntry, choose_catalogue
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _diff(
     estate: Estate, state: ClusterState, request: AdoptionRequest, catalogue: Catalogue
 ) -> list[TopicDiff]:
     entry = estate.clusters[request.cluster]
-    specs = [s for s in estate.topics_for(request.cluster) if fnmatchcase(s.name, request.topics)]
+    specs = [s for s in estate.topics_for(request.cluster) if is_chosen(s.name, request.topics)]
     return list(diff_topics(specs, state, catalogue, entry.exclude_brokers))
 
 

@@ -135,9 +135,9 @@ def build_plan(
 ) -> Plan:
     """Plan what would change on a cluster in a given state. Same input, same plan.
 
-    `topics` is a glob of topic names; other topics are neither planned nor reported. `changes`
-    limits the plan to topics whose specs changed, and `only` to those that it names; the others
-    count for placement, and as drift.
+    `topics` holds globs of names, separated by commas; other topics are neither planned nor
+    reported. `changes` limits the plan to topics whose specs changed, and `only` to those that it
+    names; the others count for placement, and as drift.
     `commit` is kept in the plan. `weigh` balances the cluster by the number of replicas, or by
     their size or rate, which the state must have. `approved` proposes the rows of an approved plan:
     they are used if this gives exactly that plan, and if they are as good as new ones on levels 1
@@ -205,8 +205,8 @@ def plan_rebalance(
 ) -> Plan:
     """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
 
-    `topics` is a glob of live topics, `brokers` the only ones that take replicas (all that are able
-    if there are none), `max_bytes` the most to copy. `state` is read `with_moves`, of
+    `topics` holds globs of live topics, `brokers` the only ones that take replicas (all that are
+    able if there are none), `max_bytes` the most to copy. `state` is read `with_moves`, of
     `every_topic`. Same input, same plan. Errors: UsageError for what the cluster does not allow or
     have; ClusterError if the state is of another cluster than the estate expects.
     """
@@ -251,7 +251,7 @@ def plan_elections(
 ) -> Plan:
     """Read a cluster, and plan the election of every preferred leader that does not lead and can.
 
-    `topics` is a glob of live topics, in the estate or not; `bootstrap_servers` overrides what
+    `topics` holds globs of live topics, in the estate or not; `bootstrap_servers` overrides what
     clusters.yaml says. Errors: UsageError for a cluster that the estate does not name; ClusterError
     if it cannot be read, grants too little, or is not the expected one.
     """

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-@click.command()
+@click.command(cls=options.Command)
 @click.argument("source", default="topics", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--estate",

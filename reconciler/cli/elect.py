@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from reconciler.api import PlanFormat
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.estate_argument
 @options.cluster_option
 @options.bootstrap_option
-@click.option(
-    "--topic", default="*", metavar="GLOB", help="Only live topics with such names; quote it."
-)
+@options.choose_topics("Only live topics with such names; quote it; repeatable.")
 @options.plan_format_option
 @options.out_option
 def command(

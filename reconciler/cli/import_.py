@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TOOLS = ("jikkou", "julie", "kafka-gitops", "strimzi", "topicctl")
 
 
-@click.command("import")
+@click.command("import", cls=options.Command)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH] DIR")
 @click.option("--cluster", metavar="NAME", help="Write specs for what this cluster has.")
 @options.bootstrap_option

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reconciler.errors import SandboxError
 from reconciler.units import SECOND, UnitError, parse_duration, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str) -> float:
@@ -40,6 +47,31 @@ def read_release(ctx: click.Context, param: click.Parameter, value: str | None) 
         raise click.BadParameter(str(error), ctx, param) from error
 
 
+class Command(click.Command):
+    """A command that refuses an option that is given twice if only its last value would count."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does. Errors: click.UsageError for a repeated option."""
+        order = self.make_parser(ctx).parse_args(args=list(args))[2]
+        given = Counter(
+            each.opts[0]
+            for each in order
+            if isinstance(each, click.Option) and not (each.multiple or each.is_flag or each.count)
+        )
+        if repeated := [name for name, times in given.items() if times > 1]:
+            ctx.fail(f"{repeated[0]} is given {given[repeated[0]]} times, and takes one value")
+        return super().parse_args(ctx, args)
+
+
+def choose_topics(explained: str) -> Callable[[F], F]:
+    """Return the option that chooses topics by globs, which the command gets joined by commas."""
+
+    def join(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> str:
+        return ",".join(value) or "*"
+
+    return click.option("--topic", multiple=True, metavar="GLOB", callback=join, help=explained)
+
+
 estate_argument = click.argument(
     "estate", default="topics", type=click.Path(exists=True, path_type=Path)
 )
@@ -58,7 +90,7 @@ changed_since_option = click.option(
 bootstrap_option = click.option(
     "--bootstrap-servers", metavar="HOST:PORT,…", help="Overrides the address in clusters.yaml."
 )
-topic_option = click.option("--topic", default="*", metavar="GLOB", help="Only these topics.")
+topic_option = choose_topics("Only these topics; repeatable.")
 base_option = click.option(
     "--base",
     metavar="REV",

@@ -13,7 +13,7 @@ import click
 
 from reconciler import api
 from reconciler.cli.git import Checkout, GitError
-from reconciler.cli.options import estate_argument
+from reconciler.cli.options import Command, estate_argument
 from reconciler.cli.terminal import print_note
 from reconciler.errors import (
     Finding,
@@ -56,7 +56,7 @@ HEAD = "# Written by reconciler owners --format codeowners. The last line that m
 FILES_NAMED = 3
 
 
-@click.command()
+@click.command(cls=Command)
 @estate_argument
 @click.option(
     "--format",

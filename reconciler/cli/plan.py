@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from reconciler.cli.planning import Wanted, load_planner, report_failures
 from reconciler.cli.plans import PlanFiles, Shown, print_plans, write_whole
 from reconciler.cli.terminal import screen_width, wants_colour
 from reconciler.errors import UsageError
+from reconciler.model import is_chosen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PENDING = 2
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.estate_argument
 @options.clusters_option
 @options.all_clusters_option
@@ -189,7 +189,7 @@ def _check_explain(
     if explain and wanted.is_many:
         raise UsageError("--explain is about one cluster; name only that with --cluster")
     for name in explain:
-        if not fnmatchcase(name, wanted.topic):
+        if not is_chosen(name, wanted.topic):
             what = f"--topic {wanted.topic} leaves out {name}"
             raise UsageError(f"{what}, so there is nothing to explain")
 

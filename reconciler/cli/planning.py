@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +12,7 @@ from reconciler.cli.git import GitError, read_commit
 from reconciler.cli.plans import read_accepted, read_approval
 from reconciler.cli.terminal import print_error, print_note, working
 from reconciler.errors import ClusterError, Finding, ReconcilerError, Severity, UsageError
+from reconciler.model import list_unmatched
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -277,9 +277,9 @@ def load_planner(wanted: Wanted) -> Planner:
         clusters = _choose_moving(estate, clusters, all_clusters=wanted.all_clusters)
     # A glob without a match would always report "no changes", as if the topics were in sync.
     names = [spec.name for cluster in clusters for spec in estate.topics_for(cluster)]
-    if wanted.topic != "*" and not any(fnmatchcase(name, wanted.topic) for name in names):
+    if wanted.topic != "*" and (unmatched := list_unmatched(names, wanted.topic)):
         where = ", ".join(clusters)
-        raise UsageError(f"no topic that goes to {where} matches --topic {wanted.topic!r}")
+        raise UsageError(f"no topic that goes to {where} matches --topic {unmatched[0]!r}")
     changes = None
     if wanted.changed_since is not None:
         changes = find_changes(wanted.estate, clusters, wanted.changed_since)

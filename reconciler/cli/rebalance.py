@@ -18,27 +18,29 @@ if TYPE_CHECKING:
     from reconciler.api import PlanFormat
 
 
-def _read_brokers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
+def _read_brokers(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[int, ...]:
     """Read ids of brokers, such as 10,11."""
+    text = ",".join(value)
     try:
-        return tuple(sorted({int(part) for part in (value or "").split(",") if part}))
+        return tuple(sorted({int(part) for part in text.split(",") if part}))
     except ValueError as error:
-        what = f"{value!r} is not a list of broker ids such as 10,11"
+        what = f"{text!r} is not a list of broker ids such as 10,11"
         raise click.BadParameter(what, ctx, param) from error
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.estate_argument
 @options.cluster_option
 @options.bootstrap_option
-@click.option(
-    "--topic", default="*", metavar="GLOB", help="Only live topics with such names; quote it."
-)
+@options.choose_topics("Only live topics with such names; quote it; repeatable.")
 @click.option(
     "--brokers",
+    multiple=True,
     metavar="ID,…",
     callback=_read_brokers,
-    help="The only brokers that take replicas, such as those that joined.",
+    help="The only brokers that take replicas, such as those that joined; repeatable.",
 )
 @click.option(
     "--max-bytes",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -17,6 +16,7 @@ from reconciler.cli.plans import read_plan
 from reconciler.cli.sandbox import StartProgress
 from reconciler.cli.terminal import print_note, wants_colour, working
 from reconciler.errors import RefusedPlanError, UsageError
+from reconciler.model import is_chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ ReportFormat = Literal["text", "json", "markdown"]
 INTERRUPTED = 130
 
 
-@click.command()
+@click.command(cls=options.Command)
 @click.argument("source", default="topics", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--estate",
@@ -133,7 +133,7 @@ def _take_saved(
     plan = read_plan(source)
     if cluster not in (None, plan.cluster):
         raise UsageError(f"the plan is for {plan.cluster}, not for {cluster}")
-    chosen = tuple(topic for topic in plan.topics if fnmatchcase(topic.name, glob))
+    chosen = tuple(topic for topic in plan.topics if is_chosen(topic.name, glob))
     entry = api.load_estate(estate).clusters.get(plan.cluster) if estate.is_dir() else None
     state = api.read_snapshot(against) if against else None
     return Occasion(replace(plan, topics=chosen), state, entry)

@@ -12,7 +12,7 @@ import click
 
 from reconciler import api
 from reconciler.cli.journal import read_last_run
-from reconciler.cli.options import cluster_option, estate_argument
+from reconciler.cli.options import Command, cluster_option, estate_argument
 from reconciler.cli.plans import read_accepted, read_plan, write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError, WebhookError
@@ -55,7 +55,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(cls=Command)
 @cluster_option
 @plan_option
 @click.option(
@@ -79,7 +79,7 @@ def plan(cluster: str, path: Path, moves_path: Path | None, errors: Path | None)
     print_note(report_plan(run, made, moves=planned))
 
 
-@command.command()
+@command.command(cls=Command)
 @cluster_option
 @plan_option
 @errors_option
@@ -105,7 +105,7 @@ def drift(cluster: str, path: Path, errors: Path | None, accepted_path: Path | N
         print_note(report_drift(run, made, judged))
 
 
-@command.command()
+@command.command(cls=Command)
 @cluster_option
 @click.option(
     "--out",
@@ -125,7 +125,7 @@ def approved(cluster: str, out: Path | None, *, moves: bool) -> None:
     click.echo(approval.fingerprint)
 
 
-@command.command()
+@command.command(cls=Command)
 @estate_argument
 @cluster_option
 @plan_option
@@ -195,7 +195,7 @@ def _read_present(estate: Path, cluster: str, plan: Plan) -> Present:
     return read_present(plan, {spec.name: spec for spec in specs})
 
 
-@command.command()
+@command.command(cls=Command)
 @estate_argument
 @cluster_option
 @plan_option
@@ -231,7 +231,7 @@ def accepted(estate: Path, cluster: str, path: Path, out: Path) -> int:
     return WAITING if judged.waiting else 0
 
 
-@command.command()
+@command.command(cls=Command)
 @estate_argument
 @cluster_option
 @plan_option
@@ -259,7 +259,7 @@ def gradual(estate: Path, cluster: str, path: Path, journal: Path | None) -> Non
         print_note(said)
 
 
-@command.command()
+@command.command(cls=Command)
 @estate_argument
 @click.option(
     "--clusters",
@@ -281,7 +281,7 @@ def stages(estate: Path, listed: str) -> None:
     click.echo(json.dumps(staged))
 
 
-@command.command()
+@command.command(cls=Command)
 @click.argument("about", type=click.Choice(["apply", "drift"]))
 @cluster_option
 @plan_option

@@ -44,7 +44,7 @@ def command() -> None:
     """Run a throwaway Kafka cluster of real brokers, reachable only from this machine."""
 
 
-@command.command()
+@command.command(cls=options.Command)
 @click.option("--brokers", type=click.IntRange(1, 100), help="Number of brokers.  [default: 3]")
 @click.option(
     "--racks", type=click.IntRange(1, 100), help="Number of racks.  [default: 3, or fewer]"
@@ -112,7 +112,7 @@ def up(
     print_note("`reconciler plan --cluster sandbox` plans on it, `reconciler sandbox down` ends it")
 
 
-@command.command()
+@command.command(cls=options.Command)
 def status() -> None:
     """Show the sandbox and the state of each broker."""
     record = sandbox.require_sandbox()
@@ -122,20 +122,20 @@ def status() -> None:
     _print_health(health)
 
 
-@command.command()
+@command.command(cls=options.Command)
 def down() -> None:
     """Stop the sandbox and remove its data. There may be none."""
     click.echo("The sandbox was removed." if sandbox.take_down_sandbox() else "No sandbox runs.")
 
 
-@command.command("stop-broker")
+@command.command("stop-broker", cls=options.Command)
 @click.argument("broker_id", metavar="ID", type=int)
 def stop_one_broker(broker_id: int) -> None:
     """Shut one broker down, as an operator would."""
     _print_health(sandbox.stop_broker(sandbox.require_sandbox(), broker_id))
 
 
-@command.command("start-broker")
+@command.command("start-broker", cls=options.Command)
 @click.argument("broker_id", metavar="ID", type=int)
 def start_broker_again(broker_id: int) -> None:
     """Start a broker that is stopped or dead."""

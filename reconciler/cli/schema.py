@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reconciler.cli.options import Command
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -60,7 +62,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
 """Every format by name. schemas/ holds each as `<name>.schema.json`."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", type=click.Choice(list(SCHEMAS)))
 def command(name: str) -> None:
     """Print the JSON Schema of a file format, for editors and other tools."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli.options import plan_format_option, unmanaged_option
+from reconciler.cli.options import Command, plan_format_option, unmanaged_option
 from reconciler.cli.plans import Shown, print_plans, read_plan
 
 if TYPE_CHECKING:
     from reconciler.api import PlanFormat
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @plan_format_option
 @unmanaged_option

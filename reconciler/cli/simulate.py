@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reconciler import api
+from reconciler.cli.options import Command
 from reconciler.errors import UsageError
 from reconciler.model import Broker
 from reconciler.simulate import (
@@ -44,7 +45,7 @@ MOST_COUNTS = 1_000
 MOST_PARTITIONS = 1_000_000
 
 
-class InOrder(click.Command):
+class InOrder(Command):
     """A command that keeps the order of its steps on the command line, across options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

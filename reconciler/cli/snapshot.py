@@ -12,7 +12,7 @@ from reconciler.cli.terminal import print_note, working
 from reconciler.units import count
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.estate_argument
 @options.cluster_option
 @options.bootstrap_option

@@ -15,7 +15,7 @@ from reconciler.cli.findings import (
     render_junit,
     render_sarif,
 )
-from reconciler.cli.options import estate_argument
+from reconciler.cli.options import Command, estate_argument
 from reconciler.cli.terminal import choose_paint, paint, print_annotations
 from reconciler.errors import SpecError
 from reconciler.units import count
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reconciler.spec import Estate
 
 
-@click.command()
+@click.command(cls=Command)
 @estate_argument
 @click.option(
     "--format",

@@ -30,7 +30,7 @@ LISTEN = "127.0.0.1:19308"
 """Not 9308, the port of kafka_exporter."""
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.estate_argument
 @options.clusters_option
 @options.all_clusters_option

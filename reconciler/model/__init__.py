@@ -62,6 +62,8 @@ if TYPE_CHECKING:
         Spread,
         TopicImage,
         Weighed,
+        is_chosen,
+        list_unmatched,
     )
     from reconciler.model.steps import (
         STEPS,
@@ -144,7 +146,9 @@ __all__ = [
     "Weighed",
     "brokers_of",
     "has_steps",
+    "is_chosen",
     "is_deletion",
+    "list_unmatched",
     "steps_of",
 ]
 
@@ -163,7 +167,7 @@ __getattr__ = export_lazily(
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (
             "Balance Commit Deletion DriftedTopic FieldValue Level LevelResult Plan PlannedTopic "
-            "RefusedField RiskNote Scope Spread TopicImage Weighed"
+            "RefusedField RiskNote Scope Spread TopicImage Weighed is_chosen list_unmatched"
         ),
         "steps": (
             "STEPS ConfigureTopic CreateTopic DeleteTopic ElectLeaders ExpandTopic MoveReplicas "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
 from reconciler.errors import Location  # noqa: TC001  # pydantic resolves RefusedField here
 from reconciler.model.cluster import Replicas, Risk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from reconciler.errors import Finding
     from reconciler.model.cluster import Assignment, Broker
@@ -199,12 +200,22 @@ class Commit:
     dirty: bool = False
 
 
+def is_chosen(name: str, topics: str) -> bool:
+    """Return whether a topic is among those of a request. In: globs, separated by commas."""
+    return any(fnmatchcase(name, glob) for glob in topics.split(","))
+
+
+def list_unmatched(names: Collection[str], topics: str) -> list[str]:
+    """List the globs of a request that no topic matches."""
+    return [glob for glob in topics.split(",") if not any(fnmatchcase(n, glob) for n in names)]
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The topics of an estate that a plan covers: by default, all of them.
 
-    `topics` is a glob of names. `changed_since` is a branch or a commit: only topics whose specs
-    changed since it are planned.
+    `topics` holds globs of names, separated by commas, as `is_chosen` takes them. `changed_since`
+    is a branch or a commit: only topics whose specs changed since it are planned.
     """
 
     topics: str = "*"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model import DriftedTopic, Scope, brokers_of, is_deletion, steps_of
+from reconciler.model import DriftedTopic, Scope, brokers_of, is_chosen, is_deletion, steps_of
 from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.drains import note_pending_drains
@@ -59,7 +58,7 @@ def plan_cluster(
         unseen = [f"{note.what}; {note.way_out}" for note in state.notes if note.rule == UNSEEN]
         raise UsageError("\n".join([weights.asks, *unseen]))
     specs = tuple(specs)
-    every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
+    every = [spec for spec in specs if is_chosen(spec.name, topics)]
     chosen = [
         spec
         for spec in every
@@ -72,7 +71,7 @@ def plan_cluster(
     existing_drift = list_drift(entry, outside, state)
     if chosen:
         state = assume_defaults(entry, state)
-    others = [n for n in state.topics if not (fnmatchcase(n, topics) and entry.manages(n))]
+    others = [n for n in state.topics if not (is_chosen(n, topics) and entry.manages(n))]
     files = {spec.location.file for spec in chosen}
     diffs = _diff(entry, chosen, state, specs)
     agreed = tuple(_list_agreed(diffs)) if changes and not changes.everything else ()

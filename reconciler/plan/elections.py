@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from reconciler.diff import eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model import EMPTY, Plan, PlannedTopic, Scope, TopicImage
+from reconciler.model import EMPTY, Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement import measure_balance
 from reconciler.units import count
 
@@ -24,19 +23,19 @@ def assemble_elections(
 ) -> Plan:
     """Plan the election of every preferred leader that does not lead and can.
 
-    In: `topics`, a glob of names. All live topics count, also those in no file, but none that is
-    internal to Kafka: its leaders hold coordinators and the lock of apply itself. A preferred
-    leader that is dead or not in sync is not elected, since only an unclean election could; a note
-    names it. Errors: UsageError for a glob that no live topic matches.
+    In: `topics`, globs of names, separated by commas. All live topics count, also those in no file,
+    but none that is internal to Kafka: its leaders hold coordinators and the lock of apply itself.
+    A preferred leader that is dead or not in sync is not elected, since only an unclean election
+    could; a note names it. Errors: UsageError for a glob that no live topic matches.
     """
-    if topics != "*" and not any(fnmatchcase(name, topics) for name in state.user_topics):
-        raise UsageError(f"no live topic of {entry.name} matches --topic {topics!r}")
+    if topics != "*" and (unmatched := list_unmatched(state.user_topics, topics)):
+        raise UsageError(f"no live topic of {entry.name} matches --topic {unmatched[0]!r}")
     written = {spec.name: spec for spec in specs}
     alive = {broker.id for broker in state.brokers if broker.alive}
     planned, after = [], []
     unchanged = 0
     for name, topic in sorted(state.user_topics.items()):
-        if not fnmatchcase(name, topics):
+        if not is_chosen(name, topics):
             after.append(_lead(topic))
             continue
         wanted = tuple(

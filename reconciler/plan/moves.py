@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from reconciler.model import (
     Scope,
     TopicImage,
     Verb,
+    is_chosen,
     steps_of,
 )
 from reconciler.placement import (
@@ -88,7 +88,7 @@ def plan_moves(
     Errors: UsageError if the cluster allows no moves.
     """
     specs = tuple(specs)
-    every = [spec for spec in specs if fnmatchcase(spec.name, topics)]
+    every = [spec for spec in specs if is_chosen(spec.name, topics)]
     chosen = choose_moving(entry, every, changes)
     if chosen:
         state = assume_defaults(entry, state)
@@ -160,7 +160,7 @@ def assemble_moves(
     chosen = choose_moving(entry, specs, changes)
     if covered:
         chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
-    chosen = [spec for spec in chosen if fnmatchcase(spec.name, topics)]
+    chosen = [spec for spec in chosen if is_chosen(spec.name, topics)]
     state = assume_defaults(entry, state)
     allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version), specs).allows
     diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, allows, drain.brokers)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model import MoveKind, Scope, TopicSpec, steps_of
+from reconciler.model import MoveKind, Scope, TopicSpec, is_chosen, list_unmatched, steps_of
 from reconciler.placement import MoveGoal
 from reconciler.plan.cluster import assume_defaults
 from reconciler.plan.forecast import list_row_moves
@@ -38,7 +37,7 @@ def plan_rebalance(
 ) -> Plan:
     """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
 
-    In: `topics`, a glob of live topics, in a file or not; those that the estate does not manage,
+    In: `topics`, globs of live topics, in a file or not; those that the estate does not manage,
     internal ones and manual rows stay. `brokers` are the only ones that take replicas; by default
     all that are able do. `max_bytes` limits what is copied: the smallest partitions move first, and
     a later plan moves others. `state` is as for `plan_moves`.
@@ -48,8 +47,8 @@ def plan_rebalance(
     if MoveKind.REBALANCE not in allowed_moves(entry).allow:
         what = f"{entry.name} does not allow rebalance; add it to moves.allow in clusters.yaml"
         raise UsageError(what)
-    if not any(fnmatchcase(name, topics) for name in state.user_topics):
-        raise UsageError(f"no live topic of {entry.name} matches --topic {topics!r}")
+    if unmatched := list_unmatched(state.user_topics, topics):
+        raise UsageError(f"no live topic of {entry.name} matches --topic {unmatched[0]!r}")
     able = {broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)}
     if unable := sorted(set(brokers) - able):
         listed = ", ".join(map(str, sorted(able))) or "none"
@@ -104,7 +103,7 @@ class _Choice:
         )
         pending = {diff.spec.name for diff in asked}
         for name, topic in sorted(self.state.user_topics.items()):
-            if not (fnmatchcase(name, topics) and self.entry.manages(name)):
+            if not (is_chosen(name, topics) and self.entry.manages(name)):
                 continue
             spec = self.specs.get(name, TopicSpec(name, self.entry.location))
             if why := self._refuse(spec, topic, pending):

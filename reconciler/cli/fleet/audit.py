@@ -15,6 +15,7 @@ from reconciler.cli.fleet.options import (
     open_lake,
     spark_job,
 )
+from reconciler.cli.options import Command
 from reconciler.cli.terminal import paint
 from reconciler.errors import Severity, escape_unprintable
 from reconciler.styling import pad, set_columns
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from reconciler.fleet import Cause, Engine
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
 @collection_option

@@ -13,6 +13,7 @@ from reconciler.cli.fleet.reading import (
     prepare_reading,
     reading_options,
 )
+from reconciler.cli.options import Command
 from reconciler.cli.terminal import paint
 from reconciler.fleet import READ
 from reconciler.styling import set_columns
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.fleet import Engine
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
 @click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")

@@ -14,6 +14,7 @@ from reconciler.cli.fleet.options import (
     spark_job,
 )
 from reconciler.cli.fleet.reading import choose_name
+from reconciler.cli.options import Command
 from reconciler.cli.terminal import print_note
 from reconciler.units import count
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 AT_LEAST_ONE = click.IntRange(min=1)
 
 
-@click.command()
+@click.command(cls=Command)
 @lake_option
 @click.option(
     "--clusters", type=AT_LEAST_ONE, default=10, show_default=True, help="Number of clusters."

@@ -14,6 +14,7 @@ from reconciler.cli.fleet.options import (
     open_lake,
     spark_job,
 )
+from reconciler.cli.options import Command, choose_topics
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError, escape_unprintable
 from reconciler.styling import set_columns
@@ -39,9 +40,9 @@ class Told:
     count: int
 
 
-@click.command()
+@click.command(cls=Command)
 @lake_option
-@click.option("--topic", metavar="GLOB", help="Only topics whose names match.")
+@choose_topics("Only topics whose names match; repeatable.")
 @click.option(
     "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these; repeatable."
 )
@@ -52,7 +53,7 @@ class Told:
 @engine_options
 def command(
     root: str,
-    topic: str | None,
+    topic: str,
     clusters: tuple[str, ...],
     since: str | None,
     show: int,
@@ -98,7 +99,7 @@ def _read_since(text: str) -> str:
 
 
 def _select(
-    history: Mapping[str, DataFrame], topic: str | None, clusters: Sequence[str], since: str
+    history: Mapping[str, DataFrame], topic: str, clusters: Sequence[str], since: str
 ) -> dict[str, DataFrame]:
     """Return the wanted rows of each table, in the order in which they are shown."""
     from pyspark.sql import functions as F  # noqa: N812  # Spark's own abbreviation
@@ -110,8 +111,8 @@ def _select(
     def wanted(table: LakeTable) -> DataFrame:
         rows = history[table.name].where(F.expr(last[table]) >= since)
         rows = rows.where(F.col("cluster").isin(list(clusters))) if clusters else rows
-        named = F.regexp_like("topic", F.lit(translate_globs([topic or "*"])))
-        return rows.where(named) if topic else rows
+        named = F.regexp_like("topic", F.lit(translate_globs(topic.split(","))))
+        return rows.where(named) if topic != "*" else rows
 
     grown = F.abs(F.col("partitions_last") - F.col("partitions_first"))
     bytes_grown = F.abs(F.col("size_bytes_last") - F.col("size_bytes_first"))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.fleet.options import engine_options, lake_option, open_lake, spark_job
+from reconciler.cli.options import Command
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
 from reconciler.styling import set_columns
@@ -42,7 +43,7 @@ def _open_store(root: str, form: str, engine: Engine) -> Iterator[Store]:
             yield open_lake(job.session, root, form).store
 
 
-@command.command(name="list")
+@command.command(name="list", cls=Command)
 @lake_option
 @click.option(
     "--format",
@@ -85,7 +86,7 @@ def _describe(held: Holding) -> tuple[str, ...]:
     )
 
 
-@command.command()
+@command.command(cls=Command)
 @lake_option
 @engine_options
 def check(root: str, form: str, engine: Engine) -> int:
@@ -108,7 +109,7 @@ def check(root: str, form: str, engine: Engine) -> int:
     return 0
 
 
-@command.command()
+@command.command(cls=Command)
 @lake_option
 @click.option("--days", type=click.IntRange(min=1), required=True, help="Keep this many days.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -149,7 +150,7 @@ def _print_keeping(keeping: Keeping) -> None:
         click.echo(f"stays: {collection}, the last that read or named {', '.join(clusters)}")
 
 
-@command.command()
+@command.command(cls=Command)
 @lake_option
 @engine_options
 def compact(root: str, form: str, engine: Engine) -> int:
@@ -172,7 +173,7 @@ def compact(root: str, form: str, engine: Engine) -> int:
     return 0
 
 
-@command.command()
+@command.command(cls=Command)
 @click.argument("collection", metavar="COLLECTION")
 @lake_option
 @engine_options

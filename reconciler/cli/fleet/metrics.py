@@ -9,6 +9,7 @@ import click
 
 from reconciler.cli.figures import check_file
 from reconciler.cli.fleet.options import engine_options, lake_option, open_lake, spark_job
+from reconciler.cli.options import Command
 from reconciler.cli.plans import write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.metrics import render_metrics
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.fleet import Engine
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 @lake_option
 @engine_options

@@ -15,6 +15,7 @@ from reconciler.cli.fleet.options import (
     open_lake,
     spark_job,
 )
+from reconciler.cli.options import Command
 from reconciler.cli.plans import write_whole
 from reconciler.cli.terminal import print_note
 from reconciler.errors import UsageError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from reconciler.fleet import Engine, Lake
 
 
-@click.command()
+@click.command(cls=Command)
 @lake_option
 @collection_option
 @click.option(

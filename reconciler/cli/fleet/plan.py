@@ -21,6 +21,7 @@ from reconciler.cli.fleet.reading import (
     reading_options,
     refuse_asked,
 )
+from reconciler.cli.options import Command
 from reconciler.cli.plans import PlanFiles
 from reconciler.cli.terminal import paint
 from reconciler.errors import UsageError
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 PENDING = 2
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
 @collection_option

@@ -20,6 +20,7 @@ from reconciler.cli.fleet.reading import (
     prepare_reading,
     reading_options,
 )
+from reconciler.cli.options import Command
 from reconciler.cli.plans import PlanFiles
 from reconciler.errors import Severity
 from reconciler.fleet import READ
@@ -36,7 +37,7 @@ SHOWN = 5
 """How many findings of a rule are printed."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("estate", default="topics", type=click.Path(exists=True))
 @lake_option
 @click.option("--collection", metavar="WHEN", help="Name it, as 20261121T030000Z.  [default: now]")

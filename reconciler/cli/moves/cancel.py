@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reconciler.moves import PlannedRow
 
 
-@click.command(name="cancel")
+@click.command(name="cancel", cls=options.Command)
 @estate_argument
 @cluster_option
 @options.bootstrap_option

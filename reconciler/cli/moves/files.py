@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.api import PlanFormat
 
 
-@click.command()
+@click.command(cls=options.Command)
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--before", is_flag=True, help="The rows before the plan, to go back to them.")
 def export(plan: Path, *, before: bool) -> None:
@@ -29,7 +29,7 @@ def export(plan: Path, *, before: bool) -> None:
     click.echo(api.export_rows(made, before=before), nl=False)
 
 
-@click.command("import")
+@click.command("import", cls=options.Command)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--estate",

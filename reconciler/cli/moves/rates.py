@@ -47,7 +47,7 @@ def read_rate(ctx: click.Context, param: click.Parameter, value: str) -> int | N
     return rate
 
 
-@click.command()
+@click.command(cls=options.Command)
 @estate_argument
 @cluster_option
 @options.bootstrap_option
@@ -71,7 +71,7 @@ def pause(
     return _set_rate(target, 0, journal, auto_approve=auto_approve)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @click.argument("limit", metavar="RATE", callback=read_rate)
 @estate_argument
 @cluster_option

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from reconciler.moves import Leftover, MovesReport, Settlement
 
 
-@click.command(name="settle")
+@click.command(name="settle", cls=options.Command)
 @estate_argument
 @cluster_option
 @options.bootstrap_option

@@ -17,7 +17,7 @@ from reconciler.cli.moves.target import (
     connect_moves,
     estate_argument,
 )
-from reconciler.cli.options import bootstrap_option
+from reconciler.cli.options import Command, bootstrap_option
 from reconciler.cli.terminal import can_redraw, choose_paint, fold_width, working
 from reconciler.errors import Severity
 from reconciler.moves import list_moves, render_moves, summarise_moves
@@ -34,7 +34,7 @@ MOST_LISTED = (None, 20, 10, 5)
 """How many partitions are listed on a screen: the first of these numbers that fits, or the last."""
 
 
-@click.command(name="status")
+@click.command(name="status", cls=Command)
 @estate_argument
 @cluster_option
 @bootstrap_option

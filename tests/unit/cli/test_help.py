@@ -51,6 +51,31 @@ def test_an_option_that_may_be_repeated_says_so(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS)
+def test_no_value_of_an_option_is_lost(words: str) -> None:
+    """Of two values of an option, click takes the last and says nothing."""
+    for parameter in COMMANDS[words].params:
+        if not isinstance(parameter, click.Option):
+            continue
+        if parameter.is_flag or parameter.count or parameter.multiple:
+            continue
+        name = parameter.opts[0]
+        with pytest.raises(click.UsageError) as caught:
+            COMMANDS[words].make_context(words, [name, "1", name, "2"])
+        assert caught.value.message == f"{name} is given 2 times, and takes one value"
+
+
+def test_topics_may_be_named_one_by_one() -> None:
+    named = [one for c in COMMANDS.values() for one in c.params if "--topic" in one.opts]
+    assert len(named) == 8
+    assert all(isinstance(one, click.Option) and one.multiple for one in named)
+
+
+def test_brokers_may_be_named_one_by_one() -> None:
+    words = ["--cluster", "prod", "--brokers", "11,10", "--brokers", "12"]
+    assert COMMANDS["rebalance"].make_context("rebalance", words).params["brokers"] == (10, 11, 12)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
 def test_every_option_is_explained(words: str) -> None:
     for parameter in COMMANDS[words].params:
         if isinstance(parameter, click.Option):

@@ -92,6 +92,14 @@ def test_assignments_are_written_where_asked(snapshot: str, tmp_path: Path) -> N
     assert "orders.events" not in read(root)["orders.yaml"]
 
 
+def test_every_topic_that_is_named_is_written(snapshot: str, tmp_path: Path) -> None:
+    root = tmp_path / "topics"
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run([*verb, "--topic", "orders.s*", "--topic", "mixed"]) == 0
+    assert read(root).keys() == {"clusters.yaml", "mixed.yaml", "orders.yaml"}
+    assert "orders.events" not in read(root)["orders.yaml"]
+
+
 def test_what_cannot_be_amended_and_what_is_not_there_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

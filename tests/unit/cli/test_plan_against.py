@@ -110,7 +110,31 @@ def test_a_snapshot_that_is_none_is_an_error(
 
 
 @pytest.mark.parametrize(
-    "more", [("--bootstrap-servers", "b:1"), ("--against", "none.json"), ("--against", "topics")]
+    "more",
+    [
+        ("--against", "s.json", "--bootstrap-servers", "b:1"),
+        ("--against", "none.json"),
+        ("--against", "topics"),
+    ],
 )
 def test_usage(more: tuple[str, ...]) -> None:
-    assert run([*PLAN, *more]) == 64
+    assert run(["plan", "--cluster", "prod", *more]) == 64
+
+
+def test_every_topic_that_is_named_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    for topics in (("--topic", "gr*", "--topic", "new"), ("--topic", "gr*,new")):
+        assert run([*PLAN, *topics]) == 0
+        out = capsys.readouterr().out
+        assert "1 to create, 1 to expand" in out
+    assert run([*PLAN, "--topic", "new"]) == 0
+    assert "to expand" not in capsys.readouterr().out
+
+
+def test_every_name_has_to_match(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*PLAN, "--topic", "new", "--topic", "old"]) == 64
+    assert "no topic that goes to prod matches --topic 'old'" in capsys.readouterr().err
+
+
+def test_a_comment_names_every_topic_of_its_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*PLAN, "--topic", "gr*", "--topic", "new", "--format", "markdown"]) == 0
+    assert "--topic 'gr*,new'" in capsys.readouterr().out

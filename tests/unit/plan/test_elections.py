@@ -56,11 +56,12 @@ def test_topics_in_no_file_count_and_internal_ones_do_not() -> None:
     assert (planned.name, planned.location, planned.owner) == ("other", ENTRY.location, None)
 
 
-def test_a_glob_chooses_topics() -> None:
+def test_globs_choose_topics() -> None:
     some = [live("2 2 1", "1,2 2,1 1", name) for name in ("shop.a", "shop.b", "web.a")]
     assert [t.name for t in elect(*some, glob="shop.*").topics] == ["shop.a", "shop.b"]
+    assert [t.name for t in elect(*some, glob="*.b,web.*").topics] == ["shop.b", "web.a"]
     with pytest.raises(UsageError, match="no live topic of lab matches --topic 'x'"):
-        elect(*some, glob="x")
+        elect(*some, glob="web.*,x")
 
 
 def test_the_plan_tells_who_leads_instead_of_whom() -> None:

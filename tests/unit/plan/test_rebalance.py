@@ -66,6 +66,10 @@ def test_only_the_brokers_that_are_named_take_replicas() -> None:
 def test_only_topics_that_match_move() -> None:
     state = live(topic(CROWDED), topic(CROWDED, name="other"))
     assert [each.name for each in rebalance(state, topics="oth*").topics] == ["other"]
+    both = rebalance(state, topics="oth*,shop.orders")
+    assert [each.name for each in both.topics] == ["other", "shop.orders"]
+    with pytest.raises(UsageError, match="no live topic of prod matches --topic 'x'"):
+        rebalance(state, topics="oth*,x")
 
 
 def test_topics_of_no_file_move_and_ignored_and_internal_ones_stay() -> None:
