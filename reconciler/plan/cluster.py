@@ -95,9 +95,9 @@ def plan_cluster(
             *(note_left(changes, specs, plan) if changes else ()),
             *note_agreed(agreed),
             *(note_settings(changes, entry) if changes else ()),
-            *(note for note in remarks if concerns(note, plan, files)),
+            *(note for note in remarks if concerns(note, plan)),
             *entry.notes,
-            *(note for note in state.notes if concerns(note, plan, files)),
+            *(note for note in state.notes if concerns(note, plan)),
             *_warn_of_strange_cluster(entry, plan),
             *note_pending_drains(entry, state),
             *plan.notes,
@@ -178,8 +178,8 @@ def assume_defaults(entry: ClusterEntry, state: ClusterState) -> ClusterState:
     return replace(state, config_defaults=defaults, notes=(*state.notes, note))
 
 
-def concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
-    """Return whether a note is about something in a plan. `files` are those of its topics.
+def concerns(note: Finding, plan: Plan) -> bool:
+    """Return whether a note is about something in a plan.
 
     Other notes are not lost: `validate` shows those of an estate, `snapshot` those of a cluster.
     """
@@ -190,8 +190,6 @@ def concerns(note: Finding, plan: Plan, files: Collection[str]) -> bool:
             return False  # a document that no plan has a topic of
         case "kafka-version-newer" | "kafka-version-older":
             return False  # `entry.notes` repeats these for the cluster
-        case "cluster-unknown":
-            return note.where is None or note.where.file in files
         case "cluster-rights":  # hidden topics matter only to placement: their load is unknown
             return any(brokers_of(step) for topic in plan.topics for step in steps_of(topic))
         case "sizes-unseen":  # a snapshot has it, whatever it is used for

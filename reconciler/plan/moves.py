@@ -97,9 +97,9 @@ def plan_moves(
     notes = [
         *(note_scope(changes, len(chosen), len(every)) if changes else ()),
         *(note_left(changes, specs, plan) if changes else ()),
-        *(note for note in remarks if concerns(note, plan, files)),
+        *(note for note in remarks if concerns(note, plan)),
         *entry.notes,
-        *(note for note in list_notes(state) if concerns(note, plan, files)),
+        *(note for note in list_notes(state) if concerns(note, plan)),
         *note_drains(plan, state, entry.where("drain_brokers")),
         *plan.notes,
     ]

@@ -24,7 +24,7 @@ from reconciler.spec.resource_form import (
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     Read = tuple[YamlMap | None, list[Finding]]
 
@@ -43,13 +43,10 @@ def is_resource(document: YamlMap) -> bool:
     return "metadata" in document or not any(fold_spelling(key) in _OURS for key in document)
 
 
-def read_resource(
-    document: YamlValue, clusters: Collection[str], default: str | None = None
-) -> Iterator[Read]:
+def read_resource(document: YamlValue, default: str | None = None) -> Iterator[Read]:
     """Yield each topic of a resource as a document in our own form, and its findings.
 
-    The topic is None if its name is unknown. In: `clusters`, the clusters of the estate; `default`,
-    the kind of list items that name none.
+    The topic is None if its name is unknown. In: `default`, the kind of list items that name none.
     """
     if not isinstance(document, YamlMap):
         what = f"an item of the list is {describe_yaml(document)}, not a map"
@@ -69,12 +66,12 @@ def read_resource(
         yield None, [*check_list(document, str(kind))]
         items = document.get("items")
         for item in items if isinstance(items, YamlList) else ():
-            yield from read_resource(item, clusters, "KafkaTopic" if kind != "List" else None)
+            yield from read_resource(item, "KafkaTopic" if kind != "List" else None)
     else:
-        yield _read_topic(document, clusters)
+        yield _read_topic(document)
 
 
-def _read_topic(document: YamlMap, clusters: Collection[str]) -> Read:
+def _read_topic(document: YamlMap) -> Read:
     """Return the same topic with our own keys. Values keep their locations."""
     metadata, spec = _find_map(document, "metadata"), _find_map(document, "spec")
     name, annotations = metadata.get("name"), _find_map(metadata, "annotations")
@@ -98,14 +95,10 @@ def _read_topic(document: YamlMap, clusters: Collection[str]) -> Read:
         topic.pop(ours, None)  # topicName overrides metadata.name, and its own key has its location
         topic[_rename(ours, key)] = item
     label = _find_map(metadata, "labels").get(CLUSTER_LABEL)
-    if isinstance(label, YamlText) and label in clusters:
+    if isinstance(label, YamlText) and label.tag != "null":
         names = YamlList([label])
         names.file, names.line, names.column = label.file, label.line, label.column
         topic[_rename("clusters", label)] = names
-    elif isinstance(label, YamlText):
-        what = f"{CLUSTER_LABEL} names {quote(label)}, no cluster of this estate"
-        way_out = "the topic goes to every cluster"
-        findings.append(Finding("cluster-unknown", what, way_out, label.where, Severity.NOTE))
     if str(annotations.get(DELETED, "")).lower() == "true":
         key = annotations.key(DELETED)
         topic[_rename("state", key)] = _rename("absent", key)

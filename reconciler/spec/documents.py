@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding, Location, Severity, SpecError, show_path
-from reconciler.spec.clusters import SANDBOX, check_ranges, list_entries
+from reconciler.spec.clusters import check_ranges, list_entries
 from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.form_errors import check_form
 from reconciler.spec.forms import ClustersDocument, TopicDocument
@@ -18,7 +18,7 @@ from reconciler.spec.syntax import load_text
 from reconciler.spec.values import YamlMap, YamlValue, describe_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from reconciler.spec.clusters import ClusterEntry
     from reconciler.spec.forms import Layer
@@ -120,13 +120,11 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
     if chosen is not None:
         clusters, found = _read_clusters(files[chosen], clusters.file)
         findings += found
-    # After clusters.yaml: the label of a KafkaTopic can only be a cluster that exists.
-    names = {*clusters.document.clusters, SANDBOX}
     topics: list[WrittenTopic] = []
     for path in paths:
         content = files[path]
         if isinstance(content, bytes) and path not in named:
-            written, found = _read_topics(content, show_path(root, path), names)
+            written, found = _read_topics(content, show_path(root, path))
             topics += written
             findings += found
     return Documents(clusters, tuple(topics), tuple(findings))
@@ -169,15 +167,13 @@ def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, l
     return ClustersFile(file, readable=not findings), findings
 
 
-def _read_topics(
-    content: bytes, file: str, clusters: Collection[str]
-) -> tuple[list[WrittenTopic], list[Finding]]:
+def _read_topics(content: bytes, file: str) -> tuple[list[WrittenTopic], list[Finding]]:
     """Read the topics of a file; the number of findings per file is limited."""
     loaded = load_text(content, file)
     topics: list[WrittenTopic] = []
     findings = list(loaded.findings)
     for document in loaded.documents:
-        for topic, found in _read_document(document, clusters):
+        for topic, found in _read_document(document):
             findings += found
             if topic is not None:
                 topics.append(topic)
@@ -189,14 +185,12 @@ def _read_topics(
     return topics, findings
 
 
-def _read_document(
-    value: YamlValue, clusters: Collection[str]
-) -> Iterator[tuple[WrittenTopic | None, list[Finding]]]:
+def _read_document(value: YamlValue) -> Iterator[tuple[WrittenTopic | None, list[Finding]]]:
     """Yield the topics of one document: one in our own form, any number in a KafkaTopicList."""
     if not isinstance(value, YamlMap):
         yield None, [_refuse_document(value, "topic: orders.events")]
         return
-    tables = read_resource(value, clusters) if is_resource(value) else [(value, [])]
+    tables = read_resource(value) if is_resource(value) else [(value, [])]
     for table, translated in tables:
         if table is None:
             yield None, translated

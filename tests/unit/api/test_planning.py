@@ -93,13 +93,6 @@ def test_a_document_that_is_in_no_plan_is_noted_by_none(document: str, tmp_path:
     assert list_noted(estate, "prod") == []
 
 
-def test_a_note_on_a_file_is_shown_where_the_file_is_planned(tmp_path: Path) -> None:
-    label = STRIMZI.format(kind="KafkaTopic", name="shop.x", cluster="lost", managed="true")
-    estate = load(tmp_path, "", other=label, pay="topic: pay.captured\npartitions: 1")
-    assert list_noted(estate, "prod") == list_noted(estate, "prod", "shop.*") == ["cluster-unknown"]
-    assert list_noted(estate, "prod", "pay.*") == []
-
-
 @pytest.mark.parametrize(
     ("kafka_version", "noted"), [("99.0", ["kafka-version-newer"]), ("4.1", [])]
 )

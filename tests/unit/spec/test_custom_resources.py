@@ -126,10 +126,16 @@ def test_strimzi(tmp_path: Path) -> None:
     assert notes(estate) == []
 
 
-def test_a_label_of_no_cluster_here_restricts_nothing_and_is_noted(tmp_path: Path) -> None:
-    estate = load(tmp_path, STRIMZI.replace("cluster: prod", "cluster: my-cluster"))
-    assert len(estate.topics_for("staging")) == 1
-    assert notes(estate) == ["6: cluster-unknown"]
+@pytest.mark.parametrize("text", [STRIMZI, KUBECTL], ids=["one", "in a list"])
+def test_a_label_of_no_cluster_here_is_an_error(tmp_path: Path, text: str) -> None:
+    """The topic would go to every cluster because of a typo."""
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path, text.replace("strimzi.io/cluster: prod", "strimzi.io/cluster: prdo"))
+    (found,) = caught.value.findings
+    assert (found.rule, found.way_out) == ("cluster-unknown", "did you mean prod?")
+    assert found.where is not None
+    place = text.splitlines()[found.where.line - 1]
+    assert place[: found.where.column - 1].endswith("strimzi.io/cluster: ")
 
 
 def test_jikkou(tmp_path: Path) -> None:
