@@ -41,7 +41,8 @@ class EstateDraft:
         if not new:
             return self
         every = {**self.texts, **new}
-        estate = parse_estate({path: text.encode() for path, text in every.items()}, self.root)
+        files = {path: text.encode() for path, text in every.items()}
+        estate = parse_estate(files, self.root, is_draft=True)
         return replace(self, texts=every, estate=estate, changed={**self.changed, **new})
 
     def find_files(self) -> dict[str, str]:
@@ -52,7 +53,7 @@ class EstateDraft:
 
 def open_draft(files: Mapping[str, bytes | Finding], root: str) -> EstateDraft:
     """Start from the files of an estate. Errors: SpecError if it is not valid as it is."""
-    estate = parse_estate(files, root)
+    estate = parse_estate(files, root, is_draft=True)
     texts = {path: f.decode("utf-8-sig") for path, f in files.items() if isinstance(f, bytes)}
     return EstateDraft(root, texts, estate)
 

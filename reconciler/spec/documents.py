@@ -116,7 +116,8 @@ def read_documents(files: Mapping[str, bytes | Finding], root: str) -> Documents
             what = "this is a second clusters.yaml"
             way_out = f"move what it says into {show_path(root, chosen)}"
         findings.append(Finding("clusters-file", what, way_out, Location(show_path(root, path), 1)))
-    clusters = ClustersFile(show_path(root, chosen or "clusters.yaml"), readable=True)
+    # Without a file there are no settings; those of a file elsewhere are unknown.
+    clusters = ClustersFile(show_path(root, chosen or "clusters.yaml"), readable=not named)
     if chosen is not None:
         clusters, found = _read_clusters(files[chosen], clusters.file)
         findings += found

@@ -36,12 +36,17 @@ if TYPE_CHECKING:
 
 
 def parse_estate(
-    files: Mapping[str, bytes | Finding], root: str = "", base: Base | None = None
+    files: Mapping[str, bytes | Finding],
+    root: str = "",
+    base: Base | None = None,
+    *,
+    is_draft: bool = False,
 ) -> Estate:
     """Read, check and resolve an estate: its YAML files by their path in it.
 
     `root` is the path of the estate in locations. A finding instead of bytes says why a file could
     not be read. `base` is what the estate is a request to: its guards hold if it asks for this.
+    `is_draft`: it is still being written, and a topic may lack its counts.
     Errors: SpecError, with all errors of the estate.
     """
     # 1. Texts become documents.
@@ -57,7 +62,7 @@ def parse_estate(
     checked = _list_checked(documents)
     # 3. Topics become one spec per cluster. With errors in clusters.yaml, clusters and profiles may
     # be missing from the entries, and topics would get findings for that.
-    resolver = Resolver(documents, entries)
+    resolver = Resolver(documents, entries, is_draft=is_draft)
     if clusters.readable:
         resolved = {cluster: resolver.resolve(cluster) for cluster in checked}
         findings += check_environments(entries)

@@ -21,7 +21,13 @@ from reconciler.spec.configs import choose_catalogue
 from reconciler.spec.documents import Written, WrittenTopic
 from reconciler.spec.forms import ClusterForm, TopicDocument
 from reconciler.spec.owners import check_declared
-from reconciler.spec.rules import PolicyEngine, check_cluster_topics, check_owned, check_spec
+from reconciler.spec.rules import (
+    PolicyEngine,
+    check_cluster_topics,
+    check_counts,
+    check_owned,
+    check_spec,
+)
 from reconciler.spec.values import YamlMap, YamlText, quote
 
 if TYPE_CHECKING:
@@ -55,7 +61,10 @@ class Resolver:
     Clusters share profiles and the configs of each Kafka version, so these are read once.
     """
 
-    def __init__(self, documents: Documents, entries: Mapping[str, ClusterEntry]) -> None:
+    def __init__(
+        self, documents: Documents, entries: Mapping[str, ClusterEntry], *, is_draft: bool = False
+    ) -> None:
+        self._is_draft = is_draft
         self._topics = documents.topics
         self._clusters = documents.clusters.document
         self._table = documents.clusters.table
@@ -83,6 +92,7 @@ class Resolver:
             if not topic.partial:
                 findings += [*check_spec(spec, cluster), *configs.check_together(spec, cluster)]
                 findings += engine.check(spec)
+                findings += () if self._table or self._is_draft else check_counts(spec)
         specs.sort(key=lambda spec: spec.name)
         findings += configs.check(read)
         findings += check_cluster_topics(specs, entry.ignore, cluster)

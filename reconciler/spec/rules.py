@@ -146,6 +146,22 @@ def check_spec(spec: TopicSpec, cluster: str) -> Iterator[Finding]:
     yield from _check_min_insync(spec, cluster)
 
 
+def check_counts(spec: TopicSpec) -> Iterator[Finding]:
+    """Refuse a topic without counts in an estate without clusters.yaml: nothing can create it.
+
+    Elsewhere the topic may exist, and a count that nothing writes is not managed. So is a null.
+    """
+    counts = ("partitions", "replication_factor")
+    missing = " and ".join(key for key in counts if key not in spec.fields)
+    if missing and not spec.absent:
+        yield Finding(
+            "create-needs-counts",
+            f"no cluster has the topic {quote(spec.name)} yet, and its spec leaves out {missing}",
+            f"write {missing} in the topic, its profile or the defaults",
+            spec.location,
+        )
+
+
 def _check_rows(spec: TopicSpec) -> Iterator[Finding]:
     """Compare the rows with counts that were written in the same layer or a higher one."""
     if spec.assignment is None:

@@ -153,7 +153,8 @@ def test_links_within_an_estate_are_followed_as_before(tmp_path: Path) -> None:
     """As Kubernetes mounts a ConfigMap: links to a hidden directory, which is a link itself."""
     mounted = tmp_path / "mounted"
     (mounted / "..2026").mkdir(parents=True)
-    (mounted / "..2026" / "a.yaml").write_text("topic: a\n")
+    counts = "partitions: 1\nreplication_factor: 1\n"
+    (mounted / "..2026" / "a.yaml").write_text(f"topic: a\n{counts}")
     (mounted / "..data").symlink_to("..2026")
     (mounted / "a.yaml").symlink_to("..data/a.yaml")
     (tmp_path / "estate").symlink_to(mounted)

@@ -12,6 +12,7 @@ from repository import Repository, start_repository
 from reconciler.cli.app import run
 
 CODEOWNERS = ("owners", "--format", "codeowners")
+COUNTS = "partitions: 1\nreplication_factor: 1\n"
 PLATFORM = (*CODEOWNERS, "--org", "acme", "--platform", "platform")
 HEAD = "# Written by reconciler owners --format codeowners. The last line that matches decides."
 
@@ -101,7 +102,7 @@ def test_an_estate_at_the_top_is_every_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start_repository(tmp_path)
-    (tmp_path / "a.yaml").write_text("topic: a\nowner: x\n")
+    (tmp_path / "a.yaml").write_text(f"topic: a\nowner: x\n{COUNTS}")
     monkeypatch.chdir(tmp_path)
     assert lines(capsys, "owners", ".", *PLATFORM[1:]) == [
         HEAD,
@@ -249,6 +250,6 @@ def test_without_git_no_path_is_known(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("topics").mkdir()
-    Path("topics/a.yaml").write_text("topic: a\nowner: '@a'\n")
+    Path("topics/a.yaml").write_text(f"topic: a\nowner: '@a'\n{COUNTS}")
     assert run(CODEOWNERS) == 64
     assert "git cannot show where topics is in its repository" in capsys.readouterr().err

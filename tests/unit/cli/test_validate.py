@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BAD = "topic: a\npartitions: 012\nconfig: {retention.ms: 1y}\n"
-NOTED = "apiVersion: kafka.strimzi.io/v1\nkind: KafkaUser\n---\ntopic: a\n"
+GOOD = "topic: a\npartitions: 1\nreplication_factor: 1\n"
+NOTED = f"apiVersion: kafka.strimzi.io/v1\nkind: KafkaUser\n---\n{GOOD}"
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def estate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NO_COLOR", "1")
     root = tmp_path / "topics"
     root.mkdir()
-    (root / "a.yaml").write_text("topic: a\n")
+    (root / "a.yaml").write_text(GOOD)
     return root
 
 
@@ -34,6 +35,19 @@ def test_a_good_estate(estate: Path, capsys: pytest.CaptureFixture[str]) -> None
     (estate / "clusters.yaml").write_text("version: 1\nclusters: {prod: {}, staging: {}}")
     assert run(["validate"]) == 0
     assert capsys.readouterr().out == "1 topic in 1 file, 2 clusters: all good\n"
+
+
+def test_counts_are_asked_for_where_nothing_else_can_have_the_topic(
+    estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a plan asks for them. In an estate with clusters, the topic may exist."""
+    (estate / "a.yaml").write_text("topic: a\n")
+    assert run(["validate"]) == 1
+    assert "leaves out partitions and replication_factor" in capsys.readouterr().out
+    (estate / "clusters.yaml").write_text(
+        "version: 1\ndefaults: {partitions: 3}\nclusters: {p: {}}"
+    )
+    assert run(["validate"]) == 0
 
 
 def test_an_estate_without_clusters(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,7 +167,7 @@ def test_sandbox_takes_topics_that_name_no_cluster(tmp_path: Path) -> None:
 
 
 def test_an_estate_without_clusters_has_the_sandbox(tmp_path: Path) -> None:
-    write(tmp_path, topics="topic: a\npartitions: 3")
+    write(tmp_path, topics="topic: a\npartitions: 3\nreplication_factor: 1")
     estate = load_estate(tmp_path)
     assert list(estate.clusters) == ["sandbox"]
     assert estate.topics_for("sandbox")[0].partitions == 3
@@ -304,7 +304,8 @@ def test_the_example_estate_runs_on_the_sandbox() -> None:
 def test_a_file_that_is_wrong_from_end_to_end_is_not_told_from_end_to_end(
     tmp_path: Path, unit: str, rule: str
 ) -> None:
-    write(tmp_path, topics="topic: a\n" + "".join(unit.format(n=n) for n in range(1_000)))
+    counts = "partitions: 1\nreplication_factor: 1\n"
+    write(tmp_path, topics=f"topic: a\n{counts}" + "".join(unit.format(n=n) for n in range(1_000)))
     with pytest.raises(SpecError) as refused:
         load_estate(tmp_path)
     assert rule in {finding.rule for finding in refused.value.findings}

@@ -156,6 +156,7 @@ def test_validate_shows_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("topics").mkdir()
+    Path("topics/clusters.yaml").write_text("version: 1\n")
     Path("topics/a.yaml").write_text(own("orders-team"), encoding="utf-8")
     assert run(["validate"]) == 0
     Path("topics/b.yaml").write_text(own("orders\u2010team"), encoding="utf-8")
