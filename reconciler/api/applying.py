@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from reconciler.api.records import ApplyRecord
-    from reconciler.apply import Applied, MovesNoted, MovesWatched, StepAnswered
+    from reconciler.apply import Applied, MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
     from reconciler.kafka import Connection, KafkaReader, Waiting
     from reconciler.model import Plan
     from reconciler.ports import Lease
     from reconciler.spec import Estate
 
-    Observe = Callable[[StepAnswered | MovesNoted | MovesWatched], None]
+    Observe = Callable[[StepAnswered | QuotaExceeded | MovesNoted | MovesWatched], None]
 
 
 def apply_plan(

@@ -5,7 +5,7 @@ again if an answer was lost, and waiting until every broker shows the result. Fo
 placement, clients, and any step that the plan does not hold.
 """
 
-from reconciler.apply.ending import Applied, Ended, Ending, StepAnswered, end_run
+from reconciler.apply.ending import Applied, Ended, Ending, QuotaExceeded, StepAnswered, end_run
 from reconciler.apply.engine import run_plan
 from reconciler.apply.kinds import PHASES
 from reconciler.apply.moving import MovesNote, MovesNoted, MovesSummary, MovesWatched, run_moves
@@ -19,6 +19,7 @@ __all__ = [
     "MovesNoted",
     "MovesSummary",
     "MovesWatched",
+    "QuotaExceeded",
     "StepAnswered",
     "end_run",
     "run_moves",

@@ -41,6 +41,15 @@ class StepAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaExceeded:
+    """Progress: `left` steps of a phase wait, as a quota of the brokers asks for (KIP-599)."""
+
+    phase: str
+    seconds: float
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """The outcome of every topic of the plan that had steps or was refused.
 

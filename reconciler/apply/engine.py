@@ -34,13 +34,14 @@ from reconciler.apply.checks import (
     recheck_deletions,
 )
 from reconciler.apply.convergence import Remaining, compare_slowest_views, compare_views
-from reconciler.apply.ending import Applied, StepAnswered
+from reconciler.apply.ending import Applied, QuotaExceeded, StepAnswered
 from reconciler.apply.kinds import make_batches, split_step
 from reconciler.apply.progress import Progress, judge_outcome
 from reconciler.errors import ClusterError, RefusedPlanError, StalePlanError, keep_interrupts
 from reconciler.model import EMPTY, Answer, AnswerKind, Outcome, OutcomeKind, Verb
 from reconciler.plan import is_deletion, list_refusals, steps_of
 from reconciler.side_by_side import run_side_by_side
+from reconciler.units import approximate_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,12 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 3  # also the most requests that a run without its lock may still send
 PAUSES_S = (0.5, 2.0, 8.0)
+QUOTA = "THROTTLING_QUOTA_EXCEEDED"
+COUNTED = frozenset({Verb.CREATE, Verb.EXPAND, Verb.DELETE})
+"""The steps that count for controller_mutation_rate, by the partitions that come or go."""
+QUOTA_S = 900.0
+"""How long a run waits for a quota of the brokers without a step being done."""
+QUOTA_PAUSE_S = 10.0
 MOST_SAMPLED = 200
 INTERRUPTED = "interrupted"
 NOT_ALL_DONE = "something else of the plan failed or is refused, and deletions come last"
@@ -67,7 +74,7 @@ def run_plan(
     reader: ClusterReader,
     writer: ClusterWriter,
     clock: Clock,
-    observe: Callable[[StepAnswered], None] = lambda _: None,
+    observe: Callable[[StepAnswered | QuotaExceeded], None] = lambda _: None,
     *,
     lease: Lease | None = None,
     skip_refused: bool = False,
@@ -76,9 +83,10 @@ def run_plan(
     """Execute the steps of a plan, and nothing else.
 
     `lease` is checked before each request that changes something. `patience_s` bounds the wait for
-    brokers to show what the controller accepted. An interrupt ends the run with a report of what
-    was done; so does a cluster that no longer answers, and a lease that is lost. One more interrupt
-    ends the wait for answers under way, a third the check of sent requests.
+    brokers to show what the controller accepted. If a quota is exceeded, the run waits as long as
+    the brokers ask, up to QUOTA_S without a step being done. An interrupt ends the run with a
+    report of what was done; so does a cluster that no longer answers, and a lease that is lost. One
+    more interrupt ends the wait for answers under way, a third the check of sent requests.
     Errors: RefusedPlanError before anything is read; StalePlanError, and ClusterError if the
     cluster cannot be read, before anything is written.
     """
@@ -111,11 +119,13 @@ class _Run:
     reader: ClusterReader
     writer: ClusterWriter
     clock: Clock
-    observe: Callable[[StepAnswered], None]
+    observe: Callable[[StepAnswered | QuotaExceeded], None]
     lease: Lease
     topics: dict[str, Progress] = field(default_factory=dict)
     already_done: list[str] = field(default_factory=list)
     defaults: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    quota_until_s: float = 0.0
+    quota_waited_s: float = 0.0
     stopped: str = ""
     cause: ClusterError | None = None
 
@@ -327,11 +337,8 @@ class _Run:
                     self.topics[name].answer = answer
             self._report("validate", len(steps), answers)
 
-        # No lease: nothing is changed. A request holds steps of one kind.
-        by_verb = ([step for step in steps if step.verb is verb] for verb in Verb)
-        batches = [batch for alike in by_verb for batch in make_batches(alike)]
-        send = partial(self.writer.send, validate_only=True)
-        run_side_by_side(send, batches, IN_FLIGHT, take)
+        # No lease: nothing is changed.
+        self._request("validate", steps, partial(self.writer.send, validate_only=True), take)
 
     def _send(self, verb: Verb, steps: Sequence[Step]) -> None:
         """Send steps of one kind; answers are kept by the thread that gets them."""
@@ -346,8 +353,65 @@ class _Run:
                 self.topics[name].take(answer)
             return answers
 
-        report = partial(self._report, verb, len(steps))
-        run_side_by_side(send, make_batches(steps), IN_FLIGHT, report)
+        self._request(verb, steps, send, partial(self._report, verb, len(steps)))
+
+    def _request(
+        self,
+        phase: str,
+        steps: Sequence[Step],
+        send: Callable[[Sequence[Step]], Mapping[str, Answer]],
+        take: Callable[[Mapping[str, Answer]], None],
+    ) -> None:
+        """Send steps side by side, a request for each kind, and again those that a quota held back.
+
+        No request is sent while the brokers ask to wait. Steps that wait for too long fail.
+        """
+        while steps:
+            answered: set[tuple[Verb, str]] = set()
+
+            def ask(
+                batch: Sequence[Step], answered: set[tuple[Verb, str]] = answered
+            ) -> Mapping[str, Answer]:
+                verb = batch[0].verb
+                if verb in COUNTED and self.clock.monotonic() < self.quota_until_s:
+                    return {}
+                told = send(batch)
+                asked_s = max((answer.wait_s for answer in told.values()), default=0.0)
+                self.quota_until_s = max(self.quota_until_s, self.clock.monotonic() + asked_s)
+                counted = {name: each for name, each in told.items() if each.error != QUOTA}
+                answered.update((verb, name) for name in counted)
+                return counted
+
+            by_verb = ([step for step in steps if step.verb is verb] for verb in Verb)
+            batches = [batch for alike in by_verb for batch in make_batches(alike)]
+            run_side_by_side(ask, batches, IN_FLIGHT, take)
+            steps = [step for step in steps if (step.verb, step.topic) not in answered]
+            if answered:
+                self.quota_waited_s = 0.0
+            if steps and (refusal := self._await_quota(phase, len(steps))):
+                for step in steps:
+                    self.topics[step.topic].failure = refusal
+                return
+
+    def _await_quota(self, phase: str, left: int) -> Answer | None:
+        """Wait until the brokers take more changes. Returns: an answer if that takes too long."""
+        # At least a pause, for an answer without a time, and for others who use the same quota.
+        now = self.clock.monotonic()
+        self.quota_until_s = max(self.quota_until_s, now + PAUSES_S[0])
+        asked_s = self.quota_until_s - now
+        self.quota_waited_s += asked_s
+        if self.quota_waited_s > QUOTA_S:
+            text = (
+                "the account exceeds controller_mutation_rate: the brokers ask to wait "
+                f"{approximate_duration(asked_s)}, and a run waits for "
+                f"{approximate_duration(QUOTA_S)} at most without a step being done; run the same "
+                "command again later"
+            )
+            return Answer(AnswerKind.NOT_DONE, QUOTA, text)
+        while (seconds := self.quota_until_s - self.clock.monotonic()) > 0:
+            self.observe(QuotaExceeded(phase, seconds, left))
+            self.clock.sleep(min(seconds, QUOTA_PAUSE_S))
+        return None
 
     def _report(self, phase: str, total: int, answers: Mapping[str, Answer]) -> None:
         for name, answer in answers.items():

@@ -81,8 +81,10 @@ class Progress:
 
     @property
     def in_doubt(self) -> bool:
-        """Return whether the last answer was not an acceptance."""
-        return self.answer is not None and self.answer.kind is not AnswerKind.ACCEPTED
+        """Return whether the last answer was not an acceptance, and may not be the last one."""
+        if self.answer is None or self.failure is not None:
+            return False
+        return self.answer.kind is not AnswerKind.ACCEPTED
 
     @property
     def worth_repeating(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 from reconciler.cli.terminal import fold_to_screen, print_note, show_cursor
 from reconciler.errors import UsageError
 from reconciler.files import open_to_append
-from reconciler.units import approximate_duration, approximate_size
+from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from reconciler.api import RunRecord
-    from reconciler.apply import Ending, MovesNoted, MovesWatched, StepAnswered
+    from reconciler.apply import Ending, MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
     from reconciler.model import Outcome
 
 
 EVERY_S = 60.0
 """The time between two lines about the progress of moves."""
+QUOTA_EVERY_S = 30.0
+"""The time between two lines about waits for a quota."""
 
 
 def describe_progress(watched: MovesWatched) -> str:
@@ -64,6 +66,7 @@ class Journal:
         self._moves = False
         self._shown = False
         self._watched_s: float | None = None
+        self._quota_s: float | None = None
 
     def __enter__(self) -> Self:
         if self._path is not None:
@@ -105,13 +108,17 @@ class Journal:
         self._exits.callback(show_cursor)
         self._bars = self._exits.enter_context(bars)
 
-    def observe(self, event: StepAnswered | MovesNoted | MovesWatched) -> None:
+    def observe(self, event: StepAnswered | QuotaExceeded | MovesNoted | MovesWatched) -> None:
         """Write one step's answer, and move the bar of its phase; or say what moves do."""
-        from reconciler.apply import MovesNoted, MovesWatched
+        from reconciler.apply import MovesNoted, MovesWatched, QuotaExceeded
 
         if isinstance(event, MovesNoted):
             self._note("moves", event)
-            self._say(event)
+            self._moves = True
+            place = f"{event.topic} partition {event.partition}: " if event.topic else ""
+            self._say(f"{event.kind}: {place}{event.text}")
+        elif isinstance(event, QuotaExceeded):
+            self._tell_quota(event)
         elif isinstance(event, MovesWatched):
             self._watch(event)
         else:
@@ -132,16 +139,25 @@ class Journal:
         if not self._bars.tasks[task].finished:
             self._bars.advance(task)
 
-    def _say(self, noted: MovesNoted) -> None:
+    def _say(self, text: str) -> None:
         """Print what happened, above the bar if there is one."""
-        self._moves = True
-        place = f"{noted.topic} partition {noted.partition}: " if noted.topic else ""
-        text = f"{noted.kind}: {place}{noted.text}"
         if self._bars is not None:
             folded = fold_to_screen(text, sys.stderr)
             self._bars.console.print(folded, markup=False, highlight=False)
         elif self._shown:
             print_note(text)
+
+    def _tell_quota(self, quota: QuotaExceeded) -> None:
+        """Print and write the first wait for a quota, and one each half minute."""
+        now_s = time.monotonic()
+        if self._quota_s is not None and now_s - self._quota_s < QUOTA_EVERY_S:
+            return
+        self._quota_s = now_s
+        self._note("quota", quota)
+        self._say(
+            f"the account exceeded controller_mutation_rate: {count(quota.left, 'step')} left, "
+            f"waiting {approximate_duration(quota.seconds)} as the brokers ask"
+        )
 
     def _watch(self, watched: MovesWatched) -> None:
         """Move the bar of the partitions; write and print a line each minute."""
@@ -171,7 +187,9 @@ class Journal:
             self._note("outcome", outcome)
         self._write(self._record.end(ending))
 
-    def _note(self, kind: str, noted: StepAnswered | Outcome | MovesNoted | MovesWatched) -> None:
+    def _note(
+        self, kind: str, noted: StepAnswered | QuotaExceeded | Outcome | MovesNoted | MovesWatched
+    ) -> None:
         if self._file is not None:
             self._write({"at": datetime.now(UTC).isoformat(), "type": kind, **asdict(noted)})
 

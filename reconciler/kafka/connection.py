@@ -23,6 +23,7 @@ from reconciler.kafka.settings import resolve_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from confluent_kafka import ThrottleEvent
     from confluent_kafka.admin import AdminClient
 
     from reconciler.kafka.diagnosis import Trouble
@@ -63,6 +64,7 @@ class Connection:
         self.settings = settings
         self._client: AdminClient | None = None
         self._was_open = False
+        self._throttled_s = 0.0
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -84,7 +86,7 @@ class Connection:
         """Return the open client. Errors: ClusterError with every reason why there is none."""
         with self._lock:
             if self._client is None:
-                self._client = open_client(self.settings, self.entry)
+                self._client = open_client(self.settings, self.entry, self._note_throttle)
                 self._was_open = True
             return self._client
 
@@ -93,6 +95,21 @@ class Connection:
         with self._lock:
             if self._client is client:
                 self._client = None
+
+    def _note_throttle(self, event: ThrottleEvent) -> None:
+        self._throttled_s = max(self._throttled_s, event.throttle_time)
+
+    def take_throttle(self, client: AdminClient) -> float:
+        """Return for how long the brokers hold up this client, and discard it then: others go on.
+
+        Brokers answer at once, and read nothing more from the connection until a quota is kept
+        again (KIP-219). Units: seconds, since the last call.
+        """
+        client.poll(0)
+        throttled_s, self._throttled_s = self._throttled_s, 0.0
+        if throttled_s:
+            self.forget(client)
+        return throttled_s
 
     @keep_interrupts()
     def ask(self, question: Callable[[AdminClient], T], what: str) -> T:
@@ -130,18 +147,20 @@ class Connection:
         raise ClusterError([Finding("connect-lost", text, way_out)]) from lost
 
 
-def open_client(settings: ClientSettings, entry: ClusterEntry) -> AdminClient:
+def open_client(
+    settings: ClientSettings, entry: ClusterEntry, throttled: Callable[[ThrottleEvent], None]
+) -> AdminClient:
     """Return a client that received one answer from the expected cluster.
 
     Errors: ClusterError with every reason that can be found out, most within a second.
     """
-    opening = _Opening(settings, entry)
+    opening = _Opening(settings, entry, throttled)
     try:
         opening.wait()
     except _SilentServersError as error:
         # librdkafka may wait for a frozen server for the entire timeout, although others of the
         # list would answer. A second client starts at those that do.
-        opening = _Opening(settings.start_at(",".join(error.well)), entry)
+        opening = _Opening(settings.start_at(",".join(error.well)), entry, throttled)
         opening.wait()
     return opening.client
 
@@ -149,9 +168,15 @@ def open_client(settings: ClientSettings, entry: ClusterEntry) -> AdminClient:
 class _Opening:
     """The first request of a client, and the errors until it is answered."""
 
-    def __init__(self, settings: ClientSettings, entry: ClusterEntry) -> None:
+    def __init__(
+        self,
+        settings: ClientSettings,
+        entry: ClusterEntry,
+        throttled: Callable[[ThrottleEvent], None],
+    ) -> None:
         self.settings = settings
         self.entry = entry
+        self.throttled = throttled
         self.troubles: list[Trouble] = []
         self.probed: Mapping[str, Listener] | None = None
         self.client = self._create()
@@ -191,7 +216,7 @@ class _Opening:
 
     def _create(self) -> AdminClient:
         try:
-            return self.settings.build_client(self._take)
+            return self.settings.build_client(self._take, self.throttled)
         except KafkaException as error:
             text = error_of(error).str().removeprefix("Failed to create admin client: ")
             findings = explain_refusal(self.settings, text, self.entry.location)

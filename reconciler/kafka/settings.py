@@ -14,7 +14,7 @@ from reconciler.spec import SECRET_PROPERTIES, MalformedReferenceError, SecretKi
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from confluent_kafka import KafkaError
+    from confluent_kafka import KafkaError, ThrottleEvent
 
     from reconciler.errors import Location
     from reconciler.spec import ClusterEntry, SecretRef
@@ -25,7 +25,7 @@ _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}
 _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 
 
-def _ignore(_: KafkaError) -> None:
+def _ignore(_: object) -> None:
     """Ignore the event: the answer has everything that matters."""
 
 
@@ -72,13 +72,19 @@ class ClientSettings:
         kept = {name: value for name, value in self._properties.items() if name not in _SERVERS}
         return ClientSettings({**kept, "bootstrap.servers": servers}, overridden=self.overridden)
 
-    def build_client(self, observe: Callable[[KafkaError], None] = _ignore) -> AdminClient:
-        """Pass all properties in clear text to a client; polling calls `observe` with its errors.
+    def build_client(
+        self,
+        observe: Callable[[KafkaError], None] = _ignore,
+        throttled: Callable[[ThrottleEvent], None] = _ignore,
+    ) -> AdminClient:
+        """Pass all properties in clear text to a client.
+
+        Polling calls `observe` with its errors, and `throttled` with what exceeded a quota.
 
         Errors: KafkaException for properties that the client does not take.
         """
-        properties: dict[str, Any] = {**self._properties, "error_cb": observe}
-        return AdminClient(properties)
+        ours: dict[str, Any] = {"error_cb": observe, "throttle_cb": throttled}
+        return AdminClient({**self._properties, **ours})
 
     def build_producer(self, **properties: object) -> Producer:
         """Pass all properties in clear text to a producer; `properties` win, with `_` for dots.

@@ -23,11 +23,16 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A broker's answer for one topic."""
+    """A broker's answer for one topic.
+
+    `wait_s` is how long the brokers ask to wait before the next request, since a quota is exceeded;
+    they do so in an answer that accepts, too (KIP-599).
+    """
 
     kind: AnswerKind
     error: str = ""
     text: str = ""
+    wait_s: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", hide_secrets(self.text))
