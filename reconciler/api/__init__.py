@@ -19,7 +19,7 @@ from reconciler.exports import export_lazily
 
 if TYPE_CHECKING:
     from reconciler.api.adoption import adopt_cluster, convert_files, write_adoption
-    from reconciler.api.applying import apply_plan
+    from reconciler.api.applying import apply_plan, check_apply
     from reconciler.api.authors import find_author
     from reconciler.api.connections import find_cluster, open_address, open_connection
     from reconciler.api.estate_files import list_estate_files, read_estate_files
@@ -61,6 +61,7 @@ __all__ = [
     "begin_record",
     "build_moves",
     "build_plan",
+    "check_apply",
     "control_moves",
     "convert_files",
     "draw_explanation",
@@ -94,7 +95,7 @@ __getattr__ = export_lazily(
     __name__,
     {
         "adoption": "adopt_cluster convert_files write_adoption",
-        "applying": "apply_plan",
+        "applying": "apply_plan check_apply",
         "authors": "find_author",
         "connections": "find_cluster open_address open_connection",
         "estate_files": "list_estate_files read_estate_files",

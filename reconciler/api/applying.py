@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reconciler.api.auditing import Audit
+from reconciler.api.authors import find_author
 from reconciler.api.connections import open_connection
 from reconciler.api.records import begin_record
-from reconciler.errors import keep_interrupts
+from reconciler.errors import ClusterError, LockHeldError, keep_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from reconciler.api.records import ApplyRecord
     from reconciler.apply import Applied, MovesNoted, MovesWatched, QuotaExceeded, StepAnswered
+    from reconciler.errors import Finding
     from reconciler.kafka import Connection, KafkaReader, Waiting
     from reconciler.model import Plan
     from reconciler.ports import Lease
@@ -93,6 +96,50 @@ def apply_plan(
             raise
         audit.give_up(end_run(applied))
     return applied
+
+
+def check_apply(estate: Estate, cluster: str, *, bootstrap_servers: str | None = None) -> None:
+    """Check what apply needs of a cluster, as the account of this run, and change nothing.
+
+    Checked are the audit topic, the rights on every topic of the estate, and the lock, which is
+    taken and left at once. The lock works if another run holds it.
+    Errors: UsageError for a cluster that the estate does not name; ClusterError with everything
+    that is missing.
+    """
+    from reconciler.kafka import GROUP, MOVES_GROUP, Holder, KafkaReader, hold_lock
+    from reconciler.kafka.writer import check_audit_topic
+
+    specs = estate.topics_for(cluster)
+    names = {spec.name for spec in specs if not spec.absent}
+    author = find_author()
+    since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    holder = Holder(author.user, author.host, author.pid, since)
+    findings: list[Finding] = []
+    with open_connection(estate, cluster, bootstrap_servers) as connection:
+        connection.client()
+        entry, reader = connection.entry, KafkaReader(connection)
+
+        def check_lock(group: str) -> None:
+            with suppress(LockHeldError), hold_lock(connection, holder, group=group):
+                pass
+
+        checks: list[Callable[[], None]] = []
+        if (topic := entry.audit_topic) is not None:
+            checks.append(partial(check_audit_topic, connection, topic, planned=topic in names))
+        moved = names if entry.moves is not None else None
+        deleted = {spec.name for spec in specs if spec.absent and entry.guards.max_deletes}
+        checks.append(
+            partial(reader.check_rights, names, for_apply=True, deleted=deleted, moved=moved)
+        )
+        groups = (GROUP, MOVES_GROUP) if moved is not None else (GROUP,)
+        checks += [partial(check_lock, group) for group in groups]
+        for check in checks:
+            try:
+                check()
+            except ClusterError as error:
+                findings += error.findings
+    if findings:
+        raise ClusterError(list(dict.fromkeys(findings)))
 
 
 def _check_rights(plan: Plan, reader: KafkaReader) -> None:

@@ -87,6 +87,11 @@ INTERRUPTED = 130
     show_default=True,
     help="How long to wait for another apply on the cluster, such as 10m.",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Check that the account can apply: audit topic, rights, lock; change nothing.",
+)
 @click.option("--no-lock", is_flag=True, help="Apply without the cluster's lock.")
 @click.option(
     "--stop-after",
@@ -110,6 +115,7 @@ def command(
     default_branch: str | None,
     journal: Path | None,
     lock_timeout: float,
+    check: bool,
     no_lock: bool,
     stop_after: float | None,
 ) -> int:
@@ -145,7 +151,12 @@ def command(
         default_branch,
         estate if is_saved else source,
     )
+    if check and is_saved:
+        raise UsageError("--check is about the topics of an estate; name that instead of a plan")
     with _ending_gently():
+        if check:
+            wanted.check()
+            return _check_each(load_planner(wanted), bootstrap_servers)
         if is_saved:
             return _apply_saved(wanted, asked).exit_code
         wanted.check()
@@ -187,6 +198,20 @@ def _apply_saved(wanted: Wanted, asked: ApplyOptions) -> Ending:
     loaded = api.load_estate(asked.estate)
     refuse_other_specs(plan, asked.estate)
     return _apply(plan, loaded, asked)
+
+
+def _check_each(planner: Planner, bootstrap_servers: str | None) -> int:
+    """Check on each cluster what apply needs. Returns: the worst exit code."""
+    code = 0
+    for cluster in planner.clusters:
+        try:
+            api.check_apply(planner.estate, cluster, bootstrap_servers=bootstrap_servers)
+        except ReconcilerError as error:
+            print_error(str(error), f"{cluster}: " if planner.wanted.is_many else "")
+            code = max(code, error.exit_code)
+        else:
+            click.echo(f"{cluster}: the account can apply")
+    return code
 
 
 def _apply_each(planner: Planner, asked: ApplyOptions) -> int:

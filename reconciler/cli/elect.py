@@ -32,11 +32,12 @@ def command(
     topic: str,
     form: PlanFormat,
     out: Path | None,
-) -> None:
+) -> int:
     """Plan to have preferred leaders lead again, after brokers were away.
 
     Every live topic counts, in a file or not. `reconciler apply FILE` makes the elections; they
     move no data. A preferred leader that is dead or not in sync is left out and named.
+    Exits 1 if the plan is refused.
 
     ESTATE has the connection settings. ESTATE defaults to topics.
     """
@@ -61,3 +62,4 @@ def command(
         print_plans([Shown(plan, str(out) if out else None)], form)
     if files is not None:
         files.save(plan)
+    return 1 if plan.refusals else 0

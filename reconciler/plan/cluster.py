@@ -13,7 +13,7 @@ from reconciler.model import DriftedTopic, Scope, brokers_of, is_chosen, is_dele
 from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.drains import note_pending_drains
-from reconciler.plan.guards import guard_plan, list_refused_fields
+from reconciler.plan.guards import guard_plan, list_refused_fields, require_audit
 from reconciler.plan.policy import judge_changes
 from reconciler.spec import PolicyEngine, choose_catalogue
 
@@ -112,6 +112,7 @@ def plan_cluster(
             alerts=tuple(note_owners(changes, entry, specs)) if changes else (),
             stages=entry.stages,
         )
+        plan = require_audit(entry, plan, state, diffs)
         return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
 
     if approved is None:

@@ -9,6 +9,7 @@ from reconciler.diff import eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import EMPTY, Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement import measure_balance
+from reconciler.plan.guards import require_audit
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def assemble_elections(
             )
         )
     ids = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
-    return Plan(
+    plan = Plan(
         cluster=entry.name,
         cluster_id=state.cluster_id,
         brokers=tuple(sorted(state.brokers)),
@@ -75,6 +76,7 @@ def assemble_elections(
         excluded=tuple(sorted(entry.exclude_brokers)),
         scope=Scope(topics),
     )
+    return require_audit(entry, plan, state)
 
 
 def _note_unable(

@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from reconciler.diff import desired_partitions
-from reconciler.errors import Finding
-from reconciler.model import RefusedField, steps_of
+from reconciler.errors import Finding, Severity
+from reconciler.model import RefusedField, has_steps, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reconciler.diff import TopicDiff
     from reconciler.errors import Location
-    from reconciler.model import FieldValue, Guards, Plan
+    from reconciler.model import ClusterState, FieldValue, Guards, Plan
+    from reconciler.spec import ClusterEntry
 
     Fields = Iterator[tuple[str, FieldValue | None, FieldValue | None]]
 
@@ -45,9 +46,38 @@ def guard_plan(
     way_out = "raise max_changed in clusters.yaml if this is intended"
     if most:
         way_out = f"split the change, into several requests or with --topic, or {way_out}"
-    refusal = Finding("guard-max-changed", what, way_out, where)
+    return _refuse_whole(plan, diffs, Finding("guard-max-changed", what, way_out, where))
+
+
+def require_audit(
+    entry: ClusterEntry, plan: Plan, state: ClusterState, diffs: Iterable[TopicDiff] = ()
+) -> Plan:
+    """Refuse an entire plan if the audit topic of its cluster does not exist and is not created.
+
+    Apply would refuse it, which is after the merge. What only the account of apply can know, it
+    checks itself. An account that may see some topics only gets a note.
+    """
+    name = entry.audit_topic
+    if name is None or name in state.topics or not has_steps(plan):
+        return plan
+    if any(topic.name == name and topic.after for topic in plan.topics):
+        return plan
+    where = entry.where("audit_topic")
+    if any(note.rule == "cluster-rights" for note in state.notes):
+        what = f"it is not known whether audit_topic {name} exists: the account may not see it"
+        way_out = f"grant Describe on {name} to the account that plans"
+        note = Finding("audit-topic", what, way_out, where, Severity.NOTE)
+        return replace(plan, notes=(*plan.notes, note))
+    what = f"audit_topic {name} is not on {entry.name}, so apply would refuse this plan"
+    way_out = "give it a spec and plan it as well, or take audit_topic away"
+    return _refuse_whole(plan, diffs, Finding("audit-topic", what, way_out, where))
+
+
+def _refuse_whole(plan: Plan, diffs: Iterable[TopicDiff], refusal: Finding) -> Plan:
     fields = {diff.spec.name: list_refused_fields(diff) for diff in diffs if diff.changes}
-    topics = tuple(replace(t, refused_change=fields.get(t.name, ())) for t in plan.topics)
+    topics = tuple(
+        replace(t, refused_change=fields.get(t.name, t.refused_change)) for t in plan.topics
+    )
     return replace(plan, topics=topics, refusals=(*plan.refusals, refusal))
 
 

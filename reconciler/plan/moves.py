@@ -44,7 +44,7 @@ from reconciler.placement import (
 from reconciler.plan.cluster import assume_defaults, concerns, note_left, note_scope
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
-from reconciler.plan.guards import list_refused_fields
+from reconciler.plan.guards import list_refused_fields, require_audit
 from reconciler.plan.move_guards import guard_moves
 from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
@@ -127,7 +127,7 @@ def add_cost(
     if plan.moves is not None:
         moves = replace(plan.moves, forecast=forecast_moves(plan, state), made_by=made_by)
         plan = replace(plan, moves=moves)
-    return guard_moves(plan, allowed_moves(entry), entry.where)
+    return require_audit(entry, guard_moves(plan, allowed_moves(entry), entry.where), state)
 
 
 def allowed_moves(entry: ClusterEntry) -> MovePolicy:

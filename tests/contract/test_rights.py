@@ -5,8 +5,9 @@ docs/permissions.md promises these grants; PLAN and APPLY are what it lists.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer
@@ -23,7 +24,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin import DescribeLogDirsRequest
 from lab import HERE, wait_for
 
-from reconciler.api import control_moves, read_moves
+from reconciler.api import check_apply, control_moves, load_estate, read_moves
 from reconciler.errors import ClusterError, LockHeldError, Severity
 from reconciler.kafka import KafkaReader, connect
 from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, hold_lock
@@ -43,7 +44,7 @@ from reconciler.model import (
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from security import Secured
 
@@ -472,6 +473,51 @@ class TestAudit:
         planner.give(AUDIT, topics=topic)
         wait_for(lambda: can_write(planner, topic))
         write_audit_record(planner.connect(), topic, "lab", "{}")
+
+
+class TestCheck:
+    """`apply --check`: what lacks is known before there is anything to apply."""
+
+    def check(self, grants: Grants, directory: Path, topic: str, monkeypatch: Any) -> list[str]:
+        """Check an estate of one topic, which has an audit topic. Returns: what lacks."""
+        monkeypatch.setenv("PASSWORD", f"{grants.account}-secret")
+        client = grants.connect().entry.client
+        clusters = {"lab": {"client": dict(client), "audit_topic": topic}}
+        (directory / "clusters.yaml").write_text(json.dumps({"version": 1, "clusters": clusters}))
+        (directory / "topics.yaml").write_text(json.dumps({"topic": topic, "partitions": 1}))
+        try:
+            check_apply(load_estate(directory), "lab")
+        except ClusterError as error:
+            return [found.what.removeprefix("the account lacks ") for found in error.findings]
+        return []
+
+    def test_everything_that_lacks_is_named_at_once(
+        self, planner: Grants, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        planner.give(PLAN)
+        wait_for(lambda: can_read(planner, topic))
+        assert self.check(planner, tmp_path, topic, monkeypatch) == [
+            f"Alter on {topic} of lab",
+            f"AlterConfigs on {topic} of lab",
+            f"Read on the group {GROUP} of lab",
+            f"Write on {topic} of lab",
+        ]
+        assert read_topic_config(planner, topic) == {"retention.ms": "5000"}
+
+    def test_the_grants_of_apply_suffice_while_another_run_holds_the_lock(
+        self, planner: Grants, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for rights in (APPLY, LOCK, AUDIT):
+            planner.give(rights)
+        wait_for(lambda: self.check(planner, tmp_path, topic, monkeypatch) == [])
+        with hold_lock(planner.connect(), HOLDER):
+            assert self.check(planner, tmp_path, topic, monkeypatch) == []
+        with hold_lock(planner.connect(), HOLDER):  # it is not kept
+            pass
+
+
+def read_topic_config(grants: Grants, topic: str) -> Mapping[str, str | None]:
+    return KafkaReader(grants.connect()).read_cluster([topic]).topics[topic].config
 
 
 def can_write(grants: Grants, topic: str) -> bool:

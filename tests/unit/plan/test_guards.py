@@ -7,20 +7,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from shorthand import cluster, plan, spec, topic
+from shorthand import cluster, may_move, plan, rows, spec, topic
 
-from reconciler.errors import Location, PlanFileError, RefusedPlanError
-from reconciler.model import Guards
+from reconciler.errors import Finding, Location, PlanFileError, RefusedPlanError
+from reconciler.model import Broker, Guards
 from reconciler.plan import (
     decode_plan,
     encode_plan,
     fingerprint_plan,
     list_refusals,
+    plan_cluster,
+    plan_moves,
     render_text,
 )
+from reconciler.plan.elections import assemble_elections
 from reconciler.plan.github import list_outputs, render_github
 from reconciler.plan.guards import ALWAYS, count_allowed, guard_plan
 from reconciler.plan.markdown import render_markdown
+from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
     from reconciler.model import Plan
@@ -130,3 +134,53 @@ def test_apply_refuses_before_it_reads_anything() -> None:
     unused: object = None
     with pytest.raises(RefusedPlanError, match="guard-max-changed"):
         run_plan(refused, unused, unused, unused, skip_refused=True)  # type: ignore[arg-type]
+
+
+# The audit topic, without which apply does nothing.
+
+AUDITED = ClusterEntry(
+    "prod", GUARD, audit_topic="audit", fields={"audit_topic": GUARD}, moves=may_move()
+)
+ORDERS = spec("orders", config={"segment.ms": "60000"})
+AUDIT = spec("audit", partitions=1, replication_factor=1)
+MISSING = (
+    f"{GUARD}: audit_topic audit is not on prod, so apply would refuse this plan; give it a spec "
+    "and plan it as well, or take audit_topic away [audit-topic]"
+)
+
+
+def test_a_plan_that_could_not_be_recorded_is_refused() -> None:
+    refused = plan_cluster(AUDITED, [ORDERS], cluster(topic("1", "orders")))
+    assert [str(refusal) for refusal in refused.refusals] == [MISSING]
+    assert [field.path for field in refused.topics[0].refused_change] == ["config.segment.ms"]
+
+
+def test_a_plan_that_creates_the_audit_topic_is_no_error() -> None:
+    state = cluster(topic("1", "orders"))
+    assert plan_cluster(AUDITED, [ORDERS, AUDIT], state).refusals == ()
+    left_out = plan_cluster(AUDITED, [ORDERS, AUDIT], state, topics="orders")
+    assert [str(refusal) for refusal in left_out.refusals] == [MISSING]
+
+
+def test_an_audit_topic_that_exists_and_a_plan_without_changes_pass() -> None:
+    live = topic("1", "orders")
+    assert plan_cluster(AUDITED, [ORDERS], cluster(live, topic("1", "audit"))).refusals == ()
+    assert plan_cluster(AUDITED, [spec("orders")], cluster(live)).refusals == ()
+
+
+def test_an_account_that_may_not_see_all_topics_only_gets_a_note() -> None:
+    blind = Finding("cluster-rights", "the account may see only some topics", "", None)
+    state = replace(cluster(topic("1", "orders")), notes=(blind,))
+    made = plan_cluster(AUDITED, [ORDERS], state)
+    assert made.refusals == ()
+    (note,) = (note for note in made.notes if note.rule == "audit-topic")
+    assert note.what.startswith("it is not known whether audit_topic audit exists")
+
+
+def test_plans_of_moves_and_of_elections_are_recorded_as_well() -> None:
+    behind = topic("1 2", "orders", leaders=(1, 3), in_sync=rows("1 2"))
+    nodes = (Broker(1), Broker(2), Broker(3))
+    elected = assemble_elections(AUDITED, [], cluster(behind, nodes=nodes))
+    raised = plan_moves(AUDITED, [spec("orders", replication_factor=2)], cluster(behind))
+    for made in (elected, raised):
+        assert MISSING in [str(refusal) for refusal in made.refusals]
