@@ -145,12 +145,19 @@ def test_the_nightly_check_applies_nothing_by_default() -> None:
     assert isinstance(document, YamlMap)
     assert str(document["inputs"]["apply"]["default"]) == "false"
     wanted = "inputs.verb == 'drift' && inputs.apply == 'true'"
-    for name in ("Accepted", "Gradual changes"):
+    for name in ("What apply needs", "Accepted", "Gradual changes"):
         assert wanted in str(read_step(name)["if"])
     for name in ("Default branch", "Apply", "Look again", "Waiting"):
         needed = str(read_step(name)["if"])
         assert "steps.accepted." in needed
         assert "drift" not in needed
+
+
+def test_a_night_checks_what_apply_needs_before_anything_differs() -> None:
+    """Only this job of the default branch has the account that writes, without a reviewer."""
+    step = read_step("What apply needs")
+    assert step["if"] == "inputs.verb == 'drift' && inputs.apply == 'true'"
+    assert str(step["run"]).strip() == 'reconciler apply "$ESTATE" --cluster "$CLUSTER" --check'
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,14 @@ def run_lines(lines: list[str], directory: Path, **variables: str) -> list[str]:
     return asked.read_text().splitlines()
 
 
+def test_a_night_checks_what_apply_needs_before_it_plans(tmp_path: Path) -> None:
+    """Also if nothing differs: only this job of the default branch has the account that writes."""
+    lines = follow(read_job("apply drift")["script"])
+    asked = run_lines(lines[:-1], tmp_path, ESTATE="topics")
+    assert asked[:1] == ["apply topics --cluster lab --check"]
+    assert asked[1].startswith("plan topics --cluster lab ")
+
+
 @pytest.mark.parametrize("has_journal", [False, True])
 def test_a_night_that_applies_looks_again_and_notifies_of_the_apply(
     has_journal: bool, tmp_path: Path
