@@ -217,9 +217,10 @@ class _Opening:
     def _create(self) -> AdminClient:
         try:
             return self.settings.build_client(self._take, self.throttled)
-        except KafkaException as error:
-            text = error_of(error).str().removeprefix("Failed to create admin client: ")
-            findings = explain_refusal(self.settings, text, self.entry.location)
+        # librdkafka raises the first. The others come from the Python around it, which has its own
+        # conditions and imports what some properties need.
+        except (KafkaException, ValueError, TypeError, ImportError) as error:
+            findings = explain_refusal(self.settings, error, self.entry.location)
         # Outside the except block, so without a cause or a context: the client's error may quote a
         # value that is a secret.
         raise ClusterError(findings)

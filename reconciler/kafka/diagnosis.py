@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError
 
 from reconciler.errors import Finding
+from reconciler.kafka.errors import error_of
 from reconciler.kafka.probe import Listener, Reach
 
 if TYPE_CHECKING:
@@ -297,8 +298,8 @@ _UNREADABLE = re.compile(
 _PROTECTED = re.compile("BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED")
 
 
-def explain_refusal(settings: ClientSettings, text: str, where: Location) -> list[Finding]:
-    """Return why the client refuses its settings, given its own message.
+def explain_refusal(settings: ClientSettings, refusal: Exception, where: Location) -> list[Finding]:
+    """Return why the client refuses its settings, given what its constructor raised.
 
     A finding shows no values, except paths of files.
     """
@@ -316,8 +317,11 @@ def explain_refusal(settings: ClientSettings, text: str, where: Location) -> lis
             missing.append(Finding(RULE, what, way_out, where))
     if missing:
         return missing
+    told = error_of(refusal).str().removeprefix("Failed to create admin client: ")
+    text = " ".join(told.split()).removesuffix(".")
     said = (
         _explain_mechanism(settings, text)
+        or _explain_import(refusal, text)
         or _explain_password(settings, text)
         or _explain_content(settings, text)
         or (f"the client does not take its settings: {text}", _CORRECT)
@@ -342,6 +346,15 @@ def _explain_mechanism(settings: ClientSettings, text: str) -> tuple[str, str] |
         "confluent-kafka confluent-kafka), or take another mechanism"
     )
     return what, way_out
+
+
+def _explain_import(refusal: Exception, text: str) -> tuple[str, str] | None:
+    """Explain a property that needs another library, whose message ends with the command."""
+    if not isinstance(refusal, ImportError):
+        return None
+    what, _, command = text.partition(" Install with: ")
+    way_out = f"run {command} where reconciler is installed" if command else "install what it needs"
+    return f"the client does not take its settings: {what.removesuffix('.')}", way_out
 
 
 def _explain_password(settings: ClientSettings, text: str) -> tuple[str, str] | None:

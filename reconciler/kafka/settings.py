@@ -81,7 +81,8 @@ class ClientSettings:
 
         Polling calls `observe` with its errors, and `throttled` with what exceeded a quota.
 
-        Errors: KafkaException for properties that the client does not take.
+        Errors: for properties that the client does not take, KafkaException, ValueError or
+        TypeError; ImportError if they need a library that is not installed.
         """
         ours: dict[str, Any] = {"error_cb": observe, "throttle_cb": throttled}
         return AdminClient({**self._properties, **ours})
@@ -89,7 +90,7 @@ class ClientSettings:
     def build_producer(self, **properties: object) -> Producer:
         """Pass all properties in clear text to a producer; `properties` win, with `_` for dots.
 
-        Errors: KafkaException for properties that the client does not take.
+        Errors: as `build_client`.
         """
         ours = {name.replace("_", "."): value for name, value in properties.items()}
         return Producer({**self._properties, **ours, "error_cb": _ignore})
@@ -155,6 +156,10 @@ def _look_up(
     """Fetch one secret. Errors: ClusterError naming the reference and the property."""
     if reference.kind is SecretKind.ENV:
         if value := environment.get(reference.name):
+            # Python keeps bytes that are not UTF-8 as surrogates, which no client can encode.
+            if any("\ud800" <= character <= "\udfff" for character in value):
+                what = f"{name} refers to {reference}, which is not UTF-8 text"
+                raise _unresolved(what, f"set {reference.name} as text", where)
             return value
         state = "empty" if reference.name in environment else "not set"
         what = f"{name} refers to {reference}, and {reference.name} is {state}"

@@ -30,6 +30,12 @@ def test_what_an_extra_needs_is_named(extra: str) -> None:
     }
 
 
+def test_no_release_of_the_client_that_crashes_is_allowed() -> None:
+    (client,) = [r for r in map(Requirement, PROJECT["dependencies"]) if "confluent" in r.name]
+    assert not client.specifier.contains("2.12.2")
+    assert client.specifier.contains("2.13.0")
+
+
 def normalise(requirement: str) -> tuple[str, frozenset[str]]:
     name, bounds = re.match(r"([\w.-]+)(.*)", requirement).groups()
     return name.lower(), frozenset(bounds.split(","))

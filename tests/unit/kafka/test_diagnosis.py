@@ -215,6 +215,34 @@ def test_no_mechanism_is_not_taken_for_kerberos() -> None:
     ]
 
 
+class TestTokensOfAws:
+    """The Python around librdkafka has conditions of its own, and other exceptions for them."""
+
+    TYPE = "sasl.oauthbearer.metadata.authentication.type"
+
+    def refuse(self, **more: str) -> list[str]:
+        secured = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}
+        return refuse(**secured, **{self.TYPE: "aws_iam"}, **more)
+
+    def test_a_property_that_is_missing_is_said(self) -> None:
+        assert self.refuse() == [
+            f"the client does not take its settings: '{self.TYPE}=aws_iam' requires "
+            "'sasl.oauthbearer.method=oidc'. Current value: <unset>. method=oidc is mandatory for "
+            f"the AWS IAM authentication path; correct that property in clusters.yaml {RULE}"
+        ]
+        (said,) = self.refuse(sasl_oauthbearer_method="oidc")
+        assert "'sasl.oauthbearer.config' is missing or empty" in said
+
+    def test_a_library_that_is_missing_is_named(self) -> None:
+        config = "region=eu-west-1,audience=https://broker.invalid"
+        oidc = {"sasl_oauthbearer_method": "oidc", "sasl_oauthbearer_config": config}
+        assert self.refuse(**oidc) == [
+            f"the client does not take its settings: Config '{self.TYPE}=aws_iam' requires the "
+            "optional 'oauthbearer-aws' extra; run pip install "
+            f"'confluent-kafka[oauthbearer-aws]' where reconciler is installed {RULE}"
+        ]
+
+
 def test_what_nobody_explains_is_said_in_the_clients_words() -> None:
     (said,) = refuse(ssl_cipher_suites="none-such")
     assert said.startswith("the client does not take its settings: ssl.cipher.suites failed: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,13 @@ class TestReferences:
             (tmp_path / "file").write_bytes(content)
             (said,) = refuse(sasl_password=f"${{file:{tmp_path / 'file'}}}")
             assert reason in said
+
+    def test_a_variable_that_is_no_text_is_no_secret(self) -> None:
+        password = os.fsdecode(b"caf\xe9-secret")
+        assert refuse({"P": password}, sasl_password="${env:P}") == [
+            "topics/clusters.yaml:7:3: sasl.password refers to ${env:P}, which is not UTF-8 text; "
+            "set P as text [secret-unresolved]"
+        ]
 
     def test_everything_that_is_missing_is_said_at_once(self) -> None:
         said = refuse(sasl_username="${env:U}", sasl_password="${env:P}")
