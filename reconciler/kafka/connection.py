@@ -10,23 +10,28 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from reconciler.errors import ClusterError, Finding, keep_interrupts
-from reconciler.kafka.diagnosis import explain, explain_refusal, read_trouble
+from reconciler.kafka.diagnosis import (
+    Trouble,
+    explain,
+    explain_refusal,
+    read_awaited,
+    read_trouble,
+)
 from reconciler.kafka.errors import (
     error_of,
     may_ask_again,
     name_error,
     refuse_request,
 )
-from reconciler.kafka.probe import Reach, Trust, probe_all
+from reconciler.kafka.probe import Reach, probe_all
 from reconciler.kafka.settings import resolve_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from confluent_kafka import ThrottleEvent
+    from confluent_kafka import Node, ThrottleEvent
     from confluent_kafka.admin import AdminClient
 
-    from reconciler.kafka.diagnosis import Trouble
     from reconciler.kafka.probe import Listener
     from reconciler.kafka.settings import ClientSettings
     from reconciler.spec import ClusterEntry
@@ -40,6 +45,7 @@ PAUSES_S = (0.2, 1.0, 3.0)  # before a question is asked again
 _POLL_S = 0.005
 _SETTLE_S = 0.3  # after every server is known to be down, for one that comes up late
 _DOUBT_S = 1.0  # without an answer or an error, before the servers are probed
+_WATCH_S = 2.0  # without an answer, before it is watched which brokers the client waits for
 
 
 def connect(
@@ -63,7 +69,7 @@ class Connection:
         self.entry = entry
         self.settings = settings
         self._client: AdminClient | None = None
-        self._was_open = False
+        self._nodes: Sequence[Node] = ()
         self._throttled_s = 0.0
         self._lock = threading.Lock()
 
@@ -86,8 +92,9 @@ class Connection:
         """Return the open client. Errors: ClusterError with every reason why there is none."""
         with self._lock:
             if self._client is None:
-                self._client = open_client(self.settings, self.entry, self._note_throttle)
-                self._was_open = True
+                self._client, self._nodes = open_client(
+                    self.settings, self.entry, self._note_throttle
+                )
             return self._client
 
     def forget(self, client: AdminClient) -> None:
@@ -123,7 +130,7 @@ class Connection:
             try:
                 client = self.client()
             except ClusterError as error:
-                if not self._was_open:  # a wrong address does not become right by waiting
+                if not self._nodes:  # it was never open, and a wrong address stays wrong
                     raise
                 lost = error
             else:
@@ -144,25 +151,35 @@ class Connection:
         tries = len(PAUSES_S) + 1
         text = f"{what}: no answer in {tries} tries ({name_error(last)}: {last.str()})"
         way_out = "check that the brokers are healthy, then run it again"
-        raise ClusterError([Finding("connect-lost", text, way_out)]) from lost
+        lost_finding = Finding("connect-lost", text, way_out)
+        raise ClusterError([lost_finding, *self._find_unreachable()]) from lost
+
+    def _find_unreachable(self) -> list[Finding]:
+        """Probe the brokers at the addresses that they advertise. Cost: a few seconds."""
+        told = [
+            Trouble(KafkaError._TRANSPORT, "", f"{node.host}:{node.port}", node.id)
+            for node in self._nodes
+        ]
+        found = probe_all((trouble.server for trouble in told), self.settings.trust)
+        return explain(self.settings, told, found, self.entry.location)
 
 
 def open_client(
     settings: ClientSettings, entry: ClusterEntry, throttled: Callable[[ThrottleEvent], None]
-) -> AdminClient:
-    """Return a client that received one answer from the expected cluster.
+) -> tuple[AdminClient, Sequence[Node]]:
+    """Return a client that received one answer from the expected cluster, and its brokers.
 
     Errors: ClusterError with every reason that can be found out, most within a second.
     """
     opening = _Opening(settings, entry, throttled)
     try:
-        opening.wait()
+        nodes = opening.wait()
     except _SilentServersError as error:
         # librdkafka may wait for a frozen server for the entire timeout, although others of the
         # list would answer. A second client starts at those that do.
         opening = _Opening(settings.start_at(",".join(error.well)), entry, throttled)
-        opening.wait()
-    return opening.client
+        nodes = opening.wait()
+    return opening.client, nodes
 
 
 class _Opening:
@@ -178,13 +195,16 @@ class _Opening:
         self.entry = entry
         self.throttled = throttled
         self.troubles: list[Trouble] = []
-        self.probed: Mapping[str, Listener] | None = None
+        self.awaited: tuple[Trouble, ...] = ()
+        self.probed: dict[str, Listener] = {}
         self.client = self._create()
 
-    def wait(self) -> None:
-        """Wait for the first answer, or for a reason why none comes."""
+    def wait(self) -> Sequence[Node]:
+        """Return the brokers of the first answer, or raise the reason why none comes."""
         answer = self.client.describe_cluster(request_timeout=PATIENCE_S)
         started = time.monotonic()
+        looked_around = False
+        witness: AdminClient | None = None
         # A wrong password, a wrong authority and a dead broker all end as the same timeout of the
         # request. The reason comes within half a second, through the callback that poll() calls.
         while not answer.done():
@@ -195,17 +215,20 @@ class _Opening:
             hopeless = any(t.tells_nothing or not t.server for t in self.troubles)
             if hopeless and elapsed > _SETTLE_S:
                 self._give_up()
-            if self.probed is None and elapsed > _DOUBT_S:
+            if not looked_around and elapsed > _DOUBT_S:
+                looked_around = True
                 self._look_around()
+            # The client says nothing of a broker that it waits for. Its statistics do, and another
+            # client has them, since this one would go on collecting them after its opening.
+            if witness is None and elapsed > _WATCH_S:
+                witness = self.settings.build_client(watch=self._watch)
+                witness.describe_cluster(request_timeout=PATIENCE_S)
+            if witness is not None:
+                witness.poll(0)
+                self._look_further()
         if error := answer.exception():
             self._give_up()
-            servers = ", ".join(self.settings.servers)
-            what = f"no answer from {servers} within {PATIENCE_S:.0f} s"
-            if told := [trouble.text for trouble in self.troubles if not trouble.tells_nothing]:
-                what += f" ({told[-1]})"
-            way_out = "check the address, firewalls between here and there, and the brokers"
-            where = None if self.settings.overridden else self.entry.location
-            raise ClusterError([Finding("connect-timeout", what, way_out, where)]) from error
+            raise ClusterError([self._say_silence()]) from error
         # Before any other request: the wrong cluster must not even be read.
         cluster_id, expected = answer.result().cluster_id, self.entry.cluster_id
         if expected is not None and cluster_id != expected:
@@ -213,6 +236,7 @@ class _Opening:
             what = f"this is cluster {cluster_id}, and {name} is expected to be {expected}"
             way_out = "check bootstrap.servers, or correct cluster_id in clusters.yaml"
             raise ClusterError([Finding("cluster-id", what, way_out, self.entry.location)])
+        return list(answer.result().nodes)
 
     def _create(self) -> AdminClient:
         try:
@@ -228,30 +252,61 @@ class _Opening:
     def _take(self, error: KafkaError) -> None:
         self.troubles.append(read_trouble(error))
 
+    def _watch(self, statistics: str) -> None:
+        self.awaited = read_awaited(statistics, self.settings.mechanism)
+
     def _give_up(self) -> None:
         """Raise an error that explains the failure; return if there is no explanation."""
         told = [trouble for trouble in self.troubles if not trouble.tells_nothing]
-        if self.probed is None:
-            self.probed = self._probe(trouble.server for trouble in told if trouble.server)
+        named = {trouble.server for trouble in told}
+        told += [trouble for trouble in self.awaited if trouble.server not in named]
+        self._probe((*(trouble.server for trouble in told), *self.settings.servers))
         if findings := explain(self.settings, told, self.probed, self.entry.location):
             raise ClusterError(findings)
 
-    def _probe(self, further: Iterable[str]) -> Mapping[str, Listener]:
-        get = self.settings.get
-        trust = Trust(get("ssl.ca.location"), get("ssl.ca.pem"))
-        return probe_all((*further, *self.settings.servers), trust)
+    def _probe(self, servers: Iterable[str]) -> set[str]:
+        """Probe the servers that are not probed yet, and return them."""
+        new = {server: None for server in servers if server and server not in self.probed}
+        self.probed |= probe_all(new, self.settings.trust)
+        return set(new)
 
     def _look_around(self) -> None:
         """Probe the servers of a client without answers; retry if some are healthy."""
-        self.probed = self._probe(())
-        well = [s for s, found in self.probed.items() if found.reach is Reach.BROKER]
+        self._probe(self.settings.servers)
+        well = [s for s in self.settings.servers if self.probed[s].reach is Reach.BROKER]
         if not well:
             # If all are silent, the client keeps its ten seconds: they may be slow, not dead.
             if any(found.reach is not Reach.SILENT for found in self.probed.values()):
                 self._give_up()
             return
-        if len(well) < len(self.probed):
+        if len(well) < len(self.settings.servers):
             raise _SilentServersError(well)
+
+    def _look_further(self) -> None:
+        """Probe the brokers that the cluster named and the client waits for."""
+        new = self._probe(t.server for t in self.awaited if t.broker is not None)
+        slow = (Reach.SILENT, Reach.BROKER)
+        if any(self.probed[server].reach not in slow for server in new):
+            self._give_up()
+
+    def _say_silence(self) -> Finding:
+        """Say that no answer came, and no more is known."""
+        told = [trouble.text for trouble in self.troubles if not trouble.tells_nothing]
+        told += [trouble.text for trouble in self.awaited]
+        reason = f" ({told[-1]})" if told else ""
+        servers = ", ".join(self.settings.servers)
+        where = None if self.settings.overridden else self.entry.location
+        reached = [s for s in self.settings.servers if self.probed[s].reach is Reach.BROKER]
+        if reached:
+            what = (
+                f"{', '.join(reached)} takes connections, and the client has no answer after "
+                f"{PATIENCE_S:.0f} s{reason}"
+            )
+            way_out = "look whether the brokers, or this machine, have too much to do; run it again"
+        else:
+            what = f"no answer from {servers} within {PATIENCE_S:.0f} s{reason}"
+            way_out = "check the address, firewalls between here and there, and the brokers"
+        return Finding("connect-timeout", what, way_out, where)
 
 
 class _SilentServersError(Exception):

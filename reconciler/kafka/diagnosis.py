@@ -6,6 +6,7 @@ OpenSSL's words.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _SOURCE = re.compile(r"^(?:\w+://)?(?P<server>[^\s/]+:\d+)/(?P<broker>bootstrap|\d+): ")
 _TIMING = re.compile(r" \(after \d+ms in state \w+\)|, \d+ identical error\(s\) suppressed")
 _OFFERED = re.compile(r"supported mechanisms: (?P<names>\S.*)$")
+_SASL_CUT = re.compile(r"(?:SaslAuthenticateRequest|handshake) failed: Local: Broker transport")
 _CERTIFICATE_OF_ENDPOINT = re.compile("SSL certificate|trust anchors")
 _TLS_ALERT = re.compile(r"alert (?P<alert>[a-z ]+)")
 
@@ -60,6 +62,26 @@ def read_trouble(error: KafkaError) -> Trouble:
     return Trouble(error.code(), text[source.end() :], source["server"], broker)
 
 
+def read_awaited(statistics: str, mechanism: str) -> tuple[Trouble, ...]:
+    """Read the brokers that a client waits for, and with what, out of its statistics (JSON).
+
+    Source: STATISTICS.md of librdkafka; the states are those of `rd_kafka_broker_state_names`.
+    """
+    found = []
+    for broker in json.loads(statistics)["brokers"].values():
+        state = broker["state"].partition("_")[0]
+        if state in _NOT_AWAITED:
+            continue
+        what = {"SSL": "TLS", "AUTH": f"SASL {mechanism}"}.get(state, "the connection")
+        learned = broker["nodeid"] if broker["source"] == "learned" else None
+        text = f"{broker['nodename']} does not finish {what}"
+        found.append(Trouble(KafkaError._TIMED_OUT, text, broker["nodename"], learned))
+    return tuple(found)
+
+
+_NOT_AWAITED = ("INIT", "UP", "UPDATE", "REAUTH")
+
+
 def explain(
     settings: ClientSettings,
     troubles: Iterable[Trouble],
@@ -71,19 +93,19 @@ def explain(
     told: dict[str, Trouble] = {}
     for trouble in troubles:
         told.setdefault(trouble.server, trouble)
+    # A broker that the cluster named proves that a bootstrap server has answered.
+    answered = any(trouble.broker is not None for trouble in told.values())
     explanation = _Explanation(settings, where)
     findings: dict[str, Finding] = {}
-    for server, trouble in told.items():
-        finding = explanation.of_trouble(trouble, listeners.get(server))
-        if finding is None and server in listeners:
-            told_by_cluster = trouble.broker is not None
-            finding = explanation.of_listener(
-                _say_server(trouble), listeners[server], advertised=told_by_cluster
-            )
+    for server in (*told, *(name for name in listeners if name not in told)):
+        trouble = told.get(server, Trouble(KafkaError.NO_ERROR, "", server))
+        listener = listeners.get(server)
+        named = trouble.broker is not None
+        finding = explanation.of_trouble(trouble, listener)
+        silent = listener is not None and listener.reach is Reach.SILENT
+        if finding is None and listener is not None and (named or not (answered and silent)):
+            finding = explanation.of_listener(_say_server(trouble), listener, advertised=named)
         if finding:
-            findings.setdefault(finding.rule, finding)
-    for server, listener in listeners.items():
-        if server not in told and (finding := explanation.of_listener(server, listener)):
             findings.setdefault(finding.rule, finding)
     return list(findings.values())
 
@@ -104,6 +126,11 @@ class _Explanation:
     def of_trouble(self, trouble: Trouble, listener: Listener | None) -> Finding | None:
         """Explain by the client's own text if that is specific enough."""
         server = _say_server(trouble)
+        if _SASL_CUT.search(trouble.text):
+            mechanism = self.settings.mechanism
+            what = f"{server} closes the connection during SASL {mechanism}, without a reason"
+            way_out = f"{self._credentials()}; the log of the broker may say why"
+            return self._finding("connect-credentials", what, way_out)
         if trouble.code == KafkaError._AUTHENTICATION:
             return self._authentication(server, trouble.text)
         if "certificate verify failed" in trouble.text:
@@ -177,10 +204,12 @@ class _Explanation:
         mechanism = self.settings.mechanism
         reason = text.rpartition("error: ")[2]
         what = f"{server} does not accept the credentials of {mechanism}: {reason}"
-        way_out = "check sasl.username, and what sasl.password refers to"
-        if mechanism == "OAUTHBEARER":
-            way_out = "check the token's issuer, audience and scope against the broker's"
-        return self._finding("connect-credentials", what, way_out)
+        return self._finding("connect-credentials", what, self._credentials())
+
+    def _credentials(self) -> str:
+        if self.settings.mechanism == "OAUTHBEARER":
+            return "check the token's issuer, audience and scope against the broker's"
+        return "check sasl.username, and what sasl.password refers to"
 
     def _mechanism(self, server: str, offered: str) -> Finding:
         what = f"{server} offers SASL {offered}, not {self.settings.mechanism}"
@@ -255,6 +284,12 @@ _REACHES: Mapping[Reach, tuple[str, str, str]] = {
         "connect-timeout",
         "does not answer",
         "check the address, firewalls between here and there, and that the broker is healthy",
+    ),
+    Reach.CLOSED: (
+        "connect-not-kafka",
+        "takes the connection and closes it at once",
+        "check the port, and that a broker runs behind it: a load balancer and a port-forward "
+        "take connections without one",
     ),
     Reach.FOREIGN: (
         "connect-not-kafka",

@@ -11,6 +11,7 @@ import ssl
 import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -38,6 +39,7 @@ class Reach(StrEnum):
     REFUSED = "refused"
     UNREACHABLE = "no way there"
     SILENT = "no answer"
+    CLOSED = "closed at once"
     FOREIGN = "no Kafka"
     CONTROLLER = "controller"
     BROKER = "broker"
@@ -114,6 +116,8 @@ def probe(server: str, trust: Trust) -> Listener:
         return Listener(Reach.REFUSED)
     except TimeoutError:
         return Listener(Reach.SILENT)
+    except (EOFError, ConnectionError):
+        return Listener(Reach.CLOSED)
     except OSError:
         return Listener(Reach.UNREACHABLE)
     except struct.error:
@@ -203,7 +207,9 @@ def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
         if _METADATA not in keys:  # a KRaft controller serves no metadata to clients
             return Listener(Reach.CONTROLLER, tls=tls)
         # No mechanism is called "?", so the broker refuses it and lists those that it has.
-        handshake = _ask(connection, _SASL_HANDSHAKE, 1, b"\x00\x01?")
+        handshake = None
+        with suppress(EOFError, ConnectionError):  # what happens in SASL, the client says better
+            handshake = _ask(connection, _SASL_HANDSHAKE, 1, b"\x00\x01?")
         if handshake is None or handshake[:2] == struct.pack(">h", _ILLEGAL_SASL_STATE):
             return Listener(Reach.BROKER, tls=tls)
         # An error code, then an array of strings.
@@ -217,26 +223,28 @@ def _probe_kafka(connection: socket.socket, *, tls: bool) -> Listener:
 
 
 def _ask(connection: socket.socket, key: int, version: int, body: bytes) -> bytes | None:
-    """Send one request and return the answer's body; None if it is not an answer of Kafka."""
+    """Send one request and return the answer's body; None if it is not an answer of Kafka.
+
+    Errors: EOFError if the other side closes the connection before it has answered.
+    """
     correlation = 4711
     header = struct.pack(">hhih", key, version, correlation, -1)
     connection.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
-    size = _receive(connection, 4)
-    length = struct.unpack(">i", size)[0] if size else 0
+    (length,) = struct.unpack(">i", _receive(connection, 4))
     if not 4 < length < _ANSWER_BYTES:
         return None
     answer = _receive(connection, length)
-    if answer is None or answer[:4] != struct.pack(">i", correlation):
+    if answer[:4] != struct.pack(">i", correlation):
         return None
     return answer[4:]
 
 
-def _receive(connection: socket.socket, length: int) -> bytes | None:
-    """Return exactly `length` bytes, or None if the other side closes before."""
+def _receive(connection: socket.socket, length: int) -> bytes:
+    """Return exactly `length` bytes. Errors: EOFError if the other side closes before."""
     received = b""
     while len(received) < length:
         part = connection.recv(length - len(received))
         if not part:
-            return None
+            raise EOFError
         received += part
     return received

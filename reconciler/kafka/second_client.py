@@ -198,8 +198,7 @@ def _build_context(settings: ClientSettings) -> ssl.SSLContext:
     if settings.get("ssl.keystore.location"):
         raise UntranslatableError("ssl.keystore.location is not read there, PEM files are")
     try:
-        trust = Trust(settings.get("ssl.ca.location"), settings.get("ssl.ca.pem"))
-        context = trust.build_context()
+        context = settings.trust.build_context()
         password = settings.get("ssl.key.password") or None
         if certificate := settings.get("ssl.certificate.location"):
             context.load_cert_chain(certificate, settings.get("ssl.key.location"), password)

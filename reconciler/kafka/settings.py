@@ -9,6 +9,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, keep_secret
+from reconciler.kafka.probe import Trust
 from reconciler.spec import SECRET_PROPERTIES, MalformedReferenceError, SecretKind, parse_references
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Quiet, because findings say what matters; `debug` with `log_level` in clusters.yaml wins.
 _DEFAULTS = {"client.id": "reconciler", "log_level": "0"}
+
+STATISTICS_MS = 300
 
 _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 
@@ -63,6 +66,11 @@ class ClientSettings:
         """The SASL mechanism; librdkafka's default if none is written."""
         return self.get("sasl.mechanisms") or self.get("sasl.mechanism", "GSSAPI")
 
+    @property
+    def trust(self) -> Trust:
+        """The trusted certificate authorities."""
+        return Trust(self.get("ssl.ca.location"), self.get("ssl.ca.pem"))
+
     def get(self, name: str, default: str = "") -> str:
         """Return one property as the client gets it, including secrets."""
         return self._properties.get(name, default)
@@ -76,15 +84,21 @@ class ClientSettings:
         self,
         observe: Callable[[KafkaError], None] = _ignore,
         throttled: Callable[[ThrottleEvent], None] = _ignore,
+        watch: Callable[[str], None] | None = None,
     ) -> AdminClient:
         """Pass all properties in clear text to a client.
 
-        Polling calls `observe` with its errors, and `throttled` with what exceeded a quota.
+        Polling calls `observe` with its errors, `throttled` with what exceeded a quota, and `watch`
+        with its statistics.
 
+        `watch` gets the client's statistics as JSON, several times a second. They pile up in the
+        client between two polls, so it is for clients that are soon closed.
         Errors: for properties that the client does not take, KafkaException, ValueError or
         TypeError; ImportError if they need a library that is not installed.
         """
         ours: dict[str, Any] = {"error_cb": observe, "throttle_cb": throttled}
+        if watch is not None:
+            ours |= {"stats_cb": watch, "statistics.interval.ms": STATISTICS_MS}
         return AdminClient({**self._properties, **ours})
 
     def build_producer(self, **properties: object) -> Producer:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -81,17 +82,18 @@ class Fault:
 class FailingNetwork:
     """One proxy a broker; all is well until `lose` or `answer` says otherwise.
 
-    `kinds`: the kinds of requests that came.
+    `kinds`: the kinds of requests that came. `delay_s`: how long each answer is held back.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, listener: str = "PLAINTEXT") -> None:
         self._faults: dict[int, Fault] = {}
         self.kinds: set[int] = set()
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
         self._new_addresses: dict[bytes, bytes] = {}
         self._ports: list[int] = []
-        for address in cluster.addresses().values():
+        self.delay_s = 0.0
+        for address in cluster.addresses(listener).values():
             self._listen_for(int(address.rpartition(":")[2]))
 
     @property
@@ -111,6 +113,14 @@ class FailingNetwork:
         """
         loss = Loss.ERROR_AFTER if done else Loss.ERROR_BEFORE
         return self._strike_with(Fault(api, loss, skip, times, code))
+
+    def advertise(self, host: str, port: int) -> None:
+        """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
+        wrong = host.encode() + struct.pack(">i", port)
+        self._new_addresses = {
+            right: wrong for right in self._new_addresses if len(right) == len(wrong)
+        }
+        assert self._new_addresses, f"the host has {len('127.0.0.1')} characters"
 
     def heal(self) -> None:
         """Let all requests pass, and forget which kinds there were."""
@@ -164,6 +174,7 @@ class FailingNetwork:
 
     def rewrite(self, answer: bytes) -> bytes:
         """Put the proxies' addresses in the place of the brokers'."""
+        time.sleep(self.delay_s)
         for old, new in self._new_addresses.items():
             answer = answer.replace(old, new)
         return answer
@@ -225,9 +236,9 @@ class _Link:
 
 
 @contextmanager
-def failing_network(cluster: Cluster) -> Iterator[FailingNetwork]:
+def failing_network(cluster: Cluster, listener: str = "PLAINTEXT") -> Iterator[FailingNetwork]:
     """Put proxies before a cluster's brokers."""
-    network = FailingNetwork(cluster)
+    network = FailingNetwork(cluster, listener)
     try:
         yield network
     finally:

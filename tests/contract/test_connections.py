@@ -8,15 +8,18 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from kafka.net.sasl.oauth import SaslMechanismOAuth
 from lab import HERE
+from proxy import Loss, failing_network
 
 from reconciler.errors import ClusterError
-from reconciler.kafka import KafkaReader, connect, probe, second_client
+from reconciler.kafka import KafkaReader, connect, connection, probe, second_client
 from reconciler.kafka.connection import PATIENCE_S
 from reconciler.kafka.lock import Holder, hold_lock
 from reconciler.kafka.metadata import ClientForAll, ClientPerBroker
@@ -31,14 +34,17 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Node
     from confluent_kafka.admin import AdminClient
+    from proxy import FailingNetwork
     from security import Secured
 
+    from reconciler.errors import Finding
     from reconciler.kafka.settings import ClientSettings
 
 pytestmark = pytest.mark.cluster
 
 HOLDER = Holder("ana", "desk", 7, "2026-03-01T12:00:00Z")
 PASSWORD = {"PASSWORD": "alice-secret"}
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 
 
 def scram(secured: Secured, mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
@@ -507,6 +513,113 @@ class TestSilence:
     def test_one_refusing_server_does_not_hold_up_the_others(self, secured: Secured) -> None:
         servers = f"127.0.0.1:9,{secured.address('PLAINTEXT')}"
         assert read_with({"bootstrap.servers": servers}) == secured.cluster.cluster_id
+
+
+@pytest.fixture
+def dropping() -> Iterator[int]:
+    """Yield a port whose packets are dropped: its queue of connections is full."""
+    with socket.socket() as server, ExitStack() as queue:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(3):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(server.getsockname())
+        yield server.getsockname()[1]
+
+
+class TestAdvertisedAddresses:
+    """As behind a port-forward, a container or a load balancer: the first server answers."""
+
+    WAY_OUT = "check advertised.listeners of the broker, and this machine's way there"
+
+    def fail(self, network: FailingNetwork, host: str, port: int) -> Sequence[Finding]:
+        network.advertise(host, port)
+        with pytest.raises(ClusterError) as refused:
+            read_with({"bootstrap.servers": network.bootstrap_servers})
+        return refused.value.findings
+
+    @pytest.mark.parametrize("delay_s", [0.0, 0.6, 2.0])
+    def test_one_that_refuses_is_named_also_on_a_slow_machine(
+        self, secured: Secured, delay_s: float
+    ) -> None:
+        """The servers of clusters.yaml are probed after a second, before the client knows it."""
+        with failing_network(secured.cluster) as network:
+            network.delay_s = delay_s
+            (finding,) = self.fail(network, "127.0.0.1", 9)
+        assert (finding.rule, finding.way_out) == ("connect-refused", self.WAY_OUT)
+        assert finding.what.startswith("127.0.0.1:9, where the cluster says that broker 1 is, ")
+
+    def test_one_that_is_unknown_is_named(self, secured: Secured) -> None:
+        with failing_network(secured.cluster) as network:
+            (finding,) = self.fail(network, "k.invalid", 9092)
+        assert (finding.rule, finding.way_out) == ("connect-host-unknown", self.WAY_OUT)
+
+    @pytest.mark.parametrize("silence", ["dropping", "silent"])
+    def test_one_that_never_answers_is_named(
+        self,
+        secured: Secured,
+        silence: str,
+        request: pytest.FixtureRequest,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(connection, "PATIENCE_S", 5.0)
+        port = int(str(request.getfixturevalue(silence)).rpartition(":")[2])
+        with failing_network(secured.cluster) as network:
+            (finding,) = self.fail(network, "127.0.0.1", port)
+        assert finding.what == (
+            f"127.0.0.1:{port}, where the cluster says that broker 1 is, does not answer"
+        )
+        assert (finding.rule, finding.way_out) == ("connect-timeout", self.WAY_OUT)
+
+    def test_one_that_is_lost_later_is_named(
+        self, secured: Secured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(connection, "PAUSES_S", ())
+        servers = secured.address("PLAINTEXT")
+
+        def question(client: AdminClient) -> str:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+        with connect(ClusterEntry("lab", HERE), bootstrap_servers=servers) as opened:
+            opened.client()
+            opened._nodes = [SimpleNamespace(id=2, host="127.0.0.1", port=9)]
+            with pytest.raises(ClusterError) as refused:
+                opened.ask(question, "asking")
+        lost, unreachable = refused.value.findings
+        assert (lost.rule, unreachable.rule) == ("connect-lost", "connect-refused")
+        assert unreachable.what.startswith("127.0.0.1:9, where the cluster says that broker 2 is, ")
+
+
+class TestWhoAnswersIsNotBlamed:
+    @pytest.mark.parametrize("request_kind", [SASL_HANDSHAKE, SASL_AUTHENTICATE])
+    def test_a_server_that_hangs_up_during_sasl_is_no_firewall(
+        self, secured: Secured, request_kind: int
+    ) -> None:
+        with failing_network(secured.cluster, "SASLPLAIN") as network:
+            network.lose(request_kind, Loss.CUT_BEFORE, skip=0, times=1_000_000)
+            servers = {"bootstrap.servers": network.bootstrap_servers}
+            assert fail({**plain(secured), **servers}) == (
+                f"{network.bootstrap_servers} closes the connection during SASL PLAIN, without a "
+                "reason; check sasl.username, and what sasl.password refers to; the log of the "
+                "broker may say why [connect-credentials]"
+            )
+
+    def test_a_server_that_never_ends_sasl_is_no_firewall(
+        self, secured: Secured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(connection, "PATIENCE_S", 5.0)
+        with failing_network(secured.cluster, "SASLPLAIN") as network:
+            network.lose(SASL_AUTHENTICATE, Loss.SILENT_BEFORE, skip=0, times=1_000_000)
+            with pytest.raises(ClusterError) as refused:
+                read_with({**plain(secured), "bootstrap.servers": network.bootstrap_servers})
+            at = network.bootstrap_servers
+        (finding,) = refused.value.findings
+        assert finding.what == (
+            f"{at} takes connections, and the client has no answer after 5 s "
+            f"({at} does not finish SASL PLAIN)"
+        )
+        assert "firewall" not in finding.way_out
 
 
 class TestSecrets:

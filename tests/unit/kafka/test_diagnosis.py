@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from confluent_kafka import KafkaError
 
 from reconciler.errors import ClusterError, Location, keep_secret
 from reconciler.kafka import connect
-from reconciler.kafka.diagnosis import Trouble, explain, read_trouble
+from reconciler.kafka.diagnosis import Trouble, explain, read_awaited, read_trouble
 from reconciler.kafka.probe import Listener, Reach
 from reconciler.kafka.settings import ClientSettings
 from reconciler.spec import ClusterEntry
@@ -80,6 +81,35 @@ class TestExplain:
         assert say(endpoint, [Trouble(KafkaError._AUTHENTICATION, text)]) == [
             "no OAuth token comes from http://issuer/token: server echoed *** [connect-token]"
         ]
+
+
+class TestAwaited:
+    """What the client's statistics say of brokers that do not answer it."""
+
+    def test_the_brokers_that_it_waits_for_are_read_with_their_ids(self) -> None:
+        states = {
+            "a:1/bootstrap": (-1, "a:1", "configured", "AUTH_REQ"),
+            "b:1/2": (2, "b:1", "learned", "CONNECT"),
+            "c:1/3": (3, "c:1", "learned", "SSL_HANDSHAKE"),
+            "d:1/4": (4, "d:1", "learned", "INIT"),
+            "e:1/5": (5, "e:1", "learned", "UP"),
+        }
+        names = ("nodeid", "nodename", "source", "state")
+        told = {name: dict(zip(names, row, strict=True)) for name, row in states.items()}
+        found = read_awaited(json.dumps({"brokers": told}), "PLAIN")
+        assert [(each.server, each.broker, each.text) for each in found] == [
+            ("a:1", None, "a:1 does not finish SASL PLAIN"),
+            ("b:1", 2, "b:1 does not finish the connection"),
+            ("c:1", 3, "c:1 does not finish TLS"),
+        ]
+
+    def test_a_slow_server_that_named_a_broker_is_not_blamed(self) -> None:
+        slow = {"a:1": Listener(Reach.SILENT), "kafka-2:9092": Listener(Reach.REFUSED)}
+        asked = Trouble(KafkaError._TRANSPORT, "Disconnected", "a:1")
+        named = Trouble(KafkaError._TRANSPORT, "Connection refused", "kafka-2:9092", 2)
+        for told in ([named], [asked, named]):
+            (said,) = say({}, told, slow)
+            assert said.startswith("kafka-2:9092, where the cluster says that broker 2 is, refuses")
 
 
 HERE = Location("topics/clusters.yaml", 7, 3)
