@@ -144,6 +144,30 @@ def parse_size(text: str) -> int:
     return _parse(text, SIZE)
 
 
+def name_unit(number: int, scale: Scale) -> str:
+    """Return the way out for a number without a unit: what it may mean, spelled with its unit.
+
+    A small number counts larger units, as in 7 days or 30 MiB; a large one Kafka's own.
+    """
+    if scale is DURATION:
+        if number < SECOND:
+            return f"write one, as in {max(number, 0) or 7}d"
+        if number >= _SURELY_MS:
+            return f"write {format_duration(number)}"
+        as_ms, as_s = format_duration(number), format_duration(number * SECOND)
+        return f"write {as_ms} if it is milliseconds, {as_s} if it is seconds"
+    if number < 1024:
+        return f"write one, as in {max(number, 0) or 30}MiB"
+    shown = format_size(number)
+    round_one = next((f"{round(number / n)}{u}" for u, n in _FROM_LARGEST if number >= n), shown)
+    return f"write {shown}" if shown == round_one else f"write {shown}, or a round {round_one}"
+
+
+_SURELY_MS = 10_000_000
+"""A number this large is milliseconds: it would be more than a hundred days in seconds."""
+_FROM_LARGEST = tuple((unit, SIZE.units[unit]) for unit in SIZE.shown)
+
+
 def format_duration(milliseconds: int) -> str:
     """Format a duration in the largest unit that is exact: 7d, 90min, 500ms."""
     return _format(milliseconds, DURATION)
@@ -199,6 +223,8 @@ def _explain(text: str, scale: Scale) -> UnitError:
         return UnitError(
             f"'{text}' is a {scale.noun} below zero", "write a limit such as -1 without a unit"
         )
+    if not unit and number.isdigit():
+        return UnitError(f"'{text}' has no unit", name_unit(int(number), scale))
     if not unit:
         return UnitError(f"'{text}' has no unit and is not a whole number", otherwise)
     amount, why = _weigh(unit, scale)
@@ -233,7 +259,7 @@ def _weigh(unit: str, scale: Scale) -> tuple[int | None, str]:
 
 def _propose(exact: Fraction, unit: str, number: Fraction, scale: Scale) -> str:
     if exact.denominator != 1:
-        return f"write a whole number such as {_format(round(exact), scale)}"
+        return f"write a whole number such as {_format(max(round(exact), 1), scale)}"
     proposal = f"write {_format(int(exact), scale)}"
     power = _PREFIXES.index(unit[0].lower()) + 1 if _is_decimal(unit, scale) else 0
     decimal = number * 1000**power

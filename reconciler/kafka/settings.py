@@ -10,7 +10,13 @@ from confluent_kafka.admin import AdminClient
 
 from reconciler.errors import ClusterError, Finding, keep_secret
 from reconciler.kafka.probe import Trust
-from reconciler.spec import SECRET_PROPERTIES, MalformedReferenceError, SecretKind, parse_references
+from reconciler.spec import (
+    SECRET_PROPERTIES,
+    MalformedReferenceError,
+    SecretKind,
+    check_ports,
+    parse_references,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,6 +136,7 @@ def resolve_settings(
             findings += error.findings
     if bootstrap_servers is not None:
         properties["bootstrap.servers"] = bootstrap_servers
+        findings += check_ports("--bootstrap-servers", bootstrap_servers)
     settings = ClientSettings(properties, overridden=bootstrap_servers is not None)
     if not settings.servers and not findings:  # a reference that fails may be the address
         what = f"{entry.name} has no bootstrap servers"

@@ -15,6 +15,7 @@ from reconciler.spec.client import (
     MalformedReferenceError,
     SecretKind,
     SecretRef,
+    check_ports,
     parse_references,
 )
 from reconciler.spec.clusters import SANDBOX, ClusterEntry
@@ -72,6 +73,7 @@ __all__ = [
     "build_clusters_schema",
     "build_topic_schema",
     "check_name",
+    "check_ports",
     "choose_catalogue",
     "describe_yaml",
     "every_key",

@@ -13,12 +13,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
-from reconciler.spec.client_values import check_value
+from reconciler.spec.client_values import MOST_PORT, check_value, find_wrong_ports
 from reconciler.spec.fields import FieldError, field_error, require_value, suggest
 from reconciler.spec.values import YamlMap, YamlText, YamlValue, describe_yaml, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from reconciler.errors import Location
 
 
 _OPENED = re.compile(r"\$\{([^}]*)(\}?)")
@@ -337,6 +339,15 @@ def _check_address(key: YamlText, value: YamlText) -> Iterator[Finding]:
         what = f"{key} holds a user or a password (not shown here)"
         way_out = "write the address without it, and change it: others may have read it here"
         yield Finding("secret-literal", what, way_out, value.where)
+    elif key in _ADDRESSES:
+        yield from check_ports(key, value, value.where)
+
+
+def check_ports(name: str, addresses: str, where: Location | None = None) -> Iterator[Finding]:
+    """Refuse the addresses of an option or a property whose ports do not exist."""
+    if wrong := find_wrong_ports(addresses):
+        what = f"{name} has no port in {', '.join(map(quote, wrong))}"
+        yield Finding("client-property-value", what, f"write one from 1 to {MOST_PORT}", where)
 
 
 def _refuse_unknown(key: YamlText) -> Finding:

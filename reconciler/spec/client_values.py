@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Finding
 from reconciler.spec.fields import suggest
 from reconciler.spec.values import YamlText, describe_yaml
+from reconciler.units import UnitError, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,6 +140,8 @@ CONTEXTS = (
 """The values of `debug`, separated by commas."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_PORT = re.compile(r"[0-9]{1,5}")
+MOST_PORT = 65_535
 _FLAG_WORDS = {"true", "false", "t", "f", "1", "0"}
 
 
@@ -147,7 +150,10 @@ def check_value(key: YamlText, value: YamlText) -> list[Finding]:
     if key in RANGES:
         least, most = RANGES[key]
         right = bool(_WHOLE.fullmatch(value)) and least <= int(value) <= most
+        meant = _read_amount(key, value)
         way_out = f"write a whole number from {least} to {most}"
+        if meant is not None and least <= meant <= most:
+            way_out = f"write {meant}"
     elif key in FLAGS:
         right, way_out = value.lower() in _FLAG_WORDS, "write true or false"
     else:
@@ -156,6 +162,31 @@ def check_value(key: YamlText, value: YamlText) -> list[Finding]:
         return []
     what = f"{key} is {describe_yaml(value)}, which the client does not take"
     return [Finding("client-property-value", what, way_out, value.where)]
+
+
+def _read_amount(key: str, value: str) -> int | None:
+    """Return what a value with a unit amounts to in the unit of its property."""
+    parse = {"ms": parse_duration, "bytes": parse_size}.get(key.rpartition(".")[2])
+    try:
+        return parse(value) if parse else None
+    except UnitError:
+        return None
+
+
+def find_wrong_ports(addresses: str) -> list[str]:
+    """Return the addresses of a list whose port is none: librdkafka takes another, or 0.
+
+    In: `host:port` or `protocol://host:port`, with commas; a port may be left out.
+    """
+    wrong = []
+    for address in filter(None, (each.strip() for each in addresses.split(","))):
+        authority = re.split("[/?#]", address.rpartition("://")[2], maxsplit=1)[0]
+        host, colon, port = authority.rpartition(":")
+        if not colon or (":" in host and not host.endswith("]")):  # an IPv6 address alone
+            continue
+        if not (_PORT.fullmatch(port) and 1 <= int(port) <= MOST_PORT):
+            wrong.append(address)
+    return wrong
 
 
 def _check_word(key: YamlText, value: YamlText) -> tuple[bool, str]:

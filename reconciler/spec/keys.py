@@ -30,7 +30,7 @@ from reconciler.spec.values import (
     quote,
     show,
 )
-from reconciler.units import UnitError, parse_duration, parse_size
+from reconciler.units import DURATION, SIZE, Scale, UnitError, name_unit, parse_duration, parse_size
 
 MOST_REPLICAS = 32_767
 MOST_CAPACITY = 1_000_000
@@ -183,7 +183,8 @@ def _read_share(value: YamlValue, name: str) -> int:
     found = _PERCENT.fullmatch(value) if isinstance(value, YamlText) else None
     if found is None or int(found[1]) > 100:
         what = f"{name} is {describe_yaml(value)}, not a share"
-        raise field_error("value-form", value.where, what, f"write {name}: 30%")
+        meant = f"{value}%" if _PERCENT.fullmatch(f"{value}%") and int(str(value)) <= 100 else "30%"
+        raise field_error("value-form", value.where, what, f"write {name}: {meant}")
     return int(found[1])
 
 
@@ -193,9 +194,7 @@ def _read_deletes(value: YamlValue, name: str) -> int:
 
 def _read_duration(value: YamlValue, name: str) -> int:
     """Read a duration, written as `7d`. Returns milliseconds."""
-    if isinstance(value, YamlText) and value.tag == "int":
-        what = f"{name} {quote(value)} has no unit"
-        raise field_error("config-unit", value.where, what, f"write one, as in {value}d")
+    _require_unit(value, name, DURATION)
     text = fields.read_text(value, name)
     try:
         return parse_duration(text)
@@ -203,6 +202,15 @@ def _read_duration(value: YamlValue, name: str) -> int:
         raise field_error(
             "config-unit", text.where, f"{name}: {error.what}", error.way_out
         ) from error
+
+
+def _require_unit(value: YamlValue, name: str, scale: Scale) -> None:
+    if not isinstance(value, YamlText) or value.tag != "int":
+        return
+    what = f"{name} {quote(value)} has no unit"
+    is_decimal = value.removeprefix("-").isdigit() and len(value) < 20
+    way_out = name_unit(int(value) if is_decimal else 0, scale)
+    raise field_error("config-unit", value.where, what, way_out)
 
 
 def _read_move_kinds(value: YamlValue, name: str) -> frozenset[MoveKind]:
@@ -221,7 +229,12 @@ def _read_rate(value: YamlValue, name: str) -> int | None:
         return None
     if isinstance(value, YamlText) and value.endswith("/s"):
         what = f"{name} {quote(value)} names a second, and every rate is per second"
-        raise field_error("config-unit", value.where, what, f"write {value.removesuffix('/s')}")
+        amount = value.removesuffix("/s")
+        try:
+            parse_size(amount)
+        except UnitError as error:
+            raise field_error("config-unit", value.where, what, error.way_out) from error
+        raise field_error("config-unit", value.where, what, f"write {amount}")
     rate = _read_size(value, name)
     if rate == 0:
         what = f"{name} {value} lets no replica move"
@@ -232,9 +245,7 @@ def _read_rate(value: YamlValue, name: str) -> int | None:
 
 def _read_size(value: YamlValue, name: str) -> int:
     """Read a size, written as `2TiB`. Returns bytes."""
-    if isinstance(value, YamlText) and value.tag == "int":
-        what = f"{name} {quote(value)} has no unit"
-        raise field_error("config-unit", value.where, what, f"write one, as in {value}MiB")
+    _require_unit(value, name, SIZE)
     text = fields.read_text(value, name)
     try:
         size = parse_size(text)

@@ -1,16 +1,22 @@
 """Durations and sizes: what is read, what is refused with which way out, what is shown."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.units import (
+    DURATION,
+    SIZE,
+    Scale,
     UnitError,
     approximate_duration,
     approximate_size,
     describe_value,
     format_duration,
     format_size,
+    name_unit,
     parse_duration,
     parse_size,
 )
@@ -147,6 +153,43 @@ def test_what_is_no_size_is_refused_with_what_to_write(text: str, message: str) 
     with pytest.raises(UnitError) as caught:
         parse_size(text)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("number", "scale", "way_out"),
+    [
+        (7, DURATION, "write one, as in 7d"),
+        (0, DURATION, "write one, as in 7d"),
+        (3_600, DURATION, "write 3600ms if it is milliseconds, 1h if it is seconds"),
+        (604_800_000, DURATION, "write 7d"),
+        (30, SIZE, "write one, as in 30MiB"),
+        (-5, SIZE, "write one, as in 30MiB"),
+        (50_000_000, SIZE, "write 50000000B, or a round 48MiB"),
+        (1_073_741_824, SIZE, "write 1GiB"),
+    ],
+)
+def test_a_number_without_a_unit_is_given_one(number: int, scale: Scale, way_out: str) -> None:
+    assert name_unit(number, scale) == way_out
+
+
+def test_a_whole_number_is_not_said_to_be_none() -> None:
+    with pytest.raises(UnitError) as refused:
+        parse_size("50000000")
+    assert str(refused.value) == "'50000000' has no unit; write 50000000B, or a round 48MiB"
+
+
+@given(st.integers(min_value=1, max_value=10**15), st.sampled_from([DURATION, SIZE]))
+def test_what_is_proposed_for_a_number_is_read(number: int, scale: Scale) -> None:
+    parse = parse_duration if scale is DURATION else parse_size
+    spelled = re.findall(r"\b[0-9]+[A-Za-z]+", name_unit(number, scale))
+    assert spelled
+    assert all(parse(text) > 0 for text in spelled)
+
+
+@pytest.mark.parametrize("text", ["0.0001ms", "0.3B"])
+def test_no_amount_of_nothing_is_proposed(text: str) -> None:
+    with pytest.raises(UnitError, match=r"such as 1(ms|B)"):
+        (parse_size if text.endswith("B") else parse_duration)(text)
 
 
 @given(AMOUNTS)

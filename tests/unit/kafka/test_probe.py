@@ -61,19 +61,3 @@ def test_a_server_that_hangs_up_is_not_unreachable() -> None:
         Thread(target=serve, args=(listener,), daemon=True).start()
         at = f"127.0.0.1:{listener.getsockname()[1]}"
         assert [probe(at, Trust()).reach for _ in range(2)] == [Reach.CLOSED] * 2
-
-
-def test_a_server_that_hangs_up_is_not_unreachable() -> None:
-    """As a port-forward and a load balancer do, without a broker behind them."""
-
-    def serve(listener: socket.socket) -> None:
-        for linger in (struct.pack("ii", 0, 0), struct.pack("ii", 1, 0)):  # an end, and a reset
-            for _ in range(2):
-                connection = listener.accept()[0]
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                connection.close()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        Thread(target=serve, args=(listener,), daemon=True).start()
-        at = f"127.0.0.1:{listener.getsockname()[1]}"
-        assert [probe(at, Trust()).reach for _ in range(2)] == ["closed at once"] * 2

@@ -97,6 +97,14 @@ class TestServers:
         settings = resolve(servers="cli:1, cli:2", bootstrap_servers="${env:UNSET}")
         assert settings.servers == ("cli:1", "cli:2")
 
+    def test_a_port_of_the_command_line_that_cannot_be_is_refused(self) -> None:
+        with pytest.raises(ClusterError) as refused:
+            resolve(servers="a:9092,b:99999")
+        assert str(refused.value) == (
+            "--bootstrap-servers has no port in 'b:99999'; write one from 1 to 65535 "
+            "[client-property-value]"
+        )
+
     def test_without_any_server_nothing_starts(self) -> None:
         with pytest.raises(ClusterError) as refused:
             resolve(servers=None)

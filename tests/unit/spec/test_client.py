@@ -167,7 +167,9 @@ def test_no_property_with_a_reference_has_its_value_checked() -> None:
     [
         ("security.protocol: SASL_TLS", "write PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"),
         ("socket.timeout.ms: soon", "write a whole number from 10 to 300000"),
-        ("socket.timeout.ms: 10s", "write a whole number from 10 to 300000"),
+        ("socket.timeout.ms: 10s", "write 10000"),
+        ("socket.timeout.ms: 10d", "write a whole number from 10 to 300000"),
+        ("message.max.bytes: 1MiB", "write 1048576"),
         ("sasl.mechanism: SCRAM-SHA512", "did you mean SCRAM-SHA-512?"),
         ("sasl.mechanisms: plain", "did you mean PLAIN?"),
         ("debug: brokr", "the contexts are generic, broker, topic"),
@@ -177,3 +179,24 @@ def test_what_the_client_does_not_take_is_refused(text: str, way_out: str) -> No
     said = explain(text)
     assert "which the client does not take" in said
     assert way_out in said
+
+
+@pytest.mark.parametrize("name", ["bootstrap.servers", "metadata.broker.list"])
+@pytest.mark.parametrize("port", ["65536", "99999", "0", "-1", "x", "", "９０９２"])
+def test_a_port_that_cannot_be_is_refused(name: str, port: str) -> None:
+    """librdkafka takes the rest of a division by 65,536, and 0 for a word."""
+    for host in ("kafka", "SSL://kafka", "[::1]"):
+        wrong = f"{host}:{port}"
+        said = explain(f"{name}: '{wrong}, b:9092'")
+        assert f"{name} has no port in '{wrong}'; write one from 1 to 65535 [" in said
+
+
+@pytest.mark.parametrize("address", ["a", "a:1", "a:65535", "::1", "[::1]", "[::1]:9", "SSL://a:9"])
+def test_an_address_needs_no_port(address: str) -> None:
+    assert read(f"bootstrap.servers: 'b:9092, {address}'")
+
+
+def test_a_port_of_the_token_endpoint_is_one() -> None:
+    name = "sasl.oauthbearer.token.endpoint.url"
+    assert "write one from 1 to 65535" in explain(f"{name}: https://login.example:65536/token")
+    assert read(f"{name}: https://login.example:8443/token?scope=a:b")
