@@ -243,7 +243,10 @@ def read_rows(path: Path) -> Mapping[Place, Replicas]:
     """Read a file of kafka-reassign-partitions. Errors: PlanFileError with every error in it."""
     from reconciler.plan import decode_rows
 
-    return decode_rows(path.read_text(encoding="utf-8", errors="replace"), str(path))
+    content = path.read_bytes()
+    # PowerShell saves an output as UTF-16, with a byte order mark.
+    encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    return decode_rows(content.decode(encoding, "replace"), str(path))
 
 
 def plan_elections(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -61,9 +62,18 @@ def encode_rows(plan: Plan, *, before: bool = False) -> str:
     return json.dumps({"version": 1, "partitions": rows}) + "\n"
 
 
+_PROPOSED = re.compile(r"^Proposed partition reassignment configuration\s*?$", re.MULTILINE)
+"""What --generate prints above the rows that it proposes; above it are the current ones."""
+
+
 def decode_rows(text: str, source: str) -> Mapping[Place, Replicas]:
-    """Decode a file of kafka-reassign-partitions. Errors: PlanFileError with every error in it."""
+    """Decode a file of kafka-reassign-partitions, or what its --generate prints.
+
+    Errors: PlanFileError with every error in it.
+    """
     where = Location(source, 1)
+    if proposed := _PROPOSED.search(text):
+        text = text[proposed.end() :]
     try:
         file = _File.model_validate(load_json(text))
     except ValidationError as error:
@@ -91,7 +101,10 @@ def decode_rows(text: str, source: str) -> Mapping[Place, Replicas]:
 
 
 def _refuse(what: str, where: Location) -> Finding:
-    way_out = "write it as kafka-reassign-partitions --generate does; log_dirs may only be any"
+    way_out = (
+        "give the output of kafka-reassign-partitions --generate, or the JSON below its second "
+        "heading; log_dirs may only be any"
+    )
     return Finding("reassignment-file", what, way_out, where)
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from shorthand import brokers, cluster, may_move, rows, said, spec, topic
 
+from reconciler.api import read_rows
 from reconciler.errors import Location, PlanFileError
 from reconciler.model import LogDirectory, Plan, steps_of
 from reconciler.plan import assemble_moves, decode_rows, encode_rows, plan_rows
 from reconciler.spec import ClusterEntry
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
 DISKS = {b: (LogDirectory("/data", 10**9, 9 * 10**8, 0),) for b in (1, 2, 3, 4)}
@@ -45,6 +49,31 @@ def test_the_rows_of_a_file_are_planned_and_no_others() -> None:
     assert made.moves.forecast is not None
     assert made.moves.forecast.copied_bytes == 20
     assert said(made.refusals) == []
+
+
+def test_what_generate_prints_is_read_as_it_is() -> None:
+    """The rows that it proposes are below its second heading; the current ones are above them."""
+    current, proposed = (
+        json.dumps({"version": 1, "partitions": [{"topic": "a", "partition": 0, "replicas": row}]})
+        for row in ([1, 2], [2, 1])
+    )
+    printed = (
+        f"Current partition replica assignment\n{current}\n\n"
+        f"Proposed partition reassignment configuration\n{proposed}\n"
+    )
+    for text in (printed, printed.replace("\n", "\r\n")):
+        assert decode_rows(text, "rows.json") == {("a", 0): (2, 1)}
+    with pytest.raises(PlanFileError, match="the output of kafka-reassign-partitions --generate"):
+        decode_rows(printed.replace("Proposed", "Other"), "rows.json")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_no_error(tmp_path: Path, encoding: str) -> None:
+    """PowerShell writes one, and UTF-16, where a command's output goes into a file."""
+    file = tmp_path / "rows.json"
+    row = '{"version": 1, "partitions": [{"topic": "a", "partition": 0, "replicas": [2, 1]}]}'
+    file.write_text(f"Proposed partition reassignment configuration\n{row}\n", encoding=encoding)
+    assert read_rows(file) == {("a", 0): (2, 1)}
 
 
 def test_what_is_exported_gives_the_same_plan() -> None:
