@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -111,6 +111,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def name_each(noun: str, ids: Collection[int]) -> str:
+    """Name things by their ids: broker 1, brokers 1, 2."""
+    return f"{noun}{'' if len(ids) == 1 else 's'} {', '.join(map(str, ids))}"
+
+
 def approximate_size(size_bytes: float) -> str:
     """Format a number of bytes in its largest unit, to a tenth: 512 B, 4.1 MiB."""
     for unit in SIZE.shown[:0:-1]:
@@ -188,8 +193,10 @@ def describe_value(key: str, value: str) -> str:
     """Format a config value for people: `7d (604800000)` if a unit is exact.
 
     The suffix of the key gives the dimension, as in all of Kafka's names. A value without an exact
-    larger unit stays as it is, and so do limits such as -1.
+    larger unit stays as it is, and so do limits such as -1. An empty value is two quotes.
     """
+    if not value:
+        return "''"
     scale = DURATION if key.endswith(".ms") else SIZE if key.endswith(".bytes") else None
     if scale is None or not re.fullmatch(r"[1-9][0-9]*", value):
         return value

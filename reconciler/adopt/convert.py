@@ -20,6 +20,7 @@ from reconciler.adopt.spelling import render_topic
 from reconciler.errors import Location, sort_findings
 from reconciler.model import TopicSpec
 from reconciler.spec import SANDBOX, check_name, choose_catalogue, find_collisions
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,9 +104,8 @@ def _judge(topic: ForeignTopic, source: Source, catalogue: Catalogue) -> Desired
     rows = topic.assignment
     replicas = len(rows[0]) if rows else topic.replication_factor
     if replicas is not None and int(config.get(MIN_INSYNC, "0")) > replicas:
-        what = (
-            f"{topic.name}: {MIN_INSYNC} {config.pop(MIN_INSYNC)} exceeds its {replicas} replicas"
-        )
+        least = config.pop(MIN_INSYNC)
+        what = f"{topic.name}: {MIN_INSYNC} {least} exceeds its {count(replicas, 'replica')}"
         source.note(what, topic.where, f"it is left out; write at most {replicas}")
     wrong = [*check_name(topic.name, topic.where)]
     wrong += catalogue.check_together(config, lambda _: topic.where)

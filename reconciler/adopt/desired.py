@@ -112,16 +112,19 @@ def _leave_out(name: str, reason: Finding) -> Finding:
 def _make_desired(topic: TopicState, findings: list[Finding], *, assignments: bool) -> DesiredTopic:
     config = dict(sorted(managed_overrides(topic).items()))
     factors = sorted(topic.replication_factors)
-    reason = ""
+    reason = way_out = ""
     if len(factors) > 1:
         reason = f"its partitions have {' and '.join(map(str, factors))} replicas"
+        way_out = "give them the same number of replicas, and import again"
     elif MIN_INSYNC in config and int(config[MIN_INSYNC]) > factors[0]:
-        reason = f"{MIN_INSYNC} {config[MIN_INSYNC]} exceeds the {factors[0]} it has"
+        reason = (
+            f"{MIN_INSYNC} {config[MIN_INSYNC]} exceeds the {count(factors[0], 'replica')} it has"
+        )
+        way_out = f"lower it to at most {factors[0]}, or add replicas, and import again"
     if reason:
         # Written down, either would fail validation: an open count keeps the topic manageable.
         open_ = "replication_factor and assignment are" if assignments else "replication_factor is"
         what = f"{open_} left open for {topic.name}: {reason}"
-        way_out = "reassign the topic or lower min.insync.replicas, and import again"
         left = Finding("import-not-managed", what, way_out, severity=Severity.WARNING)
         findings.append(left)
     return DesiredTopic(

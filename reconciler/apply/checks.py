@@ -10,6 +10,7 @@ from reconciler.apply.convergence import compare_views
 from reconciler.diff import object_to_min_insync, object_to_use, read_min_insync
 from reconciler.errors import Finding
 from reconciler.plan import brokers_of, steps_of
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -170,7 +171,7 @@ def _describe_writes(before: Sequence[int], after: Sequence[int]) -> str:
     How much was written is unknown: transaction markers advance an end offset as well.
     """
     if len(before) != len(after):
-        return f"it now has {len(after)} partitions, not {len(before)},"
+        return f"it now has {count(len(after), 'partition')}, not {len(before)},"
     moved = [n for n, (then, now) in enumerate(zip(before, after, strict=True)) if then != now]
     noun = "partition" if len(moved) == 1 else "partitions"
     listed = ", ".join(map(str, moved[:3])) + (f" and {len(moved) - 3} more" * (len(moved) > 3))

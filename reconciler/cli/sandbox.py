@@ -23,6 +23,7 @@ from reconciler.sandbox import (
     spread_brokers,
 )
 from reconciler.styling import set_columns
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -144,10 +145,10 @@ def start_broker_again(broker_id: int) -> None:
 
 def _choose_shape(brokers: int | None, racks: int | None, like: Path | None) -> tuple[Broker, ...]:
     if like is None:
-        count = DEFAULT_BROKERS if brokers is None else brokers
-        if racks is not None and racks > count:
-            raise UsageError(f"{count} brokers cannot fill {racks} racks")
-        return spread_brokers(count, racks or min(3, count))
+        wanted = DEFAULT_BROKERS if brokers is None else brokers
+        if racks is not None and racks > wanted:
+            raise UsageError(f"{count(wanted, 'broker')} cannot fill {count(racks, 'rack')}")
+        return spread_brokers(wanted, racks or min(3, wanted))
     if brokers is not None or racks is not None:
         raise UsageError("--like says how many brokers and racks; leave --brokers and --racks out")
     return read_shape(like)

@@ -32,6 +32,7 @@ from reconciler.simulate import (
     render_comparison,
     render_counts,
 )
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -170,7 +171,9 @@ def _begin(asked: SimulationRequest) -> SimulatedCluster:
     if asked.racks is None:
         return SimulatedCluster(tuple(Broker(n + 1) for n in range(asked.brokers)))
     if asked.racks > asked.brokers:
-        raise UsageError(f"{asked.brokers} brokers cannot fill {asked.racks} racks")
+        raise UsageError(
+            f"{count(asked.brokers, 'broker')} cannot fill {count(asked.racks, 'rack')}"
+        )
     return SimulatedCluster(
         tuple(Broker(n + 1, f"rack{n % asked.racks}") for n in range(asked.brokers))
     )

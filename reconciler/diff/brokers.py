@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff.refusals import allow_all, join_ways, list_factors, name_allowed
 from reconciler.errors import Finding
+from reconciler.units import count, name_each
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -58,20 +59,21 @@ class PlacementBrokers:
             lower = name_allowed(edits, self.allows)
             yield Finding(
                 "rf-le-brokers",
-                f"replication_factor {replication} exceeds the {able} brokers "
+                f"replication_factor {replication} exceeds the {count(able, 'broker')} "
                 f"that can take replicas{self._name_others()}",
                 join_ways(lower, "bring up more brokers"),
                 spec.where("replication_factor"),
             )
         elif spec.rack_aware and 0 < len(unracked) < able:
             # A cluster without any rack is fine: there, the spread over racks has no meaning.
-            listed = ", ".join(map(str, unracked))
+            who, there = f"{name_each('broker', unracked)} report", "them"
+            if len(unracked) == 1:
+                who, there = f"{who}s", "it"
             edit = ("write rack_aware: false in the spec", replace(spec, rack_aware=False))
             yield Finding(
                 "racks-known",
-                f"brokers {listed} report no rack while others do, so spreading over racks "
-                "cannot be promised",
-                join_ways("set broker.rack on them", name_allowed([edit], self.allows)),
+                f"{who} no rack while others do, so spreading over racks cannot be promised",
+                join_ways(f"set broker.rack on {there}", name_allowed([edit], self.allows)),
                 spec.location,
             )
 

@@ -97,7 +97,7 @@ def refuse_change(
         if isinstance(found, int) and isinstance(desired, int) and desired < found:
             yield Finding(
                 "partitions-never-shrink",
-                f"{found} → {desired} partitions: Kafka cannot remove partitions",
+                f"{found} → {count(desired, 'partition')}: Kafka cannot remove partitions",
                 join_ways(
                     back or f"have the policy allow {found} partitions and put {found} back",
                     "create a new topic and move its producers and consumers",
@@ -149,7 +149,8 @@ def _replicate(
     `allow` is the edit of clusters.yaml that allows it, empty if none is needed. `along` lists the
     edit with min.insync.replicas as well.
     """
-    edits = list_factors(spec, factor, f"write replication_factor: {factor}")
+    verb = "keep" if spec.replication_factor == factor else "write"
+    edits = list_factors(spec, factor, f"{verb} replication_factor: {factor}")
     written = name_allowed(edits if along else [next(edits)], allows)
     if not written:
         return f"have the policy allow {count(factor, 'replica')}"
@@ -176,11 +177,13 @@ def refuse_expansion(
         )
     factors = sorted(state.replication_factors)
     if len(factors) > 1:
+        goal = "give all of them the same number"
+        factor = spec.replication_factor or max(factors)
         yield Finding(
             "expand-uniform-replication",
             f"its partitions have {' and '.join(map(str, factors))} replicas; Kafka holds new "
             "partitions against an arbitrary one of them",
-            _replicate(spec, max(factors), allows, allow, "give all of them the same number"),
+            _replicate(spec, factor, allows, allow, goal),
             spec.where("partitions"),
         )
 
@@ -214,13 +217,13 @@ def refuse_min_insync(
     """
     desired = config.get("min.insync.replicas")
     if desired is not None and int(desired) > replication > 0:
+        held = count(replication, "replica")
         lowered = set_config(spec, {"min.insync.replicas": str(replication)})
         lower = name_allowed([(f"use at most {replication}", lowered)], allows)
         yield Finding(
             "min-insync-le-replication",
-            f"min.insync.replicas {desired} exceeds the {replication} replicas of {spec.name}: "
-            f"acks=all then guarantees {count(replication, 'replica')}, not {desired}, and "
-            "every such write fails while replication grows",
+            f"min.insync.replicas {desired} exceeds the {held} of {spec.name}: acks=all then "
+            f"guarantees {held}, not {desired}, and every such write fails while replication grows",
             lower or _raise_replication(spec, int(desired), allows, allow),
             spec.where("config.min.insync.replicas"),
         )
@@ -320,7 +323,7 @@ def warn_of_disputed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
     for key, values in sorted(state.disputed.items()):
         by_value: dict[str, list[int]] = {}
         for broker, value in sorted(values.items()):
-            by_value.setdefault("not set" if value is None else value, []).append(broker)
+            by_value.setdefault("not set" if value is None else value or "''", []).append(broker)
         shown = ", ".join(
             f"{value} on broker {' and '.join(map(str, brokers))}"
             for value, brokers in by_value.items()

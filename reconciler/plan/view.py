@@ -66,6 +66,9 @@ __all__ = [
 DIFFERENCES_SHOWN = 3
 """The number of fields of a topic with existing drift to name; JSON has all of them."""
 
+DESCRIPTION_SHOWN = 300
+"""The characters of a description that are shown. A spec may have thousands of lines of it."""
+
 IDLE_NAMED = 20
 """The number of dead or cordoned brokers to name; the others are counted."""
 
@@ -366,12 +369,18 @@ def _view_drift(topic: DriftedTopic) -> DriftView:
     return DriftView(topic.name, topic.owner, topic.location, words)
 
 
+def _say_description(description: str) -> str:
+    """Return a description as one line; the JSON of the plan has all of a long one."""
+    line = escape_unprintable(" ".join(description.split()))
+    return line if len(line) <= DESCRIPTION_SHOWN else f"{line[: DESCRIPTION_SHOWN - 1]}…"
+
+
 def _view_topic(topic: PlannedTopic, racks: Racks, moves: PlannedMoves | None) -> TopicView:
     steps = steps_of(topic)
     return TopicView(
         name=topic.name,
         owner=topic.owner,
-        description=escape_unprintable(" ".join((topic.description or "").split())),
+        description=_say_description(topic.description or ""),
         location=topic.location,
         steps=tuple(detail_step(view_step(step, topic), topic, moves) for step in steps),
         risks=topic.risks if steps else (),

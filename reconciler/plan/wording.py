@@ -171,7 +171,7 @@ def _say_moved(rows: Mapping[int, Replicas], topic: PlannedTopic) -> str:
     if len(sizes) == 1:
         old, new = next(iter(sizes))
         if old != new:
-            return f"{partitions}, {old} → {new} replicas"
+            return f"{partitions}, {old} → {count(new, 'replica')}"
     return f"replicas of {partitions}"
 
 

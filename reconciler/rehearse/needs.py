@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
 from reconciler.rehearse.setup import count_added
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ class Needs:
 
     def refuse_beyond(self, machine: Machine) -> Iterator[Finding]:
         """Refuse a rehearsal that does not fit, with the numbers."""
-        size = f"{self.brokers:,} brokers and {self.replicas:,} replicas"
+        size = f"{count(self.brokers, 'broker')} and {count(self.replicas, 'replica')}"
         way_out = (
             "rehearse fewer topics with --topic GLOB, or on a larger machine; "
             "`reconciler simulate` needs no brokers"

@@ -10,6 +10,7 @@ from reconciler.errors import Finding, Severity
 from reconciler.model import EMPTY, Broker, TopicImage
 from reconciler.plan import steps_of
 from reconciler.spec import choose_catalogue, parse_version, spell_line
+from reconciler.units import name_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -152,8 +153,8 @@ def _note_limits(
         )
         yield _note(what, "`reconciler simulate` measures all of them, without brokers")
     if cordoned and not able:
-        listed = ", ".join(map(str, cordoned))
-        what = f"brokers {listed} are cordoned, which this Kafka release does not know"
+        are = "is" if len(cordoned) == 1 else "are"
+        what = f"{name_each('broker', cordoned)} {are} cordoned, which this Kafka release lacks"
         yield _note(what, "rehearse on Kafka 4.3 or newer")
 
 

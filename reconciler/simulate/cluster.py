@@ -26,6 +26,7 @@ from reconciler.placement import (
     measure_losses,
     move_replicas,
 )
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -204,7 +205,9 @@ def _choose_replication(one: WantedTopic, topic: Exposed | None, able: int) -> i
     if topic is not None and one.replication is not None:
         raise UsageError(f"there is a topic {name} already; grow it with --grow {name}=…")
     if topic is not None and one.partitions < len(topic.assignment):
-        raise UsageError(f"{name} has {len(topic.assignment)} partitions; Kafka cannot remove any")
+        raise UsageError(
+            f"{name} has {count(len(topic.assignment), 'partition')}; Kafka cannot remove any"
+        )
     replication = one.replication or max(map(len, topic.assignment if topic else ()), default=0)
     if not 0 < replication <= able:
         raise UsageError(

@@ -245,7 +245,7 @@ EDITS: Mapping[str, Edit] = {
         write_moves
     ),
     r"add (\w+) to moves.allow of this cluster in clusters.yaml": allow_moves,
-    rf"write replication_factor: (\d+){ALONG}"
+    rf"(?:write|keep) replication_factor: (\d+){ALONG}"
     r"(?: and write moves: \{allow: \[(.+)\], rate: 30MiB\} below this cluster in clusters.yaml"
     r"| and add (.+) to moves.allow of this cluster in clusters.yaml)?"
     r"(?:, then give .* with reconciler plan --moves)?": replicate,
@@ -275,7 +275,7 @@ OUTSIDE = (
     r"delete it by hand",
     r"wait until the reassignment has ended",
     r"cancel it, and plan again",
-    r"set broker.rack on them",
+    r"set broker.rack on (?:it|them)",
     r"set \S+=true on all brokers and controllers first",
     r"choose another name",
     r"plan again once the replicas on broker .* are in sync",

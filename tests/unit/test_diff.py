@@ -337,6 +337,24 @@ def test_spreading_over_racks_needs_all_of_them() -> None:
     ]
 
 
+def test_one_broker_is_not_several() -> None:
+    (said,) = refusals(spec(partitions=1, replication_factor=2), cluster(nodes=brokers("a", None)))
+    assert said.startswith("broker 2 reports no rack while others do, ")
+    assert "; set broker.rack on it, or " in said
+    (said,) = refusals(spec(partitions=1, replication_factor=2), cluster(nodes=brokers(None)))
+    assert said.startswith("replication_factor 2 exceeds the 1 broker that can take replicas; ")
+
+
+def test_the_number_of_replicas_that_the_spec_asks_for_is_the_one_to_give() -> None:
+    state = cluster(topic("1,2 1,2,3"))
+    for wished, edit in (
+        (spec(partitions=3, replication_factor=2), "keep replication_factor: 2"),
+        (spec(partitions=3), "write replication_factor: 3"),
+    ):
+        (refusal,) = [text for text in refusals(wished, state) if "[expand-uniform" in text]
+        assert f"; {edit} and write moves: " in refusal
+
+
 def test_unknown_racks_do_not_matter_to_a_spec_that_opts_out() -> None:
     wished = spec(partitions=1, replication_factor=2, rack_aware=False)
     assert refusals(wished, cluster(nodes=brokers("a", None))) == []

@@ -359,6 +359,22 @@ def test_the_description_of_a_new_topic_is_one_line_below_its_title() -> None:
     assert block(wished, cluster())[1] == f"{'':12}{'description':<32} Orders, once \\x1b[1m paid."
 
 
+def test_a_long_description_is_cut() -> None:
+    wished = spec(partitions=1, replication_factor=1, description="words " * 30_000)
+    made = plan([wished], cluster())
+    for shown in (render_text(made), render_markdown(made)):
+        assert len(shown) < 5_000
+        assert "words words" in shown
+        assert re.search(r"words words( \w*)?…", shown)
+    assert made.topics[0].description == wished.description
+
+
+def test_an_empty_value_is_shown_as_one() -> None:
+    state = cluster(topic(config={"cleanup.policy": ""}))
+    text = render_text(plan([spec(config={"cleanup.policy": "delete"})], state))
+    assert "'' → delete" in text
+
+
 def test_the_description_of_a_topic_that_exists_is_no_news() -> None:
     made = plan([spec(partitions=4, description="Known.")], cluster(topic()))
     assert "Known." not in render_text(made)
