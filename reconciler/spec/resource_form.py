@@ -5,6 +5,7 @@ Any other key is a finding. A document that resembles a KafkaTopic and is none i
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -48,6 +49,13 @@ OURS_ONLY = (
 _FLAGS = (*UNMANAGED, DELETED)
 _KINDS = ("KafkaTopic", "KafkaTopicList")
 _GROUPS = ("kafka.strimzi.io", "kafka.jikkou.io")
+# Tools with a kind Topic, by the group of its apiVersion; ns4kafka has none, only a version.
+_OTHER_TOOLS = {
+    "kafka": "Conduktor",
+    "v1": "ns4kafka",
+    "kafka.nais.io": "nais",
+    "cluster.redpanda.com": "Redpanda's operator",
+}
 _NEAR = 0.9
 """Names this similar are one name with a typo. KafkaTopicClaim, another tool's kind, is at 0.80."""
 _TOPIC_KEYS = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -90,6 +98,13 @@ def refuse_kind(document: YamlMap, kind: str | None, version: str | None) -> Fin
         what = f"the {kind} of {quote(version)} is not read, and what it describes not managed"
         way_out = "write it in the form of Strimzi, of Jikkou or of this estate"
         return Finding("document-kind", what, way_out, document.where, Severity.WARNING)
+    if fold_spelling(kind) == "topic":
+        owner = _OTHER_TOOLS.get(group, "another tool")
+        what = f"the {kind} of {quote(version)} is a topic of {owner}, is skipped and not managed"
+        way_out = (
+            f"write it in the form of Strimzi, of Jikkou or of this estate; or leave it to {owner}"
+        )
+        return Finding("document-kind", what, way_out, document.where, Severity.WARNING)
     what = f"a {quote(kind)} of {quote(version)} is not a Kafka topic, and is skipped"
     return Finding("document-kind", what, "", document.where, Severity.NOTE)
 
@@ -111,6 +126,19 @@ def check_list(document: YamlMap, kind: str) -> Iterator[Finding]:
         yield Finding("document-form", what, way_out, document.where)
 
 
+# The topic operator of Strimzi makes such names of those that Kubernetes does not take. Source:
+# TopicOperator, KafkaTopic.metadata.name of __consumer_offsets: the valid part, and a SHA-1.
+_MANGLED = re.compile(r"[a-z0-9.-]*---[0-9a-f]{40}")
+
+
+def _check_mangled(name: YamlValue | None, spec: YamlValue | None) -> Iterator[Finding]:
+    named = isinstance(spec, YamlMap) and "topicName" in spec
+    if isinstance(name, YamlText) and not named and _MANGLED.fullmatch(name):
+        what = f"{quote(name)} is a name that Strimzi made of another one, which Kafka has"
+        way_out = "write the name that the topic has in Kafka as topicName below spec:"
+        yield Finding("key-missing", what, way_out, name.where)
+
+
 def check_topic(document: YamlMap) -> list[Finding]:
     """Return every error in the form of a KafkaTopic; its values are checked later."""
     metadata, spec = document.get("metadata"), document.get("spec")
@@ -118,6 +146,7 @@ def check_topic(document: YamlMap) -> list[Finding]:
         *_refuse_unknown(document, _TOPIC_KEYS, "in a KafkaTopic"),
         *_check_metadata(metadata),
         *_check_spec(spec),
+        *_check_mangled(metadata.get("name") if isinstance(metadata, YamlMap) else None, spec),
     ]
     # A misspelt key, such as metdata, is not missing as well.
     asked = {finding.way_out for finding in findings}

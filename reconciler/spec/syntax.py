@@ -23,6 +23,8 @@ from reconciler.spec.syntax_errors import (
     explain_repeated,
     explain_syntax_error,
     find_cut,
+    find_foreign,
+    find_template,
 )
 from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, quote
 
@@ -61,6 +63,8 @@ def load_text(content: bytes, file: str) -> LoadedFile:
         text = _decode(content, file)
     except _UnreadableError as error:
         return LoadedFile(file, (), (error.finding,))
+    if foreign := find_foreign(text, file):
+        return LoadedFile(file, (), (foreign,))
     reading = _Reading(text, file)
     documents: list[YamlValue] = []
     try:
@@ -77,6 +81,8 @@ def load_text(content: bytes, file: str) -> LoadedFile:
     # Alone, because the lines of all other findings would be wrong for git and editors.
     if odd := reading.find_odd_line_end():
         return LoadedFile(file, (), (odd,))
+    if reading.findings and (template := find_template(text, file)):
+        return LoadedFile(file, (), (template,))
     return LoadedFile(file, tuple(documents), tuple(reading.findings))
 
 

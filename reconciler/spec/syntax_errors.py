@@ -126,6 +126,45 @@ def explain_syntax_error(
     return Finding("yaml-syntax", f"this is not YAML: {problem}", "", where)
 
 
+_LFS_POINTER = "version https://git-lfs.github.com/spec/"
+_CONFLICT = tuple(re.compile(rf"^{mark}{{7}}(?: .*)?\r?$", re.MULTILINE) for mark in "<=>")
+
+
+def find_foreign(text: str, file: str) -> Finding | None:
+    """Find what git puts in the place of a file: a pointer of LFS, or a conflict to resolve."""
+    if text.startswith(_LFS_POINTER):
+        what = "this is a pointer of Git LFS, not the file itself"
+        way_out = "run git lfs pull, or have the checkout of CI fetch LFS files"
+        return Finding("yaml-syntax", what, way_out, Location(file, 1))
+    begin = _CONFLICT[0].search(text)
+    middle = begin and _CONFLICT[1].search(text, begin.end())
+    if begin and middle and _CONFLICT[2].search(text, middle.end()):
+        what = "a merge left its conflict markers here"
+        way_out = "keep what is right, and remove the lines <<<<<<<, ======= and >>>>>>>"
+        where = Location(file, text.count("\n", 0, begin.start()) + 1)
+        return Finding("yaml-syntax", what, way_out, where)
+    return None
+
+
+def find_template(text: str, file: str) -> Finding | None:
+    """Find the first expression of a template, in a file that is no YAML."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        starts = (line.find(opening) for opening in _EXPRESSIONS)
+        start = min((at for at in starts if at >= 0), default=-1)
+        if start < 0 or "#" in line[:start]:  # a comment is no YAML either
+            continue
+        end = line.find(_EXPRESSIONS[line[start : start + 2]], start)
+        if end >= 0:
+            shown = quote(line[start : end + 2])
+            what = f"this is a template, as of Helm or Jinja: {shown} is to be replaced"
+            way_out = "render it, as with helm template, and put what comes out into the estate"
+            return Finding("yaml-syntax", what, way_out, Location(file, number, start + 1))
+    return None
+
+
+_EXPRESSIONS = {"{{": "}}", "{%": "%}"}
+
+
 def explain_depth(where: Location) -> Finding:
     """Refuse values that are nested deeper than DEPTH."""
     what = f"values are nested deeper than {DEPTH} levels"

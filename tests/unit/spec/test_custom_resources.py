@@ -234,3 +234,35 @@ def test_no_key_of_any_map_is_dropped(tmp_path: Path, text: str) -> None:
 
 def test_every_key_of_ours_has_a_word_in_a_kafka_topic_or_none() -> None:
     assert set(OURS_ONLY) == TopicDocument.model_fields.keys() - set(SPEC_KEYS.values())
+
+
+@pytest.mark.parametrize(
+    ("version", "owner"),
+    [
+        ("kafka/v2", "Conduktor"),
+        ("v1", "ns4kafka"),
+        ("kafka.nais.io/v1", "nais"),
+        ("example.com/v1", "another tool"),
+    ],
+)
+def test_a_topic_of_another_tool_is_skipped_with_a_warning(
+    tmp_path: Path, version: str, owner: str
+) -> None:
+    estate = load(
+        tmp_path, f"apiVersion: {version}\nkind: Topic\nmetadata: {{name: a}}\nspec: {{}}"
+    )
+    (finding,) = estate.findings
+    assert finding.severity is Severity.WARNING
+    assert str(finding).endswith(
+        f"the Topic of '{version}' is a topic of {owner}, is skipped and not managed; write it in "
+        f"the form of Strimzi, of Jikkou or of this estate; or leave it to {owner} [document-kind]"
+    )
+
+
+def test_a_name_that_strimzi_made_is_taken_with_the_real_one(tmp_path: Path) -> None:
+    made = f"orders-events---{'0c9d1f3f' * 5}"
+    text = STRIMZI.replace("name: orders-events", f"name: {made}")
+    (spec,) = load(tmp_path, text).topics_for("prod")
+    assert spec.name == "orders.events"
+    with pytest.raises(SpecError, match="a name that Strimzi made of another one"):
+        load(tmp_path, text.replace("  topicName: orders.events\n", ""))
