@@ -68,6 +68,9 @@ if TYPE_CHECKING:
 NAMED = 5
 """The number of topics that a note names; it counts the others."""
 
+UNCLEAN = "unclean.leader.election.enable"
+"""The config that lets a replica lead that is not in sync."""
+
 UNSEEN = "reassignments-unseen"
 """The note of a reading without the list of what is in flight."""
 
@@ -382,7 +385,7 @@ def _plan_topic(
         topic,
         before=before,
         after=replace(before, assignment=rows),
-        risks=tuple(_assess_risks(diff, rows)),
+        risks=tuple(_assess_risks(diff, rows, state)),
         notes=(*diff.notes, *_note_min_insync(diff, value, state)),
         balance_before=measure_balance([diff.rows], brokers),
         balance_after=measure_balance([rows], brokers),
@@ -395,12 +398,19 @@ def _list_refused(diff: MoveDiff) -> tuple[RefusedField, ...]:
     return list_refused_fields(TopicDiff(diff.spec, diff.state, changes=diff.changes))
 
 
-def _assess_risks(diff: MoveDiff, rows: Assignment) -> Iterator[RiskNote]:
+def _assess_risks(diff: MoveDiff, rows: Assignment, state: ClusterState) -> Iterator[RiskNote]:
     """Name the risks of a topic's moves."""
+    config = {**state.config_defaults, **managed_overrides(diff.state)}
     pairs = list(zip(diff.rows, rows, strict=True))
     if copied := sum(len(set(new) - set(old)) for old, new in pairs):
         what = f"{count(copied, 'replica')} {'is' if copied == 1 else 'are'} copied"
         yield find_consent(diff.spec, RiskNote(Risk.TRAFFIC, what))
+    if copied and config.get(UNCLEAN) == "true":
+        what = (
+            f"{UNCLEAN} is true: if the replicas in sync fail, a copy that is not complete may "
+            "become leader, and what it lacks is lost"
+        )
+        yield find_consent(diff.spec, RiskNote(Risk.DATA_LOSS, what, field=f"config.{UNCLEAN}"))
     if falls := [(len(old), len(new)) for old, new in pairs if len(new) < len(old)]:
         most, least = max(falls)
         what = f"a partition has {count(least, 'replica')}, where it had {most}"

@@ -24,7 +24,7 @@ def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
     """Return the least of each level of replicas, in the order of the goal."""
     model = cp_model.CpModel()
     chosen: Chosen = {}
-    moved, lagging = [], []
+    moved, lagging, dropped = [], [], []
     for wish in problem.wishes:
         for p, row in enumerate(wish.rows):
             touched, wanted = _is_touched(problem, wish, row), _wanted(wish, row)
@@ -35,12 +35,14 @@ def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
                 continue
             moved += [take for b, take in mine.items() if b not in row]
             lagging += [v for b, v in mine.items() if b in row and b not in _in_sync(wish, p)]
+            if (leader := _find_leader(problem, wish, p)) is not None:
+                dropped.append(1 - mine[leader])
             if wish.rack_aware:
                 _spread(model, problem, mine)
     levels = _squares(model, problem, chosen, problem.replicas, [*range(10)])
     if problem.goal is MoveGoal.BALANCE:
         return tuple(least(model, sum(level)) for level in (*levels, moved))
-    return tuple(least(model, sum(level)) for level in (moved, lagging, *levels))
+    return tuple(least(model, sum(level)) for level in (moved, lagging, dropped, *levels))
 
 
 def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[int, ...]:
@@ -53,6 +55,8 @@ def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple
         for p, (old, new) in enumerate(zip(wish.rows, rows[wish.topic], strict=True)):
             able = [b for b in new if b in problem.eligible or b == old[0]] or [*new]
             able = [b for b in able if b in alive] or able
+            if problem.goal is MoveGoal.FEWEST_MOVES and _find_leader(problem, wish, p) == old[0]:
+                able = [old[0]] if old[0] in new else able
             for b in able:
                 chosen[wish.topic, p, b] = model.new_bool_var("")
                 changed += [chosen[wish.topic, p, b]] if b != old[0] else []
@@ -66,10 +70,10 @@ def measure(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return what rows reach: the levels of replicas, and those of leaders.
 
-    Replicas: moved, not in sync, of topics, of the cluster; to balance: of topics, of the cluster,
-    moved.
+    Replicas: moved, not in sync, leaders dropped from rows that shrink, of topics, of the cluster;
+    to balance: of topics, of the cluster, moved.
     """
-    moved = lagging = changed = 0
+    moved = lagging = dropped = changed = 0
     replicas, leaders = Counter(problem.replicas), Counter(problem.leaders)
     topics = [0, 0]
     for wish in problem.wishes:
@@ -83,6 +87,9 @@ def measure(
             if _is_touched(problem, wish, old):
                 moved += len(set(new) - set(old))
                 lagging += len((set(new) & set(old)) - set(_in_sync(wish, p)))
+            if problem.goal is MoveGoal.FEWEST_MOVES:
+                leader = _find_leader(problem, wish, p)
+                dropped += leader is not None and leader not in new
         topics[0] += sum(n * n for n in Counter(b for row in all_rows for b in row).values())
         topics[1] += sum(n * n for n in Counter(row[0] for row in all_rows).values())
     scale = scales(problem)
@@ -90,7 +97,7 @@ def measure(
     leads = topics[1], cluster[1], changed
     if problem.goal is MoveGoal.BALANCE:
         return (topics[0], cluster[0], moved), leads
-    return (moved, lagging, topics[0], cluster[0]), leads
+    return (moved, lagging, dropped, topics[0], cluster[0]), leads
 
 
 def scales(problem: MoveProblem) -> dict[int, int]:
@@ -113,6 +120,16 @@ def _candidates(problem: MoveProblem, wish: MoveWish, p: int) -> list[int]:
     living = [b for b in stays if any(b == one.id and one.alive for one in problem.brokers)]
     safe = len(living) >= wanted and set(living) & set(_in_sync(wish, p))
     return living if safe else stays
+
+
+def _find_leader(problem: MoveProblem, wish: MoveWish, p: int) -> int | None:
+    """Return the replica that leads a row that shrinks; None for none, or another row."""
+    row = wish.rows[p]
+    if len(row) <= _wanted(wish, row):
+        return None
+    able = set(_candidates(problem, wish, p)) & set(_in_sync(wish, p))
+    able &= {broker.id for broker in problem.brokers if broker.alive}
+    return next((b for b in row if b in able), None)
 
 
 def _wanted(wish: MoveWish, row: Replicas) -> int:

@@ -612,6 +612,14 @@ class SimulatedCluster:
                 self._lead(each)
             self._complete(each)
 
+    def elect_uncleanly(self, place: Place, broker: int) -> None:
+        """Let a replica lead that is not in sync; the others take over what it has."""
+        each = self.topics[place[0]][place[1]]
+        each.leader, each.in_sync = broker, {broker}
+        each.size = int(each.held[broker])
+        self._complete(each)
+        self._publish()
+
     def revive_broker(self, broker: int) -> None:
         """Let a broker come back; its replicas are in sync again a moment later."""
         self.alive[broker] = True

@@ -76,6 +76,7 @@ def judge_topics(
     | the rest is done, some were cancelled or skipped | half done     |
     | none is done, all were cancelled or skipped      | failed        |
     | all as planned, but a config is still lowered    | waiting       |
+    | all as planned, a leader lacks records           | half done     |
     | all as planned                                   | done          |
     | all as planned before this run                   | already done  |
     """
@@ -108,7 +109,14 @@ def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
         if number
     ]
     said = f"of {count(len(rows), 'partition')}: {', '.join(counted)}" if counted else ""
-    parts = [said, *_list_endings(rows), reason if flying or waiting or doubtful else "", left]
+    unclean = [
+        f"partition {row.place[1]}: broker {row.cut_short} became the leader before its copy was "
+        "complete (an unclean election), so records may be lost"
+        for row in rows
+        if row.cut_short is not None
+    ]
+    why = reason if flying or waiting or doubtful else ""
+    parts = [said, *unclean, *_list_endings(rows), why, left]
     text = "; ".join(part for part in parts if part)
     if doubtful:
         return Outcome(name, OutcomeKind.UNKNOWN, text)
@@ -121,6 +129,8 @@ def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
         return Outcome(name, kind, text)
     if left:
         return Outcome(name, OutcomeKind.WAITING, left)
+    if unclean:
+        return Outcome(name, OutcomeKind.HALF_DONE, "; ".join(unclean))
     if all(row.was_done for row in rows):
         return Outcome(name, OutcomeKind.ALREADY_DONE)
     others = sum(row.shown is not None and row.shown.leader != row.after[0] for row in rows)

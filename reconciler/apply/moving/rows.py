@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from reconciler.model import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from reconciler.model import (
         MovesReading,
@@ -69,7 +69,8 @@ class Row:
     `unanswered` counts requests that may still be carried out. `known`: this run has seen it under
     way, or a request was accepted. `shown` is what metadata shows, `flight` what is listed.
     `was_done` is set if it was as planned when the run began; `done_s` is the time of its end
-    in this run.
+    in this run. `synced` are the replicas that were in sync when it last had a leader.
+    `cut_short` is the broker that became the leader before its copy was complete, if one did.
     """
 
     place: Place
@@ -87,6 +88,8 @@ class Row:
     seen_elsewhere: Replicas | None = None
     elections: int = 0
     was_done: bool = False
+    synced: Replicas = ()
+    cut_short: int | None = None
 
     @property
     def adding(self) -> Replicas:
@@ -162,11 +165,13 @@ class Rows:
     def update(self, reading: MovesReading, now_s: float) -> None:
         """Judge every row by a reading. `unclear` rows then need `resolve`."""
         flights = {(each.topic, each.partition): each for each in reading.reassignments}
+        alive = {broker.id for broker in reading.brokers if broker.alive}
         for row in self:
             topic, partition = row.place
             row.flight = flights.pop(row.place, None)
             shown = reading.partitions.get(topic, ())
             row.shown = shown[partition] if partition < len(shown) else None
+            _look_at_leader(row, alive)
             _judge(row, now_s)
             if row.flight is not None and row.state is not RowState.UNDER_WAY:
                 flights[row.place] = row.flight
@@ -192,6 +197,24 @@ def _show(topic: TopicState | None, partition: int) -> Replicas | None:
     """Return the row that a view shows, None if it does not know the partition."""
     known = topic is not None and partition < len(topic.assignment)
     return topic.assignment[partition] if topic and known else None
+
+
+def _look_at_leader(row: Row, alive: Container[int]) -> None:
+    """Notice an unclean election of a replica that was being copied: what it lacks is lost.
+
+    No request shows one. But every replica that was in sync is gone at once, dead or out of sync,
+    and a new one leads. A copy that ends in between drops replicas that live.
+    """
+    shown = row.shown
+    if shown is None or shown.leader < 0:
+        return
+    lost = [
+        broker not in alive or broker in set(shown.replicas) - set(shown.in_sync)
+        for broker in row.synced
+    ]
+    if shown.leader in row.adding and shown.leader not in row.synced and lost and all(lost):
+        row.cut_short = shown.leader
+    row.synced = shown.in_sync
 
 
 def _judge(row: Row, now_s: float) -> None:

@@ -112,6 +112,11 @@ def _faults(
         yield f"{list(new)} is not spread over the racks as evenly as they allow"
     if not balances and rest & set(in_sync) and not set(new) & set(in_sync):
         yield f"none of the in-sync replicas {list(in_sync)} stays in {list(new)}"
+    if not balances and len(old) > wanted <= len(rest):
+        alive = {broker.id for broker in problem.brokers if broker.alive}
+        leader = next((b for b in old if b in rest & alive & set(in_sync)), None)
+        if leader not in (None, *new):
+            yield f"broker {leader} is able to lead {list(old)}, and not in {list(new)}"
 
 
 def _is_even(

@@ -1,10 +1,10 @@
 """Which replicas move, and who leads: two choices of brokers, one after the other.
 
-In this order: the fewest replicas moved, the fewest in-sync replicas dropped, the squares of the
-replicas of each topic and of the cluster. To balance, the squares come first and the fewest
-replicas moved last. Then by reordering alone: the squares of the leaders of each topic and of the
-cluster, and the fewest leaders changed. Each choice is optimal for all wishes together:
-docs/placement.md, "Replicas that move".
+In this order: the fewest replicas moved, the fewest in-sync replicas dropped, the fewest leaders
+dropped from rows that shrink, the squares of the replicas of each topic and of the cluster. To
+balance, the squares come first and the fewest replicas moved last. Then by reordering alone: the
+squares of the leaders of each topic and of the cluster, and the fewest leaders changed. Each choice
+is optimal for all wishes together: docs/placement.md, "Replicas that move".
 """
 
 from __future__ import annotations
@@ -135,8 +135,21 @@ def _restate(brokers: _Brokers, topic: int, wish: MoveWish, partition: int) -> R
         living = rest & brokers.alive  # replicas on dead brokers go first
         safe = living.bit_count() >= wanted and living & in_sync
         candidates = living if safe else rest
-    classes = (candidates & in_sync, candidates & rest & ~in_sync, candidates & ~rest)
+    synced = candidates & in_sync
+    classes: tuple[int, ...] = (synced, candidates & rest & ~in_sync, candidates & ~rest)
+    if leader := _find_leader(brokers, wish, partition):
+        classes = (leader, synced & ~leader, *classes[1:])
     return Row(topic, wanted, classes, brokers.rule(candidates, wanted, rack_aware=wish.rack_aware))
+
+
+def _find_leader(brokers: _Brokers, wish: MoveWish, partition: int) -> int:
+    """Return the replica that leads a row that shrinks, as a mask; 0 for none, or another row."""
+    row = wish.rows[partition]
+    if brokers.problem.goal is MoveGoal.BALANCE or len(row) <= wish.count_wanted(row):
+        return 0
+    in_sync = brokers.mask(wish.in_sync[partition] if wish.in_sync else row)
+    able = in_sync & brokers.alive & ~brokers.drained
+    return next((brokers.bits[b] for b in row if brokers.bits[b] & able), 0)
 
 
 def _choose_leaders(
@@ -148,11 +161,13 @@ def _choose_leaders(
     rows = []
     chosen = iter(sets)
     for t, wish in enumerate(wishes):
-        for old in wish.rows:
+        for p, old in enumerate(wish.rows):
             mine, leader = next(chosen), brokers.bits[old[0]]
             # A broker that takes nothing new takes no more leaders either.
             able = mine & (brokers.eligible | leader) or mine
             able = able & brokers.alive or able
+            if leader == _find_leader(brokers, wish, p):
+                able = able & leader or able  # a lower factor needs no election
             rows.append(Row(t, 1, (able & leader, able & ~leader)))
     units = [brokers.count(Counter(row[0] for row in wish.fixed)) for wish in wishes]
     load = Load(brokers.count(cluster), brokers.scales)

@@ -86,6 +86,20 @@ def test_a_topic_that_is_to_shrink_copies_nothing() -> None:
     assert (made.moves.replicas, made.moves.least_replicas) == (0, 0)
 
 
+def test_fewer_replicas_keep_the_leader_of_every_row() -> None:
+    made = move(spec(replication_factor=2), topic("1,2,3 1,3,2 2,1,3 1,2,3"))
+    assert [row[0] for row in rows_after(made)] == [1, 1, 2, 1]
+    assert made.moves is not None
+    assert made.moves.leader_changes == 0
+
+
+def test_a_leader_that_is_dead_or_out_of_sync_does_not_stay() -> None:
+    nodes = (*FOUR[:3], Broker(4, alive=False))
+    found = topic("4,1,2 3,1,2", in_sync=rows("1,2 1,2"))
+    made = move(spec(replication_factor=2), found, nodes=nodes)
+    assert [set(row) for row in rows_after(made)] == [{1, 2}, {1, 2}]
+
+
 def test_manual_rows_are_taken_as_they_are() -> None:
     made = move(spec(assignment=rows("2,1 3,4 3,1")), topic("1,2 2,3 3,1"))
     assert rows_after(made) == rows("2,1 3,4 3,1")
@@ -366,6 +380,28 @@ def test_copies_are_traffic_and_fewer_replicas_cost_durability() -> None:
     text = "a partition has 1 replica, where it had 2"
     field = "replication_factor"
     assert only(shrunk).risks == (RiskNote(Risk.DURABILITY, text, field=field),)
+
+
+UNCLEAN = {"unclean.leader.election.enable": "true"}
+
+
+@pytest.mark.parametrize(
+    ("live", "state"),
+    [({"config": UNCLEAN}, {}), ({}, {"config_defaults": UNCLEAN})],
+    ids=["of the topic", "default of the brokers"],
+)
+def test_a_copy_that_may_be_elected_before_it_is_complete_is_a_risk(
+    live: dict[str, Any], state: dict[str, Any]
+) -> None:
+    _, loss = only(move(spec(replication_factor=2), topic("1 2", **live), **state)).risks
+    assert loss == RiskNote(
+        Risk.DATA_LOSS,
+        "unclean.leader.election.enable is true: if the replicas in sync fail, a copy that is not "
+        "complete may become leader, and what it lacks is lost",
+        field="config.unclean.leader.election.enable",
+    )
+    shrunk = move(spec(replication_factor=1), topic("1,2 2,3", **live), **state)
+    assert [note.risk for note in only(shrunk).risks] == [Risk.DURABILITY]
 
 
 @pytest.mark.parametrize(("before", "acknowledged"), [("2", True), ("3", False)])

@@ -61,6 +61,30 @@ def test_all_is_done_and_nothing_is_left() -> None:
     assert find_faults(play) == []
 
 
+ALONE = {"t": (((1,), (3,)),)}
+
+
+def test_a_copy_that_was_elected_half_way_is_not_called_done() -> None:
+    play = make(ALONE, {("t", 0): 2000})
+    play.cluster.at(50, lambda: play.cluster.kill_broker(1))
+    play.cluster.at(60, lambda: play.cluster.elect_uncleanly(("t", 0), 3))
+    applied = run(play)
+    assert replicas(play) == (3,)
+    (outcome,) = applied.outcomes
+    assert (outcome.kind, outcome.text) == (
+        OutcomeKind.HALF_DONE,
+        "partition 0: broker 3 became the leader before its copy was complete (an unclean "
+        "election), so records may be lost",
+    )
+    assert end_run(applied).exit_code == 1
+
+
+def test_a_broker_that_dies_after_its_replica_was_dropped_loses_nothing() -> None:
+    play = make({"t": (((1,), (3,)), ((2,), (4,)))}, {("t", 0): 200, ("t", 1): 2000})
+    play.cluster.at(50, lambda: play.cluster.kill_broker(1))
+    assert [outcome.kind for outcome in run(play).outcomes] == [OutcomeKind.DONE]
+
+
 def test_a_second_run_has_nothing_to_do() -> None:
     play = make()
     run(play)
