@@ -231,6 +231,10 @@ _DIFF: tuple[Rule, ...] = (
     Rule("rf-le-brokers", "A partition has at most one replica on each eligible broker."),
     Rule("racks-known", "To spread over racks, all brokers must have a rack, or none."),
     Rule("broker-unknown", "An assignment names only brokers of the cluster."),
+    Rule(
+        "broker-not-registered",
+        "A plan reports ids in drain_brokers, exclude_brokers and capacity without a broker.",
+    ),
     Rule("broker-dead", "A dead broker takes no new replicas."),
     Rule(
         "broker-cordoned", "A broker whose log directories are all cordoned takes no new replicas."

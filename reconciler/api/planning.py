@@ -71,6 +71,9 @@ def read_cluster(
         # One broker's answer is not enough: shortly after a move it shows old and new replicas
         # together, and after a restart it can show configs of a deleted topic (Kafka 3.9 to 4.4).
         state = reader.confirm(state, doubts.longer, doubts.overridden)
+        named = entry.exclude_brokers | entry.capacity.keys()
+        if named - {broker.id for broker in state.brokers}:
+            state = reader.read_fenced(state, named)
         if with_moves:
             state = reader.read_voters(state) if drained else state
             seen = reader.read_moves(state, interval_s=0)

@@ -21,7 +21,7 @@ from reconciler.kafka.configs import (
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
-from reconciler.kafka.quorum import read_voters
+from reconciler.kafka.quorum import read_fenced, read_voters
 from reconciler.kafka.rights import (
     NO_TOPIC,
     check_apply_rights,
@@ -147,6 +147,19 @@ class KafkaReader:
     def read_voters(self, state: ClusterState) -> ClusterState:
         """Add the controllers that vote to a state; none if the cluster does not tell."""
         return replace(state, voters=read_voters(self._connection))
+
+    def read_fenced(self, state: ClusterState, named: Collection[int]) -> ClusterState:
+        """Add those of the `named` brokers to a state that are registered and not alive.
+
+        Nothing is added if the cluster does not tell. Cost: one request.
+        """
+        found = read_fenced(self._connection)
+        if found is None:
+            return state
+        known = {broker.id for broker in state.brokers}
+        fenced = (Broker(b, found[b], alive=False) for b in found.keys() & set(named) - known)
+        brokers = tuple(sorted((*state.brokers, *fenced), key=lambda broker: broker.id))
+        return replace(state, brokers=brokers, lists_fenced=True)
 
     def read_views(
         self, names: Collection[str], with_config: Collection[str] = ()

@@ -223,10 +223,11 @@ class ClusterState:
     value of each config key on topics without an override; a key on which the brokers disagree is
     omitted. `broker_settings` holds the broker flags that limit topics, "false" if any broker has
     the flag off; empty if unknown. `can_cordon`: brokers know cordoned.log.dirs (KIP-1066).
-    `throttle_rates` holds the rates in force on brokers. `directories` holds the log directories by
-    broker, `reassignments` what is in flight, and `voters` the controllers that vote; they are read
-    for plans of moves only. `notes` lists what could not be read from the cluster, and the
-    consequence for a plan.
+    `lists_fenced`: brokers tell which other ones are registered (KIP-1073), and `brokers` holds
+    those that clusters.yaml names. `throttle_rates` holds the rates in force on brokers.
+    `directories` holds the log directories by broker, `reassignments` what is in flight, and
+    `voters` the controllers that vote; they are read for plans of moves only. `notes` lists what
+    could not be read from the cluster, and the consequence for a plan.
     """
 
     cluster_id: str | None
@@ -242,6 +243,7 @@ class ClusterState:
     )
     reassignments: tuple[Reassignment, ...] = ()
     can_cordon: bool = False
+    lists_fenced: bool = False
     voters: frozenset[int] = frozenset()
     throttle_rates: tuple[ThrottleRate, ...] = ()
 

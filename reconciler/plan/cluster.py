@@ -99,6 +99,7 @@ def plan_cluster(
             *entry.notes,
             *(note for note in state.notes if concerns(note, plan)),
             *_warn_of_strange_cluster(entry, plan),
+            *note_unregistered(entry, state),
             *note_pending_drains(entry, state),
             *plan.notes,
         ]
@@ -281,6 +282,31 @@ def note_settings(changes: Changes, entry: ClusterEntry) -> Iterator[Finding]:
             "other open requests are planned with the earlier values"
         )
         yield Finding("settings-changed", what, where=entry.location, severity=Severity.NOTE)
+
+
+def note_unregistered(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Note the ids in clusters.yaml that no broker has. What they ask for is done already."""
+    known = {broker.id for broker in state.brokers}
+    excluded = entry.exclude_brokers - entry.drain_brokers
+    keys: dict[str, Collection[int]] = {
+        "capacity": entry.capacity.keys(),
+        "drain_brokers": entry.drain_brokers,
+        "exclude_brokers": excluded,
+    }
+    for key, ids in keys.items():
+        gone = sorted(set(ids) - known)
+        if not gone:
+            continue
+        listed = ", ".join(map(str, gone))
+        brokers = f"no broker {listed} is" if len(gone) == 1 else f"no brokers {listed} are"
+        line = "the line" if len(gone) == len(ids) else f"{listed} from {key}"
+        what = f"{brokers} registered: gone already, or a typo"
+        way_out = f"remove {line}"
+        if not state.lists_fenced:
+            have = "has" if len(gone) == 1 else "have"
+            what = f"{brokers} alive or {have} replicas: stopped, gone already, or a typo"
+            way_out += ", unless such a broker is to come back"
+        yield Finding("broker-not-registered", what, way_out, entry.where(key), Severity.NOTE)
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ NAMED = 5
 def plan_drains(
     drain: Drain, plan: Plan, state: ClusterState, specs: Iterable[TopicSpec]
 ) -> tuple[PlannedDrain, ...]:
-    """Describe what the plan does to every broker to drain, by id.
+    """Describe what the plan does to every broker to drain, by id; an id without one is omitted.
 
     In: a plan with its rows, the state that it is based on, and all specs of the cluster.
     """
@@ -45,14 +45,15 @@ def plan_drains(
         after[name] = topic.after.assignment if moves else before[name]
     brokers = {broker.id: broker for broker in state.brokers}
     return tuple(
-        _plan_drain(broker, brokers.get(broker), before, after, topics, state, written)
+        _plan_drain(broker, brokers[broker], before, after, topics, state, written)
         for broker in sorted(drain.brokers)
+        if broker in brokers
     )
 
 
 def _plan_drain(
     number: int,
-    broker: Broker | None,
+    broker: Broker,
     before: Mapping[str, Rows],
     after: Mapping[str, Rows],
     topics: Mapping[str, PlannedTopic],
@@ -64,7 +65,7 @@ def _plan_drain(
     leaving = [name for name in held if left[name] < held[name]]
     return PlannedDrain(
         number,
-        cordon=state.can_cordon and broker is not None and broker.alive and not broker.cordoned,
+        cordon=state.can_cordon and broker.alive and not broker.cordoned,
         topics=len(leaving),
         replicas=sum(held[name] - left[name] for name in leaving),
         unnamed=tuple(name for name in sorted(leaving) if name not in written),
@@ -118,7 +119,7 @@ def note_drains(plan: Plan, state: ClusterState, where: Location) -> Iterator[Fi
                 Severity.WARNING,
             )
         if not drain.replicas and not drain.stays:
-            yield _note_empty(drain.broker, brokers, state, where)
+            yield _note_empty(brokers[drain.broker], state, where)
     yield from _warn_of_lost_racks(plan, brokers, where)
 
 
@@ -138,14 +139,11 @@ def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Fi
             )
 
 
-def _note_empty(
-    number: int, brokers: Mapping[int, Broker], state: ClusterState, where: Location
-) -> Finding:
+def _note_empty(broker: Broker, state: ClusterState, where: Location) -> Finding:
     """Say that no partition has a replica there, and what its log directories hold."""
-    broker = brokers.get(number)
+    number, alive = broker.id, broker.alive
     stored = [each.replicas for each in state.directories.get(number, ())]
     known = sum(replicas or 0 for replicas in stored)
-    alive = broker is not None and broker.alive
     if alive and (not stored or None in stored):
         return Finding(
             "drain-incomplete",

@@ -41,7 +41,13 @@ from reconciler.placement import (
     measure_balance,
     move_replicas,
 )
-from reconciler.plan.cluster import assume_defaults, concerns, note_left, note_scope
+from reconciler.plan.cluster import (
+    assume_defaults,
+    concerns,
+    note_left,
+    note_scope,
+    note_unregistered,
+)
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields, require_audit
@@ -103,6 +109,7 @@ def plan_moves(
         *(note for note in remarks if concerns(note, plan)),
         *entry.notes,
         *(note for note in list_notes(state) if concerns(note, plan)),
+        *note_unregistered(entry, state),
         *note_drains(plan, state, entry.where("drain_brokers")),
         *plan.notes,
     ]

@@ -28,8 +28,10 @@ command names it. Then topics without `clusters` apply to it as to any other clu
 
 LIMITING = (
     "audit_topic",
+    "capacity",
     "cluster_id",
     "drain_brokers",
+    "exclude_brokers",
     "guards",
     "ignore",
     "known_configs",
@@ -49,9 +51,10 @@ class ClusterEntry:
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
     configs that a managed service knows; None means all configs of Kafka. `moves` says which
     replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
-    are among `exclude_brokers`. `fields` holds the locations of drains and of all that limits a
-    request, by dotted path ("guards.max_changed"). `notes` say which checks are imprecise, such as
-    those for a Kafka version without a catalogue. `stages` are those of the estate.
+    are among `exclude_brokers`. `fields` holds the locations of keys that name brokers and of all
+    that limits a request, by dotted path ("guards.max_changed"). `notes` say which checks are
+    imprecise, such as those for a Kafka version without a catalogue. `stages` are those of the
+    estate.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -229,6 +230,26 @@ class TestOnTheMove:
         assert state.topics["stuck"].assignment == ((1, 2), (4, 3))
         assert state.topics["stuck"].reassigning == {1}
         assert state.notes == ()
+
+    def test_registered_brokers_that_are_not_alive_are_read_on_request(
+        self, cluster4: Cluster
+    ) -> None:
+        reader = KafkaReader(connect_to(cluster4))
+        cluster4.stop_broker(4)
+        try:
+            state = reader.read_cluster([])
+            living = tuple(broker for broker in state.brokers if broker.alive)
+            told = reader.read_fenced(replace(state, brokers=living), {1, 4, 99})
+        finally:
+            cluster4.start_broker(4)
+        assert not state.lists_fenced
+        assert told.lists_fenced
+        assert [(b.id, b.alive) for b in told.brokers] == [
+            (1, True),
+            (2, True),
+            (3, True),
+            (4, False),
+        ]
 
     @pytest.mark.slow
     def test_dead_brokers_are_those_that_only_replica_lists_name(self, cluster4: Cluster) -> None:

@@ -392,6 +392,7 @@ HAS_NO_EDIT = {
         "reassignment-rows",
     ),
     "a note": (
+        "broker-not-registered",
         "config-disputed",
         "drain-done",
         "drain-incomplete",

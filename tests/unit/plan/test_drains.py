@@ -26,6 +26,8 @@ from reconciler.plan import (
     fingerprint_plan,
     plan_cluster,
     plan_moves,
+    plan_rebalance,
+    plan_rows,
     render_markdown,
     render_text,
     steps_of,
@@ -327,9 +329,8 @@ def test_a_request_that_allows_more_moves_covers_the_topics_that_wait_for_them(
         (Broker(4), {"can_cordon": False}, False),
         (Broker(4, cordoned=True), {}, False),
         (Broker(4, alive=False), {}, False),
-        (Broker(5), {}, False),
     ],
-    ids=["living", "before 4.3", "cordoned already", "dead", "not in the cluster"],
+    ids=["living", "before 4.3", "cordoned already", "dead"],
 )
 def test_only_a_living_broker_is_cordoned_and_once(
     node: Broker, more: dict[str, bool], cordons: bool
@@ -425,14 +426,54 @@ def test_an_empty_broker_that_votes_leaves_the_quorum_first() -> None:
     assert "; remove it from the controllers' quorum, where it votes, then stop it, then " in note
 
 
-@pytest.mark.parametrize(
-    "nodes", [FOUR[:3], (*FOUR[:3], Broker(4, alive=False))], ids=["not there", "dead"]
-)
-def test_a_broker_that_does_not_live_need_not_be_stopped(nodes: tuple[Broker, ...]) -> None:
+def test_a_broker_that_does_not_live_need_not_be_stopped() -> None:
+    nodes = (*FOUR[:3], Broker(4, alive=False))
     assert notes(drain(state=live(topic("1,2"), nodes=nodes)), "drain-done") == [
         "no replica is on broker 4; unregister it with kafka-cluster unregister --id 4, then take "
         "4 off drain_brokers [drain-done]"
     ]
+
+
+@pytest.mark.parametrize(
+    ("drained", "more", "way_out"),
+    [((99,), {}, "remove the line"), ((4, 99), {}, "remove 99 from drain_brokers")],
+)
+def test_an_id_without_a_broker_is_drained_by_removing_it(
+    drained: tuple[int, ...], more: dict[str, Any], way_out: str
+) -> None:
+    made = drain(state=live(topic("1,2"), lists_fenced=True, **more), of=entry(*drained))
+    assert notes(made, "broker-not-registered") == [
+        f"no broker 99 is registered: gone already, or a typo; {way_out} [broker-not-registered]"
+    ]
+    assert 99 not in [each.broker for each in drains(made)]
+    assert not any("99" in note for note in notes(made, "drain-done"))
+
+
+def test_an_id_is_perhaps_registered_where_brokers_do_not_tell() -> None:
+    """Before Kafka 4.0 a registered broker that is stopped and empty is not shown."""
+    made = drain(state=live(topic("1,2")), of=entry(98, 99))
+    assert notes(made, "broker-not-registered") == [
+        "no brokers 98, 99 are alive or have replicas: stopped, gone already, or a typo; "
+        "remove the line, unless such a broker is to come back [broker-not-registered]"
+    ]
+    assert drains(made) == ()
+
+
+def test_every_plan_and_key_names_ids_without_a_broker() -> None:
+    of = entry(4, exclude_brokers=frozenset({77}), capacity={1: 2, 88: 3})
+    state = live(topic("1,2"), lists_fenced=True)
+    for made in (
+        plan_cluster(of, [], state),
+        plan_moves(of, [], state),
+        plan_rebalance(of, [], state),
+        plan_rows(of, {}, state, {("shop.orders", 0): (2, 1)}, "rows.json"),
+    ):
+        found = [note for note in made.notes if note.rule == "broker-not-registered"]
+        assert [(note.what.split()[2], note.severity) for note in found] == [
+            ("88", Severity.NOTE),
+            ("77", Severity.NOTE),
+        ]
+        assert [note.way_out for note in found] == ["remove 88 from capacity", "remove the line"]
 
 
 @pytest.mark.parametrize(
