@@ -102,6 +102,10 @@ _ESTATE: tuple[Rule, ...] = (
     Rule("kafka-version-newer", "A newer Kafka is checked with the newest catalogue."),
     Rule("kafka-version-older", "An older Kafka is checked with the oldest catalogue."),
     Rule("drain-allowed", "drain_brokers moves replicas, so moves.allow of its cluster has drain."),
+    Rule(
+        "replication-allowed",
+        "internal_replication_factor moves replicas, so moves.allow has replication.",
+    ),
     Rule("client-property-unknown", "Client properties have names that librdkafka knows."),
     Rule("client-property-runs", "No client property of an estate loads or runs code."),
     Rule("secret-misplaced", "Secrets are only in properties that authenticate the client."),
@@ -201,6 +205,7 @@ _DIFF: tuple[Rule, ...] = (
         "drain-impossible", "A broker is drained only if others can hold every one of its replicas."
     ),
     Rule("broker-drained", "No assignment names a broker in drain_brokers."),
+    Rule("internal-replication", "Internal topics have as many replicas as most other topics."),
     Rule("drain-unnamed", "A plan reports the topics of no file that a drain moves."),
     Rule("drain-incomplete", "A plan reports what stays on a broker in drain_brokers, and why."),
     Rule("drain-last-of-rack", "A plan reports a rack in which a drain leaves no able broker."),

@@ -48,8 +48,8 @@ def read_cluster(
     properties. `with_sizes` also reads the sizes of partitions, for a plan that weighs by them;
     `with_moves` reads all that a plan of moves needs, which takes 10 s longer; if `plan`, called
     with the state so far, copies nothing, write rates are not measured, and it takes 1 s.
-    `every_topic` reads the configs and ids of unmanaged topics as well, and so does a drain of
-    brokers.
+    `every_topic` reads the configs and ids of unmanaged topics as well, and so does a cluster whose
+    own keys move them.
     Errors: UsageError for a cluster that the estate does not name, ClusterError if it cannot be
     read or grants too little.
     """
@@ -59,13 +59,15 @@ def read_cluster(
 
     specs = estate.topics_for(cluster)
     names = [spec.name for spec in specs]
-    drained = find_cluster(estate, cluster).drain_brokers if with_moves else frozenset()
+    entry = find_cluster(estate, cluster)
+    drained = entry.drain_brokers if with_moves else frozenset()
+    raises = with_moves and entry.internal_replication_factor is not None
     with open_connection(estate, cluster, bootstrap_servers, client) as connection:
         reader = KafkaReader(connection)
         reader.check_rights(names, for_apply=False)
-        # A drain moves all topics of its brokers, whether a file names them or not.
-        state = reader.read_cluster(config_of=None if drained or every_topic else names)
-        entry = find_cluster(estate, cluster)
+        # What the keys of a cluster move, no file has to name.
+        unnamed = drained or raises or every_topic
+        state = reader.read_cluster(config_of=None if unnamed else names)
         release = choose_catalogue(entry.kafka_version)
         doubts = list_doubts(specs, state, release, entry.known_configs)
         # One broker's answer is not enough: shortly after a move it shows old and new replicas
@@ -85,11 +87,13 @@ def read_cluster(
         deleted = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
         state = replace(state, usage=reader.read_usage(deleted if entry.guards.max_deletes else ()))
         # A topic in flight shows the rows that it is to have, so it may not differ from its spec.
-        moving = {each.topic for each in state.reassignments if each.topic in names or drained}
+        moving = {each.topic for each in state.reassignments if each.topic in names or unnamed}
         moving |= {
             name
             for name, topic in state.topics.items()
-            if every_topic or any(not drained.isdisjoint(row) for row in topic.assignment)
+            if every_topic
+            or (raises and topic.internal)
+            or any(not drained.isdisjoint(row) for row in topic.assignment)
         }
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 

@@ -6,7 +6,7 @@ reported. Forbidden here: deciding where replicas go, and all I/O.
 
 from reconciler.diff.brokers import eligible_brokers
 from reconciler.diff.deletions import describe_time, object_to_use
-from reconciler.diff.drains import Drain, keep_drained_topics
+from reconciler.diff.drains import Drain, keep_drained_topics, raise_internal_topics
 from reconciler.diff.fields import (
     NOT_MANAGED_KEYS,
     ConfigEquality,
@@ -20,7 +20,12 @@ from reconciler.diff.fields import (
 )
 from reconciler.diff.gradual import GRADUAL_KEYS, list_limits
 from reconciler.diff.moves import MoveDiff, diff_moves
-from reconciler.diff.moving import PLAN_MOVES, object_to_min_insync, read_min_insync
+from reconciler.diff.moving import (
+    PLAN_MOVES,
+    allow_moves,
+    object_to_min_insync,
+    read_min_insync,
+)
 from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
 
 __all__ = [
@@ -33,6 +38,7 @@ __all__ = [
     "FieldChange",
     "MoveDiff",
     "TopicDiff",
+    "allow_moves",
     "describe_time",
     "desired_partitions",
     "desired_replication",
@@ -47,5 +53,6 @@ __all__ = [
     "note_unoffered",
     "object_to_min_insync",
     "object_to_use",
+    "raise_internal_topics",
     "read_min_insync",
 ]

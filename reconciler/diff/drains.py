@@ -1,4 +1,4 @@
-"""Brokers that are to hold no replica: the topics on them that no spec of a plan moves."""
+"""What the keys of a cluster move: topics on drained brokers, and internal topics that grow."""
 
 from __future__ import annotations
 
@@ -24,6 +24,22 @@ class Drain:
     def touches(self, rows: Assignment) -> bool:
         """Return whether any row has a replica on a broker to drain."""
         return any(not self.brokers.isdisjoint(row) for row in rows)
+
+
+def raise_internal_topics(
+    factor: int | None, where: Location, cluster: ClusterState
+) -> Iterator[TopicSpec]:
+    """Yield a spec for each internal topic with a row of fewer than `factor` replicas.
+
+    It asks for as many replicas as the longest row has, if these are more: no row gives one up.
+    A row in flight counts without the replicas that are added.
+    """
+    current = {(each.topic, each.partition): each.current for each in cluster.reassignments}
+    for name, topic in sorted(cluster.topics.items()) if factor else ():
+        now = [len(current.get((name, n), row)) for n, row in enumerate(topic.assignment)]
+        if factor and topic.internal and min(now, default=factor) < factor:
+            longest = max(map(len, topic.assignment))
+            yield TopicSpec(name, where, replication_factor=max(factor, longest))
 
 
 def keep_drained_topics(

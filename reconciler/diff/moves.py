@@ -1,7 +1,8 @@
 """Existing partitions compared with their specs: which rows must change, and refusals.
 
 Only what is asked for moves: another number of replicas, other manual rows, or off a broker that
-is drained.
+is drained. Topics internal to Kafka have no spec in a file, so what asks for them is a key of
+clusters.yaml or a file of rows.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class _Comparison:
         changes = tuple(change for change in every if kind_of(change) is not None)
         targets = [each.target for each in moving.values()]
         stays = all(map(self.drained.isdisjoint, (*rows, *targets)))
-        if stays and (not changes or state.internal):  # no file manages a topic of Kafka itself
+        if stays and not changes:
             return None
         given, foreign = self._settle(spec, now, moving)
         diff = MoveDiff(spec, now, rows, given, desired_replication(spec), changes)
@@ -154,7 +155,7 @@ class _Comparison:
     ) -> tuple[dict[int, Replicas], list[int]]:
         """Return the rows that are decided, and the partitions in flight to somewhere else."""
         replication = desired_replication(spec)
-        unmanaged = replication is None and spec.assignment is None
+        unmanaged = state.internal or (replication is None and spec.assignment is None)
         given: dict[int, Replicas] = {}
         foreign = []
         for number, row in enumerate(state.assignment):

@@ -7,9 +7,24 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from reconciler.diff import diff_topics, leave_unoffered, note_unoffered
+from reconciler.diff import (
+    PLAN_MOVES,
+    allow_moves,
+    diff_topics,
+    leave_unoffered,
+    note_unoffered,
+    raise_internal_topics,
+)
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model import DriftedTopic, Scope, brokers_of, is_chosen, is_deletion, steps_of
+from reconciler.model import (
+    DriftedTopic,
+    MoveKind,
+    Scope,
+    brokers_of,
+    is_chosen,
+    is_deletion,
+    steps_of,
+)
 from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.drains import note_pending_drains
@@ -29,6 +44,8 @@ if TYPE_CHECKING:
 LEFT_SHOWN = 10
 SETTINGS = ("capacity", "exclude_brokers", "guards", "strategy")
 """The settings of a cluster on which the plans of all topics are based."""
+INTERNAL_FACTOR = "internal_replication_factor"
+"""The key of a cluster for the replicas of topics internal to Kafka."""
 UNSEEN = "sizes-unseen"
 NO_OWNER = "nobody"
 
@@ -100,7 +117,9 @@ def plan_cluster(
             *(note for note in state.notes if concerns(note, plan)),
             *_warn_of_strange_cluster(entry, plan),
             *note_unregistered(entry, state),
+            *note_internal_topics(entry, state),
             *note_pending_drains(entry, state),
+            *_note_pending_internal(entry, state),
             *plan.notes,
         ]
         scope = Scope(topics, changes.ref if changes else None)
@@ -307,6 +326,41 @@ def note_unregistered(entry: ClusterEntry, state: ClusterState) -> Iterator[Find
             what = f"{brokers} alive or {have} replicas: stopped, gone already, or a typo"
             way_out += ", unless such a broker is to come back"
         yield Finding("broker-not-registered", what, way_out, entry.where(key), Severity.NOTE)
+
+
+def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Note internal topics with fewer replicas than most other topics, unless a key raises them."""
+    least = {
+        name: min(map(len, topic.assignment))
+        for name, topic in sorted(state.topics.items())
+        if topic.assignment
+    }
+    others = sorted(least[name] for name in least.keys() & state.user_topics.keys())
+    if entry.internal_replication_factor is not None or not others:
+        return
+    usual = others[(len(others) - 1) // 2]
+    thin = {n: least[n] for n in least if state.topics[n].internal and least[n] < usual}
+    if not thin:
+        return
+    listed = ", ".join(f"{name} has {factor}" for name, factor in thin.items())
+    way_out = f"write {INTERNAL_FACTOR}: {usual} below this cluster in clusters.yaml"
+    if entry.moves is None or MoveKind.REPLICATION not in entry.moves.allow:
+        way_out += f", {allow_moves([MoveKind.REPLICATION], entry.moves)}"
+    yield Finding(
+        "internal-replication",
+        f"internal topics have fewer replicas than most topics, which have {usual}: {listed}",
+        f"{way_out}, and plan it with {PLAN_MOVES}",
+        entry.location,
+        Severity.NOTE,
+    )
+
+
+def _note_pending_internal(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Say in a plan of changes which internal topics a plan of moves is to raise."""
+    factor, where = entry.internal_replication_factor, entry.where(INTERNAL_FACTOR)
+    if names := [spec.name for spec in raise_internal_topics(factor, where, state)]:
+        what = f"{INTERNAL_FACTOR} {factor} is pending for {', '.join(names)}"
+        yield Finding("moves-pending", what, f"plan it with {PLAN_MOVES}", where, Severity.NOTE)
 
 
 def _warn_of_strange_cluster(entry: ClusterEntry, plan: Plan) -> Iterator[Finding]:

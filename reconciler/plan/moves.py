@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from reconciler.diff import (
     eligible_brokers,
     keep_drained_topics,
     managed_overrides,
+    raise_internal_topics,
     read_min_insync,
 )
 from reconciler.errors import Finding, Severity, UsageError
@@ -42,8 +44,10 @@ from reconciler.placement import (
     move_replicas,
 )
 from reconciler.plan.cluster import (
+    INTERNAL_FACTOR,
     assume_defaults,
     concerns,
+    note_internal_topics,
     note_left,
     note_scope,
     note_unregistered,
@@ -110,6 +114,7 @@ def plan_moves(
         *entry.notes,
         *(note for note in list_notes(state) if concerns(note, plan)),
         *note_unregistered(entry, state),
+        *note_internal_topics(entry, state),
         *note_drains(plan, state, entry.where("drain_brokers")),
         *plan.notes,
     ]
@@ -168,6 +173,9 @@ def assemble_moves(
     # leave the broker as well: brokers refuse a row that keeps one that is cordoned already.
     covered = changes is None or changes.alter(entry, lambda cluster: cluster.drain_brokers)
     chosen = choose_moving(entry, specs, changes)
+    factor, where = entry.internal_replication_factor, entry.where(INTERNAL_FACTOR)
+    if changes is None or changes.alter(entry, attrgetter(INTERNAL_FACTOR)):
+        chosen += raise_internal_topics(factor, where, state)
     if covered:
         chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
     chosen = [spec for spec in chosen if is_chosen(spec.name, topics)]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reconciler.spec import Changes, ClusterEntry
 
 _PLACING = ("capacity", "drain_brokers", "exclude_brokers", "strategy")
+_MOVING = (*_PLACING, "internal_replication_factor")
 _WAY_OUT = "run apply by hand on that branch, which plans what it asks for now"
 
 
@@ -63,7 +64,8 @@ def _list_reasons(
     if loosened:
         yield f"has tighter guards than this plan: {name_some(loosened)}"
     if plan.moves is not None or any(map(_places, plan.topics)):
-        altered = [key for key in _PLACING if branch.alter(entry, attrgetter(key))]
+        keys = _PLACING if plan.moves is None else _MOVING
+        altered = [key for key in keys if branch.alter(entry, attrgetter(key))]
         if altered:
             yield f"has another {' and another '.join(altered)} for {plan.cluster}"
 

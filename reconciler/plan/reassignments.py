@@ -170,9 +170,6 @@ def _refuse_topic(
     if topic is None:
         yield Finding("reassignment-rows", f"there is no topic {name}", "take it out", where)
         return
-    if topic.internal:
-        what = f"{name} is internal to Kafka, and moves only off a broker that is drained"
-        yield Finding("reassignment-rows", what, "take it out, or use drain_brokers", where)
     if beyond := sorted(number for number in asked if number >= len(topic.assignment)):
         what = f"{name} has {count(len(topic.assignment), 'partition')}, and no {beyond[0]}"
         yield Finding("reassignment-rows", what, "take it out", where)

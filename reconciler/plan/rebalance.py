@@ -11,7 +11,7 @@ from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import MoveKind, Scope, TopicSpec, is_chosen, list_unmatched, steps_of
 from reconciler.placement import MoveGoal
-from reconciler.plan.cluster import assume_defaults, note_unregistered
+from reconciler.plan.cluster import assume_defaults, note_internal_topics, note_unregistered
 from reconciler.plan.forecast import list_row_moves
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
 from reconciler.units import approximate_size, count
@@ -64,8 +64,14 @@ def plan_rebalance(
         diffs, limited = _limit_bytes(plan, diffs, state, max_bytes)
         plan = compose_moves(entry, diffs, state, brokers=takers, goal=MoveGoal.BALANCE)
     moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
-    about = (*entry.notes, *list_notes(state), *note_unregistered(entry, state))
-    notes = (*about, *plan.notes, *choice.note_left())
+    notes = (
+        *entry.notes,
+        *list_notes(state),
+        *note_unregistered(entry, state),
+        *note_internal_topics(entry, state),
+        *plan.notes,
+        *choice.note_left(),
+    )
     plan = replace(
         plan,
         topics=moved,

@@ -34,6 +34,7 @@ LIMITING = (
     "exclude_brokers",
     "guards",
     "ignore",
+    "internal_replication_factor",
     "known_configs",
     "moves",
     "owns",
@@ -51,10 +52,11 @@ class ClusterEntry:
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
     configs that a managed service knows; None means all configs of Kafka. `moves` says which
     replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
-    are among `exclude_brokers`. `fields` holds the locations of keys that name brokers and of all
-    that limits a request, by dotted path ("guards.max_changed"). `notes` say which checks are
-    imprecise, such as those for a Kafka version without a catalogue. `stages` are those of the
-    estate.
+    are among `exclude_brokers`. `internal_replication_factor` is the least number of replicas of
+    the topics internal to Kafka; None leaves them as they are. `fields` holds the locations of keys
+    that name brokers or move replicas, and of all that limits a request, by dotted path
+    ("guards.max_changed"). `notes` say which checks are imprecise, such as those for a Kafka
+    version without a catalogue. `stages` are those of the estate.
     """
 
     name: str
@@ -67,6 +69,7 @@ class ClusterEntry:
     owners: tuple[str, ...] = ()
     exclude_brokers: frozenset[int] = frozenset()
     drain_brokers: frozenset[int] = frozenset()
+    internal_replication_factor: int | None = None
     guards: Guards = field(default_factory=Guards)
     audit_topic: str | None = None
     strategy: str = "optimal"
@@ -157,6 +160,7 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             owners=owners,
             exclude_brokers=frozenset((*form.exclude_brokers, *form.drain_brokers)),
             drain_brokers=frozenset(form.drain_brokers),
+            internal_replication_factor=form.internal_replication_factor,
             guards=Guards(
                 guards.max_changed, guards.max_deletes, guards.unused_for, guards.from_base
             ),

@@ -19,8 +19,8 @@ from reconciler.spec.documents import read_documents
 from reconciler.spec.owners import check_spellings
 from reconciler.spec.resolve import Resolver
 from reconciler.spec.rules import (
-    check_drains,
     check_environments,
+    check_moving,
     check_stages,
     check_written_topics,
     refuse_cluster,
@@ -73,7 +73,7 @@ def parse_estate(
             findings += check_spellings([owner for owner in named if owner is not None])
         each = ((*entries[name].notes, *resolved[name].findings) for name in checked)
         findings += _say_once(each, clusters.file)
-        findings += (found for name in checked for found in check_drains(entries[name]))
+        findings += (found for name in checked for found in check_moving(entries[name]))
         findings += resolver.check_unused(frozenset(checked))
     if not documents.topics and not findings:
         what, way_out = "the estate has no topics", "there is nothing to do"

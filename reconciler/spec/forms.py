@@ -34,6 +34,7 @@ from reconciler.spec.keys import (
     GuardsFrom,
     KafkaVersion,
     Key,
+    LeastReplicas,
     Limit,
     MoveKinds,
     Owned,
@@ -375,6 +376,11 @@ class ClusterForm(Form):
     drain_brokers: BrokerIds = Field(
         default=(),
         description="Ids of brokers that are to hold no replica. Needs drain in moves.allow.",
+    )
+    internal_replication_factor: LeastReplicas | None = Field(
+        default=None,
+        description="Least number of replicas of the topics internal to Kafka. Needs replication "
+        "in moves.allow.",
     )
     guards: GuardsForm = Field(
         default_factory=GuardsForm.model_construct, description="Limits for a single plan."

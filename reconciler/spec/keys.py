@@ -263,6 +263,10 @@ def _read_at_once(value: YamlValue, name: str) -> int:
     return fields.read_count(value, name, 1, MOST_AT_ONCE)
 
 
+def _read_replicas(value: YamlValue, name: str) -> int:
+    return fields.read_count(value, name, 1, MOST_REPLICAS)
+
+
 def _read_limit(value: YamlValue, name: str) -> int:
     return fields.read_count(value, name, 1, MOST_LIMIT)
 
@@ -463,6 +467,10 @@ Size = Annotated[int, ReadNamed(_read_size, {"type": "string", "pattern": _SIZE}
 AtOnce = Annotated[
     int,
     ReadNamed(_read_at_once, {"type": "integer", "minimum": 1, "maximum": MOST_AT_ONCE}),
+]
+LeastReplicas = Annotated[
+    int,
+    ReadNamed(_read_replicas, {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}),
 ]
 Limit = Annotated[
     int,

@@ -60,18 +60,18 @@ def check_written_topics(
         yield from _check_overrides(topic, clusters)
 
 
-def check_drains(entry: ClusterEntry) -> Iterator[Finding]:
-    """Check that a cluster with brokers to drain allows it."""
-    if entry.drain_brokers and (entry.moves is None or MoveKind.DRAIN not in entry.moves.allow):
-        way_out = "write moves: {allow: [drain], rate: 30MiB} below this cluster"
-        if entry.moves is not None:
-            way_out = "add drain to moves.allow of this cluster"
-        yield Finding(
-            "drain-allowed",
-            f"drain_brokers moves replicas, and {entry.name} does not allow that",
-            way_out,
-            entry.where("drain_brokers"),
-        )
+def check_moving(entry: ClusterEntry) -> Iterator[Finding]:
+    """Check that a cluster allows the moves that its own keys ask for."""
+    for key, kind, rule in (
+        ("drain_brokers", MoveKind.DRAIN, "drain-allowed"),
+        ("internal_replication_factor", MoveKind.REPLICATION, "replication-allowed"),
+    ):
+        if getattr(entry, key) and (entry.moves is None or kind not in entry.moves.allow):
+            way_out = f"write moves: {{allow: [{kind}], rate: 30MiB}} below this cluster"
+            if entry.moves is not None:
+                way_out = f"add {kind} to moves.allow of this cluster"
+            what = f"{key} moves replicas, and {entry.name} does not allow that"
+            yield Finding(rule, what, way_out, entry.where(key))
 
 
 def check_environments(clusters: Mapping[str, ClusterEntry]) -> Iterator[Finding]:

@@ -105,7 +105,7 @@ class Judge:
             for topic in cluster.rows:
                 for rule, affected, values in chain(
                     self.judge_health(cluster, topic),
-                    judge_safety(cluster, topic) if topic in cluster.users else (),
+                    (judge_safety if topic in cluster.users else judge_internal)(cluster, topic),
                     judge_evenness(cluster, topic) if topic in cluster.users else (),
                     self.judge_growth(cluster, topic) if topic in cluster.users else (),
                 ):
@@ -263,6 +263,17 @@ def judge_safety(cluster: Cluster, topic: str) -> Broken:
         yield "topic-unmanaged", count, {"partitions": count}
     elif spec["owner"] is None:
         yield "topic-unowned", count, {"file": spec["file"]}
+
+
+def judge_internal(cluster: Cluster, topic: str) -> Broken:
+    def count(rows: list[Row]) -> int:
+        return min(len(row["replicas"]) for row in rows)
+
+    others = sorted(map(count, cluster.users.values()))
+    least, rows = count(cluster.rows[topic]), cluster.rows[topic]
+    if others and least < (usual := others[(len(others) - 1) // 2]):
+        values = {"replication_factor": least, "usual": usual}
+        yield "internal-replication-low", len(rows), values
 
 
 def hold(cluster: Cluster, rows: Iterable[Row]) -> tuple[list[int], list[int]]:

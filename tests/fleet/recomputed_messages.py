@@ -75,6 +75,11 @@ SAID = {
         "replication_factor brokers",
         "1 replica, on a cluster of %(brokers)s brokers",
     ),
+    "internal-replication-low": (
+        "replication_factor usual",
+        "replication factor %(replication_factor)s, where most topics have %(usual)s",
+        "%(replication_factor)s replicas, usually %(usual)s",
+    ),
     "min-in-sync-equals-replication": (
         f"{IN_SYNC} replication_factor",
         f"{IN_SYNC} {IN_FORCE}",
@@ -254,6 +259,7 @@ class Fixes:
             (
                 rule.startswith("replication-below") and factor >= values["asked"],
                 rule == "replication-single" and factor > 1,
+                rule == "internal-replication-low" and factor >= values["usual"],
                 rule == "replication-uneven" and factor >= values["most"],
                 rule == "min-in-sync-equals-replication" and factor > values[IN_SYNC],
                 rule == "drain-unfinished"

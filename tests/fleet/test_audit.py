@@ -95,6 +95,7 @@ STATES = {
         well("ignored-by-all"),
         # Its place is Kafka's own affair, its health is not.
         well("__internal", "1,2,3 1,3,2 1,2,3", internal=True, in_sync=((1, 2), *FULL[1:])),
+        well("__alone", "1,2 2,3 3,1", internal=True),
         well("tuned", config={"retention.ms": "5"}),
         well("careless", config={"min.insync.replicas": "1"}),
         well("unclean", config={"unclean.leader.election.enable": "true"}),
@@ -194,6 +195,7 @@ EXPECTED = {
     ("prod", "heavy", "min-in-sync-equals-replication", 6),
     ("prod", "heavy", "topic-leaders-uneven", 1),
     ("prod", "heavy", "topic-replicas-uneven", 4),
+    ("prod", "__alone", "internal-replication-low", 3),
     ("prod", "mixed", "replication-uneven", 4),
     ("prod", "mixed", "replication-below-default", 4),
     ("prod", "mixed", "min-in-sync-equals-replication", 4),

@@ -393,6 +393,7 @@ HAS_NO_EDIT = {
     ),
     "a note": (
         "broker-not-registered",
+        "internal-replication",
         "config-disputed",
         "drain-done",
         "drain-incomplete",
@@ -495,6 +496,18 @@ AUDIT_EDITS: Mapping[str, World] = {
     ),
     "topic-unmanaged": World((spec(),), {"clusters": {"prod": {"ignore": ["x*"]}}}, live()),
     "topic-unowned": World((spec(owner="a team"),), state=live()),
+    "internal-replication-low": World(
+        (spec(),),
+        {
+            "clusters": {
+                "prod": {
+                    "internal_replication_factor": 3,
+                    "moves": {"allow": ["replication"], "rate": "9MiB"},
+                }
+            }
+        },
+        live(),
+    ),
     "cordon-left": World(
         (spec(),),
         {

@@ -31,6 +31,7 @@ from reconciler.fleet.audit.checks import (
     check_readings,
     find_metric_collisions,
     find_outliers,
+    find_thin_internal,
 )
 from reconciler.fleet.audit.evenness import check_clusters, check_racks, check_topic_evenness
 from reconciler.fleet.audit.moves import (
@@ -122,6 +123,7 @@ def audit_fleet(
         apply_checks(racks, check_racks(limits)),
         find_metric_collisions(topics),
         find_outliers(topics, clusters, limits),
+        find_thin_internal(topics),
         find_idle_rates(topics, clusters),
         find_missing(topics, specs, clusters, limits),
         find_filling(topics, clusters, limits, grown),

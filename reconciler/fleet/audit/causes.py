@@ -128,6 +128,7 @@ def _fixed_by_moves() -> dict[str, Column]:
         "replication-below-policy": asked,
         "replication-below-default": asked,
         "replication-single": factor > 1,
+        "internal-replication-low": factor >= _evidence("usual").try_cast("int"),
         "replication-uneven": factor >= _evidence("most").try_cast("int"),
         "min-in-sync-equals-replication": factor > _evidence(MIN_IN_SYNC).try_cast("int"),
         "drain-unfinished": F.array_contains("drained", F.col("subject").try_cast("int")),

@@ -86,6 +86,27 @@ def check_durability() -> Iterator[Check]:
     )
 
 
+def find_thin_internal(topics: DataFrame) -> DataFrame:
+    """Return a finding for each internal topic with fewer replicas than most topics. Shuffles: one.
+
+    Most have at least the lower median of the other topics. Out: `findings`.
+    """
+    median = F.expr("percentile_disc(0.5) WITHIN GROUP (ORDER BY least_replicas)")
+    others = topics.where(~F.col("internal")).groupBy("cluster")
+    usual = others.agg(median.cast("int").alias("usual"))
+    factor = F.col("least_replicas")
+    check = Check(
+        "internal-replication-low",
+        factor < F.col("usual"),
+        say("replication factor %s, where most topics have %s", factor, "usual"),
+        F.col("partitions"),
+        {"replication_factor": factor, "usual": F.col("usual")},
+        reason=say("%s replicas, usually %s", factor, "usual"),
+    )
+    rows = topics.where("internal").join(F.broadcast(usual), "cluster", how="inner")
+    return apply_checks(rows, [check])
+
+
 def _or_false(condition: Column) -> Column:
     return F.coalesce(condition, F.lit(False))  # noqa: FBT003
 

@@ -159,6 +159,14 @@ _ALL = (
         " the loss of one broker is the loss of its records",
     ),
     AuditRule(
+        "internal-replication-low",
+        _WARNING,
+        _DATA,
+        "Topics internal to Kafka have as many replicas as most topics of their cluster.",
+        "write internal_replication_factor into clusters.yaml, and apply a plan of moves:"
+        " reconciler plan --moves",
+    ),
+    AuditRule(
         "replication-uneven",
         _WARNING,
         _AVAILABILITY,

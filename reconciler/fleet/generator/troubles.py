@@ -148,12 +148,13 @@ def _break_topics() -> Trouble:
         _topic("t.crash"),
         _topic("t_crash"),
         _topic("t.unowned"),
+        _topic("__consumer_offsets", ((1,), (2,), (3,)), internal=True),
     )
     return Trouble(
         "trouble-topics",
         _cluster(_brokers("a", "b", "c"), topics),
         ("    policy: {replication_factor: {min: 2}}",),
-        unwritten=frozenset({"t_crash"}),
+        unwritten=frozenset({"t_crash", "__consumer_offsets"}),
         unowned=frozenset({"t.unowned"}),
         fields={"t.wide": ("replication_factor: 4",)},
     )

@@ -23,9 +23,16 @@ from reconciler.model import (
     Risk,
     RiskNote,
 )
-from reconciler.plan import assemble_moves, plan_moves, render_text, steps_of
+from reconciler.plan import (
+    assemble_moves,
+    plan_cluster,
+    plan_moves,
+    plan_rebalance,
+    render_text,
+    steps_of,
+)
 from reconciler.policy import Policy, PolicyRule, Subject
-from reconciler.spec import ClusterEntry
+from reconciler.spec import Changes, ClusterEntry, ClusterThen
 
 if TYPE_CHECKING:
     from reconciler.model import TopicSpec, TopicState
@@ -128,8 +135,8 @@ def test_new_partitions_do_not_concern_a_plan_of_moves() -> None:
 
 @pytest.mark.parametrize(
     "found",
-    [topic("1,2 2,3"), topic("1 2", "other"), topic("1 2", internal=True)],
-    ids=["as wished", "not there", "internal"],
+    [topic("1,2 2,3"), topic("1 2", "other")],
+    ids=["as wished", "not there"],
 )
 def test_other_topics_are_not_in_the_plan(found: TopicState) -> None:
     made = move(spec(replication_factor=2), found)
@@ -173,6 +180,110 @@ def test_a_cluster_without_moves_has_no_plan_of_moves() -> None:
         "prod allows no moves; write moves: {allow: [replication], rate: 30MiB} below it in "
         "clusters.yaml"
     )
+
+
+# Topics internal to Kafka.
+
+
+WHERE = Location("topics/clusters.yaml", 5)
+RAISES = replace(
+    ENTRY, internal_replication_factor=3, fields={"internal_replication_factor": WHERE}
+)
+OFFSETS, STATE = "__consumer_offsets", "__transaction_state"
+
+
+def internal(assignment: str, name: str = OFFSETS) -> TopicState:
+    return topic(assignment, name, internal=True)
+
+
+def test_internal_topics_get_the_replicas_that_a_key_asks_for() -> None:
+    live = (internal("1 2 3"), internal("1,2 2,3", STATE), topic("1 2", "unmanaged"))
+    made = move(spec(replication_factor=3), *live, entry=RAISES)
+    assert [planned.name for planned in made.topics] == [OFFSETS, STATE]
+    for planned, state in zip(made.topics, live, strict=False):
+        assert planned.after is not None
+        assert planned.location == WHERE
+        for old, new in zip(state.assignment, planned.after.assignment, strict=True):
+            assert set(old) < set(new)
+            assert len(new) == 3
+    assert plan_cluster(RAISES, [], cluster(*live, nodes=FOUR)).topics == ()
+
+
+def test_no_internal_topic_loses_a_replica() -> None:
+    live = (internal("1,2,3,4 1"), internal("1,2,3,4", STATE))
+    made = move(spec(), *live, entry=RAISES)
+    assert rows_after(made)[0] == (1, 2, 3, 4)
+    assert len(rows_after(made)[1]) == 4
+
+
+def test_internal_topics_in_flight_to_what_the_key_asks_for_are_part_of_the_plan() -> None:
+    moving = (in_flight("1", "3,4", name=OFFSETS),)
+    made = move(spec(), internal("1,3,4 2"), entry=RAISES, reassignments=moving)
+    assert rows_after(made)[0] == (1, 3, 4)
+    assert len(rows_after(made)[1]) == 3
+
+
+def test_more_replicas_of_internal_topics_than_brokers_are_refused_at_the_key() -> None:
+    entry = replace(RAISES, internal_replication_factor=5)
+    (refusal,) = only(move(spec(), internal("1 2"), entry=entry)).refusals
+    assert (refusal.rule, refusal.where) == ("rf-le-brokers", WHERE)
+
+
+def test_an_internal_topic_leaves_a_drained_broker_and_grows_in_one_move() -> None:
+    drained = frozenset({4})
+    entry = replace(RAISES, drain_brokers=drained, exclude_brokers=drained)
+    assert set(rows_after(move(spec(), internal("4"), entry=entry))[0]) == {1, 2, 3}
+
+
+def test_a_request_raises_internal_topics_only_if_it_changes_the_key() -> None:
+    live = cluster(internal("1 2"), topic("1 2"), nodes=FOUR)
+    for before, moved in ((ENTRY, [OFFSETS]), (RAISES, [])):
+        changes = Changes("main", "base", {"prod": ClusterThen(before, {})})
+        made = plan_moves(RAISES, [], live, changes=changes)
+        assert [planned.name for planned in made.topics] == moved
+
+
+def test_a_plan_of_changes_says_what_is_pending_for_internal_topics() -> None:
+    state = cluster(internal("1 2"), internal("1,2,3", STATE), topic("1,2,3"), nodes=FOUR)
+    (note,) = said(n for n in plan_cluster(RAISES, [], state).notes if n.rule == "moves-pending")
+    assert note == (
+        "topics/clusters.yaml:5:1: internal_replication_factor 3 is pending for "
+        "__consumer_offsets; plan it with reconciler plan --moves [moves-pending]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "way_out"),
+    [
+        (ENTRY, ""),
+        (
+            replace(ENTRY, moves=may_move("drain", "rebalance")),
+            ", add replication to moves.allow of this cluster in clusters.yaml",
+        ),
+    ],
+    ids=["allowed", "not allowed"],
+)
+def test_every_plan_names_internal_topics_with_fewer_replicas_than_the_others(
+    entry: ClusterEntry, way_out: str
+) -> None:
+    found = (topic("1,2,3"), topic("1,2,3", "b"), topic("1", "c"))
+    state = cluster(internal("1 2"), internal("1,2 2,3", STATE), *found, nodes=FOUR)
+    for make in (plan_cluster, plan_moves, plan_rebalance):
+        notes = make(entry, [], state).notes
+        assert [note for note in said(notes) if "internal" in note] == [
+            "topics/clusters.yaml:2:1: internal topics have fewer replicas than most topics, which "
+            "have 3: __consumer_offsets has 1, __transaction_state has 2; write "
+            f"internal_replication_factor: 3 below this cluster in clusters.yaml{way_out}, and "
+            "plan it with reconciler plan --moves [internal-replication]"
+        ]
+
+
+@pytest.mark.parametrize("usual", ["1", "1,2"])
+def test_internal_topics_with_as_many_replicas_as_most_others_are_not_named(usual: str) -> None:
+    state = cluster(internal("1,2"), topic(usual), topic(usual, "b"), topic("1,2,3", "c"))
+    assert "internal-replication" not in {
+        note.rule for note in plan_cluster(ENTRY, [], state).notes
+    }
 
 
 # What is in flight.

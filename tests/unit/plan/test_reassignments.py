@@ -138,23 +138,28 @@ def test_every_error_of_a_file_is_said(text: str, expected: list[str]) -> None:
 
 
 def test_rows_of_nothing_and_rows_against_a_spec_refuse_the_plan() -> None:
-    internal = replace(topic("1,2", name="__consumer_offsets"), internal=True)
     made = plan(
         (NAME, 0, [2, 4]),
         (NAME, 9, [2, 4, 1]),
         ("gone", 0, [1]),
-        ("__consumer_offsets", 0, [3, 2]),
         wished=spec(replication_factor=3),
-        found=(LIVE, internal),
     )
     assert [refusal.what for refusal in made.refusals] == [
-        "__consumer_offsets is internal to Kafka, and moves only off a broker that is drained",
         "there is no topic gone",
         f"{NAME} has 4 partitions, and no 9",
         f"{NAME} partition 0 gets 2 replicas, and its spec asks for 3",
     ]
     assert {refusal.rule for refusal in made.refusals} == {"reassignment-rows"}
     assert not any(map(steps_of, made.topics))
+
+
+def test_internal_topics_get_more_replicas() -> None:
+    internal = topic("1 2", "__consumer_offsets", internal=True, size_bytes=(10, 10))
+    made = plan(("__consumer_offsets", 0, [1, 2, 3]), found=(LIVE, internal))
+    (planned,) = made.topics
+    assert planned.after is not None
+    assert planned.after.assignment == rows("1,2,3 2")
+    assert (made.refusals, planned.refusals) == ((), ())
 
 
 def test_a_row_that_the_assignment_of_a_spec_would_change_again_is_refused() -> None:
