@@ -212,6 +212,9 @@ _DIFF: tuple[Rule, ...] = (
     Rule("reassignment-file", "A file of kafka-reassign-partitions is well-formed."),
     Rule("reassignment-rows", "Its rows are of partitions that exist, and agree with their specs."),
     Rule("rebalance-left", "A rebalance reports the topics that it leaves as they are, and why."),
+    Rule(
+        "directory-offline", "A plan reports log directories that are offline, and replicas there."
+    ),
     Rule("rebalance-limited", "A rebalance reports what --max-bytes keeps it from moving."),
     Rule("drain-done", "A plan reports that a broker in drain_brokers stores nothing."),
     Rule("moves-foreign", "What another tool or run moves is reported and left alone."),

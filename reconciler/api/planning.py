@@ -81,7 +81,7 @@ def read_cluster(
             seen = reader.read_moves(state, interval_s=0)
             made = plan(seen).moves if plan else None
             state = seen if made and not made.replicas else reader.read_moves(state)
-        elif with_sizes:
+        elif with_sizes or _lacks_living(state):
             state = reader.read_sizes(state)
         # Reading usage is slow: only topics to delete need it, and only if deletions are allowed.
         deleted = [spec.name for spec in specs if spec.absent and spec.name in state.topics]
@@ -96,6 +96,16 @@ def read_cluster(
             or any(not drained.isdisjoint(row) for row in topic.assignment)
         }
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
+
+
+def _lacks_living(state: ClusterState) -> bool:
+    """Return whether a replica on a living broker is not in sync: its disk may have failed."""
+    alive = {broker.id for broker in state.brokers if broker.alive}
+    return any(
+        alive.intersection(row).difference(synced)
+        for topic in state.topics.values()
+        for row, synced in zip(topic.assignment, topic.in_sync, strict=False)
+    )
 
 
 def read_for_moves(
@@ -209,11 +219,13 @@ def plan_rebalance(
     topics: str = "*",
     brokers: Collection[int] = (),
     max_bytes: int | None = None,
+    offline: bool = False,
 ) -> Plan:
     """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
 
     `topics` holds globs of live topics, `brokers` the only ones that take replicas (all that are
-    able if there are none), `max_bytes` the most to copy. `state` is read `with_moves`, of
+    able if there are none), `max_bytes` the most to copy. `offline` moves only replicas on failed
+    log directories. `state` is read `with_moves`, of
     `every_topic`. Same input, same plan. Errors: UsageError for what the cluster does not allow or
     have; ClusterError if the state is of another cluster than the estate expects.
     """
@@ -228,6 +240,7 @@ def plan_rebalance(
         topics=topics,
         brokers=brokers,
         max_bytes=max_bytes,
+        offline=offline,
     )
 
 

@@ -48,6 +48,11 @@ def _read_brokers(
     callback=options.read_size,
     help="Copy at most this much, such as 500GiB, the smallest partitions first.",
 )
+@click.option(
+    "--offline-replicas",
+    is_flag=True,
+    help="Move only replicas on log directories that have failed, to other brokers.",
+)
 @options.against_option
 @options.plan_format_option
 @options.out_option
@@ -59,6 +64,7 @@ def command(
     topic: str,
     brokers: tuple[int, ...],
     max_bytes: int | None,
+    offline_replicas: bool,
     against: Path | None,
     form: PlanFormat,
     out: Path | None,
@@ -75,7 +81,13 @@ def command(
     check_out(out)
     loaded = api.load_estate(estate)
     plan = partial(
-        api.plan_rebalance, loaded, cluster, topics=topic, brokers=brokers, max_bytes=max_bytes
+        api.plan_rebalance,
+        loaded,
+        cluster,
+        topics=topic,
+        brokers=brokers,
+        max_bytes=max_bytes,
+        offline=offline_replicas,
     )
     with working(f"reading {cluster}") as say:
         state = api.read_for_moves(loaded, cluster, bootstrap_servers, against, plan)

@@ -1,6 +1,7 @@
 """The health of clusters, counted from the state tables: one definition for every job.
 
-Counts are of all topics, internal ones too. A count is about partitions, except `brokers_down`:
+Counts are of all topics, internal ones too. A count is about partitions, except `brokers_down` and
+`directories_offline`, the log directories that have failed on living brokers:
 
 - `offline`: no leader, so no reads and no writes;
 - `unwritable`: a leader, and fewer replicas in sync than min.insync.replicas: writes with acks=all
@@ -27,7 +28,7 @@ MIN_IN_SYNC = "min.insync.replicas"
 FAULTS = ("offline", "unwritable", "under_replicated")
 """The faults of a partition, worst first: the columns of `find_unhealthy_topics`."""
 
-COUNTS = (*FAULTS, "brokers_down")
+COUNTS = (*FAULTS, "brokers_down", "directories_offline")
 """The columns of `count_health` that are 0 on a healthy cluster."""
 
 BY_CLUSTER = ("cluster",)
@@ -52,7 +53,8 @@ def judge_health(row: Mapping[str, Any]) -> Health:
         return Health.OFFLINE
     if row["unwritable"]:
         return Health.UNWRITABLE
-    return Health.DEGRADED if row["under_replicated"] or row["brokers_down"] else Health.HEALTHY
+    rest = ("under_replicated", "brokers_down", "directories_offline")
+    return Health.DEGRADED if any(row[name] for name in rest) else Health.HEALTHY
 
 
 def count_health(
@@ -70,7 +72,12 @@ def count_health(
     faults = topics.groupBy(*by).agg(*(F.sum(name).alias(name) for name in FAULTS))
     down = ~_or_false(F.col("alive"))
     brokers = state["brokers"].groupBy(*by)
-    counted = brokers.agg(F.count("*").alias("brokers"), F.count_if(down).alias("brokers_down"))
+    failed = F.when(~down, F.array_size("failed_directories"))
+    counted = brokers.agg(
+        F.count("*").alias("brokers"),
+        F.count_if(down).alias("brokers_down"),
+        F.sum(failed).alias("directories_offline"),
+    )
     readings = state["readings"].select(*by, "status")
     rows = readings.join(counted, [*by], how="left").join(faults, [*by], how="left")
     is_read = F.col("status") == READ

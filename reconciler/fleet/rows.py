@@ -73,7 +73,11 @@ def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
         "alive": [broker.alive for broker in state.brokers],
         "cordoned": [broker.cordoned for broker in state.brokers],
         "log_directories": [
-            None if held is None else list(map(asdict, held))
+            None if held is None else [_write_directory(each) for each in held if each.online]
+            for held in (state.directories.get(broker.id) for broker in state.brokers)
+        ],
+        "failed_directories": [
+            None if held is None else [each.path for each in held if not each.online]
             for held in (state.directories.get(broker.id) for broker in state.brokers)
         ],
     }
@@ -99,6 +103,10 @@ def write_state(cluster: str, state: ClusterState) -> Mapping[str, pa.Table]:
         tables.PARTITIONS.name: _write_partitions(cluster, topics, state.reassignments),
         tables.CONFIGS.name: make_table(tables.CONFIGS, configs),
     }
+
+
+def _write_directory(directory: LogDirectory) -> dict[str, Any]:
+    return {name: value for name, value in asdict(directory).items() if name != "online"}
 
 
 def describe_reading(state: ClusterState) -> dict[str, Any]:
@@ -192,11 +200,15 @@ def read_state(
 def _read_directories(
     brokers: Iterable[Mapping[str, Any]],
 ) -> dict[int, tuple[LogDirectory, ...]]:
-    return {
-        row["id"]: tuple(LogDirectory(**held) for held in row["log_directories"])
-        for row in brokers
-        if row["log_directories"] is not None
-    }
+    found = {}
+    for row in brokers:
+        if row["log_directories"] is None:
+            continue
+        held = [LogDirectory(**each) for each in row["log_directories"]]
+        failed = row["failed_directories"] or ()  # null in a lake of an earlier release
+        held += [LogDirectory(path, None, None, online=False) for path in failed]
+        found[row["id"]] = tuple(sorted(held, key=lambda each: each.path))
+    return found
 
 
 def _read_rate(row: Mapping[str, Any]) -> ThrottleRate:

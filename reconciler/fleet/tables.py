@@ -114,6 +114,7 @@ BROKERS = LakeTable(
         alive=FLAG,
         cordoned=FLAG,
         log_directories=ArrayType(LOG_DIRECTORY, containsNull=False),  # null: unknown
+        failed_directories=ArrayType(TEXT, containsNull=False),  # the paths of those offline
     ),
 )
 TOPICS = LakeTable(

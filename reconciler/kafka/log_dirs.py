@@ -31,6 +31,8 @@ RATE_INTERVAL_S = 10.0
 """The time between the two readings that give write rates."""
 
 _AT_ONCE = 16
+_OFFLINE = 56
+"""KAFKA_STORAGE_ERROR: the broker cannot read a log directory, and has taken it offline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +184,13 @@ def _ask_broker(client: Any, broker: int) -> Any:
 
 
 def list_stored(client: Any, broker: int) -> frozenset[Place] | None:
-    """Return the partitions in the log directories of a broker; None if it does not tell."""
+    """Return the partitions in the log directories of a broker; None if it does not tell.
+
+    A directory that has failed holds none: nothing there can be read any more.
+    """
     answer = _ask_broker(client, broker)
-    if answer.error_code or not answer.results or any(each.error_code for each in answer.results):
+    failures = {each.error_code for each in answer.results} - {0, _OFFLINE}
+    if answer.error_code or not answer.results or failures:
         return None
     return frozenset(read_directories(answer, is_whole=True)[1])
 
@@ -192,13 +198,15 @@ def list_stored(client: Any, broker: int) -> frozenset[Place] | None:
 def read_directories(
     answer: Any, *, is_whole: bool
 ) -> tuple[tuple[LogDirectory, ...], dict[Place, int]]:
-    """Read a broker's directories that are online, and bytes by partition.
+    """Read a broker's directories, and bytes by partition.
 
     Replicas that move between directories are left out. `is_whole`: the answer lists all replicas,
     so they are counted.
     """
     directories, sizes = [], {}
     for each in answer.results:
+        if each.error_code == _OFFLINE:
+            directories.append(LogDirectory(each.log_dir, None, None, online=False))
         if each.error_code:
             continue
         for topic in each.topics:

@@ -174,6 +174,11 @@ class MovesReader:
         for what, right, topics in lacking:
             missing = name_missing(self._connection, right, topics)
             yield replace(missing, what=f"{what}: {missing.what}", severity=Severity.WARNING)
+        for broker, held in sorted(found.directories.items()):
+            for path in (each.path for each in held if not each.online):
+                what = f"log directory {path} of broker {broker} is offline"
+                way_out = "no replica in it is in sync; replace the disk and restart the broker"
+                yield Finding("directory-offline", what, way_out, severity=Severity.NOTE)
         for broker, reason in sorted(found.silent.items()):
             what = f"broker {broker} of {self._connection.entry.name} does not answer: {reason}"
             way_out = "the sizes of its replicas and its throttle rates are unknown"

@@ -69,7 +69,7 @@ _ALL = (
     ),
     Metric(
         "reconciler_health_problems",
-        "Partitions (or brokers, of brokers_down) with a health problem.",
+        "Partitions, brokers (brokers_down) or log directories with a health problem.",
         ("cluster", "problem"),
     ),
     Metric("reconciler_brokers", "Brokers, alive or down."),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from reconciler.model import ClusterState, TopicState
 
-PROBLEMS = ("offline", "unwritable", "under_replicated", "brokers_down")
+PROBLEMS = ("offline", "unwritable", "under_replicated", "brokers_down", "directories_offline")
 """What is 0 on a healthy cluster, worst first. The first three count partitions."""
 
 
@@ -23,7 +23,8 @@ def count_problems(state: ClusterState) -> Mapping[str, int]:
     """Count the health problems of a cluster. An unknown leader or replica is no problem.
 
     min.insync.replicas is that of the topic, else the default of the cluster, else Kafka's 1. Of a
-    topic whose configs were not read, only the default is known.
+    topic whose configs were not read, only the default is known. Log directories count where they
+    were read.
     """
     counts = dict.fromkeys(PROBLEMS, 0)
     default = _read_count(state.config_defaults.get(MIN_INSYNC)) or 1
@@ -31,6 +32,7 @@ def count_problems(state: ClusterState) -> Mapping[str, int]:
         for problem in _list_problems(topic, default):
             counts[problem] += 1
     counts["brokers_down"] = sum(not broker.alive for broker in state.brokers)
+    counts["directories_offline"] = sum(map(len, state.failed_directories.values()))
     return counts
 
 

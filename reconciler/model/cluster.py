@@ -252,6 +252,30 @@ class ClusterState:
         """The topics that are not internal to Kafka. Only these count in balance and placement."""
         return {name: topic for name, topic in self.topics.items() if not topic.internal}
 
+    @property
+    def failed_directories(self) -> Mapping[int, tuple[str, ...]]:
+        """The paths of log directories that are offline, by living broker with any."""
+        paths = {
+            broker.id: tuple(d.path for d in self.directories.get(broker.id, ()) if not d.online)
+            for broker in self.brokers
+            if broker.alive
+        }
+        return {broker: failed for broker, failed in paths.items() if failed}
+
+    def find_offline(self, topic: TopicState) -> Assignment:
+        """Return the replicas on failed log directories, per partition; nothing if there are none.
+
+        No broker says what a failed directory held. On its broker, each replica that is not in sync
+        counts, also the few in other directories that lag for a moment.
+        """
+        failed = self.failed_directories.keys()
+        if not failed or not topic.in_sync:
+            return ()
+        return tuple(
+            tuple(broker for broker in row if broker in failed and broker not in synced)
+            for row, synced in zip(topic.assignment, topic.in_sync, strict=True)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Guards:

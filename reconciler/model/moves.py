@@ -52,13 +52,14 @@ class LogDirectory:
     """A log directory of a broker. Units: bytes; None if the broker does not say (before 3.3).
 
     `replicas` counts those in it, None if unknown: Kafka puts a new replica into the directory of a
-    broker that has the fewest.
+    broker that has the fewest. One that is not `online` has failed, and nothing else is known.
     """
 
     path: str
     total_bytes: int | None
     usable_bytes: int | None
     replicas: int | None = None
+    online: bool = True
 
 
 @dataclass(frozen=True, slots=True)

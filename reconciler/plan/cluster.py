@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from reconciler.plan.drains import note_pending_drains
 from reconciler.plan.guards import guard_plan, list_refused_fields, require_audit
 from reconciler.plan.policy import judge_changes
 from reconciler.spec import PolicyEngine, choose_catalogue
+from reconciler.units import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -118,6 +120,7 @@ def plan_cluster(
             *_warn_of_strange_cluster(entry, plan),
             *note_unregistered(entry, state),
             *note_internal_topics(entry, state),
+            *note_failed_directories(entry, state),
             *note_pending_drains(entry, state),
             *_note_pending_internal(entry, state),
             *plan.notes,
@@ -326,6 +329,31 @@ def note_unregistered(entry: ClusterEntry, state: ClusterState) -> Iterator[Find
             what = f"{brokers} alive or {have} replicas: stopped, gone already, or a typo"
             way_out += ", unless such a broker is to come back"
         yield Finding("broker-not-registered", what, way_out, entry.where(key), Severity.NOTE)
+
+
+def note_failed_directories(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:
+    """Warn of log directories that are offline, where they were read, and of the replicas there."""
+    failed = state.failed_directories
+    offline: Counter[int] = Counter()
+    for topic in state.topics.values():
+        offline.update(chain.from_iterable(state.find_offline(topic)))
+    for broker, paths in sorted(failed.items()):
+        many = len(paths) > 1
+        directories = "log directories" if many else "log directory"
+        what = (
+            f"{directories} {', '.join(paths)} of broker {broker} {'are' if many else 'is'} offline"
+        )
+        if offline[broker]:
+            are = "is" if offline[broker] == 1 else "are"
+            what += f", and {count(offline[broker], 'replica')} there {are} not in sync"
+        yield Finding(
+            "directory-offline",
+            what,
+            "replace the disk and restart the broker; or move these replicas to other brokers: "
+            "reconciler rebalance --offline-replicas",
+            entry.location,
+            Severity.WARNING,
+        )
 
 
 def note_internal_topics(entry: ClusterEntry, state: ClusterState) -> Iterator[Finding]:

@@ -142,7 +142,7 @@ def note_pending_drains(entry: ClusterEntry, state: ClusterState) -> Iterator[Fi
 def _note_empty(broker: Broker, state: ClusterState, where: Location) -> Finding:
     """Say that no partition has a replica there, and what its log directories hold."""
     number, alive = broker.id, broker.alive
-    stored = [each.replicas for each in state.directories.get(number, ())]
+    stored = [each.replicas for each in state.directories.get(number, ()) if each.online]
     known = sum(replicas or 0 for replicas in stored)
     if alive and (not stored or None in stored):
         return Finding(

@@ -213,8 +213,8 @@ def _find_peaks(
         move, size = event.move, max(event.move.size, 0)
         if event.ends:
             for broker in move.removing:
-                # Of several directories, nobody knows which one held it.
-                if len(brokers.get(broker, ())) == 1:
+                # Of several directories, nobody knows which one held it. One may be offline.
+                if brokers.get(broker) and len(directories[broker]) == 1:
                     due = event.seconds + DELETE_DELAY_S
                     heappush(freed, (due, number, broker, size))
             continue

@@ -47,6 +47,7 @@ from reconciler.plan.cluster import (
     INTERNAL_FACTOR,
     assume_defaults,
     concerns,
+    note_failed_directories,
     note_internal_topics,
     note_left,
     note_scope,
@@ -115,6 +116,7 @@ def plan_moves(
         *(note for note in list_notes(state) if concerns(note, plan)),
         *note_unregistered(entry, state),
         *note_internal_topics(entry, state),
+        *note_failed_directories(entry, state),
         *note_drains(plan, state, entry.where("drain_brokers")),
         *plan.notes,
     ]
@@ -339,6 +341,7 @@ class _Settlement:
             given += sum(len(set(row) - set(diff.rows[n])) for n, row in diff.given.items())
             if free:
                 in_sync = diff.state.in_sync
+                offline = self.state.find_offline(diff.state)
                 wishes.append(
                     MoveWish(
                         diff.spec.name,
@@ -347,6 +350,7 @@ class _Settlement:
                         diff.spec.rack_aware,
                         tuple(in_sync[number] for number in free) if in_sync else (),
                         fixed,
+                        tuple(offline[number] for number in free) if offline else (),
                     )
                 )
         problem = MoveProblem(

@@ -14,7 +14,7 @@ from reconciler.diff import diff_moves
 from reconciler.errors import Finding, Location, PlanFileError
 from reconciler.files import DuplicateKeyError, load_json
 from reconciler.model import TopicSpec
-from reconciler.plan.cluster import assume_defaults, note_unregistered
+from reconciler.plan.cluster import assume_defaults, note_failed_directories, note_unregistered
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
 from reconciler.spec import PolicyEngine, choose_catalogue
 from reconciler.units import count
@@ -147,7 +147,8 @@ def plan_rows(
     allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version)).allows
     diffs = diff_moves(wished, state, allowed_moves(entry), entry.exclude_brokers, allows)
     plan = compose_moves(entry, diffs, state)
-    notes = (*entry.notes, *list_notes(state), *note_unregistered(entry, state), *plan.notes)
+    about = (*note_unregistered(entry, state), *note_failed_directories(entry, state))
+    notes = (*entry.notes, *list_notes(state), *about, *plan.notes)
     plan = replace(
         plan,
         refusals=tuple(refusals),

@@ -11,7 +11,12 @@ from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import MoveKind, Scope, TopicSpec, is_chosen, list_unmatched, steps_of
 from reconciler.placement import MoveGoal
-from reconciler.plan.cluster import assume_defaults, note_internal_topics, note_unregistered
+from reconciler.plan.cluster import (
+    assume_defaults,
+    note_failed_directories,
+    note_internal_topics,
+    note_unregistered,
+)
 from reconciler.plan.forecast import list_row_moves
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
 from reconciler.units import approximate_size, count
@@ -34,8 +39,12 @@ def plan_rebalance(
     topics: str = "*",
     brokers: Collection[int] = (),
     max_bytes: int | None = None,
+    offline: bool = False,
 ) -> Plan:
     """Plan the fewest moves that make replicas as even as possible, of topics and of the cluster.
+
+    `offline`: move only the replicas on failed log directories, to brokers that have none, of every
+    live topic, and leave all else as it is.
 
     In: `topics`, globs of live topics, in a file or not; those that the estate does not manage,
     internal ones and manual rows stay. `brokers` are the only ones that take replicas; by default
@@ -47,7 +56,8 @@ def plan_rebalance(
     if MoveKind.REBALANCE not in allowed_moves(entry).allow:
         what = f"{entry.name} does not allow rebalance; add it to moves.allow in clusters.yaml"
         raise UsageError(what)
-    if unmatched := list_unmatched(state.user_topics, topics):
+    live = state.topics if offline else state.user_topics
+    if unmatched := list_unmatched(live, topics):
         raise UsageError(f"no live topic of {entry.name} matches --topic {unmatched[0]!r}")
     able = {broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)}
     if unable := sorted(set(brokers) - able):
@@ -56,19 +66,22 @@ def plan_rebalance(
         raise UsageError(what)
     state = assume_defaults(entry, state)
     choice = _Choice(entry, {spec.name: spec for spec in specs}, state)
-    diffs = tuple(choice.choose(topics))
-    takers = sorted(brokers or able)
-    plan = compose_moves(entry, diffs, state, brokers=takers, goal=MoveGoal.BALANCE)
+    failed = frozenset(state.failed_directories if offline else ())
+    takers = sorted(set(brokers or able) - failed)
+    diffs = tuple(choice.choose_offline(topics, takers) if offline else choice.choose(topics))
+    goal = MoveGoal.FEWEST_MOVES if offline else MoveGoal.BALANCE
+    plan = compose_moves(entry, diffs, state, brokers=takers, drained=failed, goal=goal)
     limited = None
     if max_bytes is not None:
         diffs, limited = _limit_bytes(plan, diffs, state, max_bytes)
-        plan = compose_moves(entry, diffs, state, brokers=takers, goal=MoveGoal.BALANCE)
+        plan = compose_moves(entry, diffs, state, brokers=takers, drained=failed, goal=goal)
     moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
     notes = (
         *entry.notes,
         *list_notes(state),
         *note_unregistered(entry, state),
         *note_internal_topics(entry, state),
+        *note_failed_directories(entry, state),
         *plan.notes,
         *choice.note_left(),
     )
@@ -79,14 +92,15 @@ def plan_rebalance(
         notes=(*notes, limited) if limited else notes,
         scope=Scope(topics),
     )
-    return add_cost(entry, plan, state, made_by=_name_command(brokers, max_bytes))
+    return add_cost(entry, plan, state, made_by=_name_command(brokers, max_bytes, offline=offline))
 
 
-def _name_command(brokers: Collection[int], max_bytes: int | None) -> str:
+def _name_command(brokers: Collection[int], max_bytes: int | None, *, offline: bool) -> str:
     """Return the command that makes the plan, without the options that a scope names."""
     chosen = [f"--brokers {','.join(map(str, sorted(brokers)))}"] if brokers else []
     limit = [f"--max-bytes {max_bytes}B"] if max_bytes is not None else []
-    return " ".join(["rebalance", *chosen, *limit])
+    only = ["--offline-replicas"] if offline else []
+    return " ".join(["rebalance", *only, *chosen, *limit])
 
 
 class _Choice:
@@ -124,6 +138,39 @@ class _Choice:
             if given:
                 why = "partitions out of sync, or on a cordoned or drained broker"
                 self.left[why].append(name)
+            kept = replace(spec, partitions=None, replication_factor=None, assignment=None)
+            yield MoveDiff(kept, topic, topic.assignment, given, None, ())
+
+    def choose_offline(self, topics: str, takers: Collection[int]) -> Iterator[MoveDiff]:
+        """Yield the topics with replicas on failed log directories; only rows with one may move.
+
+        Topics internal to Kafka and those of no file count as well: a disk fails for all.
+        """
+        failed = self.state.failed_directories.keys()
+        for name, topic in sorted(self.state.topics.items()):
+            offline = self.state.find_offline(topic)
+            if not any(offline) or not is_chosen(name, topics):
+                continue
+            spec = self.specs.get(name, TopicSpec(name, self.entry.location))
+            if why := self._refuse(spec, topic, ()):
+                self.left[why].append(name)
+                continue
+            given = {n: row for n, row in enumerate(topic.assignment) if not offline[n]}
+            for number, row in enumerate(topic.assignment):
+                stays = set(row) - failed
+                if not offline[number]:
+                    continue
+                if not self.alive.intersection(topic.in_sync[number]):
+                    why = "no replica that is alive and in sync"
+                elif not self.frozen.isdisjoint(row):
+                    why = "on a cordoned or drained broker"
+                elif len(stays.union(takers)) < len(row):
+                    why = "too few brokers without a failed log directory"
+                else:
+                    continue
+                given[number] = row
+                if name not in self.left[why]:
+                    self.left[why].append(name)
             kept = replace(spec, partitions=None, replication_factor=None, assignment=None)
             yield MoveDiff(kept, topic, topic.assignment, given, None, ())
 

@@ -100,7 +100,11 @@ def _map(values: Mapping[str, str]) -> str | None:
 def _broker(broker: Broker, directories: Iterable[LogDirectory]) -> dict[str, Any]:
     entry: dict[str, Any] = {"id": broker.id, "rack": broker.rack}
     held = [
-        {key: value for key, value in _fields(each).items() if value is not None}
+        {
+            key: value
+            for key, value in _fields(each).items()
+            if value is not None and (key, value) != ("online", True)
+        }
         for each in directories
     ]
     return (
@@ -238,7 +242,7 @@ def _state(document: SnapshotDocument) -> ClusterState:
     ]
     directories = {
         broker.id: tuple(
-            LogDirectory(each.path, each.total_bytes, each.usable_bytes, each.replicas)
+            LogDirectory(each.path, each.total_bytes, each.usable_bytes, each.replicas, each.online)
             for each in broker.log_directories
         )
         for broker in sorted(document.brokers, key=lambda broker: broker.id)

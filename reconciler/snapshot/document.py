@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from reconciler.errors import Finding
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 """Major: a reader refuses an unknown major version. Minor: only added keys, which it may skip.
 
-1.2 added `log_directories`, 1.3 `can_cordon`.
+1.2 added `log_directories`, 1.3 `can_cordon`, 1.4 `online` of log directories.
 """
 
 BrokerId = Annotated[StrictInt, Field(ge=0, le=2**31 - 1)]
@@ -30,12 +30,16 @@ class _Document(BaseModel):
 
 
 class LogDirectoryEntry(_Document):
-    """A log directory of a broker: its size and its free space in bytes, and its replicas."""
+    """A log directory of a broker: its size and its free space in bytes, and its replicas.
+
+    One that is not `online` has failed.
+    """
 
     path: Annotated[StrictStr, Field(min_length=1)]
     total_bytes: Amount | None = None
     usable_bytes: Amount | None = None
     replicas: Amount | None = None
+    online: StrictBool = True
 
 
 class BrokerEntry(_Document):

@@ -17,9 +17,10 @@ from proxy import Loss, failing_network
 
 from reconciler import api
 from reconciler.cli.app import run
-from reconciler.kafka import KafkaReader, connect
+from reconciler.kafka import KafkaReader, MovesReader, connect
 from reconciler.kafka import log_dirs as module
 from reconciler.model import CreateTopic
+from reconciler.sandbox import start_cluster
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
@@ -168,6 +169,73 @@ class Meanwhile:
         self._monkeypatch.setattr(
             module, "time", SimpleNamespace(sleep=sleep, monotonic=read_clock)
         )
+
+
+def read_for_moves(cluster: Cluster) -> ClusterState:
+    reader = KafkaReader(connect_to(cluster))
+    return reader.read_moves(reader.read_cluster(), interval_s=0)
+
+
+def find_offline(cluster: Cluster) -> list[tuple[int, ...]]:
+    state = read_for_moves(cluster)
+    return list(state.find_offline(state.topics["held"]))
+
+
+@pytest.fixture(scope="module")
+def broken() -> Iterator[tuple[Cluster, str]]:
+    """Return a cluster on which a log directory of broker 3 has failed, and its path."""
+    with start_cluster(brokers=4, racks=1, log_directories=2) as cluster:
+        connection = connect_to(cluster)
+        create(connection, CreateTopic("held", ((3, 1), (3, 1), (3, 2), (3, 2), (1, 2)), {}))
+        for partition in range(5):
+            write(cluster, "held", partition, 2)
+        directories = read_for_moves(cluster).directories[3]
+        # The first one also holds the metadata: without it, the broker stops.
+        path = Path(next(each.path for each in directories if each.path.endswith("log-1")))
+        path.rename(path.with_name("failed"))
+        path.touch()
+        # Kafka notices at its next write of a checkpoint there.
+        wait_for(lambda: bool(read_for_moves(cluster).failed_directories), 60)
+        wait_for(lambda: any(find_offline(cluster)), 60)
+        yield cluster, str(path)
+
+
+class TestAFailedDirectory:
+    def test_it_is_named_and_its_replicas_are_offline(self, broken: tuple[Cluster, str]) -> None:
+        cluster, path = broken
+        state = read_for_moves(cluster)
+        assert state.failed_directories == {3: (path,)}
+        first, second = state.directories[3]
+        assert (first.online, second.online) == (True, False)
+        offline = find_offline(cluster)
+        assert 0 < sum(map(bool, offline)) < 4
+        assert set(offline) == {(), (3,)}
+        with connect_to(cluster) as connection:
+            notes = [n.what for n in MovesReader(connection).read_moves().notes]
+        assert f"log directory {path} of broker 3 is offline" in notes
+
+    def test_its_replicas_move_and_all_others_stay(
+        self, broken: tuple[Cluster, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        cluster, path = broken
+        before = read_for_moves(cluster).topics["held"].assignment
+        offline = find_offline(cluster)
+        root = tmp_path / "topics"
+        root.mkdir()
+        (root / "clusters.yaml").write_text(
+            f"version: 1\nclusters:\n  lab:\n    cluster_id: {cluster.cluster_id}\n"
+            f"    client: {{bootstrap.servers: '{cluster.bootstrap_servers}'}}\n"
+            "    moves: {allow: [rebalance], rate: unlimited, keep_free: 0%}\n"
+        )
+        plan = str(tmp_path / "plan.json")
+        asked = ["rebalance", str(root), "--cluster", "lab", "--offline-replicas", "--out", plan]
+        assert run(asked) == 0
+        assert f"log directory {path} of broker 3 is offline" in capsys.readouterr().out
+        assert run(["apply", plan, "--estate", str(root), "--auto-approve"]) == 0
+        after = read_for_moves(cluster).topics["held"].assignment
+        for old, new, lost in zip(before, after, offline, strict=True):
+            assert 3 not in new if lost else new == old
+        assert not any(find_offline(cluster))
 
 
 class TestCommands:

@@ -100,10 +100,14 @@ def reassignments(draw: st.DrawFn, topic: TopicState, ids: Sequence[int]) -> lis
 
 @st.composite
 def log_directories(draw: st.DrawFn) -> tuple[LogDirectory, ...]:
-    """Draw the directories of a broker: of known size or not, nearly full or not."""
+    """Draw the directories of a broker: of known size or not, nearly full or not, or offline."""
     usable = st.none() | st.integers(0, 2**45)
     return tuple(
-        LogDirectory(path, draw(st.none() | st.just(2**45)), draw(usable), draw(st.integers(0, 9)))
+        LogDirectory(path, None, None, online=False)
+        if draw(seldom(5))
+        else LogDirectory(
+            path, draw(st.none() | st.just(2**45)), draw(usable), draw(st.integers(0, 9))
+        )
         for path in ("/a", "/b")[: draw(st.integers(0, 2))]
     )
 

@@ -330,6 +330,9 @@ def judge_brokers(cluster: Cluster) -> About:
                 where = f"{row['id']}:{one['path']}"
                 values = {"limit": 2_000, "broker": row["id"], **one}
                 yield "directory-partitions-many", where, one["replicas"] - 2_000, values
+        for path in (row["failed_directories"] or ()) if row["alive"] else ():
+            values = {"broker": row["id"], "path": path}
+            yield "directory-offline", f"{row['id']}:{path}", 1, values
 
 
 def judge_cluster(cluster: Cluster) -> About:

@@ -132,6 +132,10 @@ SAID = {
         "replicas limit",
         "broker %(broker)s holds %(replicas)s replicas (limit 4000)",
     ),
+    "directory-offline": (
+        "broker path",
+        "%(path)s on broker %(broker)s is offline, and so are the replicas in it",
+    ),
     "directory-partitions-many": (
         "replicas limit",
         "%(path)s on broker %(broker)s holds %(replicas)s replicas (limit 2000)",

@@ -103,7 +103,7 @@ SAMPLE = FleetPage(
         ),
         total=3,
     ),
-    health=HealthTotals(2, 1, 9, 1, dict.fromkeys(COUNTS, 1)),
+    health=HealthTotals(2, 1, 9, 1, 1, dict.fromkeys(COUNTS, 1)),
     problems=Kept(
         (
             ProblemLine("offline", HOSTILE, "shop.orders", "shop", 2, 12, (2, 3)),

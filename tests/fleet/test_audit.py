@@ -130,7 +130,11 @@ STATES = {
             nodes=brokers("a"),
         ),
         directories={
-            1: (LogDirectory("/a", 10**7, 10**6, 51), LogDirectory("/b", 10**7, 2 * 10**6, 20))
+            1: (
+                LogDirectory("/a", 10**7, 10**6, 51),
+                LogDirectory("/b", 10**7, 2 * 10**6, 20),
+                LogDirectory("/c", None, None, online=False),
+            )
         },
     ),
     "tilted": cluster(
@@ -234,6 +238,7 @@ EXPECTED = {
     ("us-2", "shared", "topic-missing-in-stage", 3),
     ("full", "1", "broker-partitions-many", 13),
     ("full", "1:/a", "directory-partitions-many", 1),
+    ("full", "1:/c", "directory-offline", 1),
     ("full", "kept", "topic-fills-disk", 1),
     ("full", "grown", "topic-fills-disk", 1),
     ("ring", "ring", "next-leaders-uneven", 6),

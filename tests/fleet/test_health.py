@@ -16,6 +16,7 @@ from reconciler.fleet.health import (
     find_unhealthy_topics,
     judge_health,
 )
+from reconciler.model import LogDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.fleet
 NODES = brokers("a", "b", "c")
 LESS = tuple(replace(broker, alive=broker.id != 3) for broker in NODES)
 FULL, ONE_LESS = (1, 2, 3), (1, 2)
+FAILED = LogDirectory("/data", None, None, online=False)
 
 
 def two(name: str, in_sync: tuple[tuple[int, ...], ...], **found: object) -> object:
@@ -37,6 +39,8 @@ STATES = {
     "down": "connection refused",
     # Fully in sync, and still degraded: a broker is down.
     "less": cluster(two("fine", (FULL, FULL)), nodes=LESS),
+    # Fully in sync, and still degraded: a disk has failed.
+    "disk": replace(cluster(two("fine", (FULL, FULL)), nodes=NODES), directories={1: (FAILED,)}),
     "lags": cluster(two("lags", (FULL, ONE_LESS)), nodes=NODES),
     # The cluster asks for 3 replicas in sync, the topic `own` for 2.
     "short": cluster(
@@ -64,17 +68,19 @@ def test_faults_are_counted_by_cluster_and_one_is_enough(state: dict[str, DataFr
     rows = {row["cluster"]: row.asDict() for row in count_health(state).collect()}
     found = {name: tuple(row[count] for count in COUNTS) for name, row in rows.items()}
     assert found == {
-        "calm": (0, 0, 0, 0),
-        "down": (None,) * 4,
-        "less": (0, 0, 0, 1),
-        "lags": (0, 0, 1, 0),
-        "short": (0, 1, 2, 0),
-        "worst": (1, 0, 2, 0),
+        "calm": (0, 0, 0, 0, 0),
+        "down": (None,) * 5,
+        "less": (0, 0, 0, 1, 0),
+        "disk": (0, 0, 0, 0, 1),
+        "lags": (0, 0, 1, 0, 0),
+        "short": (0, 1, 2, 0, 0),
+        "worst": (1, 0, 2, 0, 0),
     }
     assert {name: judge_health(row) for name, row in rows.items()} == {
         "calm": Health.HEALTHY,
         "down": Health.UNREAD,
         "less": Health.DEGRADED,
+        "disk": Health.DEGRADED,
         "lags": Health.DEGRADED,
         "short": Health.UNWRITABLE,
         "worst": Health.OFFLINE,

@@ -18,6 +18,7 @@ from reconciler.fleet.metrics import gather_metrics
 from reconciler.fleet.planning import join_tables
 from reconciler.fleet.rows import write_specs
 from reconciler.metrics import METRICS, PROBLEMS, count_problems, render_metrics
+from reconciler.model import LogDirectory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,10 @@ FAULTY = topic(
 INTERNAL = topic("1,2", "__consumer_offsets", internal=True, leaders=(1,), in_sync=((1,),))
 STATES = {
     "well": cluster(HEALTHY, nodes=NODES),
-    "ill": cluster(FAULTY, INTERNAL, nodes=LESS, defaults={"min.insync.replicas": "2"}),
+    "ill": replace(
+        cluster(FAULTY, INTERNAL, nodes=LESS, defaults={"min.insync.replicas": "2"}),
+        directories={1: (LogDirectory("/data", None, None, online=False),)},
+    ),
 }
 
 

@@ -162,7 +162,14 @@ def test_tiles(html: str, db: duckdb.DuckDBPyConnection) -> None:
     expected = {f"partitions {noun}": n for noun, n in zip(NAMES.values(), faults, strict=True)}
     (down,) = db.execute("SELECT count(*) FROM brokers WHERE NOT alive").fetchone()
     (unread,) = db.execute("SELECT count(*) FROM readings WHERE status <> 'read'").fetchone()
-    assert shown == {**expected, "brokers down": down, "clusters unread": unread}
+    held = "SELECT coalesce(sum(len(failed_directories)), 0) FROM brokers WHERE alive"
+    (failed,) = db.execute(held).fetchone()
+    assert shown == {
+        **expected,
+        "brokers down": down,
+        "log directories offline": failed,
+        "clusters unread": unread,
+    }
     assert all(faults), "a fleet without these problems shows nothing"
     assert down
 

@@ -293,7 +293,11 @@ def test_tiles_and_headlines(page: Element, db: duckdb.DuckDBPyConnection) -> No
     sql = """SELECT 'partitions ' || problem, sum(affected)::bigint,
             count(DISTINCT cluster) FILTER (affected > 0) FROM problems GROUP BY ALL
         UNION ALL SELECT 'brokers down', count(*), count(DISTINCT cluster) FROM brokers
-        WHERE NOT alive"""
+        WHERE NOT alive
+        UNION ALL SELECT 'log directories offline',
+            coalesce(sum(len(failed_directories)), 0)::bigint,
+            count(DISTINCT cluster) FILTER (len(failed_directories) > 0)
+            FROM brokers WHERE alive"""
     wanted = {
         noun: (spell(number), f"on {say(clusters, 'cluster')}" if number else "none")
         for noun, number, clusters in db.execute(sql).fetchall()

@@ -55,6 +55,8 @@ def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple
         for p, (old, new) in enumerate(zip(wish.rows, rows[wish.topic], strict=True)):
             able = [b for b in new if b in problem.eligible or b == old[0]] or [*new]
             able = [b for b in able if b in alive] or able
+            offline = wish.offline[p] if wish.offline else ()
+            able = [b for b in able if b not in offline] or able
             if problem.goal is MoveGoal.FEWEST_MOVES and _find_leader(problem, wish, p) == old[0]:
                 able = [old[0]] if old[0] in new else able
             for b in able:

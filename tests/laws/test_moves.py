@@ -66,7 +66,12 @@ def draw(random: Random, brokers: int, topics: int, partitions: int) -> MoveProb
         in_sync = tuple(tuple(b for b in row if random.random() > 0.3) for row in rows)
         in_sync = random.choice([in_sync, in_sync, ()])
         fixed = tuple(tuple(random.sample(ids, width)) for _ in range(random.choice([0, 0, 2])))
-        wishes.append(MoveWish(f"t{number}", rows, wanted, random.random() > 0.3, in_sync, fixed))
+        rack_aware = random.random() > 0.3
+        # On some brokers a disk has failed: what is not in sync there may be offline.
+        failed = set(random.sample(ids, random.choice([0, 1])))
+        missing = zip(rows, in_sync, strict=False)
+        offline = tuple(tuple(failed.intersection(row) - {*synced}) for row, synced in missing)
+        wishes.append(MoveWish(f"t{number}", rows, wanted, rack_aware, in_sync, fixed, offline))
         leaders.update(row[0] for row in (*rows, *fixed))
         replicas.update(b for row in (*rows, *fixed) for b in row)
     even = random.random() < 0.7

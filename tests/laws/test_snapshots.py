@@ -50,7 +50,7 @@ def directories() -> st.SearchStrategy[tuple[LogDirectory, ...]]:
     """Draw the log directories of a broker, or what it says about them."""
     amounts = st.none() | st.integers(0, 2**63 - 1)
     path = st.text(min_size=1, max_size=9)
-    each = st.builds(LogDirectory, path, amounts, amounts, amounts)
+    each = st.builds(LogDirectory, path, amounts, amounts, amounts, st.booleans())
     return st.lists(each, min_size=1, max_size=2).map(tuple)
 
 

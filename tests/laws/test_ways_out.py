@@ -532,6 +532,7 @@ NO_AUDIT_EDIT = {
     "replication-uneven",
     "replication-above-brokers",
     "broker-partitions-many",
+    "directory-offline",
     "directory-partitions-many",
     "topic-missing-in-stage",
     "leaders-uneven",

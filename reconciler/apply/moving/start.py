@@ -29,9 +29,11 @@ GROWTH_SLACK = 1 << 30
 def check_visible(reading: MovesReading) -> None:
     """Check that nothing is hidden. Errors: ClusterError.
 
-    What is not visible cannot be read back. A broker that is silent may answer again.
+    What is not visible cannot be read back. A broker that is silent may answer again, and a mere
+    note, such as one on a failed log directory, hides nothing.
     """
-    unseen = [each for each in reading.notes if each.rule != "broker-silent"]
+    warnings = [each for each in reading.notes if each.severity is Severity.WARNING]
+    unseen = [each for each in warnings if each.rule != "broker-silent"]
     if unseen:
         raise ClusterError([replace(each, severity=Severity.ERROR) for each in unseen])
 

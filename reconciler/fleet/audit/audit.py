@@ -18,6 +18,7 @@ from reconciler.fleet.audit.balance import (
 )
 from reconciler.fleet.audit.capacity import (
     check_broker_load,
+    find_failed_directories,
     find_filling,
     find_full_directories,
 )
@@ -118,6 +119,7 @@ def audit_fleet(
         ),
         apply_checks(held, [*check_brokers(), *check_drains(), check_broker_load(limits)]),
         find_full_directories(brokers, limits),
+        find_failed_directories(brokers),
         apply_checks(clusters, check_rack_names()),
         apply_checks(totals, check_clusters(limits)),
         apply_checks(racks, check_racks(limits)),

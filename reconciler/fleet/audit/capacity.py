@@ -48,6 +48,22 @@ def find_full_directories(brokers: DataFrame, limits: AuditForm) -> DataFrame:
     return apply_checks(rows, [check])
 
 
+def find_failed_directories(brokers: DataFrame) -> DataFrame:
+    """Return a finding for each log directory that is offline. In: the table `brokers`."""
+    rows = brokers.where("alive").select(
+        "cluster", "id", F.explode("failed_directories").alias("path")
+    )
+    check = Check(
+        "directory-offline",
+        F.lit(True),  # noqa: FBT003
+        say("%s on broker %s is offline, and so are the replicas in it", "path", "id"),
+        evidence={"broker": F.col("id"), "path": F.col("path")},
+        subject="subject",
+    )
+    subject = F.concat_ws(":", F.col("id").cast("string"), "path")
+    return apply_checks(rows.withColumn("subject", subject), [check])
+
+
 def find_filling(
     topics: DataFrame,
     clusters: DataFrame,

@@ -136,6 +136,14 @@ _ALL = (
         "start it again, or move its replicas to others",
     ),
     AuditRule(
+        "directory-offline",
+        _WARNING,
+        _AVAILABILITY,
+        "Every log directory of a broker is online.",
+        "replace the disk and restart the broker; or move its replicas to other brokers: reconciler"
+        " rebalance --offline-replicas",
+    ),
+    AuditRule(
         "replication-below-policy",
         _ERROR,
         _DATA,

@@ -213,7 +213,11 @@ def _fill_disks() -> Trouble:
     """Make a broker with too many replicas, and a topic that will not fit on it."""
     many = _loose("full.many", ((1,),) * 4_001)
     grown = _loose("full.grown", ((1,),), size_bytes=(2**30,))
-    directories = (LogDirectory("/a", 2**40, 2**30, 2_001), LogDirectory("/b", 2**40, 2**30, 2_001))
+    directories = (
+        LogDirectory("/a", 2**40, 2**30, 2_001),
+        LogDirectory("/b", 2**40, 2**30, 2_001),
+        LogDirectory("/c", None, None, online=False),
+    )
     state = replace(_cluster(_brokers("a"), [many, grown]), directories={1: directories})
     return Trouble("trouble-full", state, (_defaults(1),), grown=frozenset({"full.grown"}))
 

@@ -156,6 +156,9 @@ def _list_problems(page: FleetPage) -> Iterator[tuple[int, str, str, str]]:
     down = health.brokers_down
     remark = f"on {count(on.get('brokers_down', 0), 'cluster')}" if down else "none"
     yield down, "brokers down", remark, "#brokers-down-title"
+    failed = health.directories_offline
+    remark = f"on {count(on.get('directories_offline', 0), 'cluster')}" if failed else "none"
+    yield failed, "log directories offline", remark, "#brokers-down-title"
     unread = page.totals.clusters - page.totals.read
     remark = "unhealthy, or not: unknown" if unread else "none"
     yield unread, "clusters unread", remark, "#unreadable-title"

@@ -26,13 +26,14 @@ PROBLEMS: Mapping[str, str] = MappingProxyType(
 class HealthTotals:
     """The current problems of the fleet, and the number of clusters that have each.
 
-    Units: partitions; brokers; clusters. Only clusters that were read are counted.
+    Units: partitions; brokers; log directories; clusters. Only clusters that were read are counted.
     """
 
     offline: int = 0
     unwritable: int = 0
     under_replicated: int = 0
     brokers_down: int = 0
+    directories_offline: int = 0
     clusters: Mapping[str, int] = field(default_factory=dict)
 
 

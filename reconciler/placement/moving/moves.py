@@ -166,6 +166,8 @@ def _choose_leaders(
             # A broker that takes nothing new takes no more leaders either.
             able = mine & (brokers.eligible | leader) or mine
             able = able & brokers.alive or able
+            if wish.offline:
+                able = able & ~brokers.mask(wish.offline[p]) or able
             if leader == _find_leader(brokers, wish, p):
                 able = able & leader or able  # a lower factor needs no election
             rows.append(Row(t, 1, (able & leader, able & ~leader)))

@@ -20,7 +20,8 @@ class MoveWish:
     If `replication` is None, each row keeps its number of replicas. `rows` holds the replicas of
     each partition now, preferred leader first. `in_sync` holds those that are in sync, per
     partition; empty if unknown, and then all count as in sync. `fixed` holds other rows of the
-    topic, which stay as they are and count in its balance.
+    topic, which stay as they are and count in its balance. `offline` holds the replicas on failed
+    log directories, per partition; they lead nothing. It is empty if there are none.
     """
 
     topic: str
@@ -29,6 +30,7 @@ class MoveWish:
     rack_aware: bool = True
     in_sync: Assignment = ()
     fixed: Assignment = ()
+    offline: Assignment = ()
 
     def count_wanted(self, row: Replicas) -> int:
         """Return the number of replicas that a row is to have."""

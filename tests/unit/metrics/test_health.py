@@ -9,6 +9,7 @@ import pytest
 from shorthand import brokers, cluster, topic
 
 from reconciler.metrics import PROBLEMS, count_problems
+from reconciler.model import LogDirectory
 
 if TYPE_CHECKING:
     from reconciler.model import TopicState
@@ -46,6 +47,15 @@ def test_what_counts_of_a_topic(seen: TopicState, wrong: dict[str, int]) -> None
 def test_the_default_of_the_cluster_holds_for_topics_without_an_override() -> None:
     short = live(in_sync=((1,), (2, 3)))
     assert count_problems(cluster(short, defaults={"min.insync.replicas": "2"}))["unwritable"] == 1
+
+
+def test_log_directories_that_are_offline_on_living_brokers_count() -> None:
+    one, *others = brokers("a", "b", "c")
+    held = (LogDirectory("/a", 9, 9, 0), LogDirectory("/b", None, None, online=False))
+    state = replace(cluster(live(), nodes=(one, *others)), directories={1: held, 2: held[:1]})
+    assert count_problems(state)["directories_offline"] == 1
+    dead = replace(state, brokers=(replace(one, alive=False), *others))
+    assert count_problems(dead)["directories_offline"] == 0
 
 
 def test_brokers_that_are_down_count() -> None:

@@ -434,6 +434,13 @@ def test_a_broker_that_does_not_live_need_not_be_stopped() -> None:
     ]
 
 
+def test_an_empty_broker_with_a_failed_log_directory_may_go() -> None:
+    held = (LogDirectory("/a", 2**40, 2**39, 0), LogDirectory("/b", None, None, online=False))
+    directories = dict.fromkeys(range(1, 5), held)
+    (note,) = notes(drain(state=live(topic("1,2"), directories=directories)), "drain-done")
+    assert note.startswith("broker 4 stores nothing; stop it, ")
+
+
 @pytest.mark.parametrize(
     ("drained", "more", "way_out"),
     [((99,), {}, "remove the line"), ((4, 99), {}, "remove 99 from drain_brokers")],

@@ -28,6 +28,7 @@ from reconciler.plan import (
     plan_cluster,
     plan_moves,
     plan_rebalance,
+    plan_rows,
     render_text,
     steps_of,
 )
@@ -35,7 +36,7 @@ from reconciler.policy import Policy, PolicyRule, Subject
 from reconciler.spec import Changes, ClusterEntry, ClusterThen
 
 if TYPE_CHECKING:
-    from reconciler.model import TopicSpec, TopicState
+    from reconciler.model import Place, Replicas, TopicSpec, TopicState
 
 FOUR = brokers(None, None, None, None)
 ENTRY = ClusterEntry("prod", Location("topics/clusters.yaml", 2), moves=may_move())
@@ -47,6 +48,10 @@ def move(wished: TopicSpec, *found: TopicState, entry: ClusterEntry = ENTRY, **s
     nodes = state.pop("nodes", FOUR)
     live = replace(cluster(*found, nodes=nodes), **state)
     return assemble_moves(entry, [wished], live)
+
+
+def read_rows(*partitions: tuple[str, int, list[int]]) -> dict[Place, Replicas]:
+    return {(name, number): tuple(row) for name, number, row in partitions}
 
 
 def only(plan: Plan) -> PlannedTopic:
@@ -284,6 +289,62 @@ def test_internal_topics_with_as_many_replicas_as_most_others_are_not_named(usua
     assert "internal-replication" not in {
         note.rule for note in plan_cluster(ENTRY, [], state).notes
     }
+
+
+# A failed disk.
+
+
+def failed(*brokers: int) -> dict[int, tuple[LogDirectory, ...]]:
+    """Return two log directories of four brokers; the second one of some has failed."""
+    good, bad = (
+        LogDirectory("/a", 10**9, 9 * 10**8, 0),
+        LogDirectory("/b", None, None, online=False),
+    )
+    return {n: (good, bad if n in brokers else replace(good, path="/b")) for n in range(1, 5)}
+
+
+@pytest.mark.parametrize(
+    ("found", "factor"),
+    [
+        (topic("3,1", in_sync=rows("1"), leaders=(1,)), 3),
+        (topic("3,1 2", in_sync=rows("1 2"), leaders=(1, 2)), 2),
+    ],
+    ids=["a row that grows", "a row that keeps its replicas"],
+)
+def test_a_replica_on_a_failed_log_directory_is_not_the_preferred_leader(
+    found: TopicState, factor: int
+) -> None:
+    wished = spec(replication_factor=factor)
+    row, *_ = rows_after(move(wished, found, directories=failed(3)))
+    assert 3 in row[1:]
+    row, *_ = rows_after(move(wished, found, directories=failed()))
+    assert row[0] == 3
+
+
+def test_a_failed_log_directory_is_named_with_what_it_held() -> None:
+    found = topic("3,1 1,3 3,2", in_sync=rows("1 1 3,2"), leaders=(1, 1, 3))
+    state = replace(cluster(found, nodes=FOUR), directories=failed(3))
+    asked = read_rows(("shop.orders", 0, [2, 1]))
+    for made in (
+        plan_cluster(ENTRY, [], state),
+        plan_moves(ENTRY, [], state),
+        plan_rebalance(ENTRY, [], state),
+        plan_rows(ENTRY, {}, state, asked, "rows.json"),
+    ):
+        assert [text for text in said(made.notes) if text.endswith("[directory-offline]")] == [
+            "topics/clusters.yaml:2:1: log directory /b of broker 3 is offline, and 2 replicas "
+            "there are not in sync; replace the disk and restart the broker; or move these "
+            "replicas to other brokers: reconciler rebalance --offline-replicas "
+            "[directory-offline]"
+        ]
+
+
+def test_a_file_of_rows_moves_a_replica_off_a_failed_log_directory() -> None:
+    found = topic("3,1", in_sync=rows("1"), leaders=(1,), size_bytes=(10,))
+    state = replace(cluster(found, nodes=FOUR), directories=failed(3))
+    made = plan_rows(ENTRY, {}, state, read_rows(("shop.orders", 0, [2, 1])), "rows.json")
+    assert (made.refusals, only(made).refusals) == ((), ())
+    assert rows_after(made) == rows("2,1")
 
 
 # What is in flight.

@@ -166,3 +166,67 @@ def test_the_same_state_gives_the_same_plan() -> None:
     first = rebalance(state)
     assert any(map(steps_of, first.topics))
     assert rebalance(state) == first
+
+
+# Replicas on failed log directories.
+
+
+def broken(*found: Any, on: tuple[int, ...] = (3,), nodes: Any = FOUR) -> Any:
+    """Return a cluster of brokers with two log directories; the second one of some has failed."""
+    state = live(*found, nodes=nodes)
+    bad = (LogDirectory("/other", None, None, online=False),)
+    return replace(
+        state, directories={b: held + bad * (b in on) for b, held in state.directories.items()}
+    )
+
+
+OFFLINE = {"in_sync": rows("1,2 2,3 1"), "leaders": (1, 2, 1)}
+"""Of rows 1,2 2,3 3,1: the last one has a replica on the failed log directory of broker 3."""
+
+
+def test_only_replicas_on_failed_log_directories_move() -> None:
+    made = rebalance(broken(topic("1,2 2,3 3,1", **OFFLINE)), offline=True)
+    first, second, third = after(made)
+    assert (first, second) == ((1, 2), (2, 3))
+    assert 1 in third
+    assert 3 not in third
+    assert made.moves is not None
+    assert made.moves.replicas == made.moves.least_replicas == 1
+    assert made.moves.drains == ()
+    assert made.moves.made_by == "rebalance --offline-replicas"
+
+
+def test_replicas_of_internal_and_unmanaged_topics_leave_a_failed_log_directory() -> None:
+    entry = replace(ENTRY, ignore=("ignored",))
+    found = (
+        topic("3,1", "ignored", in_sync=rows("1"), leaders=(1,)),
+        topic("3,1", "__consumer_offsets", internal=True, in_sync=rows("1"), leaders=(1,)),
+    )
+    made = rebalance(broken(*found), entry=entry, offline=True)
+    assert [each.name for each in made.topics] == ["__consumer_offsets", "ignored"]
+    assert all(3 not in after(made, each.name)[0] for each in made.topics)
+
+
+def test_nothing_moves_without_a_failed_log_directory() -> None:
+    made = rebalance(broken(topic("1,2 2,3 3,1", **OFFLINE), on=()), offline=True)
+    assert made.topics == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (topic("3,1", in_sync=((),), leaders=(-1,)), "no replica that is alive and in sync"),
+        (topic("3,4", in_sync=rows("4"), leaders=(4,)), "on a cordoned or drained broker"),
+        (
+            topic("3,2,1", in_sync=rows("2,1"), leaders=(2,)),
+            "too few brokers without a failed log directory",
+        ),
+    ],
+)
+def test_replicas_that_cannot_leave_a_failed_log_directory_are_named(found: Any, why: str) -> None:
+    nodes = (*FOUR[:3], Broker(4, cordoned=True))
+    made = rebalance(broken(found, nodes=nodes), offline=True)
+    assert not any(map(steps_of, made.topics))
+    assert [note.what for note in made.notes if note.rule == "rebalance-left"] == [
+        f"1 topic left as they are ({why}): shop.orders"
+    ]

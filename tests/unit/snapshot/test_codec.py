@@ -42,17 +42,18 @@ def test_a_topic_a_line_and_what_says_nothing_is_left_out() -> None:
         nodes=(Broker(2, None, cordoned=True), Broker(1, "r", alive=False)),
         defaults={"retention.ms": "1", "flush.ms": "2"},
     )
-    held = (LogDirectory("/a", 900, 800, 3), LogDirectory("/b", None, None))
+    held = (LogDirectory("/a", 900, 800, 3), LogDirectory("/b", None, None, online=False))
     settings = {"delete.topic.enable": "true"}
     state = replace(state, broker_settings=settings, directories={2: held}, can_cordon=True)
     assert encode_snapshot(state) == (
         "{\n"
-        '  "format_version": "1.3",\n'
+        '  "format_version": "1.4",\n'
         '  "cluster_id": "cluster-1",\n'
         '  "brokers": [\n'
         '    {"id": 1, "rack": "r", "alive": false},\n'
         '    {"id": 2, "rack": null, "cordoned": true, "log_directories": [{"path": "/a", '
-        '"total_bytes": 900, "usable_bytes": 800, "replicas": 3}, {"path": "/b"}]}\n'
+        '"total_bytes": 900, "usable_bytes": 800, "replicas": 3}, '
+        '{"path": "/b", "online": false}]}\n'
         "  ],\n"
         '  "config_defaults": {\n'
         '    "flush.ms": "2",\n'
