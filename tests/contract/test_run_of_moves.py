@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Consumer
 from holding import NEWEST, SIZE, Holding
-from lab import wait_for
+from lab import connect_to, create, wait_for
 
 from reconciler.cli.app import run
-from reconciler.model import ThrottleSide
+from reconciler.kafka import KafkaReader
+from reconciler.model import CreateTopic, ThrottleSide
+from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,3 +132,33 @@ def test_nothing_begins_that_would_end_too_late(
     assert "more than is left of --stop-after" in capsys.readouterr().out
     assert estate.holding.look(place).replicas == (1, 2)
     assert estate.find_leftovers() == []
+
+
+def test_internal_topics_with_one_replica_are_raised(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lock of apply is a member of a group, so its own topic moves under it."""
+    name, properties = "__consumer_offsets", {"offsets.topic.replication.factor": "1"}
+    with start_cluster(brokers=3, properties=properties) as cluster, connect_to(cluster) as lab:
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "readers"})
+        consumer.subscribe(["shop.orders"])
+        reader = KafkaReader(lab)
+        wait_for(lambda: bool(consumer.poll(0.1)) or name in reader.read_cluster().topics, 60)
+        consumer.close()
+        assert reader.read_cluster().topics[name].replication_factors == {1}
+        create(lab, CreateTopic("shop.orders", ((1, 2, 3), (2, 3, 1)), {}))
+        (tmp_path / "clusters.yaml").write_text(
+            "version: 1\nclusters:\n  lab:\n"
+            f"    client: {{bootstrap.servers: '{cluster.bootstrap_servers}'}}\n"
+            "    internal_replication_factor: 3\n"
+            "    moves: {allow: [replication], rate: unlimited, keep_free: 0%}\n"
+        )
+        (tmp_path / "topics.yaml").write_text("topic: shop.orders\npartitions: 2\n")
+        plan, estate = str(tmp_path / "plan.json"), str(tmp_path)
+        assert run(["plan", estate, "--cluster", "lab"]) == 0
+        pending = f"internal_replication_factor 3 is pending for {name}"
+        assert pending in " ".join(capsys.readouterr().out.split())
+        assert run(["plan", estate, "--cluster", "lab", "--moves", "--out", plan]) == 0
+        assert run(["apply", plan, "--estate", estate, "--auto-approve"]) == 0
+        assert reader.read_cluster().topics[name].replication_factors == {3}
+        assert run(["plan", estate, "--cluster", "lab", "--moves", "--detailed-exitcode"]) == 0
