@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,6 +69,42 @@ def test_the_same_command_ends_as_planned_whatever_failed_before(part: int) -> N
 @pytest.mark.parametrize("part", range(16))
 def test_the_same_command_ends_as_planned_in_20_000_runs(part: int) -> None:
     assert play_all(MANY[part::16]) == {}
+
+
+DYING = range(200)
+"""About 60 of these drain a broker."""
+
+
+def find_stopped_drains(seeds: Iterable[int]) -> list[int]:
+    """Let the broker die that a plan drains; it stays dead. Returns the seeds that stop at that.
+
+    Rows whose only replica it has cannot move; all others do, and the run ends.
+    """
+    stopped = []
+    for seed in seeds:
+        play, dice = make_play(seed), random.Random(seed)
+        cluster, moves = play.cluster, play.plan.moves
+        assert moves is not None
+        cluster.faults.clear()
+        cluster.events.clear()
+        for drain in moves.drains:
+            if cluster.alive[drain.broker]:
+                cluster.at(dice.uniform(1, 60), partial(cluster.kill_broker, drain.broker))
+            cluster.kill_run_at(2900)
+            applied = play.run()
+            alone = [
+                place
+                for place in cluster.plan_rows
+                if cluster.topics[place[0]][place[1]].in_sync == {drain.broker}
+            ]
+            rows = len(cluster.plan_rows) - len(alone)
+            if not applied or not applied.moves or applied.moves.done < rows:
+                stopped.append(seed)
+    return stopped
+
+
+def test_a_drain_ends_as_planned_although_its_broker_dies() -> None:
+    assert find_stopped_drains(DYING) == []
 
 
 Run = engine._Run

@@ -158,6 +158,7 @@ class SimulatedCluster:
         self.violations: list[str] = []
         self.disturbed_s = -1e9
         self.broker_died = False
+        self.changed_s = -1e9
         self.lowered: set[str] = set()
         self.known: set[tuple[int, Place]] = set()
         self.cancelled: set[Place] = set()
@@ -182,6 +183,10 @@ class SimulatedCluster:
         """Let somebody act after some seconds."""
         self.events.append((self.now_s + after_s, act))
         self.events.sort(key=lambda event: event[0])
+
+    def kill_run_at(self, after_s: float) -> None:
+        """Kill the run that is then under way: one that does not end."""
+        self.at(after_s, lambda: self.faults.update({self.calls + 1: "kill"}))
 
     def _advance(self, seconds: float) -> None:
         self.now_s += seconds
@@ -604,7 +609,7 @@ class SimulatedCluster:
     def kill_broker(self, broker: int) -> None:
         """Let a broker die: it leaves the in-sync replicas where another one is left."""
         self.alive[broker] = False
-        self.broker_died = True
+        self.broker_died, self.changed_s = True, self.now_s
         for each in self._every_partition():
             if each.in_sync != {broker}:
                 each.in_sync.discard(broker)
@@ -622,7 +627,7 @@ class SimulatedCluster:
 
     def revive_broker(self, broker: int) -> None:
         """Let a broker come back; its replicas are in sync again a moment later."""
-        self.alive[broker] = True
+        self.alive[broker], self.changed_s = True, self.now_s
         for each in self._every_partition():
             if each.leader == -1:
                 self._lead(each)
@@ -693,8 +698,15 @@ class SimulatedCluster:
             and (each := self.topics[place[0]][place[1]]).adding
             and each.target == row
         ]
-        if any(each.begun_late for _, each in ours):
+        # What gets no byte takes no seat; a run learns a moment later that it does again.
+        calm = self.now_s - self.changed_s > DISTURBED_S
+        if any(each.begun_late for _, each in ours) or not calm:
             return
+        ours = [
+            (place, each)
+            for place, each in ours
+            if each.leader != -1 and all(self.alive[broker] for broker in each.adding)
+        ]
         copies = [broker for _, each in ours for broker in each.adding]
         if len(ours) > 1 and len(copies) > self.at_once_cluster:
             self.violations.append(f"{len(copies)} replicas at once: {[p for p, _ in ours]}")

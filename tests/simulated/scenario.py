@@ -290,7 +290,7 @@ def play_out(play: Play, dice: random.Random) -> Applied | None:
     for _ in range(3):
         stop_after_s = dice.choice((None, 40.0, 400.0, 2000.0))
         end = cluster.now_s + 3000
-        cluster.at(2900, lambda: cluster.faults.update({cluster.calls + 1: "kill"}))
+        cluster.kill_run_at(2900)
         applied = play.run(stop_after_s=stop_after_s)
         assert cluster.now_s < end, (play.ends, cluster.violations)
         cluster.events = [event for event in cluster.events if event[0] < end - 200]
@@ -300,7 +300,7 @@ def play_out(play: Play, dice: random.Random) -> Applied | None:
     calm(cluster)
     for _ in range(2):
         # A run that does not end is killed, and then something is left to find.
-        cluster.at(2900, lambda: cluster.faults.update({cluster.calls + 1: "kill"}))
+        cluster.kill_run_at(2900)
         applied = play.run()
         cluster.events.clear()
     return applied

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.health import Health
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import MovesReading
+    from reconciler.model import MovesReading, Place
 
 INTERRUPTED = "interrupted"
 
@@ -39,7 +39,7 @@ class Gates:
             found.append(f"somebody else moves {named}{more}")
         moving = {(each.topic, each.partition) for each in reading.reassignments}
         moving |= {row.place for row in self.rows if _is_settling(row, now)}
-        found += self.health.check(reading, moving)
+        found += self.health.check(reading, moving, self._list_leaving(reading))
         reasons = tuple(found)
         if reasons and reasons != self.reasons:
             text = f"nothing new begins: {'; '.join(reasons)}"
@@ -47,6 +47,19 @@ class Gates:
         elif self.reasons and not reasons:
             note(self.observe, MovesNote.RESUMED, "the reasons for the pause are gone")
         self.reasons = reasons
+
+    def _list_leaving(self, reading: MovesReading) -> dict[Place, set[int]]:
+        """List the replicas that the plan takes off partitions, and that need not be in sync.
+
+        Of a row in flight only those of dead brokers: if a living one falls behind while it is
+        copied, less should be copied at one time.
+        """
+        alive = {broker.id for broker in reading.brokers if broker.alive}
+        leaving = {}
+        for row in self.rows.list_in(RowState.NOT_BEGUN, RowState.UNDER_WAY, RowState.UNCLEAR):
+            left = set(row.before).difference(row.after)
+            leaving[row.place] = left if row.state is RowState.NOT_BEGUN else left - alive
+        return leaving
 
 
 def _is_settling(row: Row, now_s: float) -> bool:

@@ -29,7 +29,14 @@ from reconciler.apply.moving.start import (
 )
 from reconciler.apply.moving.throttle import Throttles
 from reconciler.apply.moving.watch import WATCH_S, Watch
-from reconciler.apply.moving.window import Blocked, Limits, Window, choose_rows, find_size
+from reconciler.apply.moving.window import (
+    Blocked,
+    Limits,
+    Window,
+    choose_rows,
+    find_size,
+    find_stuck,
+)
 from reconciler.apply.moving.writes import Writes
 from reconciler.errors import (
     ClusterError,
@@ -105,6 +112,7 @@ def run_moves(
     by_name = {topic.name: topic for topic in plan.topics}
     topics = {name: by_name[name] for name, _ in rows.by_place}
     min_insync, least = read_min_insync(state, moves)
+    drained = frozenset(drain.broker for drain in moves.drains)
     writes = Writes(rows, mover, clock, observe, lease or Unlocked(), writing)
     run = _Run(
         plan,
@@ -120,7 +128,7 @@ def run_moves(
         Drains(moves.drains, mover, writes, observe),
         Throttles(moves.policy.rate_bytes_per_s, rows, mover, writes),
         MinInsync(moves.min_insync, least, topics, rows, reader, writes),
-        Gates(rows, Health(min_insync, least), observe),
+        Gates(rows, Health(min_insync, least, drained), observe),
         Watch(rows, moves.forecast, observe),
         Blocked(rows, observe),
     )
@@ -246,7 +254,7 @@ class _Run:
         if not (self.interrupted or self._is_late() or self.drains.cordon(reading, now)):
             return VERIFY_S
         chosen = self._choose(reading)
-        if self._is_over(reading, chosen):
+        if self._is_over(chosen):
             return self._end(reading)
         self.ending_since_s = None
         self._keep_throttled(reading, chosen)
@@ -277,8 +285,10 @@ class _Run:
         window = Window(self.moves.policy)
         forecast = self.moves.forecast
         doubtful = [row for row in self.rows if row.in_doubt]
+        stuck = find_stuck(self.rows.list_in(RowState.UNDER_WAY), reading)
         for row in self._list_moving():
-            window.add(row, find_size(row, reading, forecast), reading)
+            size = find_size(row, reading, forecast)
+            window.add(row, size, reading, stuck=row.place in stuck)
         waiting = [row for row in self.rows.list_in(RowState.NOT_BEGUN) if not row.in_doubt]
         left_s = None if self.deadline_s is None else self.deadline_s - self.clock.monotonic()
         rate = self.throttles.rate or self.throttles.policy_rate or self.watch.measure_rate()
@@ -286,7 +296,7 @@ class _Run:
         chosen, blocked = choose_rows(waiting, window, reading, forecast, limits)
         if self.gates.reasons or (left_s is not None and left_s <= 0):
             chosen = []
-        self.blocked.update(blocked, self.clock.monotonic())
+        self.blocked.update(blocked, stuck, self.clock.monotonic())
         return [] if self.interrupted else [*doubtful, *chosen]
 
     def _list_moving(self) -> list[Row]:
@@ -326,7 +336,7 @@ class _Run:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def _is_over(self, reading: MovesReading, chosen: Collection[Row]) -> bool:
+    def _is_over(self, chosen: Collection[Row]) -> bool:
         """Return whether nothing can begin, and nothing that is in flight is worth waiting for."""
         now = self.clock.monotonic()
         if self._is_late():
@@ -344,7 +354,7 @@ class _Run:
             return False
         if waiting and self.gates.reasons:  # a pause may end
             return False
-        return self.blocked.are_hopeless(waiting, flying, reading, now)
+        return self.blocked.are_hopeless(waiting, flying, now)
 
     def _end(self, reading: MovesReading) -> float | None:
         """Take back what the run has set, as far as nothing in flight needs it.

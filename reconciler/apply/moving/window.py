@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.model import INTERNAL_TOPICS
 from reconciler.plan import RowMove, Seats, measure_fullness, order_moves
-from reconciler.units import approximate_duration, approximate_size
+from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TOO_LATE = "more than is left of --stop-after"
 """How the reason ends for a row that no wait can help: the time only gets less."""
+
+NO_LEADER = "the partition has no leader"
 
 BLOCKED_S = 60.0
 
@@ -65,9 +67,10 @@ class Window:
     def __post_init__(self) -> None:
         self.seats = Seats(self.policy)
 
-    def add(self, row: Row, size: int, reading: MovesReading) -> None:
-        """Give a row its seats."""
-        self.seats.take(restate(row, size))
+    def add(self, row: Row, size: int, reading: MovesReading, *, stuck: bool = False) -> None:
+        """Give a row its seats. One that is `stuck` needs none, so that the others go on."""
+        if not stuck:
+            self.seats.take(restate(row, size))
         for broker in row.adding:
             left = max(0, size - reading.sizes.get(broker, {}).get(row.place, 0))
             self.to_take[broker] += left
@@ -146,7 +149,7 @@ def choose_rows(
         elif closed := sorted(set(row.adding) & cordoned):
             blocked[row.place] = f"broker {closed[0]} is cordoned"
         elif row.leader == -1:
-            blocked[row.place] = "the partition has no leader"
+            blocked[row.place] = NO_LEADER
         elif full := window.find_full_disk(row, size, reading):
             blocked[row.place] = full
         elif limits.seconds_left is not None and alone_s > max(0.0, limits.seconds_left):
@@ -175,38 +178,51 @@ def restate(row: Row, size: int) -> RowMove:
     return RowMove(row.place, row.before, row.after, row.leader, size, internal=internal)
 
 
+def find_stuck(flying: Iterable[Row], reading: MovesReading) -> dict[Place, str]:
+    """Say which copies in flight get no further, and why, by place.
+
+    Kafka keeps such a move until the broker is back, or until it is cancelled.
+    """
+    alive = {broker.id for broker in reading.brokers if broker.alive}
+    stuck = {}
+    for row in flying:
+        if dead := sorted(set(row.adding) - alive):
+            stuck[row.place] = f"broker {dead[0]} is not alive"
+        elif row.adding and row.leader == -1:
+            stuck[row.place] = NO_LEADER
+    return stuck
+
+
 @dataclass(slots=True)
 class Blocked:
     """Remembers which rows cannot begin or go on, and since when.
 
-    `reasons` says why rows cannot begin, by place, as `choose_rows` returns it.
+    `reasons` says why rows cannot begin, as `choose_rows` returns it, and `stuck` why rows in
+    flight cannot go on; both by place.
     """
 
     rows: Rows
     observe: Observe
     reasons: Mapping[Place, str] = field(default_factory=dict)
+    stuck: Mapping[Place, str] = field(default_factory=dict)
     since_s: dict[Place, float] = field(default_factory=dict)
-    stuck_since_s: dict[Place, float] = field(default_factory=dict)
 
-    def update(self, reasons: Mapping[Place, str], now: float) -> None:
+    def update(self, reasons: Mapping[Place, str], stuck: Mapping[Place, str], now: float) -> None:
         """Take the reasons of a step, and say what is new."""
-        before, self.reasons = self.since_s, reasons
-        self.since_s = {place: before.get(place, now) for place in reasons}
-        for place in reasons.keys() - before.keys():
-            note(self.observe, MovesNote.BLOCKED, reasons[place], self.rows.by_place[place])
+        before, self.reasons, self.stuck = self.since_s, reasons, stuck
+        held_up = {**reasons, **stuck}
+        self.since_s = {place: before.get(place, now) for place in held_up}
+        fresh: dict[str, list[Place]] = {}
+        for place, why in held_up.items():
+            if place not in before:
+                fresh.setdefault(why, []).append(place)
+        for why, (first, *others) in fresh.items():
+            row = None if others else self.rows.by_place[first]
+            more = f": {count(1 + len(others), 'partition')} cannot be moved" if others else ""
+            note(self.observe, MovesNote.BLOCKED, f"{why}{more}", row)
 
-    def are_hopeless(
-        self, waiting: Sequence[Row], flying: Sequence[Row], reading: MovesReading, now: float
-    ) -> bool:
-        """Return whether no row can begin or end: all are blocked or stuck for BLOCKED_S.
-
-        A copy to a broker that is not alive is stuck.
-        """
-        alive = {broker.id for broker in reading.brokers if broker.alive}
-        stuck = {row.place for row in flying if set(row.adding) - alive}
-        self.stuck_since_s = {place: self.stuck_since_s.get(place, now) for place in stuck}
-        since = self.since_s | self.stuck_since_s
+    def are_hopeless(self, waiting: Sequence[Row], flying: Sequence[Row], now: float) -> bool:
+        """Return whether no row can begin or end: all are blocked or stuck for BLOCKED_S."""
+        since = dict(self.since_s)
         since |= {place: 0.0 for place, why in self.reasons.items() if why.endswith(TOO_LATE)}
-        return len(stuck) == len(flying) and all(
-            now - since.get(row.place, now) >= BLOCKED_S for row in (*waiting, *flying)
-        )
+        return all(now - since.get(row.place, now) >= BLOCKED_S for row in (*waiting, *flying))

@@ -39,6 +39,8 @@ def make(rows: Any = ONE, sizes: Any = None, **options: Any) -> Play:
 
 
 def run(play: Play, **options: Any) -> Applied:
+    """Run a plan. A run that does not end within two simulated hours is killed, and fails."""
+    play.cluster.kill_run_at(7200)
     applied = play.run(**options)
     assert applied is not None, play.ends
     return applied
@@ -334,6 +336,59 @@ def test_unhealthy_partitions_pause_until_they_heal() -> None:
     paused = texts(play, MovesNote.PAUSED)
     assert f"nothing new begins: {EXTRA} partition 2 is not fully in sync" in paused
     assert cluster.now_s > 1200
+
+
+def test_a_dead_broker_that_the_plan_needs_pauses_and_is_named() -> None:
+    rows = {"t": (((1, 2), (1, 3)), ((5, 2), (5, 4)), ((5, 2), (5, 4)))}
+    play = make(rows, {("t", n): 2000 for n in range(3)}, at_once=(1, 1))
+    cluster = play.cluster
+    cluster.at(20, lambda: cluster.kill_broker(5))
+    cluster.at(400, lambda: cluster.revive_broker(5))
+    assert end_run(run(play)).exit_code == 0
+    said = "nothing new begins: broker 5 is not alive: 2 partitions lack it"
+    assert texts(play, MovesNote.PAUSED) == [said]
+
+
+OFF_FIVE = {"t": (((5, 2), (1, 2)), ((5, 3), (1, 3)), ((2, 5), (2, 3)), ((3, 5), (3, 4)))}
+"""Rows that leave broker 5, of which one is copied at a time."""
+
+
+@pytest.mark.parametrize("drains", [(), (PlannedDrain(5),)], ids=["rows", "drain"])
+@pytest.mark.parametrize("min_insync", ["1", "2"])
+def test_rows_leave_a_broker_that_dies_meanwhile(
+    drains: tuple[PlannedDrain, ...], min_insync: str
+) -> None:
+    """All of them lack it from then on, and nothing but the rest of the plan heals them."""
+    sizes = {("t", n): 1000 for n in range(4)}
+    live = {"t": {MIN_INSYNC: min_insync}}
+    play = make(OFF_FIVE, sizes, at_once=(1, 1), drains=drains, live=live)
+    play.cluster.at(20, lambda: play.cluster.kill_broker(5))
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.PAUSED) == []
+
+
+def test_what_stays_on_a_dead_broker_does_not_stop_its_drain() -> None:
+    play = make(OFF_FIVE, SLOW, at_once=(1, 1), drains=(PlannedDrain(5, stays={EXTRA: "no"}),))
+    play.cluster.topics[EXTRA].append(replace(play.cluster.topics[EXTRA][0], replicas=(1, 5)))
+    play.cluster.topics[EXTRA][2].in_sync = {1, 5}
+    play.cluster.at(20, lambda: play.cluster.kill_broker(5))
+    assert summary(run(play)).done == 4
+
+
+def test_a_replica_that_leaves_and_is_out_of_sync_does_not_stop_the_plan() -> None:
+    """Its broker lives: a disk has failed, for example."""
+    play = make(OFF_FIVE, SLOW, at_once=(1, 1))
+    fail = play.cluster.topics["t"][3].in_sync.discard
+    play.cluster.at(20, lambda: fail(5))
+    assert end_run(run(play)).exit_code == 0
+
+
+def test_the_only_replica_dies_while_it_is_copied_and_the_run_ends() -> None:
+    play = make({"t": (((5,), (1,)), ((5,), (2,)))}, SLOW, at_once=(1, 1))
+    play.cluster.at(20, lambda: play.cluster.kill_broker(5))
+    applied = run(play)
+    assert end_run(applied).exit_code == 2
+    assert "the partition has no leader" in summary(applied).reason
 
 
 def test_what_was_unhealthy_before_does_not_pause() -> None:
