@@ -164,6 +164,8 @@ class SimulatedCluster:
         self.cancelled: set[Place] = set()
         self.never_again: set[tuple[int, Place]] = set()
         self.touched: set[Place] = set()
+        self.moved_s: dict[Place, float] = {}
+        self.recreated: dict[str, dict[str, str]] = {}
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -657,6 +659,7 @@ class SimulatedCluster:
         each = self.topics[place[0]][place[1]]
         if not each.in_flight and row != self.plan_rows.get(place):
             self.touched.add(place)
+            self.moved_s[place] = self.now_s
             self._alter(place, row, may_resize=True)
 
     def change_rate(self, rate: int | None) -> None:
@@ -667,6 +670,20 @@ class SimulatedCluster:
 
     def delete_topic(self, topic: str) -> None:
         del self.topics[topic], self.ids[topic], self.configs[topic]
+        self._publish()
+
+    def recreate_topic(
+        self, topic: str, rows: tuple[Replicas, ...], config: Mapping[str, str] | None = None
+    ) -> None:
+        """Let somebody delete a topic, and create another one of that name, without records."""
+        self.delete_topic(topic)
+        self.topics[topic] = [Partition(row, 0, set(row), row[0]) for row in rows]
+        for each in self.topics[topic]:
+            each.held = dict.fromkeys(each.replicas, 0.0)
+        self.ids[topic] = f"another-{topic}"
+        self.configs[topic] = dict(config or {})
+        self.recreated[topic] = dict(config or {})
+        self.touched |= {place for place in self.plan_rows if place[0] == topic}
         self._publish()
 
     def _every_partition(self) -> Iterator[Partition]:
@@ -683,6 +700,9 @@ class SimulatedCluster:
         if (self.run_number, place) in self.never_again:
             self.violations.append(f"{place} was cancelled by hand, and is sent again")
         if topic not in self.topics:
+            return
+        if topic in self.recreated:
+            self.violations.append(f"{topic} was created again, and {place} is sent")
             return
         each = self.topics[topic][number]
         if each.in_flight and each.target != row:

@@ -140,12 +140,28 @@ class Play:
         free = len(cluster.touched | cluster.cancelled)
         if applied.moves and applied.moves.ended_otherwise > free and not cluster.broker_died:
             cluster.violations.append(f"{applied.moves.ended_otherwise} rows are given up")
+        cluster.violations += _find_false_done(self, applied)
         for broker in applied.moves.emptied if applied.moves else ():
             if stored := cluster.list_stored(broker):
                 cluster.violations.append(f"broker {broker} is called empty, with {stored}")
         self.last = applied
         return applied
 
+
+def _find_false_done(play: Play, applied: Applied) -> Iterator[str]:
+    """Name rows of topics that are called done although another tool moved them before."""
+    cluster = play.cluster
+    done = {outcome.topic for outcome in applied.outcomes if outcome.kind.is_done}
+    for (topic, number), moved_s in cluster.moved_s.items():
+        row = cluster.plan_rows.get((topic, number))
+        if topic not in done or row is None or cluster.now_s - moved_s < SHOWN_S:
+            continue
+        if cluster.topics[topic][number].replicas != row:
+            yield f"{topic} {number} is called done, and somebody else has moved it"
+
+
+SHOWN_S = 10.0
+"""After this time every broker shows a move."""
 
 FAULTS = (
     *("lost", "unanswered", "late", "not done", "error", "kill", "kill after"),
@@ -204,6 +220,13 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
         play.cluster._publish()
         play.cluster.at(of_drain.uniform(20, 2000), lambda: _revive(play.cluster))
     _schedule(play.cluster, dice, rate)
+    of_topics = random.Random(f"topics {seed}")
+    if of_topics.random() < 0.1:
+        name = of_topics.choice(sorted(rows))
+        made = tuple(pair[of_topics.randrange(2)] for pair in rows[name])
+        config = of_topics.choice(({}, {MIN_INSYNC: "1"}))
+        start_s = of_topics.uniform(1, 90)
+        play.cluster.at(start_s, lambda: play.cluster.recreate_topic(name, made, config))
     return play
 
 
@@ -339,6 +362,8 @@ def find_faults(play: Play) -> list[str]:
     cluster, plan = play.cluster, play.plan
     found = list(cluster.violations)
     for (topic, number), row in cluster.plan_rows.items():
+        if topic in cluster.recreated:
+            continue
         each = cluster.topics[topic][number]
         free = (topic, number) in cluster.touched | cluster.cancelled
         if each.replicas != row and not free:
@@ -347,7 +372,12 @@ def find_faults(play: Play) -> list[str]:
             found.append(f"{topic} {number} is led by {each.leader}, not {row[0]}")
         if each.in_flight and not free:
             found.append(f"{topic} {number} is in flight")
+    for name, config in cluster.recreated.items():
+        if cluster.configs[name] != config:
+            found.append(f"{name} was created again with {config}, and has {cluster.configs[name]}")
     for topic in plan.topics:
+        if topic.name in cluster.recreated:
+            continue
         after = topic.after
         assert after is not None
         config = cluster.configs[topic.name]

@@ -64,7 +64,7 @@ class MinInsync:
             busy |= {row.place[0] for row in waiting if row.place[0] in lowered}
         due: dict[str, str | None] = {}
         for topic, value in self.lowered.items():
-            if topic not in self.topics:
+            if topic not in self.topics or topic in self.rows.replaced:
                 continue
             target = str(value) if topic in busy else self._find_restored(topic)
             if topic not in busy and not self._is_restorable(topic, target, reading):
@@ -95,7 +95,7 @@ class MinInsync:
             configs = {topic: {MIN_INSYNC: value} for topic, value in due.items()}
             self.take_accepted(due, self.writes.configure(configs))
         topics = [t for t in self.lowered if t in reading.partitions and t not in busy]
-        topics = [t for t in topics if t in self.topics]
+        topics = [t for t in topics if t in self.topics and t not in self.rows.replaced]
         if topics:
             self._read(topics)
         for topic in topics:

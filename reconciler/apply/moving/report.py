@@ -44,22 +44,21 @@ def summarise(rows: Rows, reason: str, left: Mapping[str, str]) -> MovesSummary:
     return MovesSummary(done, flying, waiting, otherwise, "" if complete else reason, texts)
 
 
-def name_behind(done: Iterable[Row], reader: ClusterReader) -> dict[str, str]:
-    """Name topics of which a broker does not show the new rows yet. Errors: ClusterError.
+def name_behind(done: Sequence[Row], reader: ClusterReader) -> dict[str, str]:
+    """Name topics of which a broker does not show the new rows. Errors: ClusterError.
 
-    A topic that no broker shows was deleted meanwhile.
+    It may not show them yet, or not any more. A topic that no broker shows was deleted meanwhile.
     """
-    fresh = [row for row in done if not row.was_done]
-    names = sorted({row.place[0] for row in fresh})
+    names = sorted({row.place[0] for row in done})
     views = reader.read_views(names) if names else {}
     behind = {}
     known = {name for view in views.values() for name in view}
-    for row in (row for row in fresh if row.place[0] in known):
+    for row in (row for row in done if row.place[0] in known):
         topic, partition = row.place
         for broker, view in views.items():
             shown = view.get(topic)
             if shown is None or shown.assignment[partition : partition + 1] != (row.after,):
-                behind[topic] = f"broker {broker} does not show the new rows of {topic} yet"
+                behind[topic] = f"broker {broker} does not show the new rows of {topic}"
     return behind
 
 

@@ -6,15 +6,17 @@
 | UNDER_WAY | listed with the target of the plan: ours, whoever sent it | watched                  |
 | FOREIGN   | listed with another target                                | never touched            |
 | UNCLEAR   | not listed, and views show neither a start nor the end    | DONE or one of the below |
-| DONE      | a broker shows the row of the plan, and nothing is listed | elected, verified        |
+| DONE      | a broker shows the row of the plan, and nothing is listed | elected, watched         |
 | CANCELLED | it was under way, and all brokers show its old replicas   | never sent again         |
 | ELSEWHERE | all brokers show other replicas, or another order         | never sent               |
 | GONE      | the topic was deleted, or created again                   | never sent               |
 | REFUSED   | the brokers, or this run, refuse the row                  | never sent again         |
 
-What is listed outweighs everything that was seen before: a request that a frozen controller carries
-out late makes a row UNDER_WAY from any state but DONE. Brokers show the end of a reassignment some
-seconds after the controller has it, so UNCLEAR is decided by all views that agree for SETTLED_S.
+What is listed outweighs everything that was seen before, except that a topic is GONE: a request
+that a frozen controller carries out late makes a row UNDER_WAY from any other state. Brokers show
+the end of a reassignment some seconds after the controller has it, so UNCLEAR is decided by all
+views that agree for SETTLED_S. A row that is DONE and then shown otherwise is UNCLEAR again, since
+somebody else may have moved it; this run does not move it a second time.
 """
 
 from __future__ import annotations
@@ -68,9 +70,10 @@ class Row:
 
     `unanswered` counts requests that may still be carried out. `known`: this run has seen it under
     way, or a request was accepted. `shown` is what metadata shows, `flight` what is listed.
-    `was_done` is set if it was as planned when the run began; `done_s` is the time of its end
-    in this run. `synced` are the replicas that were in sync when it last had a leader.
-    `cut_short` is the broker that became the leader before its copy was complete, if one did.
+    `was_done` is set if it was as planned when the run began, and `has_ended` once it was seen so;
+    `done_s` is the time of its end in this run. `synced` are the replicas that were in sync when it
+    last had a leader. `cut_short` is the broker that became the leader before its copy was complete,
+    if one did.
     """
 
     place: Place
@@ -88,6 +91,7 @@ class Row:
     seen_elsewhere: Replicas | None = None
     elections: int = 0
     was_done: bool = False
+    has_ended: bool = False
     synced: Replicas = ()
     cut_short: int | None = None
 
@@ -109,8 +113,8 @@ class Row:
     @property
     def may_copy(self) -> bool:
         """Return whether its replicas are being copied, or may be a moment later or earlier."""
-        ended = self.state is RowState.UNCLEAR and self.known
-        return ended or self.state is RowState.UNDER_WAY or self.in_doubt
+        ends = self.state is RowState.UNCLEAR and self.known and not self.has_ended
+        return ends or self.state is RowState.UNDER_WAY or self.in_doubt
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -131,11 +135,15 @@ class Row:
 
 @dataclass(slots=True)
 class Rows:
-    """All rows of a plan by place, as of the last reading, and what else is in flight."""
+    """All rows of a plan by place, as of the last reading, and what else is in flight.
+
+    `replaced` has the topics of the plan whose names belong to other topics by now.
+    """
 
     by_place: dict[Place, Row]
     foreign: tuple[Reassignment, ...] = ()
     fallen: list[Row] = field(default_factory=list)
+    replaced: set[str] = field(default_factory=set)
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Rows:
@@ -218,19 +226,22 @@ def _look_at_leader(row: Row, alive: Container[int]) -> None:
 
 
 def _judge(row: Row, now_s: float) -> None:
+    if row.state is RowState.GONE:
+        return
     if row.flight is not None:
         row.unclear_since_s = None
         if row.flight.target == row.after:
             row.state, row.known, row.unanswered = RowState.UNDER_WAY, True, 0
-        elif row.state not in ENDED_OTHERWISE and row.state is not RowState.DONE:
+        elif row.state not in ENDED_OTHERWISE:
             row.state = RowState.FOREIGN
         return
-    if row.state in ENDED_OTHERWISE or row.state is RowState.DONE:
+    if row.state in ENDED_OTHERWISE:
         return
     shown = row.shown.replicas if row.shown else None
     if shown == row.after:
-        _finish(row, now_s)
-    elif shown == row.before and not row.known:
+        if row.state is not RowState.DONE:
+            _finish(row, now_s)
+    elif shown == row.before and not row.known and not row.has_ended:
         row.state, row.unclear_since_s = RowState.NOT_BEGUN, None
     else:
         if row.state is not RowState.UNCLEAR:
@@ -239,7 +250,7 @@ def _judge(row: Row, now_s: float) -> None:
 
 
 def _finish(row: Row, now_s: float) -> None:
-    row.state, row.unclear_since_s = RowState.DONE, None
+    row.state, row.unclear_since_s, row.has_ended = RowState.DONE, None, True
     row.done_s = now_s if row.known else None
 
 
@@ -247,6 +258,9 @@ def _conclude(row: Row, alike: Replicas | None) -> None:
     """Say why an unclear row is over: all brokers agree, and not on the row of the plan."""
     if alike is None:
         row.end(RowState.GONE, "the brokers do not show it any more")
+    elif row.has_ended:
+        what = f"it was as planned, and somebody else moved it to brokers {list(alike)}"
+        row.end(RowState.ELSEWHERE, what)
     elif row.known and set(alike) == set(row.before):
         back = f"its replicas are {list(alike)}"
         row.end(RowState.CANCELLED, f"it was cancelled by somebody else, and {back}")

@@ -24,7 +24,6 @@ from reconciler.apply.moving.rows import Row, Rows, RowState
 from reconciler.apply.moving.start import (
     check_limits,
     check_visible,
-    skip_replaced,
     skip_throttled_by_others,
 )
 from reconciler.apply.moving.throttle import Throttles
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from reconciler.model import (
         ClusterState,
         MovesReading,
+        Place,
         Plan,
         PlannedMoves,
         PlannedTopic,
@@ -113,7 +113,7 @@ def run_moves(
     topics = {name: by_name[name] for name, _ in rows.by_place}
     min_insync, least = read_min_insync(state, moves)
     drained = frozenset(drain.broker for drain in moves.drains)
-    writes = Writes(rows, mover, clock, observe, lease or Unlocked(), writing)
+    writes = Writes(topics, rows, reader, mover, clock, observe, lease or Unlocked(), writing)
     run = _Run(
         plan,
         moves,
@@ -152,8 +152,9 @@ def run_moves(
 class _Run:
     """One run of a plan of moves. What it keeps only saves requests, or belongs to its report.
 
-    `topics` has those of the plan that have rows. `left` says what is not taken back yet, by topic;
-    "" is the cluster.
+    `topics` has those of the plan that have rows. `prepared` are the rows that were chosen last,
+    and whose throttles are set. `left` says what is not taken back yet, by topic; "" is the
+    cluster.
     """
 
     plan: Plan
@@ -178,13 +179,14 @@ class _Run:
     ending_since_s: float | None = None
     interrupted: bool = False
     cause: ClusterError | None = None
+    prepared: frozenset[Place] = frozenset()
     left: dict[str, str] = field(default_factory=dict)
 
     def begin(self, state: ClusterState) -> None:
         """Read the moves and judge the plan. Errors: StalePlanError, ClusterError."""
         reading = self._read()
         check_visible(reading)
-        skip_replaced(self.topics, self.rows, self.reader, self.observe)
+        self.writes.skip_replaced(self.topics)
         self.insync.check(state, self.observe)
         for row in self.rows:
             row.was_done = row.state is RowState.DONE
@@ -259,7 +261,7 @@ class _Run:
         self.ending_since_s = None
         self._keep_throttled(reading, chosen)
         if chosen and not self._name_unready(reading, chosen):
-            self._send(chosen)
+            self.writes.send(chosen)
         self.writes.elect([row for row in self.rows.list_in(RowState.DONE) if row.is_reorder])
         unsettled = bool(chosen) or bool(self.rows.list_in(RowState.UNCLEAR))
         return VERIFY_S if unsettled else WATCH_S
@@ -270,8 +272,8 @@ class _Run:
         now = self.clock.monotonic()
         self.last_reading, self.reading = self.reading, reading
         self.rows.update(reading, now)
-        if unclear := self.rows.list_in(RowState.UNCLEAR):
-            names = sorted({row.place[0] for row in unclear})
+        names = {row.place[0] for row in self.rows.list_in(RowState.UNCLEAR)}
+        if names := names - self.writes.skip_replaced(names):
             self.rows.resolve(self.reader.read_views(names), now)
             for row in self.rows.fallen:
                 note(self.observe, MovesNote.SKIPPED, row.text, row)
@@ -293,9 +295,10 @@ class _Run:
         left_s = None if self.deadline_s is None else self.deadline_s - self.clock.monotonic()
         rate = self.throttles.rate or self.throttles.policy_rate or self.watch.measure_rate()
         limits = Limits(rate, left_s)
-        chosen, blocked = choose_rows(waiting, window, reading, forecast, limits)
+        chosen, blocked = choose_rows(waiting, window, reading, forecast, limits, self.prepared)
         if self.gates.reasons or (left_s is not None and left_s <= 0):
             chosen = []
+        self.prepared = frozenset(row.place for row in chosen)
         self.blocked.update(blocked, stuck, self.clock.monotonic())
         return [] if self.interrupted else [*doubtful, *chosen]
 
@@ -327,12 +330,6 @@ class _Run:
             or self.insync.name_unready(sorted({row.place[0] for row in copying}))
             or self.throttles.name_unready_lists(reading, copying)
         )
-
-    def _send(self, chosen: Sequence[Row]) -> None:
-        """Ask for rows, except those of topics that were created again meanwhile."""
-        topics = {name: self.topics[name] for name in sorted({row.place[0] for row in chosen})}
-        skip_replaced(topics, self.rows, self.reader, self.observe)
-        self.writes.send([row for row in chosen if row.state is RowState.NOT_BEGUN])
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -398,6 +395,7 @@ class _Run:
         """Return the outcome of every topic, with a last look at the cluster if it answers."""
         with suppress(ClusterError, KeyboardInterrupt), keep_interrupts():
             self._read()
+            self.writes.skip_replaced(self.topics)
         reasons = list(self.gates.reasons)
         if self.interrupted and INTERRUPTED not in reasons:
             reasons.insert(0, INTERRUPTED)

@@ -14,12 +14,11 @@ from reconciler.model import RateSource, ThrottleSide
 from reconciler.units import approximate_size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import MovesReading, PlannedMoves, PlannedTopic
-    from reconciler.ports import ClusterReader
+    from reconciler.model import MovesReading, PlannedMoves
 
 GROWTH = 1.25
 GROWTH_SLACK = 1 << 30
@@ -36,19 +35,6 @@ def check_visible(reading: MovesReading) -> None:
     unseen = [each for each in warnings if each.rule != "broker-silent"]
     if unseen:
         raise ClusterError([replace(each, severity=Severity.ERROR) for each in unseen])
-
-
-def skip_replaced(
-    topics: Mapping[str, PlannedTopic], rows: Rows, reader: ClusterReader, observe: Observe
-) -> None:
-    """Skip the rows of topics that were deleted, or created again, since the plan was made."""
-    ids = reader.read_topic_ids(topics) if topics else {}
-    for name, topic in topics.items():
-        then = topic.before.topic_id if topic.before else None
-        if name in ids and then is not None and ids[name] != then:
-            for row in rows.of_topics([name]):
-                row.flight = None
-                skip(observe, row, "it was deleted and created again", RowState.GONE)
 
 
 def skip_throttled_by_others(rows: Rows, reading: MovesReading, observe: Observe) -> None:

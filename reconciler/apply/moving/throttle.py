@@ -214,8 +214,6 @@ class Throttles:
         """
         configs: dict[str, dict[str, str | None]] = {}
         for (topic, side), value in self._list_wanted(reading, moving).items():
-            if all(row.state is RowState.GONE for row in self.rows.of_topics([topic])):
-                continue
             left[topic] = f"throttle lists of {topic} are still set"
             if self.writes.is_due((topic, side.list_key), value):
                 configs.setdefault(topic, {})[side.list_key] = value

@@ -16,7 +16,7 @@ from reconciler.plan import RowMove, Seats, measure_fullness, order_moves
 from reconciler.units import approximate_duration, approximate_size, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
@@ -122,11 +122,13 @@ def choose_rows(
     reading: MovesReading,
     forecast: Forecast | None,
     limits: Limits,
+    prepared: Collection[Place] = (),
 ) -> tuple[list[Row], Mapping[Place, str]]:
     """Choose the rows that begin now. Returns: those, and why others cannot, by place.
 
     A row that only has no seat has no reason: it waits for its turn. The order and the seats are
-    those of the forecast.
+    those of the forecast, but `prepared` rows come first: their throttles are on the way to the
+    brokers, and one that shows them late would also show late that they are gone again.
     """
     alive = {broker.id for broker in reading.brokers if broker.alive}
     cordoned = {broker.id for broker in reading.brokers if broker.cordoned}
@@ -138,7 +140,8 @@ def choose_rows(
     by_place = {row.place: row for row in waiting}
     moves = [restate(row, sizes[row.place]) for row in by_place.values()]
     fullness = measure_fullness(reading.directories)
-    for move in order_moves(moves, fullness, _find_urgent(by_place.values())):
+    ordered = order_moves(moves, fullness, _find_urgent(by_place.values()))
+    for move in sorted(ordered, key=lambda each: each.place not in prepared):
         row = by_place[move.place]
         size = sizes[row.place]
         dead = sorted(set(row.adding) - alive)

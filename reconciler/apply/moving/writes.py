@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.apply.ending import StepAnswered
-from reconciler.apply.moving.events import skip
+from reconciler.apply.moving.events import MovesNote, note, skip
 from reconciler.apply.moving.rows import RowState
 from reconciler.model import AnswerKind, Verb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import Answer
-    from reconciler.ports import Clock, ClusterMover, Lease
+    from reconciler.model import Answer, PlannedTopic
+    from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
 
 MOST_ROWS = 500
 """Rows in one request; the controller refuses requests of more than 10,000 records."""
@@ -33,12 +33,16 @@ ELECTIONS = 4
 class Writes:
     """Writes configs, rows and elections, and knows whether a run may write, and what it wrote.
 
+    Kafka takes the names of topics, and a topic that is created again has the same name. So the ids
+    of `topics` are compared before each write, and no later than a moment before it.
     `written` has the last value and its time by topic and config; the topic of the rate is "".
     `configured` has the topics of which a config was written. `held` is what the step holds until
     its end, None once the lock of applies was taken; `holding` is that lock.
     """
 
+    topics: Mapping[str, PlannedTopic]
     rows: Rows
+    reader: ClusterReader
     mover: ClusterMover
     clock: Clock
     observe: Observe
@@ -67,6 +71,25 @@ class Writes:
             self.holding.check()
         self.has_written = True
 
+    def skip_replaced(self, names: Collection[str]) -> set[str]:
+        """Skip the rows of topics that were created again since the plan was made, for good.
+
+        Returns: the topics for which that is new. Errors: ClusterError.
+        """
+        known = {name for name in names if name not in self.rows.replaced}
+        ids = self.reader.read_topic_ids(known) if known else {}
+        found = set()
+        for name in sorted(known & ids.keys()):
+            before = self.topics[name].before
+            if before is not None and before.topic_id not in (None, ids[name]):
+                found.add(name)
+                for row in self.rows.of_topics([name]):
+                    row.flight = None
+                    row.end(RowState.GONE, "it was deleted and created again")
+                    note(self.observe, MovesNote.SKIPPED, row.text, row)
+        self.rows.replaced |= found
+        return found
+
     def is_due(self, key: tuple[str, str], value: str | None) -> bool:
         """Return whether to write a value: a new one, or one that had no effect for some time."""
         now = self.clock.monotonic()
@@ -80,8 +103,13 @@ class Writes:
     def configure(self, configs: Mapping[str, Mapping[str, str | None]]) -> set[str]:
         """Set and unset configs of topics. A topic that refuses is skipped.
 
-        Returns: the topics that accepted.
+        Of a topic that was created again, only what was decided since that was seen is written: to
+        remove its throttles. Returns: the topics that accepted.
         """
+        replaced = self.skip_replaced(configs)
+        configs = {topic: values for topic, values in configs.items() if topic not in replaced}
+        if not configs:
+            return set()
         self.check_right()
         for topic, values in configs.items():
             self.configured.add(topic)
@@ -105,6 +133,8 @@ class Writes:
 
     def send(self, ready: Sequence[Row]) -> None:
         """Ask for rows, at most MOST_ROWS in a request."""
+        self.skip_replaced({row.place[0] for row in ready})
+        ready = [row for row in ready if row.state is RowState.NOT_BEGUN]
         for resizes in (False, True):
             alike = [row for row in ready if (len(row.before) != len(row.after)) == resizes]
             for first in range(0, len(alike), MOST_ROWS):
