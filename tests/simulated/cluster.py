@@ -135,6 +135,7 @@ class SimulatedCluster:
         self.rates: dict[ThrottleSide, int] = {}
         self.own_rates: dict[int, tuple[int, RateSource]] = {}
         self.directories: dict[int, tuple[LogDirectory, ...]] = {}
+        self.racks: dict[int, str] = {}
         self.cordoned: set[int] = set()
         self.refused_cordons: set[int] = set()
         self.events: list[tuple[float, Callable[[], None]]] = []
@@ -150,6 +151,8 @@ class SimulatedCluster:
         # What the run must keep to, and what it is known to have seen.
         self.plan_rows: dict[Place, Replicas] = {}
         self.limited = True
+        self.most_topics = 500
+        self.most_value = 32_767
         self.at_once_cluster = 10**9
         self.at_once_broker = 10**9
         self.run_number = 0
@@ -393,7 +396,8 @@ class SimulatedCluster:
 
     def _brokers(self) -> tuple[Broker, ...]:
         return tuple(
-            Broker(b, alive=alive, cordoned=b in self.cordoned) for b, alive in self.alive.items()
+            Broker(b, self.racks.get(b) if alive else None, alive, b in self.cordoned)
+            for b, alive in self.alive.items()
         )
 
     def _pick(self) -> int:
@@ -502,6 +506,12 @@ class SimulatedCluster:
 
         if any("*" in (value or "") for values in configs.values() for value in values.values()):
             self.violations.append("a throttle list of *")
+        if len(configs) > self.most_topics:
+            self.violations.append(f"configs of {len(configs)} topics in a request")
+        # Brokers close the connection of such a request: a string of the protocol is no longer.
+        longest = max(len(v or "") for values in configs.values() for v in values.values())
+        if longest > self.most_value:
+            return dict.fromkeys(configs, LOST)
         return self._write(execute, configs)
 
     def read_stored(self, broker: int) -> Collection[Place] | None:
@@ -661,6 +671,11 @@ class SimulatedCluster:
             self.touched.add(place)
             self.moved_s[place] = self.now_s
             self._alter(place, row, may_resize=True)
+
+    def move_rack(self, broker: int, rack: str) -> None:
+        """Let a broker come back in another rack: what is to rest on it is not moved there."""
+        self.racks[broker] = rack
+        self.touched |= {place for place, row in self.plan_rows.items() if broker in row}
 
     def change_rate(self, rate: int | None) -> None:
         """Let an operator set another default rate: `moves rate`, and with 0 `moves pause`."""

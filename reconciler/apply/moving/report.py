@@ -134,7 +134,8 @@ def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
         return Outcome(name, OutcomeKind.ALREADY_DONE)
     others = sum(row.shown is not None and row.shown.leader != row.after[0] for row in rows)
     unled = f"{count(others, 'partition')} not led by the preferred leader" if others else ""
-    return Outcome(name, OutcomeKind.DONE, unled)
+    said = [unled, *sorted({row.text for row in rows})]
+    return Outcome(name, OutcomeKind.DONE, "; ".join(filter(None, said)))
 
 
 def _list_endings(rows: Sequence[Row]) -> list[str]:

@@ -24,6 +24,8 @@ from reconciler.apply.moving.rows import Row, Rows, RowState
 from reconciler.apply.moving.start import (
     check_limits,
     check_visible,
+    find_moved_racks,
+    skip_moved_racks,
     skip_throttled_by_others,
 )
 from reconciler.apply.moving.throttle import Throttles
@@ -192,7 +194,7 @@ class _Run:
             row.was_done = row.state is RowState.DONE
         skip_throttled_by_others(self.rows, reading, self.observe)
         if not self.throttles.take_over(reading):
-            check_limits(self.rows, self.moves, reading)
+            check_limits(self.rows, self.plan, self.moves, reading)
         note(self.observe, MovesNote.STARTED, describe(self.rows))
 
     # -- the loop ---------------------------------------------------------------------------------
@@ -242,6 +244,8 @@ class _Run:
         """
         reading = self._read()
         now = self.clock.monotonic()
+        moved = find_moved_racks(self.plan.brokers, reading)
+        skip_moved_racks(self.rows, moved, self.observe)
         self.throttles.adopt_rate(reading, self.observe)
         rate = self.throttles.rate
         self.gates.check(reading, now, rate=rate, interrupted=self.interrupted)
@@ -284,7 +288,7 @@ class _Run:
 
     def _choose(self, reading: MovesReading) -> list[Row]:
         """Choose what begins now. Rows in doubt are sent again: the same target changes nothing."""
-        window = Window(self.moves.policy)
+        window = Window(self.moves.policy, self.throttles.measure_others(reading))
         forecast = self.moves.forecast
         doubtful = [row for row in self.rows if row.in_doubt]
         stuck = find_stuck(self.rows.list_in(RowState.UNDER_WAY), reading)
@@ -298,6 +302,7 @@ class _Run:
         chosen, blocked = choose_rows(waiting, window, reading, forecast, limits, self.prepared)
         if self.gates.reasons or (left_s is not None and left_s <= 0):
             chosen = []
+        self.blocked.say_full(window.full)
         self.prepared = frozenset(row.place for row in chosen)
         self.blocked.update(blocked, stuck, self.clock.monotonic())
         return [] if self.interrupted else [*doubtful, *chosen]

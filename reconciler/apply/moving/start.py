@@ -14,11 +14,11 @@ from reconciler.model import RateSource, ThrottleSide
 from reconciler.units import approximate_size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import MovesReading, PlannedMoves
+    from reconciler.model import Broker, MovesReading, Plan, PlannedMoves
 
 GROWTH = 1.25
 GROWTH_SLACK = 1 << 30
@@ -45,8 +45,38 @@ def skip_throttled_by_others(rows: Rows, reading: MovesReading, observe: Observe
             skip(observe, row, "its topic has a throttle list of *, which somebody else set")
 
 
-def check_limits(rows: Rows, moves: PlannedMoves, reading: MovesReading) -> None:
-    """Check the rates that are set and the sizes, before the first run of a plan sets a throttle.
+def find_moved_racks(planned: Iterable[Broker], reading: MovesReading) -> dict[int, str]:
+    """Say which living brokers are in another rack than the plan rests on, by id."""
+    racks = {broker.id: broker.rack for broker in planned}
+    return {
+        broker.id: f"broker {broker.id} is {_say_rack(broker.rack)}, and was "
+        f"{_say_rack(racks[broker.id])} when the plan was made"
+        for broker in reading.brokers
+        if broker.alive and broker.rack != racks.get(broker.id, broker.rack)
+    }
+
+
+def _say_rack(rack: str | None) -> str:
+    return "in no rack" if rack is None else f"in rack {rack}"
+
+
+def skip_moved_racks(rows: Rows, moved: Mapping[int, str], observe: Observe) -> None:
+    """Skip the rows that would rest on a broker in another rack than when they were planned.
+
+    One that is in flight goes on, and keeps the reason: its replicas may not be spread as planned.
+    """
+    for row in rows if moved else ():
+        why = next((moved[broker] for broker in row.after if broker in moved), "")
+        if not why or row.is_reorder:
+            continue
+        if row.may_copy and not row.in_doubt:
+            row.text = why
+        else:
+            skip(observe, row, f"{why}: plan again")
+
+
+def check_limits(rows: Rows, plan: Plan, moves: PlannedMoves, reading: MovesReading) -> None:
+    """Check racks, the rates that are set, and the sizes, before the first run sets a throttle.
 
     Errors: StalePlanError with everything that differs.
     """
@@ -54,7 +84,14 @@ def check_limits(rows: Rows, moves: PlannedMoves, reading: MovesReading) -> None
     if not waiting:
         return
     brokers = {broker for row in rows for broker in row.brokers}
-    moved = list(find_other_limits(reading, moves, brokers))
+    racks = find_moved_racks(plan.brokers, reading)
+    rested_on = {b for row in waiting if not row.is_reorder for b in row.after}
+    moved = [
+        Finding("plan-stale", f"{what}; rows of the plan rest on it", "plan again")
+        for broker, what in sorted(racks.items())
+        if broker in rested_on
+    ]
+    moved += find_other_limits(reading, moves, brokers)
     if (found := find_default(reading)) is not None:
         amount = f"{found} B/s ({approximate_size(found)}/s)"
         what = f"the cluster has a default throttle rate of {amount}, which this plan did not set"

@@ -6,7 +6,7 @@ healing of brokers. The rate is the cluster default, which reaches dead and futu
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -165,6 +165,14 @@ class Throttles:
             if self.writes.is_due((topic, side.list_key), value):
                 configs.setdefault(topic, {})[side.list_key] = value
         return configs
+
+    def measure_others(self, reading: MovesReading) -> Counter[str]:
+        """Return the bytes that entries of others take in the longer list of each topic."""
+        taken: Counter[str] = Counter()
+        for (topic, side), entries in read_lists(reading.lists).items():
+            others = entries - self.ours.get((topic, side), frozenset())
+            taken[topic] = max(taken[topic], sum(len(entry) + 1 for entry in others))
+        return taken
 
     def keep_rate(self, reading: MovesReading) -> None:
         """Set the default rate if there is none. Errors: ClusterError if the brokers refuse."""

@@ -27,6 +27,9 @@ TOO_LATE = "more than is left of --stop-after"
 
 NO_LEADER = "the partition has no leader"
 
+MOST_LISTED = 32_767
+"""The bytes that a config holds: controllers refuse a longer one (ConfigurationControlManager)."""
+
 BLOCKED_S = 60.0
 
 QUOTA_S = 10.0
@@ -52,14 +55,26 @@ def find_size(row: Row, reading: MovesReading, forecast: Forecast | None) -> int
     return max(0, sizes[partition]) if partition < len(sizes) else 0
 
 
+def measure_entries(row: Row) -> int:
+    """Return the bytes of a row in the longer one of its throttle lists, that of the leaders."""
+    if not row.adding:
+        return 0
+    return sum(len(f"{row.place[1]}:{broker},") for broker in row.brokers)
+
+
 @dataclass(slots=True)
 class Window:
     """The replicas that are being copied now, and the bytes that they still need.
 
-    `to_take` and `to_send` are bytes by broker.
+    `to_take` and `to_send` are bytes by broker. `others` and `listed` have the bytes of the longer
+    throttle list by topic, of others and of these rows; `full` are the topics whose lists had no
+    room for a row.
     """
 
     policy: MovePolicy
+    others: Mapping[str, int] = field(default_factory=dict)
+    listed: Counter[str] = field(default_factory=Counter)
+    full: set[str] = field(default_factory=set)
     seats: Seats = field(init=False)
     to_take: Counter[int] = field(default_factory=Counter)
     to_send: Counter[int] = field(default_factory=Counter)
@@ -71,10 +86,20 @@ class Window:
         """Give a row its seats. One that is `stuck` needs none, so that the others go on."""
         if not stuck:
             self.seats.take(restate(row, size))
+        self.listed[row.place[0]] += measure_entries(row)
         for broker in row.adding:
             left = max(0, size - reading.sizes.get(broker, {}).get(row.place, 0))
             self.to_take[broker] += left
             self.to_send[row.leader] += left
+
+    def has_room(self, row: Row) -> bool:
+        """Return whether the throttle lists of a topic can name one more row."""
+        topic, needed = row.place[0], measure_entries(row)
+        taken = self.others.get(topic, 0) + self.listed[topic]
+        if not needed or taken + needed <= MOST_LISTED:
+            return True
+        self.full.add(topic)
+        return False
 
     def find_full_disk(self, row: Row, size: int, reading: MovesReading) -> str:
         """Name a log directory that would have less than `keep_free`; empty if none would.
@@ -155,11 +180,15 @@ def choose_rows(
             blocked[row.place] = NO_LEADER
         elif full := window.find_full_disk(row, size, reading):
             blocked[row.place] = full
+        elif not window.listed[row.place[0]] and not window.has_room(row):
+            blocked[row.place] = "the throttle lists of its topic are full of entries of others"
         elif limits.seconds_left is not None and alone_s > max(0.0, limits.seconds_left):
             needed = approximate_duration(alone_s)
             blocked[row.place] = f"it needs about {needed}, {TOO_LATE}"
-        elif window.seats.fits(move) and (
-            limits.seconds_left is None or seconds <= limits.seconds_left
+        elif (
+            window.seats.fits(move)
+            and window.has_room(row)
+            and (limits.seconds_left is None or seconds <= limits.seconds_left)
         ):
             window.add(row, size, reading)
             chosen.append(row)
@@ -209,6 +238,15 @@ class Blocked:
     reasons: Mapping[Place, str] = field(default_factory=dict)
     stuck: Mapping[Place, str] = field(default_factory=dict)
     since_s: dict[Place, float] = field(default_factory=dict)
+    full: set[str] = field(default_factory=set)
+
+    def say_full(self, topics: Iterable[str]) -> None:
+        """Say once of a topic that its throttle lists are full: they bound what begins."""
+        for topic in sorted(set(topics) - self.full):
+            self.full.add(topic)
+            what = f"the throttle lists of {topic} are as long as a config may be"
+            text = f"{what}, {MOST_LISTED:,} bytes: its other partitions wait, whatever at_once is"
+            note(self.observe, MovesNote.BLOCKED, text)
 
     def update(self, reasons: Mapping[Place, str], stuck: Mapping[Place, str], now: float) -> None:
         """Take the reasons of a step, and say what is new."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 500
 """Rows in one request; the controller refuses requests of more than 10,000 records."""
 
+MOST_TOPICS = 500
+"""Topics in one request, with up to three configs of each: the same limit of the controller."""
+
 REWRITE_S = 5.0
 """After this time without effect it is written again: a late request may have undone it."""
 
@@ -110,12 +113,16 @@ class Writes:
         configs = {topic: values for topic, values in configs.items() if topic not in replaced}
         if not configs:
             return set()
-        self.check_right()
-        for topic, values in configs.items():
-            self.configured.add(topic)
-            for key, value in values.items():
-                self.mark((topic, key), value)
-        answers = self.mover.configure(configs)
+        answers: dict[str, Answer] = {}
+        names = list(configs)
+        for first in range(0, len(names), MOST_TOPICS):
+            batch = {topic: configs[topic] for topic in names[first : first + MOST_TOPICS]}
+            self.check_right()
+            for topic, values in batch.items():
+                self.configured.add(topic)
+                for key, value in values.items():
+                    self.mark((topic, key), value)
+            answers |= self.mover.configure(batch)
         for topic, answer in answers.items():
             if answer.kind is not AnswerKind.REFUSED:
                 continue

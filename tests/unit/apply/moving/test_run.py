@@ -9,6 +9,7 @@ import pytest
 from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_moves
 
 from reconciler.apply import MovesNote, MovesNoted, end_run, run_moves, run_plan
+from reconciler.apply.moving import window, writes
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
 from reconciler.model import (
     MIN_INSYNC,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FOLLOWER = ThrottleSide.FOLLOWER.list_key
 ONE = {"t": (((1, 2), (1, 3)),)}
 TWO = {"t": (((1, 2), (1, 3)), ((2, 3), (2, 4)))}
+OTHER = {"u": (((1, 2), (1, 3)),)}
 TWO_INSYNC = {"t": {MIN_INSYNC: "2"}}
 SLOW = {("t", 0): 2000, ("t", 1): 2000}
 """Sizes of a hundred seconds at the rate of the plan, which is 20 bytes per second."""
@@ -176,6 +178,78 @@ def test_data_that_grew_since_the_plan_is_refused() -> None:
     forecast = Forecast(1 << 30, {"t": (1 << 30,)})
     play.plan = replace(play.plan, moves=replace(moves, forecast=forecast))
     assert "the replicas to copy have 3.0 GiB, more than 1.25 times" in refusal(play)
+
+
+RACKS = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e"}
+
+
+def make_racks(rows: Any = TWO, sizes: Any = None, **options: Any) -> Play:
+    """Make a play on brokers in racks, as the plan knows them."""
+    play = make(rows, sizes, **options)
+    brokers = tuple(replace(each, rack=RACKS[each.id]) for each in play.plan.brokers)
+    play.plan = replace(play.plan, brokers=brokers)
+    play.cluster.racks = dict(RACKS)
+    return play
+
+
+@pytest.mark.parametrize(
+    ("broker", "rack", "said"), [(3, "a", "in rack a"), (1, "c", "in rack c"), (1, None, "in no")]
+)
+def test_a_rack_that_changed_since_the_plan_is_refused(
+    broker: int, rack: str | None, said: str
+) -> None:
+    """Of a broker that takes a replica or keeps one: two replicas would share a rack."""
+    play = make_racks()
+    if rack:
+        play.cluster.racks[broker] = rack
+    else:
+        del play.cluster.racks[broker]
+    found = refusal(play)
+    assert f"broker {broker} is {said}" in found
+    assert f"and was in rack {RACKS[broker]} when the plan was made" in found
+    assert found.endswith("plan again [plan-stale]")
+
+
+def test_a_rack_on_which_nothing_rests_may_change() -> None:
+    """Of a broker that takes no part, that only gives, or whose rows only change their order."""
+    play = make_racks({"t": (((1, 2), (1, 3)), ((4, 1), (1, 4)))})
+    play.cluster.racks |= {2: "z", 4: "z", 5: "z"}
+    assert end_run(run(play)).exit_code == 0
+
+
+def test_a_rack_does_not_matter_to_what_is_done() -> None:
+    play = make_racks()
+    run(play)
+    play.cluster.racks[3] = "a"
+    assert end_run(run(play)).exit_code == 0
+
+
+def test_a_rack_that_changes_in_the_middle_skips_what_waits() -> None:
+    """What is in flight goes on, and the report says that it is not spread as planned."""
+    rows = {"t": (((1, 2), (1, 3)),), "u": (((4, 2), (4, 3)),), "v": (((1, 2), (1, 5)),)}
+    play = make_racks(rows, {("t", 0): 4000, ("u", 0): 1000, ("v", 0): 100}, at_once=(1, 1))
+    play.cluster.at(20, lambda: play.cluster.move_rack(3, "a"))
+    applied = run(play)
+    found = {outcome.topic: (str(outcome.kind), outcome.text) for outcome in applied.outcomes}
+    moved = "broker 3 is in rack a, and was in rack c when the plan was made"
+    assert found == {
+        "t": ("done", moved),
+        "u": ("failed", f"partition 0: {moved}: plan again"),
+        "v": ("done", ""),
+    }
+    assert play.cluster.topics["u"][0].replicas == (4, 2)
+    assert (play.cluster.violations, play.cluster.rates) == ([], {})
+
+
+def test_a_run_that_continues_takes_back_its_throttles_although_racks_changed() -> None:
+    play = make_racks(TWO, SLOW, at_once=(1, 1))
+    play.cluster.faults[40] = "kill"
+    assert play.run() is None
+    play.cluster.move_rack(3, "a")
+    play.cluster.move_rack(4, "a")
+    applied = run(play)
+    assert summary(applied).ended_otherwise == 1
+    assert (play.cluster.rates, play.cluster.configs["t"]) == ({}, {})
 
 
 def test_a_topic_with_a_list_of_all_replicas_is_skipped() -> None:
@@ -558,6 +632,43 @@ def test_a_thousand_reorders_take_requests_of_500() -> None:
     assert end_run(applied).exit_code == 0
     assert play.cluster.violations == []
     assert all(each.leader == 2 for each in play.cluster.topics["t"])
+
+
+def test_a_throttle_list_is_never_longer_than_a_config_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(window, "MOST_LISTED", 100)
+    play = make({"t": tuple([((1, 2), (1, 3))] * 20), **OTHER}, at_once=(5000, 5000))
+    play.cluster.most_value = 100
+    assert end_run(run(play)).exit_code == 0
+    assert play.cluster.violations == []
+    assert texts(play, MovesNote.BLOCKED) == [
+        "the throttle lists of t are as long as a config may be, 100 bytes: its other partitions "
+        "wait, whatever at_once is"
+    ]
+
+
+def test_a_throttle_list_may_have_the_bytes_of_a_config() -> None:
+    assert window.MOST_LISTED == 32_767
+
+
+def test_lists_that_others_have_filled_hold_up_their_topic_only() -> None:
+    full = ",".join(f"{number}:1" for number in range(10_000, 14_680))
+    play = make({**TWO, **OTHER}, live={"t": {FOLLOWER: full}})
+    applied = run(play)
+    assert [str(outcome.kind) for outcome in applied.outcomes] == ["waiting", "done"]
+    assert "full of entries of others" in applied.outcomes[0].text
+    assert play.cluster.configs["t"] == {FOLLOWER: full}
+
+
+def test_configs_of_many_topics_take_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert writes.MOST_TOPICS == 500
+    monkeypatch.setattr(writes, "MOST_TOPICS", 5)
+    rows = {f"t{number}": (((1, 2), (1, 3)),) for number in range(12)}
+    play = make(rows, at_once=(5000, 5000))
+    play.cluster.most_topics = 5
+    assert end_run(run(play)).exit_code == 0
+    assert play.cluster.violations == []
 
 
 # Drains.
