@@ -54,7 +54,8 @@ class MovesWatched:
     """Progress: partitions of the plan by state, and bytes of the replicas to copy.
 
     `rate_bytes_per_s` is the rate in force per broker, None for no limit. `bytes_per_s` is measured
-    over the last half minute, `seconds_left` follows from it; None if they are not known.
+    over the last half minute, and `seconds_left` follows from it, for what can move; None if they
+    are not known, or if nothing can move or begin. `reason` says what holds rows up.
     """
 
     done: int

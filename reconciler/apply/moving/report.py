@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reconciler.apply.moving.rows import Row, Rows
-    from reconciler.model import Plan
+    from reconciler.model import Place, Plan
     from reconciler.ports import ClusterReader
 
 NAMED = 3
@@ -63,9 +63,12 @@ def name_behind(done: Sequence[Row], reader: ClusterReader) -> dict[str, str]:
 
 
 def judge_topics(
-    plan: Plan, rows: Rows, reason: str, left: Mapping[str, str]
+    plan: Plan, rows: Rows, reason: str, held_up: Mapping[Place, str], left: Mapping[str, str]
 ) -> tuple[Outcome, ...]:
-    """Return the outcomes by name. `left` says what could not be taken back, by topic.
+    """Return the outcomes by name.
+
+    `reason` says why the run ended, `held_up` why single rows are not as planned, and `left` what
+    could not be taken back, by topic.
 
     | rows of the topic                                | outcome       |
     |--------------------------------------------------|---------------|
@@ -82,13 +85,22 @@ def judge_topics(
     by_topic: dict[str, list[Row]] = {}
     for row in rows:
         by_topic.setdefault(row.place[0], []).append(row)
-    outcomes = [_judge(name, found, reason, left.get(name, "")) for name, found in by_topic.items()]
+    outcomes = [
+        _judge(name, found, _name_causes(found, reason, held_up), left.get(name, ""))
+        for name, found in by_topic.items()
+    ]
     outcomes += [
         Outcome(topic.name, OutcomeKind.REFUSED, topic.refusals[0].what, topic.refusals[0].rule)
         for topic in plan.topics
         if topic.refusals
     ]
     return tuple(sorted(outcomes, key=lambda outcome: outcome.topic))
+
+
+def _name_causes(rows: Iterable[Row], reason: str, held_up: Mapping[Place, str]) -> str:
+    """Say why rows of a topic are not done: the reason of the run, and what holds them up."""
+    causes = dict.fromkeys(held_up[row.place] for row in rows if row.place in held_up)
+    return "; ".join([*filter(None, [reason]), *[*causes][:NAMED]])
 
 
 def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
@@ -134,8 +146,8 @@ def _judge(name: str, rows: Sequence[Row], reason: str, left: str) -> Outcome:
         return Outcome(name, OutcomeKind.ALREADY_DONE)
     others = sum(row.shown is not None and row.shown.leader != row.after[0] for row in rows)
     unled = f"{count(others, 'partition')} not led by the preferred leader" if others else ""
-    said = [unled, *sorted({row.text for row in rows})]
-    return Outcome(name, OutcomeKind.DONE, "; ".join(filter(None, said)))
+    texts = sorted({row.text for row in rows})
+    return Outcome(name, OutcomeKind.DONE, "; ".join(filter(None, [unled, *texts])))
 
 
 def _list_endings(rows: Sequence[Row]) -> list[str]:

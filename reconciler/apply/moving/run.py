@@ -29,12 +29,13 @@ from reconciler.apply.moving.start import (
     skip_throttled_by_others,
 )
 from reconciler.apply.moving.throttle import Throttles
-from reconciler.apply.moving.watch import WATCH_S, Watch
+from reconciler.apply.moving.watch import WATCH_S, Standstill, Watch
 from reconciler.apply.moving.window import (
     Blocked,
     Limits,
     Window,
     choose_rows,
+    explain,
     find_size,
     find_stuck,
 )
@@ -66,6 +67,9 @@ if TYPE_CHECKING:
     from reconciler.ports import Clock, ClusterMover, ClusterReader, Lease
 
 VERIFY_S = 0.5
+
+UNREADY_S = 10.0
+"""How long brokers usually take at most to show throttles and a cordon."""
 
 SILENT_S = 60.0
 DOUBT_S = 60.0
@@ -155,8 +159,8 @@ class _Run:
     """One run of a plan of moves. What it keeps only saves requests, or belongs to its report.
 
     `topics` has those of the plan that have rows. `prepared` are the rows that were chosen last,
-    and whose throttles are set. `left` says what is not taken back yet, by topic; "" is the
-    cluster.
+    and whose throttles are set; `unready` says what they wait for. `left` says what is not taken
+    back yet, by topic; "" is the cluster.
     """
 
     plan: Plan
@@ -182,6 +186,9 @@ class _Run:
     interrupted: bool = False
     cause: ClusterError | None = None
     prepared: frozenset[Place] = frozenset()
+    unready: str = ""
+    unready_since_s: float = 0.0
+    said_unready: bool = False
     left: dict[str, str] = field(default_factory=dict)
 
     def begin(self, state: ClusterState) -> None:
@@ -249,26 +256,53 @@ class _Run:
         self.throttles.adopt_rate(reading, self.observe)
         rate = self.throttles.rate
         self.gates.check(reading, now, rate=rate, interrupted=self.interrupted)
+        may_begin = self.interrupted or self._is_late() or self.drains.cordon(reading, now)
+        chosen = self._choose(reading) if may_begin else []
         self.watch.look(
             reading,
             self.last_reading,
             now,
             rate=self.throttles.wanted_rate,
-            paused=rate == 0,
-            reason="; ".join(self.gates.reasons),
+            stands=self._explain(copies_nothing=rate == 0),
         )
-        if not (self.interrupted or self._is_late() or self.drains.cordon(reading, now)):
+        if not may_begin:
+            self._note_unready("a broker does not show its cordon", now)
             return VERIFY_S
-        chosen = self._choose(reading)
         if self._is_over(chosen):
             return self._end(reading)
         self.ending_since_s = None
         self._keep_throttled(reading, chosen)
-        if chosen and not self._name_unready(reading, chosen):
+        unready = self._name_unready(reading, chosen)
+        self._note_unready(unready, now)
+        if chosen and not unready:
             self.writes.send(chosen)
         self.writes.elect([row for row in self.rows.list_in(RowState.DONE) if row.is_reorder])
         unsettled = bool(chosen) or bool(self.rows.list_in(RowState.UNCLEAR))
         return VERIFY_S if unsettled else WATCH_S
+
+    def _explain(self, *, copies_nothing: bool) -> Standstill:
+        """Say why rows do not begin or go on, and at the end what is waited for."""
+        reasons = list(self.gates.reasons)
+        if self.unready and self.clock.monotonic() - self.unready_since_s >= UNREADY_S:
+            reasons.append(self.unready)
+        begins_nothing = bool(reasons)
+        held_up = self.blocked.held_up
+        reasons += explain(held_up)
+        if self.ending_since_s is not None:
+            reasons += sorted(set(self.left.values()))
+        return Standstill("; ".join(reasons), begins_nothing, copies_nothing, frozenset(held_up))
+
+    def _note_unready(self, text: str, now: float) -> None:
+        """Remember what rows that were chosen wait for, and say it once if that takes long."""
+        if not text:
+            self.unready = ""
+            return
+        if not self.unready:
+            self.unready_since_s, self.said_unready = now, False
+        self.unready = text
+        if not self.said_unready and now - self.unready_since_s >= UNREADY_S:
+            self.said_unready = True
+            note(self.observe, MovesNote.BLOCKED, f"nothing new begins: {text}")
 
     def _read(self) -> MovesReading:
         """Read the cluster and judge every row. Errors: ClusterError."""
@@ -390,6 +424,23 @@ class _Run:
     def _is_late(self) -> bool:
         return self.deadline_s is not None and self.clock.monotonic() >= self.deadline_s
 
+    def _list_held_up(self) -> dict[Place, str]:
+        """Say why rows do not begin or go on as of the last reading, by place."""
+        held_up: dict[Place, str] = {}
+        for row in self.rows:
+            why = ""
+            if row.state is RowState.NOT_BEGUN:
+                why = self.blocked.reasons.get(row.place, "")
+            elif row.state is RowState.FOREIGN:
+                why = "somebody else moves it"
+            elif row.state is RowState.UNCLEAR and row.has_ended and row.shown:
+                why = f"it was as planned, and is shown on brokers {list(row.shown.replicas)}"
+            if why:
+                held_up[row.place] = why
+        if self.reading is not None:
+            held_up |= find_stuck(self.rows.list_in(RowState.UNDER_WAY), self.reading)
+        return held_up
+
     def interrupt(self) -> None:
         """Begin nothing more, from now on."""
         if not self.interrupted:
@@ -408,9 +459,11 @@ class _Run:
             reasons.append("--stop-after is over")
         if self.cause is not None:
             reasons.append(f"stopped, since {self.cause.findings[0].what}")
-        reasons += sorted(set(self.blocked.reasons.values()) - set(reasons))
-        reason = "; ".join(reasons)
-        outcomes = judge_topics(self.plan, self.rows, reason, self.left)
+        if self.unready and self.prepared:
+            reasons.append(self.unready)
+        held_up = self._list_held_up()
+        outcomes = judge_topics(self.plan, self.rows, "; ".join(reasons), held_up, self.left)
+        reason = "; ".join([*reasons, *explain(held_up)])
         uncordoned = self.drains.name_uncordoned(self.reading) if self.reading else {}
         summary = summarise(self.rows, reason, {**self.left, **uncordoned})
         cordoned = self.drains.list_cordoned(self.reading) if self.reading else ()

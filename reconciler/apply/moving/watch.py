@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesNote, MovesWatched, note
 from reconciler.apply.moving.report import summarise
-from reconciler.apply.moving.rows import RowState
+from reconciler.apply.moving.rows import ENDED_OTHERWISE, RowState
 from reconciler.apply.moving.window import find_size
 from reconciler.moves import measure_moves
 
@@ -21,13 +21,27 @@ SLOW_S = 60.0
 RATE_WINDOW_S = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """What keeps a run from going on, at the time of a reading.
+
+    `reason` is "" for nothing. `begins_nothing`: what waits cannot begin now. `copies_nothing`: the
+    rate is 0. `held_up` are rows that can neither begin nor go on.
+    """
+
+    reason: str = ""
+    begins_nothing: bool = False
+    copies_nothing: bool = False
+    held_up: frozenset[Place] = frozenset()
+
+
 @dataclass(slots=True)
 class Watch:
     """Measures the copies of a run.
 
     `progress` has the time and the bytes done of the last half minute, `total_bytes` the size by
-    partition. `grown` has, by copy, its last size, since when it has that, and whether that was
-    said.
+    partition; writes after its end do not count. `copied` has the bytes of each copy as its broker
+    told them last, and `grown` its last size, since when it has that, and whether that was said.
     """
 
     rows: Rows
@@ -35,6 +49,7 @@ class Watch:
     observe: Observe
     progress: list[tuple[float, int]] = field(default_factory=list)
     total_bytes: dict[Place, int] = field(default_factory=dict)
+    copied: dict[tuple[Place, int], int] = field(default_factory=dict)
     grown: dict[tuple[Place, int], tuple[int, float, bool]] = field(default_factory=dict)
     watched_s: float | None = None
 
@@ -45,16 +60,14 @@ class Watch:
         now: float,
         *,
         rate: int | None,
-        paused: bool,
-        reason: str,
+        stands: Standstill,
     ) -> None:
         """Measure, name copies that stand still, and every WATCH_S say how far the run is.
 
-        `last` is the reading before, `rate` the rate in force, None for no limit, and `reason` why
-        nothing new begins.
+        `last` is the reading before, and `rate` the rate in force, None for no limit.
         """
-        done_bytes = self._measure_bytes(reading)
-        self._name_slow(reading, last, now, paused=paused)
+        done_bytes, left_bytes = self._measure_bytes(reading, stands)
+        self._name_slow(reading, last, now, paused=stands.copies_nothing)
         if self.watched_s is not None and now - self.watched_s < WATCH_S:
             return
         self.watched_s = now
@@ -63,7 +76,9 @@ class Watch:
             self.progress.pop(0)
         speed = self.measure_rate()
         to_do = sum(self.total_bytes[r.place] * len(r.adding) for r in self.rows if r.adding)
-        summary = summarise(self.rows, reason, {})
+        summary = summarise(self.rows, "", {})
+        waits = bool(self.rows.list_in(RowState.NOT_BEGUN, RowState.FOREIGN))
+        no_time = stands.copies_nothing or (stands.begins_nothing and waits) or not left_bytes
         self.observe(
             MovesWatched(
                 summary.done,
@@ -74,8 +89,8 @@ class Watch:
                 to_do,
                 rate,
                 speed,
-                (to_do - done_bytes) / speed if speed else None,
-                summary.reason,
+                None if no_time or not speed else left_bytes / speed,
+                stands.reason,
             )
         )
 
@@ -86,21 +101,31 @@ class Watch:
         (then, before), (now, after) = self.progress[0], self.progress[-1]
         return max(0, int((after - before) / (now - then))) or None if now > then else None
 
-    def _measure_bytes(self, reading: MovesReading) -> int:
-        """Return the bytes that are copied, of ended rows and of those in flight."""
-        done = 0
+    def _measure_bytes(self, reading: MovesReading, stands: Standstill) -> tuple[int, int]:
+        """Return the bytes that are copied, and those that are left of what can move."""
+        done = left = 0
         for row in self.rows:
             if not row.adding:
                 continue
-            size = find_size(row, reading, self.forecast)
-            self.total_bytes[row.place] = max(size, self.total_bytes.get(row.place, 0))
-            total = self.total_bytes[row.place]
+            total = self.total_bytes.get(row.place, 0)
+            if row.state is not RowState.DONE or row.place not in self.total_bytes:
+                total = max(total, find_size(row, reading, self.forecast))
+                self.total_bytes[row.place] = total
+            copied = 0
             if row.state is RowState.DONE:
-                done += total * len(row.adding)
-            elif row.state is RowState.UNDER_WAY:
-                copied = (reading.sizes.get(b, {}).get(row.place, 0) for b in row.adding)
-                done += sum(min(each, total) for each in copied)
-        return done
+                copied = total * len(row.adding)
+            elif row.state in (RowState.UNDER_WAY, RowState.UNCLEAR):
+                copied = sum(min(self._find_copied(row, b, reading), total) for b in row.adding)
+            done += copied
+            if row.state not in ENDED_OTHERWISE and row.place not in stands.held_up:
+                left += total * len(row.adding) - copied
+        return done, left
+
+    def _find_copied(self, row: Row, broker: int, reading: MovesReading) -> int:
+        """Return the bytes of a copy, as its broker tells now or told last."""
+        if broker in reading.sizes:
+            self.copied[row.place, broker] = reading.sizes[broker].get(row.place, 0)
+        return self.copied.get((row.place, broker), 0)
 
     def _name_slow(
         self, reading: MovesReading, last: MovesReading | None, now: float, *, paused: bool

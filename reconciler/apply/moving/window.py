@@ -30,6 +30,8 @@ NO_LEADER = "the partition has no leader"
 MOST_LISTED = 32_767
 """The bytes that a config holds: controllers refuse a longer one (ConfigurationControlManager)."""
 
+NAMED = 3
+
 BLOCKED_S = 60.0
 
 QUOTA_S = 10.0
@@ -225,6 +227,17 @@ def find_stuck(flying: Iterable[Row], reading: MovesReading) -> dict[Place, str]
     return stuck
 
 
+def explain(held_up: Mapping[Place, str]) -> list[str]:
+    """Say what holds rows up, with the number of partitions of each cause: the most first."""
+    causes = Counter(held_up.values())
+    said = [
+        f"{why}: {count(number, 'partition')} cannot be moved"
+        for why, number in sorted(causes.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    more = [count(len(said) - NAMED, "more reason")] if len(said) > NAMED else []
+    return [*said[:NAMED], *more]
+
+
 @dataclass(slots=True)
 class Blocked:
     """Remembers which rows cannot begin or go on, and since when.
@@ -251,7 +264,7 @@ class Blocked:
     def update(self, reasons: Mapping[Place, str], stuck: Mapping[Place, str], now: float) -> None:
         """Take the reasons of a step, and say what is new."""
         before, self.reasons, self.stuck = self.since_s, reasons, stuck
-        held_up = {**reasons, **stuck}
+        held_up = self.held_up
         self.since_s = {place: before.get(place, now) for place in held_up}
         fresh: dict[str, list[Place]] = {}
         for place, why in held_up.items():
@@ -261,6 +274,11 @@ class Blocked:
             row = None if others else self.rows.by_place[first]
             more = f": {count(1 + len(others), 'partition')} cannot be moved" if others else ""
             note(self.observe, MovesNote.BLOCKED, f"{why}{more}", row)
+
+    @property
+    def held_up(self) -> dict[Place, str]:
+        """Why rows can neither begin nor go on, by place."""
+        return {**self.reasons, **self.stuck}
 
     def are_hopeless(self, waiting: Sequence[Row], flying: Sequence[Row], now: float) -> bool:
         """Return whether no row can begin or end: all are blocked or stuck for BLOCKED_S."""

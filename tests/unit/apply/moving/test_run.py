@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from simulated.scenario import EXTRA, Play, build_cluster, find_faults, plan_moves
 
-from reconciler.apply import MovesNote, MovesNoted, end_run, run_moves, run_plan
+from reconciler.apply import MovesNote, MovesNoted, MovesWatched, end_run, run_moves, run_plan
 from reconciler.apply.moving import window, writes
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
 from reconciler.model import (
@@ -523,6 +523,72 @@ def test_the_only_replica_dies_while_it_is_copied_and_the_run_ends() -> None:
     applied = run(play)
     assert end_run(applied).exit_code == 2
     assert "the partition has no leader" in summary(applied).reason
+
+
+def watched(play: Play) -> list[MovesWatched]:
+    return [event for event in play.notes if isinstance(event, MovesWatched)]
+
+
+def test_no_time_is_promised_while_nothing_can_begin() -> None:
+    """Producers go on, so a replica that was copied grows, which is no progress."""
+    rows = {"t": (((1, 2), (1, 3)), ((5, 2), (5, 4)))}
+    play = make(rows, {("t", 0): 300, ("t", 1): 100}, at_once=(1, 1))
+    cluster = play.cluster
+
+    def write() -> None:
+        cluster.topics["t"][0].held[1] += 9
+        cluster.at(2, write)
+
+    cluster.at(10, lambda: cluster.kill_broker(5))
+    cluster.at(30, write)
+    cluster.at(400, lambda: cluster.revive_broker(5))
+    assert end_run(run(play)).exit_code == 0
+    said = "broker 5 is not alive: 1 partition lacks it"
+    paused = [event for event in watched(play) if event.reason == said]
+    assert len(paused) > 100
+    assert {event.seconds_left for event in paused} == {None}
+    assert {event.bytes_per_s for event in paused[-50:]} == {None}
+
+
+def test_a_copy_to_a_dead_broker_is_the_reason_and_has_no_time() -> None:
+    play = make({"t": (((1, 2), (1, 4)),)}, SLOW)
+    play.cluster.at(20, lambda: play.cluster.kill_broker(4))
+    applied = run(play)
+    said = "broker 4 is not alive: 1 partition cannot be moved"
+    late = watched(play)[-10:]
+    assert {(event.reason, event.seconds_left) for event in late} == {(said, None)}
+    assert summary(applied).reason == said
+    assert applied.outcomes[0].text == "of 1 partition: 1 in flight; broker 4 is not alive"
+
+
+def test_the_time_is_that_of_what_can_move() -> None:
+    rows = {"t": (((1, 2), (1, 3)), ((4, 2), (4, 5)))}
+    play = make(rows, SLOW, at_once=(2, 2))
+    play.cluster.at(20, lambda: play.cluster.kill_broker(3))
+    run(play)
+    times = [event.seconds_left for event in watched(play) if "broker 3" in event.reason]
+    known = [each for each in times if each is not None]
+    assert known
+    assert max(known) < 110
+
+
+def test_a_broker_that_does_not_show_throttles_is_named() -> None:
+    play = make()
+    cluster = play.cluster
+    read_lists = cluster.read_lists
+    silent_until_s = cluster.now_s + 60
+
+    def read_some(topics: Any) -> Any:
+        found = dict(read_lists(topics))
+        if cluster.now_s < silent_until_s:
+            del found[4]
+        return found
+
+    cluster.read_lists = read_some  # type: ignore[method-assign]
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.BLOCKED) == ["nothing new begins: broker 4 does not answer"]
+    reasons = {event.reason for event in watched(play)}
+    assert "broker 4 does not answer" in reasons
 
 
 def test_what_was_unhealthy_before_does_not_pause() -> None:
