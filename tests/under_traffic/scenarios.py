@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from subprocess import Popen
 
-    from reconciler.model import Assignment, Reassignment
+    from reconciler.model import Assignment, Reassignment, Replicas
     from under_traffic.traffic import Verdict
     from under_traffic.world import World
 
@@ -453,6 +453,108 @@ def drain_and_delete_a_topic(world: World) -> Rows:
     return rows
 
 
+def drain_a_broker_that_dies(world: World) -> Rows:
+    """The drained broker dies while replicas are copied, and stays dead until the run has ended."""
+    world.moves["at_once"] = {"cluster": 2, "broker": 1}
+    rows = start_drain(world)
+    process = world.start_apply()
+    await_copying(world, process)
+    world.cluster.kill_broker(DRAINED)
+    ran = end(process, 0)
+    assert f"broker {DRAINED} is empty" in ran.out, ran
+    world.cluster.start_broker(DRAINED)
+    return rows
+
+
+def move_away_what_an_earlier_run_finished(world: World) -> Rows:
+    """A run finishes rows and is killed; during the next one, another tool moves one of them."""
+    world.moves["at_once"] = {"cluster": 2, "broker": 1}
+    before = {name: topic.assignment for name, topic in world.show().items()}
+    rows = dict(resize(world, 3))
+    process = world.start_apply()
+    name, number = await_finished(world, process, rows)
+    process.kill()
+    process.communicate()
+    settle(world)
+    process = world.start_apply()
+    await_copying(world, process)
+    reassign_one(world, name, number, before[name][number])
+    ran = end(process, 1)
+    said = f"partition {number}: it was as planned, and somebody else moved it"
+    assert said in " ".join(ran.out.split()), ran
+    taken = rows[name]
+    row = before[name][number]
+    rows[name] = (*taken[:number], row, *taken[number + 1 :])
+    world.topics[name].pop("replication_factor")
+    world.topics[name]["assignment"] = dict(enumerate(map(list, rows[name])))
+    return rows
+
+
+def await_finished(world: World, process: Popen[str], rows: Rows) -> tuple[str, int]:
+    """Wait until a run has finished a row, while others are in flight. Returns: its partition."""
+    deadline = time.monotonic() + 4 * BYTES_S
+    while True:
+        reading = world.read_moves()
+        moving = {(each.topic, each.partition) for each in reading.reassignments}
+        done = [
+            (name, number)
+            for name, planned in rows.items()
+            for number, row in enumerate(planned)
+            if reading.partitions[name][number].replicas == row and (name, number) not in moving
+        ]
+        if done and moving:
+            return done[0]
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "no row is finished while others are in flight"
+        time.sleep(0.2)
+
+
+def settle(world: World) -> None:
+    """Wait until what a killed run has left in flight has ended."""
+    deadline = time.monotonic() + 4 * BYTES_S
+    while world.read_moves().reassignments:
+        assert time.monotonic() < deadline, "what a killed run left does not end"
+        time.sleep(1)
+
+
+def create_a_topic_again(world: World) -> Rows:
+    """A topic of the plan, without traffic, is deleted and created again while it is copied."""
+    world.moves["at_once"] = {"cluster": 2, "broker": 1}
+    world.create(AGAIN, [[1, 2], [3, 4], [5, 6]])
+    world.fill(AGAIN, 40)
+    rows = dict(resize(world, 3))
+    process = world.start_apply()
+    await_copying(world, process, AGAIN)
+    admin = AdminClient({"bootstrap.servers": world.cluster.bootstrap_servers, "log_level": 0})
+    admin.delete_topics([AGAIN])[AGAIN].result(60)
+    del world.topics[AGAIN], rows[AGAIN]
+    await_gone(world, AGAIN)
+    made = [[1, 2], [4, 3], [2, 6]]
+    world.create(AGAIN, made)
+    deleted_s = time.monotonic()
+    ran = end(process, 1)
+    assert "it was deleted and created again" in " ".join(ran.out.split()), ran
+    assert "to continue:" not in ran.out, ran
+    shown = world.show()[AGAIN]
+    assert [list(row) for row in shown.assignment] == made, shown
+    assert not any(key.endswith(".throttled.replicas") for key in shown.config), shown.config
+    print(f"the run ended {time.monotonic() - deleted_s:.0f} s after the deletion", flush=True)
+    return rows
+
+
+AGAIN = "again"
+"""A topic that is not among those of the traffic."""
+
+
+def await_gone(world: World, topic: str) -> None:
+    """Wait until no broker shows a topic."""
+    deadline = time.monotonic() + BYTES_S
+    reader = KafkaReader(world.connection)
+    while any(topic in view for view in reader.read_views([topic]).values()):
+        assert time.monotonic() < deadline, f"{topic} is still there"
+        time.sleep(0.2)
+
+
 JOINED = (5, 6)
 
 
@@ -527,6 +629,12 @@ def reassign(world: World, topic: str, row: list[int]) -> None:
     reassign_all(world, topic, [row])
 
 
+def reassign_one(world: World, topic: str, number: int, row: Replicas) -> None:
+    """Move one partition as another tool does, without a throttle."""
+    for client in clients(world):
+        client.alter_partition_reassignments({TopicPartition(topic, number): list(row)})
+
+
 def reassign_all(world: World, topic: str, rows: list[list[int]]) -> None:
     """Move the first partitions of a topic as another tool does, without a throttle."""
     asked = {TopicPartition(topic, number): row for number, row in enumerate(rows)}
@@ -567,6 +675,9 @@ SCENARIOS: Mapping[str, tuple[int, Mapping[str, str], Callable[[World], Rows]]] 
     "drain_dead_broker": (3, SAFE, drain_a_dead_broker),
     "drain_stopped_and_continued": (3, SAFE, drain_and_change_meanwhile),
     "drain_while_another_broker_dies": (3, SAFE, drain_while_another_broker_dies),
+    "drained_broker_dies": (3, SAFE, drain_a_broker_that_dies),
+    "finished_row_moved_away": (2, {}, move_away_what_an_earlier_run_finished),
+    "topic_created_again": (2, {}, create_a_topic_again),
     "drain_topic_deleted": (3, SAFE, drain_and_delete_a_topic),
     "brokers_joined": (3, SAFE, use_brokers_that_joined),
     "levelled": (3, SAFE, level),
