@@ -240,16 +240,21 @@ def _measure_brokers(
             left[copy.broker] += copy.bytes_left
             if move.reassignment.leader is not None:
                 rates_out[move.reassignment.leader].append(copy.bytes_per_s)
+    held_up = {copy.broker for move in moves for copy in move.copies if copy.cause}
     # What got less: copies of the earlier reading that are not listed any more have ended.
     gained: dict[int, int] = defaultdict(int)
     for replica, (is_done, to_do) in done_before.items():
         now_done, now_to_do = done.get(replica, (0, 0))
+        if (
+            is_done is None or now_done is None
+        ):  # its broker was silent: nothing is known to be less
+            continue
         before_left, now_left = (to_do or 0) - (is_done or 0), (now_to_do or 0) - (now_done or 0)
         gained[replica[2]] += before_left - now_left
     known = {broker.id: broker for broker in now.brokers}
     for number in sorted({*rates_in, *rates_out} - {-1}):
         seconds = None
-        if gained[number] > 0:
+        if gained[number] > 0 and number not in held_up:
             seconds = left[number] * elapsed_s / gained[number]
         yield BrokerTraffic(
             known.get(number, Broker(number, alive=False)),

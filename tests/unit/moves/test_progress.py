@@ -136,6 +136,19 @@ class TestRates:
         now = reading(move(), other, sizes=sizes(b1=held, b4={("t", 0): 50}, b5={("t", 1): 10}))
         assert measure_moves(now, before).seconds_left == 90.0
 
+    def test_a_copy_with_a_cause_gives_its_broker_no_time(self) -> None:
+        moves = (move(), move(partition=1, leader=-1))
+        held = sizes(b1={("t", 0): 100, ("t", 1): 100}, b4={("t", 0): 50, ("t", 1): 10})
+        before = reading(*moves, sizes=held | {4: {("t", 0): 10, ("t", 1): 10}}, clock_s=90.0)
+        report = measure_moves(reading(*moves, sizes=held), before)
+        assert [each.seconds_left for each in report.brokers if each.bytes_left] == [None]
+
+    def test_what_a_silent_broker_had_before_is_no_progress(self) -> None:
+        silent = {broker: of for broker, of in copied(0).items() if broker != 4}
+        before = reading(move(), sizes=silent, clock_s=90.0)
+        report = measure_moves(reading(move(), sizes=copied(60)), before)
+        assert report.seconds_left is None
+
     def test_a_blocked_copy_makes_the_end_unknown(self) -> None:
         dead = (*BROKERS[:4], Broker(5, alive=False))
         other = move(partition=1, replicas=(5, 2, 3, 1), adding=(5,))
