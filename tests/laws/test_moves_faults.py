@@ -166,6 +166,7 @@ SABOTAGE: dict[str, tuple[object, str, object]] = {  # what is broken, and how
     "no broker is cordoned": (Drains, "cordon", lambda *_: True),
     "no broker is called empty": (Drains, "verify", lambda *_: None),
     "no leader is elected": (Writes, "elect", lambda *_: True),
+    "topics are known by their names": (Writes, "skip_replaced", lambda *_: set()),
     "a row elsewhere counts as done": (states, "SETTLED_S", 0.0),
 }
 

@@ -167,7 +167,6 @@ class SimulatedCluster:
         self.cancelled: set[Place] = set()
         self.never_again: set[tuple[int, Place]] = set()
         self.touched: set[Place] = set()
-        self.moved_s: dict[Place, float] = {}
         self.recreated: dict[str, dict[str, str]] = {}
 
     # -- time -------------------------------------------------------------------------------------
@@ -669,7 +668,6 @@ class SimulatedCluster:
         each = self.topics[place[0]][place[1]]
         if not each.in_flight and row != self.plan_rows.get(place):
             self.touched.add(place)
-            self.moved_s[place] = self.now_s
             self._alter(place, row, may_resize=True)
 
     def move_rack(self, broker: int, rack: str) -> None:

@@ -140,28 +140,12 @@ class Play:
         free = len(cluster.touched | cluster.cancelled)
         if applied.moves and applied.moves.ended_otherwise > free and not cluster.broker_died:
             cluster.violations.append(f"{applied.moves.ended_otherwise} rows are given up")
-        cluster.violations += _find_false_done(self, applied)
         for broker in applied.moves.emptied if applied.moves else ():
             if stored := cluster.list_stored(broker):
                 cluster.violations.append(f"broker {broker} is called empty, with {stored}")
         self.last = applied
         return applied
 
-
-def _find_false_done(play: Play, applied: Applied) -> Iterator[str]:
-    """Name rows of topics that are called done although another tool moved them before."""
-    cluster = play.cluster
-    done = {outcome.topic for outcome in applied.outcomes if outcome.kind.is_done}
-    for (topic, number), moved_s in cluster.moved_s.items():
-        row = cluster.plan_rows.get((topic, number))
-        if topic not in done or row is None or cluster.now_s - moved_s < SHOWN_S:
-            continue
-        if cluster.topics[topic][number].replicas != row:
-            yield f"{topic} {number} is called done, and somebody else has moved it"
-
-
-SHOWN_S = 10.0
-"""After this time every broker shows a move."""
 
 FAULTS = (
     *("lost", "unanswered", "late", "not done", "error", "kill", "kill after"),

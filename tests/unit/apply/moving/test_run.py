@@ -387,16 +387,21 @@ def test_a_row_that_an_earlier_run_finished_and_somebody_moved_is_not_done(
 
 
 def test_a_finished_row_that_is_on_its_way_elsewhere_at_the_end_is_not_done() -> None:
-    play = make(TWO, sizes={("t", 0): 10, ("t", 1): 40_000}, at_once=(1, 1))
+    play = make(TWO, sizes={("t", 1): 1000}, at_once=(1, 1))
     cluster = play.cluster
+    finished = cluster.topics["t"][0]
+    finished.replicas, finished.in_sync, finished.held = (1, 3), {1, 3}, {1: 10.0, 3: 10.0}
+    cluster._publish()
 
     def take_away() -> None:
-        cluster.topics["t"][0].size = 10**9
+        finished.size = 10**9
         cluster.move_by_hand(("t", 0), (4, 5))
 
-    cluster.at(60, take_away)
-    applied = run(play, stop_after_s=3000)
-    assert (summary(applied).done, end_run(applied).exit_code) == (0, 2)
+    cluster.at(20, take_away)
+    applied = run(play, stop_after_s=300)
+    assert (summary(applied).done, summary(applied).waiting) == (1, 1)
+    assert "somebody else moves it" in applied.outcomes[0].text
+    assert end_run(applied).exit_code == 2
 
 
 def test_a_topic_that_is_created_again_in_the_middle_is_left_alone() -> None:
