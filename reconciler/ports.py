@@ -122,7 +122,10 @@ class ClusterMover(Protocol):
         ...
 
     def set_rate(self, bytes_per_s: int | None) -> Answer:
-        """Set the cluster default of both throttle rates; None unsets it."""
+        """Set the cluster default of both throttle rates, with the mark of DefaultRate.of_moves.
+
+        None unsets it.
+        """
         ...
 
 

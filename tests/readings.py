@@ -50,6 +50,11 @@ def rate(broker: int | None, amount: int, side: ThrottleSide = FOLLOWER) -> Thro
     return ThrottleRate(broker, side, amount, source)
 
 
+def default(amount: int) -> tuple[ThrottleRate, ThrottleRate]:
+    """Return the cluster default as a run of moves sets it."""
+    return rate(None, amount, LEADER), rate(None, amount + (amount > 0))
+
+
 def listed(topic: str, replicas: str, side: ThrottleSide = FOLLOWER) -> ThrottleList:
     return ThrottleList(topic, side, replicas)
 

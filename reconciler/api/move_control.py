@@ -128,13 +128,20 @@ class MoveControl:
         """Refuse if a right is missing to change moves of some topics, or the rate of all."""
         self._reader.check_rights((), for_apply=True, moved=topics)
 
-    def set_rate(self, bytes_per_s: int | None) -> tuple[MovesReading, bool]:
+    def set_rate(
+        self, bytes_per_s: int | None, *, permanent: bool = False
+    ) -> tuple[MovesReading, bool]:
         """Set the cluster default of both rates; None unsets it.
 
-        No lock is taken, so that this reaches a run that holds them. Returns: a reading, and
-        whether every broker that has no rate of its own shows the new one in it.
+        No run removes one that is `permanent`. No lock is taken, so that this reaches a run that
+        holds them. Returns: a reading, and whether every broker that has no rate of its own shows
+        the new one in it.
         """
-        _refuse({"the throttle rate": _repeat(lambda: self._mover.set_rate(bytes_per_s))})
+
+        def send() -> Answer:
+            return self._mover.set_rate(bytes_per_s, permanent=permanent)
+
+        _refuse({"the throttle rate": _repeat(send)})
         return self._await(lambda reading: _shows_rate(reading, bytes_per_s))
 
     def find_rows(self, plan: Plan) -> tuple[PlannedRow, ...]:
@@ -423,7 +430,8 @@ def _shows_rate(reading: MovesReading, bytes_per_s: int | None) -> bool:
     shown = [each for each in reading.rates if each.source is RateSource.CLUSTER_DEFAULT]
     if bytes_per_s is None:
         return not shown
-    return {each.bytes_per_s for each in shown} == {bytes_per_s}
+    # The mark of a rate of moves is one byte more for followers.
+    return bool(shown) and all(0 <= each.bytes_per_s - bytes_per_s <= 1 for each in shown)
 
 
 def _await_state(find: Callable[[], T], holds: Callable[[T], bool]) -> tuple[T, bool]:

@@ -17,7 +17,7 @@ from reconciler.kafka.configs import CORDONED
 from reconciler.kafka.errors import UntranslatableError, read_answer
 from reconciler.kafka.moves import MovesReader
 from reconciler.kafka.second_client import SecondClient, describe_error
-from reconciler.model import Answer, AnswerKind, ThrottleSide
+from reconciler.model import Answer, AnswerKind, DefaultRate, ThrottleSide
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -135,11 +135,17 @@ class KafkaMover:
         """Set and unset configs of topics: IncrementalAlterConfigs (KIP-339)."""
         return self._alter(_TOPIC, configs)
 
-    def set_rate(self, bytes_per_s: int | None) -> Answer:
-        """Set the cluster default of both throttle rates, or unset it, in one request."""
-        value = None if bytes_per_s is None else str(bytes_per_s)
-        configs = {_EVERY_BROKER: dict.fromkeys((side.rate_key for side in ThrottleSide), value)}
-        return self._alter(_BROKER, configs)[_EVERY_BROKER]
+    def set_rate(self, bytes_per_s: int | None, *, permanent: bool = False) -> Answer:
+        """Set the cluster default of both throttle rates, or unset it, in one request.
+
+        It gets the mark of DefaultRate.of_moves, unless it is `permanent`: no run removes that.
+        """
+        values: dict[str, str | None] = dict.fromkeys(side.rate_key for side in ThrottleSide)
+        if bytes_per_s is not None:
+            marked = DefaultRate.of_moves(bytes_per_s)
+            rate = DefaultRate(bytes_per_s, bytes_per_s) if permanent else marked
+            values = {side.rate_key: str(rate.of_side(side)) for side in ThrottleSide}
+        return self._alter(_BROKER, {_EVERY_BROKER: values})[_EVERY_BROKER]
 
     def cordon(self, broker: int) -> Answer:
         """Cordon every log directory of a broker (KIP-1066). Only that broker takes the request."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reconciler.model.moves import (
         MIN_INSYNC,
         BrokerTraffic,
+        DefaultRate,
         DirectoryPeak,
         Forecast,
         LogDirectory,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         ThrottleList,
         ThrottleRate,
         ThrottleSide,
+        read_default,
     )
     from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
     from reconciler.model.plan import (
@@ -101,6 +103,7 @@ __all__ = [
     "Commit",
     "ConfigureTopic",
     "CreateTopic",
+    "DefaultRate",
     "DeleteTopic",
     "Deletion",
     "DirectoryPeak",
@@ -149,6 +152,7 @@ __all__ = [
     "is_chosen",
     "is_deletion",
     "list_unmatched",
+    "read_default",
     "steps_of",
 ]
 
@@ -160,9 +164,9 @@ __getattr__ = export_lazily(
             "Broker ClusterState Guards Replicas Risk TopicSpec TopicState TopicUsage"
         ),
         "moves": (
-            "MIN_INSYNC BrokerTraffic DirectoryPeak Forecast LogDirectory MoveKind MovePolicy "
-            "MovesReading PartitionState Place PlannedDrain PlannedMoves RateSource Reassignment "
-            "ThrottleList ThrottleRate ThrottleSide"
+            "MIN_INSYNC BrokerTraffic DefaultRate DirectoryPeak Forecast LogDirectory MoveKind "
+            "MovePolicy MovesReading PartitionState Place PlannedDrain PlannedMoves RateSource "
+            "Reassignment ThrottleList ThrottleRate ThrottleSide read_default"
         ),
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (

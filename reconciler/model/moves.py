@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from reconciler.errors import Finding
     from reconciler.model.cluster import Broker, Replicas
@@ -88,7 +88,8 @@ class Forecast:
 
     `sizes` holds the bytes of each partition of the planned topics, -1 if unknown; `copied_bytes`
     leaves out the `unknown` partitions. `seconds` is the time at the rate of the plan, None if
-    that is unlimited, too low to end, or if sizes are unknown. `least_rate` is the lowest rate, in
+    that is unlimited, too low to end, or if sizes are unknown. `default_rate` is a rate of the
+    cluster that somebody else has set: the moves run under it. `least_rate` is the lowest rate, in
     bytes per second and broker, at which the moves end; None if write rates are unknown.
     """
 
@@ -96,6 +97,7 @@ class Forecast:
     sizes: Mapping[str, tuple[int, ...]]
     unknown: int = 0
     seconds: int | None = None
+    default_rate: int | None = None
     least_rate: int | None = None
     traffic: tuple[BrokerTraffic, ...] = ()
     peaks: tuple[DirectoryPeak, ...] = ()
@@ -209,6 +211,53 @@ class ThrottleRate:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultRate:
+    """The cluster default of the throttle rates, in bytes per second; None for a side without one.
+
+    Kafka does not say who set it, and two people may choose the same number. So reconciler marks
+    what it sets: followers get one byte more than leaders. A default without this mark is somebody
+    else's, and stays. A rate of 0 is a pause, whoever set it.
+    """
+
+    leader: int | None
+    follower: int | None
+
+    @classmethod
+    def of_moves(cls, bytes_per_s: int) -> DefaultRate:
+        """Return a rate with the mark."""
+        return cls(bytes_per_s, bytes_per_s + (bytes_per_s > 0))
+
+    @property
+    def bytes_per_s(self) -> int:
+        """The rate that limits a copy: the lower one."""
+        return min(rate for rate in (self.leader, self.follower) if rate is not None)
+
+    @property
+    def highest(self) -> int:
+        """The higher rate: one broker may send, or receive, as much."""
+        return max(rate for rate in (self.leader, self.follower) if rate is not None)
+
+    @property
+    def is_of_moves(self) -> bool:
+        """Whether a run of moves, or `moves rate`, has set it, and may remove it."""
+        return self == DefaultRate.of_moves(self.bytes_per_s)
+
+    def of_side(self, side: ThrottleSide) -> int | None:
+        """Return the rate of one side."""
+        return self.leader if side is ThrottleSide.LEADER else self.follower
+
+
+def read_default(rates: Iterable[ThrottleRate]) -> DefaultRate | None:
+    """Return the cluster default among some rates, None if there is none."""
+    found = {
+        rate.side: rate.bytes_per_s for rate in rates if rate.source is RateSource.CLUSTER_DEFAULT
+    }
+    if not found:
+        return None
+    return DefaultRate(found.get(ThrottleSide.LEADER), found.get(ThrottleSide.FOLLOWER))
+
+
+@dataclass(frozen=True, slots=True)
 class ThrottleList:
     """The throttled replicas of a topic: `*`, or `partition:broker` separated by commas."""
 
@@ -259,3 +308,8 @@ class MovesReading:
     directories: Mapping[int, tuple[LogDirectory, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+
+    @property
+    def default_rate(self) -> DefaultRate | None:
+        """The cluster default of the throttle rates, None if there is none."""
+        return read_default(rate for rate in self.rates if rate.broker is None)

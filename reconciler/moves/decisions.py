@@ -15,14 +15,23 @@ from reconciler.moves.throttles import Leftover, find_leftovers
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from reconciler.model import MovesReading, Place, Plan, Reassignment, Replicas, ThrottleRate
+    from reconciler.model import (
+        DefaultRate,
+        MovesReading,
+        Place,
+        Plan,
+        Reassignment,
+        Replicas,
+        ThrottleRate,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class RateEffect:
     """What the cluster default of the throttle rates reaches.
 
-    `rate` is its present value, None if it is not set. `limited` are the moves whose copies are in
+    `rate` is its present value, None if it is not set; `standing`: reconciler did not set it, and
+    it stays after the moves. `limited` are the moves whose copies are in
     a list of throttled replicas, `unlimited` the others: no rate reaches those. `own` are brokers
     with a rate of their own, which wins over the default. `idle` are lists that nothing in flight
     uses: a rate limits their replicas as well, when one of them catches up after a restart.
@@ -33,17 +42,17 @@ class RateEffect:
     unlimited: tuple[Reassignment, ...]
     own: tuple[ThrottleRate, ...]
     idle: tuple[ThrottleList, ...]
+    standing: bool = False
 
 
 def find_effect(reading: MovesReading) -> RateEffect:
     """Find out what the cluster default of the throttle rates reaches."""
-    default = [rate.bytes_per_s for rate in reading.rates if rate.broker is None]
+    default = reading.default_rate
     listed = {(each.topic, each.side): frozenset(each.entries) for each in reading.lists}
     limited = tuple(each for each in reading.reassignments if _is_limited(each, listed))
     idle = (throttle for found in find_leftovers(reading) for throttle in found.throttles)
     return RateEffect(
-        # Two rates that differ are shown as the lower one: it is what limits a copy.
-        min(default, default=None),
+        default.bytes_per_s if default else None,
         limited,
         tuple(each for each in reading.reassignments if each not in limited),
         tuple(
@@ -52,6 +61,7 @@ def find_effect(reading: MovesReading) -> RateEffect:
             if rate.broker is not None and rate.source is not RateSource.CLUSTER_DEFAULT
         ),
         tuple(throttle for throttle in idle if isinstance(throttle, ThrottleList)),
+        standing=default is not None and not default.is_of_moves,
     )
 
 
@@ -148,9 +158,10 @@ class Settlement:
     """The throttles of a cluster, sorted by what `moves settle` does with them.
 
     `awaited` are moves in flight that name their replicas in a list, as reconciler does; `foreign`
-    are the others. `removable` is what nothing in flight uses: lists of named replicas, and the
-    cluster default. `kept` is left over as well, and reconciler sets no such throttle: lists with
-    `*`, and rates of single brokers. `rate_used`: the cluster default limits something in flight.
+    are the others. `removable` is what nothing in flight uses: lists of named replicas, and a
+    cluster default of moves. `kept` is left over as well, and reconciler sets no such throttle:
+    lists with `*`, and rates of single brokers. `rate_used`: a cluster default of moves limits
+    something in flight. `standing` is a cluster default that reconciler did not set.
     """
 
     awaited: tuple[Reassignment, ...]
@@ -158,6 +169,7 @@ class Settlement:
     removable: tuple[Leftover, ...]
     kept: tuple[Leftover, ...]
     rate_used: bool = False
+    standing: DefaultRate | None = None
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -192,14 +204,15 @@ def find_settlement(reading: MovesReading) -> Settlement:
         ours = left.topic is not None and not starred
         if left.topic is not None or left.broker is not None:
             (removable if ours else kept).append(left)
-    default = tuple(rate for rate in reading.rates if rate.broker is None)
-    rate_used = bool(find_effect(reading).limited)
-    if default and not rate_used:
-        removable.append(Leftover(None, None, default))
+    default = reading.default_rate
+    is_ours = default is not None and default.is_of_moves
+    rate_used = is_ours and bool(find_effect(reading).limited)
+    if is_ours and not rate_used:
+        rates = tuple(rate for rate in reading.rates if rate.broker is None)
+        removable.append(Leftover(None, None, rates))
     foreign = tuple(each for each in reading.reassignments if each not in awaited)
-    return Settlement(
-        awaited, foreign, tuple(removable), tuple(kept), rate_used=bool(default) and rate_used
-    )
+    standing = None if is_ours else default
+    return Settlement(awaited, foreign, tuple(removable), tuple(kept), rate_used, standing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,9 +205,12 @@ def _say_rate(rate: float | None) -> str:
 def _list_throttles(report: MovesReport) -> Iterator[str]:
     """Yield the throttles: the cluster default, the rates of brokers that differ, and the lists."""
     rows = []
+    default = report.reading.default_rate
     for rate in report.reading.rates:
         if rate.broker is None or rate.source is not RateSource.CLUSTER_DEFAULT:
             source = ", from server.properties" if rate.source is RateSource.STATIC else ""
+            if rate.broker is None and default is not None and not default.is_of_moves:
+                source = ", which reconciler did not set"
             shown = f"{rate.bytes_per_s} B/s ({approximate_size(rate.bytes_per_s)}/s){source}"
             rows.append((_name_entity(None, rate.broker), f"{rate.side} rate", shown))
     rows += [(each.topic, f"{each.side} replicas", each.replicas) for each in report.reading.lists]

@@ -70,18 +70,21 @@ def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
     | rate of a broker | a move that the broker takes part in, as tools set both rates on each |
     | cluster default | any move |
 
-    A rate in server.properties is not a leftover: nothing removes it at run time.
+    A rate in server.properties is not a leftover: nothing removes it at run time. Nor is a cluster
+    default that reconciler did not set: it may be meant for every move.
     """
     involved = {broker for each in reading.reassignments for broker in each.replicas}
     moving: dict[str, set[str]] = {}
     for one in reading.reassignments:
         moving.setdefault(one.topic, {"*"}).add(str(one.partition))
+    default = reading.default_rate
+    is_left = default is not None and default.is_of_moves and not moving
     found: dict[tuple[str | None, int | None], list[ThrottleRate | ThrottleList]] = {}
     for rate in reading.rates:
         match rate.source:
             case RateSource.BROKER if rate.broker not in involved:
                 found.setdefault((None, rate.broker), []).append(rate)
-            case RateSource.CLUSTER_DEFAULT if rate.broker is None and not moving:
+            case RateSource.CLUSTER_DEFAULT if rate.broker is None and is_left:
                 found.setdefault((None, None), []).append(rate)
     for each in reading.lists:
         listed = {entry.partition(":")[0] for entry in each.entries}

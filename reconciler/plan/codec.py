@@ -427,6 +427,7 @@ def _read_forecast(forecast: ForecastDocument) -> Forecast:
         sizes=forecast.sizes,
         unknown=forecast.unknown,
         seconds=forecast.seconds,
+        default_rate=forecast.default_rate,
         least_rate=forecast.least_rate,
         traffic=tuple(BrokerTraffic(t.broker, t.in_bytes, t.out_bytes) for t in forecast.traffic),
         peaks=tuple(

@@ -47,7 +47,7 @@ fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: 
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
 a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
 acknowledged before the request. 2.6 adds `alerts`, `existing_drift`, and the description of a topic
-that is created, `agreed` and `stages`.
+that is created, `agreed`, `stages` and `default_rate`.
 """
 
 READABLE = ("1", "2")
@@ -246,14 +246,16 @@ class ForecastDocument(_Document):
     """What the plan costs, measured when it was made.
 
     `sizes` holds the bytes of each partition of the planned topics, -1 if unknown; `copied_bytes`
-    leaves out the `unknown` partitions. `seconds` is the time at the rate of the plan. `least_rate`
-    is the lowest rate, in bytes per second and broker, at which the moves end.
+    leaves out the `unknown` partitions. `seconds` is the time at the rate of the plan, or
+    at `default_rate`: a rate of the cluster that somebody else has set, under which the moves run.
+    `least_rate` is the lowest rate, in bytes per second and broker, at which the moves end.
     """
 
     copied_bytes: int
     sizes: dict[str, tuple[int, ...]]
     unknown: int = 0
     seconds: int | None = None
+    default_rate: int | None = None
     least_rate: int | None = None
     traffic: tuple[TrafficDocument, ...] = ()
     peaks: tuple[PeakDocument, ...] = ()

@@ -12,7 +12,7 @@ from heapq import heappop, heappush, nlargest
 from math import ceil
 from typing import TYPE_CHECKING
 
-from reconciler.model import BrokerTraffic, DirectoryPeak, Forecast, steps_of
+from reconciler.model import BrokerTraffic, DirectoryPeak, Forecast, read_default, steps_of
 from reconciler.plan.copying import Event, count_followers, play_moves
 from reconciler.plan.window import RowMove, order_moves
 
@@ -47,7 +47,10 @@ def forecast_moves(plan: Plan, state: ClusterState) -> Forecast:
     """
     if plan.moves is None:
         raise ValueError("the plan has no moves")
-    policy, rate = plan.moves.policy, plan.moves.policy.rate_bytes_per_s
+    policy, default = plan.moves.policy, read_default(state.throttle_rates)
+    rate, theirs = policy.rate_bytes_per_s, None
+    if default is not None and not default.is_of_moves:
+        rate = theirs = default.bytes_per_s
     moves = list_row_moves(plan, state)
     queue = order_moves(moves, measure_fullness(state.directories), find_urgent(moves, state))
     unknown = sum(move.size < 0 for move in moves if move.adding)
@@ -61,6 +64,7 @@ def forecast_moves(plan: Plan, state: ClusterState) -> Forecast:
         sizes={name: _list_sizes(state.topics.get(name)) for name in names},
         unknown=unknown,
         seconds=seconds,
+        default_rate=theirs,
         least_rate=_find_least_rate(moves, policy, state),
         traffic=tuple(_add_up_traffic(moves)),
         peaks=tuple(_find_peaks(events, state.directories)),

@@ -6,13 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconciler.errors import Finding
+from reconciler.model import ThrottleSide
 from reconciler.units import approximate_size, count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from reconciler.errors import Location
-    from reconciler.model import DirectoryPeak, Forecast, MovePolicy, Plan
+    from reconciler.model import (
+        DefaultRate,
+        DirectoryPeak,
+        Forecast,
+        MovePolicy,
+        Plan,
+        PlannedMoves,
+    )
 
 UNKNOWN_WAY_OUT = "grant Describe on the cluster, so that sizes and disks are visible"
 
@@ -102,6 +110,37 @@ def _refuse_rate(
             "with --topic",
             where,
         )
+
+
+def refuse_default(
+    default: DefaultRate | None, moves: PlannedMoves, cluster: str
+) -> Iterator[Finding]:
+    """Refuse a default rate that somebody else set, if the moves cannot run under it.
+
+    They can if it limits both sides, neither above the rate of the plan, and lets them end.
+    """
+    if default is None or default.is_of_moves:
+        return
+    wanted = moves.policy.rate_bytes_per_s
+    least = moves.forecast.least_rate if moves.forecast else None
+    raised = ""
+    if wanted is not None and None in (default.leader, default.follower):
+        side = ThrottleSide.FOLLOWER if default.follower is None else ThrottleSide.LEADER
+        wrong = f"but none for {side}s"
+    elif wanted is not None and default.highest > wanted:
+        wrong = f"more than the {wanted} B/s of the plan"
+        raised = f"raise moves.rate to {format_size(default.highest)} and plan again, or "
+    elif least is not None and default.bytes_per_s < least:
+        wrong = f"less than the {least} B/s that the moves need to end"
+    else:
+        return
+    amount = f"{default.bytes_per_s} B/s ({approximate_size(default.bytes_per_s)}/s)"
+    yield Finding(
+        "moves-rate-taken",
+        f"the cluster has a default throttle rate of {amount}, which reconciler did not set, "
+        f"{wrong}",
+        f"{raised}remove it: reconciler moves unthrottle --default --cluster {cluster}",
+    )
 
 
 def _passes(peak: DirectoryPeak, free_percent: int) -> bool:

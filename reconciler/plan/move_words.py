@@ -101,6 +101,8 @@ def _say_copies(moves: PlannedMoves, plan: Plan) -> Iterator[str]:
 
 def _say_time(moves: PlannedMoves) -> Iterator[str]:
     forecast, rate = moves.forecast, moves.policy.rate_bytes_per_s
+    if forecast is not None and forecast.default_rate is not None:
+        rate = forecast.default_rate
     if rate is None:
         yield "unknown, since the rate is unlimited"
         return

@@ -30,6 +30,7 @@ from reconciler.model import (
     TopicImage,
     Verb,
     is_chosen,
+    read_default,
     steps_of,
 )
 from reconciler.placement import (
@@ -56,11 +57,11 @@ from reconciler.plan.cluster import (
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields, require_audit
-from reconciler.plan.move_guards import guard_moves
+from reconciler.plan.move_guards import guard_moves, refuse_default
 from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
 from reconciler.spec import PolicyEngine, choose_catalogue
-from reconciler.units import count
+from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         Assignment,
         ClusterState,
         Commit,
+        DefaultRate,
         MovePolicy,
         RefusedField,
         TopicSpec,
@@ -144,6 +146,11 @@ def add_cost(
     if plan.moves is not None:
         moves = replace(plan.moves, forecast=forecast_moves(plan, state), made_by=made_by)
         plan = replace(plan, moves=moves)
+    if plan.moves is not None and plan.moves.replicas:
+        default = read_default(state.throttle_rates)
+        refused = tuple(refuse_default(default, plan.moves, entry.name))
+        noted = () if refused else tuple(_note_default(default))
+        plan = replace(plan, refusals=(*plan.refusals, *refused), notes=(*plan.notes, *noted))
     return require_audit(entry, guard_moves(plan, allowed_moves(entry), entry.where), state)
 
 
@@ -493,6 +500,15 @@ def _judge(
     for finding in judge.judge_change(diff.spec, facts):
         (refusals if finding.severity is Severity.ERROR else notes).append(finding)
     return refusals, notes
+
+
+def _note_default(default: DefaultRate | None) -> Iterator[Finding]:
+    """Say under which rate of somebody else the moves run."""
+    if default is not None and not default.is_of_moves:
+        amount = f"{default.bytes_per_s} B/s ({approximate_size(default.bytes_per_s)}/s)"
+        what = f"the cluster has a default throttle rate of {amount}, which reconciler did not set"
+        way_out = "the moves run under it, and leave it as it is"
+        yield Finding("moves-rate-taken", what, way_out, severity=Severity.NOTE)
 
 
 def _note_foreign(state: ClusterState, planned: Collection[str]) -> Iterator[Finding]:

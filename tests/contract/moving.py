@@ -66,9 +66,11 @@ class Moving:
         self.set_rate(rate)
 
     def set_rate(self, rate: int | None) -> None:
-        """Set the rates of the cluster default, None to remove them."""
+        """Set the rates of the cluster default as a run of moves does, None to remove them."""
+        more = {ThrottleSide.LEADER: 0, ThrottleSide.FOLLOWER: 1 if rate else 0}
         for side in ThrottleSide:
-            self.set(BROKER, "", side.rate_key, None if rate is None else str(rate))
+            value = None if rate is None else str(rate + more[side])
+            self.set(BROKER, "", side.rate_key, value)
 
     def set(self, kind: int, name: str, key: str, value: str | None) -> None:
         """Set or remove a config; librdkafka refuses the empty name of the cluster default."""

@@ -16,7 +16,7 @@ from lab import connect_to, create, wait_for
 
 from reconciler.cli.app import run
 from reconciler.kafka import KafkaReader
-from reconciler.model import CreateTopic, ThrottleSide
+from reconciler.model import CreateTopic, DefaultRate, ThrottleSide
 from reconciler.sandbox import start_cluster
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def test_a_killed_run_leaves_throttled_copies_that_the_same_command_ends(
     reading = holding.mover.read([topic])
     entries = {each.side: each.entries for each in reading.lists}
     assert "0:3" in entries[ThrottleSide.FOLLOWER]
-    assert {rate.bytes_per_s for rate in reading.rates} == {100 << 10}
+    assert reading.default_rate == DefaultRate.of_moves(100 << 10)
     code = run([*estate.command, "--stop-after", "1s"])
     said = capsys.readouterr().out
     assert (code, holding.find(place) is not None) == (2, True), said

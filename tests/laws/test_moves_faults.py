@@ -22,6 +22,7 @@ from reconciler.apply.moving.drains import Drains
 from reconciler.apply.moving.insync import MinInsync
 from reconciler.apply.moving.throttle import Throttles
 from reconciler.apply.moving.writes import Writes
+from reconciler.model import DefaultRate
 from reconciler.plan import Seats
 
 if TYPE_CHECKING:
@@ -119,6 +120,11 @@ def _keep_rate(throttles: Any, moving: object, reading: object, left: object) ->
     return True
 
 
+def _own_what_equals(rate: DefaultRate) -> bool:
+    """Take every default rate for one of moves."""
+    return True
+
+
 def _stay_lowered(insync: Any, name: str) -> str:
     """Take the lowered value for the one to restore."""
     return str(insync.lowered[name])
@@ -157,6 +163,7 @@ CHOOSE = Run._choose
 SABOTAGE: dict[str, tuple[object, str, object]] = {  # what is broken, and how
     "lists are left": (Throttles, "remove_lists", _keep_lists),
     "the rate is left": (Throttles, "remove_rate", _keep_rate),
+    "a rate of somebody else is removed": (DefaultRate, "is_of_moves", property(_own_what_equals)),
     "min.insync.replicas stays lowered": (MinInsync, "_find_restored", _stay_lowered),
     "locks are not checked": (Writes, "check_right", _ignore_lock),
     "throttles are not read back": (Run, "_name_unready", _send_at_once),

@@ -541,7 +541,9 @@ class SimulatedCluster:
 
     def set_rate(self, bytes_per_s: int | None) -> Answer:
         def execute() -> Mapping[str, Answer]:
-            self.rates = {} if bytes_per_s is None else dict.fromkeys(SIDES, bytes_per_s)
+            if self.permanent and not self._executing_late:
+                self.violations.append(f"the default rate of somebody else becomes {bytes_per_s}")
+            self.rates = _mark_rate(bytes_per_s)
             return {"": ACCEPTED}
 
         return self._write(execute, [""])[""]
@@ -678,8 +680,19 @@ class SimulatedCluster:
     def change_rate(self, rate: int | None) -> None:
         """Let an operator set another default rate: `moves rate`, and with 0 `moves pause`."""
         self.disturbed_s = self.now_s
-        self.rates = {} if rate is None else dict.fromkeys(SIDES, rate)
+        self.rates = _mark_rate(rate)
         self._publish()
+
+    def set_default(self, rate: int) -> None:
+        """Let somebody set a default rate with Kafka's own tools, to stay."""
+        self.rates = dict.fromkeys(SIDES, rate)
+        self._publish()
+
+    @property
+    def permanent(self) -> bool:
+        """Whether the default rate is one that reconciler did not set."""
+        rates = [self.rates[side] for side in SIDES if side in self.rates]
+        return bool(rates) and self.rates != _mark_rate(min(rates))
 
     def delete_topic(self, topic: str) -> None:
         del self.topics[topic], self.ids[topic], self.configs[topic]
@@ -765,6 +778,13 @@ class SimulatedCluster:
             value = int(self._view(each.leader).configs[topic].get(MIN_INSYNC, "1"))
             if len(each.in_sync) < min(value, len(each.replicas)):
                 self.violations.append(f"{topic} {number} refuses acks=all")
+
+
+def _mark_rate(rate: int | None) -> dict[ThrottleSide, int]:
+    """Return the rates that reconciler sets: followers get one byte more, but for a pause."""
+    if rate is None:
+        return {}
+    return {ThrottleSide.LEADER: rate, ThrottleSide.FOLLOWER: rate + (rate > 0)}
 
 
 def _list_lists(view: Image) -> Iterator[ThrottleList]:

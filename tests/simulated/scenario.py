@@ -107,11 +107,15 @@ Runner = "Callable[..., Applied]"
 
 @dataclass
 class Play:
-    """One plan, its cluster, and what happened: the runs, and their ends."""
+    """One plan, its cluster, and what happened: the runs, and their ends.
+
+    `permanent` is a default rate that somebody else has set, to stay.
+    """
 
     plan: Plan
     cluster: SimulatedCluster
     runner: Callable[..., Applied] = run_moves
+    permanent: int | None = None
     ends: list[str] = field(default_factory=list)
     notes: list[object] = field(default_factory=list)
     last: Applied | None = None
@@ -203,7 +207,14 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
             play.cluster.kill_broker(drain.broker)
         play.cluster._publish()
         play.cluster.at(of_drain.uniform(20, 2000), lambda: _revive(play.cluster))
-    _schedule(play.cluster, dice, rate)
+    of_default = random.Random(f"default {seed}")
+    if of_default.random() < 0.25:
+        play.permanent = rate or of_default.choice((10, 30))
+        if of_default.random() < 0.5:
+            play.permanent -= 3
+        play.cluster.set_default(play.permanent)
+        play.cluster.sleep(10)  # until every broker shows it
+    _schedule(play.cluster, dice, rate, changes_rates=play.permanent is None)
     of_topics = random.Random(f"topics {seed}")
     if of_topics.random() < 0.1:
         name = of_topics.choice(sorted(rows))
@@ -258,7 +269,9 @@ def _alter(old: Replicas, dice: random.Random, *, grows: bool) -> Replicas:
     return tuple(dice.sample(others, 2)) if what == "all" else old
 
 
-def _schedule(cluster: SimulatedCluster, dice: random.Random, rate: int | None) -> None:
+def _schedule(
+    cluster: SimulatedCluster, dice: random.Random, rate: int | None, *, changes_rates: bool
+) -> None:
     """Plan what fails and who acts, all of it over a few minutes and some hundred calls."""
     for _ in range(dice.choice((0, 1, 2, 4))):
         cluster.faults[dice.randint(1, 120)] = dice.choice(FAULTS)
@@ -282,6 +295,8 @@ def _schedule(cluster: SimulatedCluster, dice: random.Random, rate: int | None) 
                 cluster.at(start_s, lambda: cluster.move_by_hand((EXTRA, 0), (4, 5)))
             case "foreign":
                 cluster.at(start_s, lambda place=place: cluster.move_by_hand(place, (5, 1, 4)))
+            case "rate" | "pause" | "unset" if not changes_rates:
+                pass
             case "rate":
                 cluster.at(start_s, lambda: cluster.change_rate(7))
             case "pause":
@@ -327,7 +342,8 @@ def calm(cluster: SimulatedCluster) -> None:
         if not _list_foreign(cluster):
             break
         cluster.sleep(20)
-    if not any(each.in_flight for partitions in cluster.topics.values() for each in partitions):
+    busy = any(each.in_flight for partitions in cluster.topics.values() for each in partitions)
+    if not busy and not cluster.permanent:
         cluster.change_rate(None)
     cluster.sleep(40)
 
@@ -374,8 +390,9 @@ def find_faults(play: Play) -> list[str]:
         ]
     if cluster.configs[EXTRA] != {ThrottleSide.FOLLOWER.list_key: "0:1"}:
         found.append(f"the lists of {EXTRA} were changed: {cluster.configs[EXTRA]}")
-    if cluster.rates:
-        found.append(f"the rate is left: {cluster.rates}")
+    kept = {} if play.permanent is None else dict.fromkeys(ThrottleSide, play.permanent)
+    if cluster.rates != kept:
+        found.append(f"the rate is {cluster.rates}, not {kept}")
     return [*found, *_find_faults_of_drains(play)]
 
 

@@ -132,7 +132,7 @@ def run_moves(
         rows,
         writes,
         Drains(moves.drains, mover, writes, observe),
-        Throttles(moves.policy.rate_bytes_per_s, rows, mover, writes),
+        Throttles(moves.policy.rate_bytes_per_s, rows, mover, writes, observe),
         MinInsync(moves.min_insync, least, topics, rows, reader, writes),
         Gates(rows, Health(min_insync, least, drained), observe),
         Watch(rows, moves.forecast, observe),
@@ -253,7 +253,7 @@ class _Run:
         now = self.clock.monotonic()
         moved = find_moved_racks(self.plan.brokers, reading)
         skip_moved_racks(self.rows, moved, self.observe)
-        self.throttles.adopt_rate(reading, self.observe)
+        self.throttles.adopt_rate(reading)
         rate = self.throttles.rate
         self.gates.check(reading, now, rate=rate, interrupted=self.interrupted)
         may_begin = self.interrupted or self._is_late() or self.drains.cordon(reading, now)
@@ -262,7 +262,7 @@ class _Run:
             reading,
             self.last_reading,
             now,
-            rate=self.throttles.wanted_rate,
+            rate=self.throttles.limit,
             stands=self._explain(copies_nothing=rate == 0),
         )
         if not may_begin:

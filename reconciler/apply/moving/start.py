@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import skip
 from reconciler.apply.moving.rows import RowState
-from reconciler.apply.moving.throttle import EVERY, find_default, read_lists
+from reconciler.apply.moving.throttle import EVERY, read_lists
 from reconciler.apply.moving.window import find_size
 from reconciler.errors import ClusterError, Finding, Severity, StalePlanError
 from reconciler.model import RateSource, ThrottleSide
+from reconciler.plan import refuse_default
 from reconciler.units import approximate_size
 
 if TYPE_CHECKING:
@@ -87,16 +88,15 @@ def check_limits(rows: Rows, plan: Plan, moves: PlannedMoves, reading: MovesRead
     racks = find_moved_racks(plan.brokers, reading)
     rested_on = {b for row in waiting if not row.is_reorder for b in row.after}
     moved = [
-        Finding("plan-stale", f"{what}; rows of the plan rest on it", "plan again")
-        for broker, what in sorted(racks.items())
-        if broker in rested_on
+        *(
+            Finding("plan-stale", f"{what}; rows of the plan rest on it", "plan again")
+            for broker, what in sorted(racks.items())
+            if broker in rested_on
+        ),
+        *find_other_limits(reading, moves, brokers),
+        *_refuse_left_rate(reading, moves),
+        *refuse_default(reading.default_rate, moves, reading.cluster),
     ]
-    moved += find_other_limits(reading, moves, brokers)
-    if (found := find_default(reading)) is not None:
-        amount = f"{found} B/s ({approximate_size(found)}/s)"
-        what = f"the cluster has a default throttle rate of {amount}, which this plan did not set"
-        way_out = "wait until what uses it has ended, or set that rate in moves.rate"
-        moved.append(Finding("moves-rate-taken", what, way_out))
     known = [row for row in waiting if _forecast_size(row, moves) >= 0]
     then = sum(_forecast_size(row, moves) * len(row.adding) for row in known)
     now = sum(find_size(row, reading, None) * len(row.adding) for row in known)
@@ -108,6 +108,24 @@ def check_limits(rows: Rows, plan: Plan, moves: PlannedMoves, reading: MovesRead
         moved.append(Finding("plan-stale", what, "plan again"))
     if moved:
         raise StalePlanError(moved)
+
+
+def _refuse_left_rate(reading: MovesReading, moves: PlannedMoves) -> Iterator[Finding]:
+    """Refuse a rate of moves that no run of this plan has set; a pause may stand.
+
+    This run holds the lock of moves, so the run that has set it was killed.
+    """
+    default = reading.default_rate
+    if default is None or not default.is_of_moves:
+        return
+    if default.bytes_per_s not in (0, moves.policy.rate_bytes_per_s):
+        amount = f"{default.bytes_per_s} B/s ({approximate_size(default.bytes_per_s)}/s)"
+        yield Finding(
+            "moves-rate-taken",
+            f"the cluster has a default throttle rate of {amount}, which `moves rate` has set, or "
+            "a run of another plan that was killed",
+            f"remove it: reconciler moves settle --cluster {reading.cluster}",
+        )
 
 
 def _forecast_size(row: Row, moves: PlannedMoves) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.rows import RowState
 from reconciler.errors import ClusterError, Finding
-from reconciler.model import AnswerKind, RateSource, ThrottleSide
+from reconciler.model import AnswerKind, DefaultRate, RateSource, ThrottleSide
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -62,26 +62,16 @@ def _sort_entry(entry: str) -> tuple[int, int, str]:
     return -1, -1, entry
 
 
-def find_default(reading: MovesReading) -> int | None:
-    """Return the default rate of the cluster, the lower one if its two sides differ."""
-    rates = [rate.bytes_per_s for rate in reading.rates if rate.broker is None]
-    return min(rates, default=None)
-
-
-def is_rate_shown(reading: MovesReading, default: int | None, wanted: int | None) -> bool:
-    """Return whether every living broker shows the default rate, or one of its own.
-
-    `wanted` is None for no limit. `default` is what the run last set or adopted.
-    """
-    if wanted is None and default is None:
-        return True
+def is_rate_shown(reading: MovesReading, default: DefaultRate) -> bool:
+    """Return whether every living broker shows the default rate, or one of its own."""
     shown = {(rate.broker, rate.side): rate for rate in reading.rates}
     for broker in reading.brokers:
         for side in ThrottleSide:
             rate = shown.get((broker.id, side))
             if not broker.alive or (rate is not None and rate.source is RateSource.BROKER):
                 continue
-            if rate is None or rate.bytes_per_s != default:
+            wanted = default.of_side(side)
+            if wanted is not None and (rate is None or rate.bytes_per_s != wanted):
                 return False
     return True
 
@@ -111,50 +101,61 @@ def name_missing_lists(
 class Throttles:
     """Sets and removes the throttles of a run.
 
-    `policy_rate` is that of the plan in bytes per second, None for no limit. `rate` is the default
-    rate that is in force, as set or adopted; None if there is none. `owns_rate`: this run removes
-    it. `ours` has every entry that a run of this plan writes.
+    `policy_rate` is that of the plan in bytes per second, None for no limit. `default` is the
+    default rate that is in force, as set or adopted; None if there is none. A run removes one that
+    is of moves, and leaves any other. `ours` has every entry that a run of this plan writes.
     """
 
     policy_rate: int | None
     rows: Rows
     mover: ClusterMover
     writes: Writes
-    rate: int | None = None
-    owns_rate: bool = False
+    observe: Observe
+    default: DefaultRate | None = None
     ours: Lists = field(init=False)
 
     def __post_init__(self) -> None:
         self.ours = list_entries(self.rows)
 
     @property
-    def wanted_rate(self) -> int | None:
-        """The default rate to have in force, None for no limit."""
-        return self.rate if self.owns_rate else self.policy_rate
+    def rate(self) -> int | None:
+        """The default rate that is in force; None if there is none."""
+        return self.default.bytes_per_s if self.default else None
+
+    @property
+    def limit(self) -> int | None:
+        """The rate that is in force, or will be for the first row; None for no limit."""
+        return self.policy_rate if self.rate is None else self.rate
 
     def take_over(self, reading: MovesReading) -> bool:
-        """Adopt the default rate at the start, if it is ours.
+        """Take the default rate at the start as it is.
 
-        It is if it is that of the plan, or if this plan has rows in flight or throttled: then a run
-        of it set one, and an operator may have changed it. 0 is a pause.
-        Returns: whether a run of this plan has set it, or may have.
+        Returns: whether a run of this plan has begun it: it has rows in flight or throttled.
         """
-        found, lists = find_default(reading), read_lists(reading.lists)
-        is_begun = any(
+        self.default, lists = reading.default_rate, read_lists(reading.lists)
+        return any(
             entries & lists.get(key, frozenset()) for key, entries in self.ours.items()
         ) or bool(self.rows.list_in(RowState.UNDER_WAY, RowState.UNCLEAR))
-        self.rate = found
-        self.owns_rate = found is not None and (is_begun or found in (self.policy_rate, 0))
-        return is_begun or self.owns_rate
 
-    def adopt_rate(self, reading: MovesReading, observe: Observe) -> None:
-        """Take over the default rate that an operator set while this run is under way."""
-        found = find_default(reading)
-        if not self.owns_rate or found is None or found == self.rate:
+    def adopt_rate(self, reading: MovesReading) -> None:
+        """Take the default rate that somebody set while this run is under way, and say so.
+
+        One that is gone is set again by `keep_rate`, if the plan has a rate.
+        """
+        found = reading.default_rate
+        if found is None and self.policy_rate is None:
+            self.default = None
+        if found is None or found == self.default:
             return
-        said = "paused: the rate is 0" if found == 0 else f"the rate is now {found} B/s"
-        note(observe, MovesNote.RATE_CHANGED, said)
-        self.rate = found
+        self.default = found
+        said = "paused: the rate is 0"
+        if found.bytes_per_s:
+            said = f"the rate is now {found.bytes_per_s} B/s"
+        if self.policy_rate is not None and found.bytes_per_s > self.policy_rate:
+            said += f", more than the {self.policy_rate} B/s of the plan"
+        if not found.is_of_moves:
+            said += "; reconciler did not set it, so it stays after the moves"
+        note(self.observe, MovesNote.RATE_CHANGED, said)
 
     def list_due(
         self, reading: MovesReading, rows: Iterable[Row]
@@ -175,15 +176,23 @@ class Throttles:
         return taken
 
     def keep_rate(self, reading: MovesReading) -> None:
-        """Set the default rate if there is none. Errors: ClusterError if the brokers refuse."""
-        wanted = self.wanted_rate
-        lacks_rate = wanted is not None and find_default(reading) is None
-        if lacks_rate and self.writes.is_due(("", "rate"), str(wanted)):
+        """Set the default rate if there is none. Errors: ClusterError if the brokers refuse.
+
+        One of moves that is gone is set again as it was, but for a pause, which has ended.
+        """
+        if self.policy_rate is None or not is_rate_gone(reading):
+            return
+        ours = self.default is not None and self.default.is_of_moves
+        wanted = (self.rate if ours else None) or self.policy_rate
+        if self.writes.is_due(("", "rate"), str(wanted)):
             self._write_rate(wanted)
 
     def name_unready_rate(self, reading: MovesReading) -> str:
         """Say that a living broker does not show the rate yet; empty if all of them do."""
-        shown = is_rate_shown(reading, self.rate, self.policy_rate)
+        if self.default is None:
+            shown = self.policy_rate is None
+        else:
+            shown = is_rate_shown(reading, self.default)
         return "" if shown else "not every broker shows the rate"
 
     def name_unready_lists(self, reading: MovesReading, copying: Sequence[Row]) -> str:
@@ -195,11 +204,11 @@ class Throttles:
     def remove_rate(
         self, moving: Sequence[Row], reading: MovesReading, left: dict[str, str]
     ) -> bool:
-        """Remove the rate if the run set it and nothing uses it. `left` gets why it is still set.
+        """Remove a rate of moves if nothing uses it. `left` gets why it is still set.
 
         Returns: whether none is left that is to be removed.
         """
-        if not self.owns_rate:
+        if self.default is None or not self.default.is_of_moves:
             return True
         if moving or (self.rate == 0 and self.rows.list_in(RowState.NOT_BEGUN)):
             return True  # it stays: for what is in flight, or as the pause of an operator
@@ -261,7 +270,7 @@ class Throttles:
         self.writes.mark(("", "rate"), None if value is None else str(value))
         if value is not None:
             # Before the request: it may be carried out although its answer is lost.
-            self.owns_rate, self.rate = True, value
+            self.default = DefaultRate.of_moves(value)
         answer = self.mover.set_rate(value)
         if answer.kind is AnswerKind.REFUSED:
             said = answer.text or answer.error

@@ -22,6 +22,7 @@ from reconciler.cli.moves.target import (
     say_each,
 )
 from reconciler.cli.terminal import print_error, working
+from reconciler.errors import ClusterError, Finding
 from reconciler.moves import find_effect
 from reconciler.units import UnitError, count, format_size, parse_size
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reconciler.apply import Ending
+    from reconciler.model import MovesReading
     from reconciler.moves import RateEffect
 
 UNLIMITED = "unlimited"
@@ -76,6 +78,9 @@ def pause(
 @estate_argument
 @cluster_option
 @options.bootstrap_option
+@click.option(
+    "--permanent", is_flag=True, help="A rate that stays: no run of moves removes it, nor settle."
+)
 @approve_option
 @journal_option
 def rate(
@@ -84,17 +89,18 @@ def rate(
     estate: Path | None,
     cluster: str | None,
     bootstrap_servers: str | None,
+    permanent: bool,
     auto_approve: bool,
     journal: Path | None,
 ) -> int:
     """Set the throttle RATE, in bytes per second and broker, such as 30MiB; also after a pause.
 
-    A run of moves on any machine adopts the rate. `unlimited` removes it. With --cluster, ESTATE
-    has the connection settings; without, --bootstrap-servers is the address. ESTATE defaults to
-    topics.
+    A run of moves on any machine adopts the rate, and removes it at its end. `unlimited` removes
+    it. With --cluster, ESTATE has the connection settings; without, --bootstrap-servers is the
+    address. ESTATE defaults to topics.
     """
     target = (estate, cluster, bootstrap_servers)
-    return _set_rate(target, limit, journal, auto_approve=auto_approve)
+    return _set_rate(target, limit, journal, permanent=permanent, auto_approve=auto_approve)
 
 
 def _set_rate(
@@ -102,6 +108,7 @@ def _set_rate(
     limit: int | None,
     journal: Path | None,
     *,
+    permanent: bool = False,
     auto_approve: bool,
 ) -> int:
     from reconciler.apply import Ended, Ending
@@ -112,14 +119,16 @@ def _set_rate(
             reading = control.read()
             control.check_rights(())
         before = find_effect(reading)
+        if limit != 0 and not permanent:
+            _refuse_standing(reading)
         say(f"{name}: the throttle rate is {name_rate(before.rate)}, becomes {name_rate(limit)}")
         _explain(before, limit)
         record = api.begin_control("pause" if limit == 0 else "rate", reading, limit)
 
         def change() -> Ending:
             with working("waiting until brokers show it"):
-                reading, is_shown = control.set_rate(limit)
-            return _report(find_effect(reading), before, limit, target, is_shown=is_shown)
+                now, is_shown = control.set_rate(limit, permanent=permanent)
+            return _report(find_effect(now), before, limit, target, is_shown=is_shown)
 
         def ask() -> Ending:
             question = f"Pause moves on {name}?" if limit == 0 else f"Set this rate on {name}?"
@@ -155,8 +164,24 @@ def _report(
         return Ending(Ended.DONE)
     say(f"Paused. {limited} in flight: copies stand still.")
     resumed = format_size(before.rate) if before.rate else "RATE"
+    if before.standing:
+        say("The rate before was not set by reconciler, and is to stay after the moves.")
+        resumed += " --permanent"
     say(f"To resume: reconciler moves rate {resumed} {here}")
     return Ending(Ended.UNFINISHED if now.unlimited else Ended.DONE)
+
+
+def _refuse_standing(reading: MovesReading) -> None:
+    """Refuse to replace a rate that is to stay by one that a run removes. Errors: ClusterError."""
+    default = reading.default_rate
+    if default is None or default.is_of_moves:
+        return
+    what = (
+        f"the throttle rate of {name_rate(default.bytes_per_s)} was not set by reconciler, and is "
+        "to stay after the moves"
+    )
+    way_out = "add --permanent to change it, or remove it first: reconciler moves unthrottle"
+    raise ClusterError([Finding("moves-rate-taken", what, way_out)])
 
 
 def _explain(effect: RateEffect, limit: int | None) -> None:

@@ -162,6 +162,8 @@ def _show(reading: MovesReading, found: Settlement) -> None:
     if throttles:
         say("Throttles:")
         say_each(throttles, "throttle")
+    if found.standing is not None:
+        say("The cluster default stays, because reconciler did not set it.")
     if found.kept:
         say("Not set by reconciler, so they stay. To remove them (add --bootstrap-server):")
         say_each([each.command for each in found.kept], "throttle")

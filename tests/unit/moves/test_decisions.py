@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from readings import FOLLOWER, LEADER, listed, move, rate, reading
+from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.errors import Finding, Location
 from reconciler.model import (
     EMPTY,
     Broker,
+    DefaultRate,
     PartitionState,
     Plan,
     PlannedTopic,
@@ -23,6 +24,7 @@ from reconciler.moves import (
     RowState,
     explain_keeping,
     find_effect,
+    find_leftovers,
     find_rows,
     find_settlement,
     find_traces,
@@ -84,10 +86,10 @@ class TestEffect:
         assert find_effect(reading(rates=rates)).rate == 7
 
     def test_brokers_with_a_rate_of_their_own_are_named(self) -> None:
-        default = ThrottleRate(1, FOLLOWER, 7, RateSource.CLUSTER_DEFAULT)
+        shown = ThrottleRate(1, FOLLOWER, 7, RateSource.CLUSTER_DEFAULT)
         static = ThrottleRate(2, FOLLOWER, 7, RateSource.STATIC)
         own = rate(3, 5)
-        found = find_effect(reading(rates=(rate(None, 7), default, static, own)))
+        found = find_effect(reading(rates=(rate(None, 7), shown, static, own)))
         assert found.own == (static, own)
 
     def test_lists_that_nothing_uses_are_named(self) -> None:
@@ -155,12 +157,12 @@ class TestKeeping:
 class TestSettlement:
     def test_what_nothing_uses_is_removed(self) -> None:
         lists = (listed("t", "0:4"), listed("t", "0:1", LEADER), listed("u", "0:5"))
-        found = find_settlement(reading(rates=(rate(None, 7),), lists=lists))
+        found = find_settlement(reading(rates=default(7), lists=lists))
         assert (found.topics, found.removes_rate, found.kept) == (("t", "u"), True, ())
 
     def test_a_move_that_names_its_replicas_is_waited_for(self) -> None:
         lists = (listed("t", "0:4"), listed("u", "0:5"))
-        found = find_settlement(reading(move(), rates=(rate(None, 7),), lists=lists))
+        found = find_settlement(reading(move(), rates=default(7), lists=lists))
         assert found.awaited == (move(),)
         assert (found.topics, found.removes_rate, found.rate_used) == (("u",), False, True)
 
@@ -168,7 +170,7 @@ class TestSettlement:
     def test_moves_of_others_are_not_waited_for_and_keep_what_they_use(
         self, lists: tuple[ThrottleList, ...], removes_rate: bool
     ) -> None:
-        found = find_settlement(reading(move(), rates=(rate(None, 7),), lists=lists))
+        found = find_settlement(reading(move(), rates=default(7), lists=lists))
         assert (found.awaited, found.foreign) == ((), (move(),))
         assert (found.topics, found.removes_rate) == ((), removes_rate)
         assert found.rate_used is not removes_rate
@@ -177,6 +179,23 @@ class TestSettlement:
         found = find_settlement(reading(rates=(rate(5, 7),), lists=(listed("t", "*"),)))
         assert (found.removable, found.removes_rate) == ((), False)
         assert [(each.topic, each.broker) for each in found.kept] == [(None, 5), ("t", None)]
+
+    @pytest.mark.parametrize("amounts", [(7, 7), (8, 7), (7, 9), (7, None), (None, 7)])
+    def test_a_default_that_reconciler_did_not_set_stays(
+        self, amounts: tuple[int | None, int | None]
+    ) -> None:
+        """The number alone says nothing: somebody may have chosen the same one, to stay."""
+        sides = zip((LEADER, FOLLOWER), amounts, strict=True)
+        rates = tuple(rate(None, each, side) for side, each in sides if each is not None)
+        found = find_settlement(reading(move(), rates=rates, lists=(listed("t", "0:4"),)))
+        assert (found.removes_rate, found.rate_used) == (False, False)
+        assert found.standing == DefaultRate(*amounts)
+        assert find_effect(reading(rates=rates)).standing
+        assert find_leftovers(reading(rates=rates)) == ()
+
+    def test_a_pause_does_not_stay(self) -> None:
+        found = find_settlement(reading(rates=default(0)))
+        assert (found.removes_rate, found.standing) == (True, None)
 
 
 class TestTraces:

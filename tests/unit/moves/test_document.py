@@ -6,7 +6,7 @@ import json
 
 import pytest
 from formats import load_validator
-from readings import copied, listed, move, rate, reading
+from readings import copied, default, listed, move, rate, reading
 
 from reconciler.errors import Finding, Severity
 from reconciler.model import Broker, MovesReading
@@ -21,7 +21,7 @@ READINGS = {
     "moving": MOVING,
     "hidden": reading(move(leader=None, in_sync=()), cluster_id=None, sizes={}),
     "dead": reading(move(), brokers=(Broker(1), Broker(4, alive=False)), notes=(NOTE,)),
-    "left-over": reading(rates=(rate(None, 9), rate(4, 9)), lists=(listed("t", "*"),)),
+    "left-over": reading(rates=(*default(9), rate(4, 9)), lists=(listed("t", "*"),)),
 }
 
 
@@ -116,15 +116,19 @@ def test_what_is_left_over_is_marked_and_has_its_command() -> None:
     rates, lists = found["rates"], found["lists"]
     assert isinstance(rates, list)
     assert isinstance(lists, list)
-    assert [each["left_over"] for each in (*rates, *lists)] == [True, True, True]
+    assert [each["left_over"] for each in (*rates, *lists)] == [True] * 4
     assert found["left_over"] == [
         {
             "topic": None,
             "broker": None,
-            "keys": ["follower.replication.throttled.rate"],
+            "keys": [
+                "leader.replication.throttled.rate",
+                "follower.replication.throttled.rate",
+            ],
             "command": (
                 "kafka-configs --alter --entity-type brokers --entity-default "
-                "--delete-config follower.replication.throttled.rate"
+                "--delete-config "
+                "leader.replication.throttled.rate,follower.replication.throttled.rate"
             ),
         },
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from readings import BROKERS, LEADER, MIB, listed, move, rate, reading, sizes
+from readings import BROKERS, LEADER, MIB, default, listed, move, rate, reading, sizes
 
 from reconciler.errors import Finding, Severity
 from reconciler.model import Broker, MovesReading
@@ -29,7 +29,7 @@ MOVING = reading(
         ).items()
         if broker != 5
     },
-    rates=(rate(None, 10 * MIB, LEADER), rate(None, 10 * MIB), rate(2, 5_000_000)),
+    rates=(*default(10 * MIB), rate(2, 5_000_000)),
     lists=(
         listed(ORDERS, "0:1,0:2,0:3,11:1", LEADER),
         listed(ORDERS, "0:4,11:5"),
@@ -72,7 +72,7 @@ broker  still to take
 
 throttles
   cluster default  leader rate        10485760 B/s (10.0 MiB/s)
-                   follower rate      10485760 B/s (10.0 MiB/s)
+                   follower rate      10485761 B/s (10.0 MiB/s)
   broker 2         follower rate      5000000 B/s (4.8 MiB/s)
   orders.events    leader replicas    0:1,0:2,0:3,11:1
                    follower replicas  0:4,11:5
@@ -104,7 +104,7 @@ broker  still to take         in        out  time left
 
 throttles
   cluster default  leader rate        10485760 B/s (10.0 MiB/s)
-                   follower rate      10485760 B/s (10.0 MiB/s)
+                   follower rate      10485761 B/s (10.0 MiB/s)
   broker 2         follower rate      5000000 B/s (4.8 MiB/s)
   orders.events    leader replicas    0:1,0:2,0:3,11:1
                    follower replicas  0:4,11:5
@@ -188,7 +188,7 @@ class TestOneLine:
         )
 
     def test_the_end_is_one_line_too(self) -> None:
-        assert summarise_moves(measure_moves(reading(rates=(rate(None, 9), rate(3, 9))))) == (
+        assert summarise_moves(measure_moves(reading(rates=(*default(9), rate(3, 9))))) == (
             "2025-11-23T00:00:00Z · No partition is being moved. · "
             "throttles left over: cluster default, broker 3"
         )

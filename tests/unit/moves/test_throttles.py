@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from readings import FOLLOWER, LEADER, listed, move, rate, reading
+from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.model import RateSource, ThrottleRate
 from reconciler.moves import find_leftovers
@@ -31,8 +31,8 @@ def test_a_list_of_another_topic_is_left_over() -> None:
 
 
 def test_the_cluster_default_is_used_by_any_move() -> None:
-    assert names(moves=(move(),), rates=(rate(None, 9),)) == []
-    assert names(rates=(rate(None, 9),)) == [(None, None)]
+    assert names(moves=(move(),), rates=default(9)) == []
+    assert names(rates=default(9)) == [(None, None)]
 
 
 def test_a_brokers_rate_is_used_by_a_move_that_it_takes_part_in() -> None:
@@ -41,15 +41,15 @@ def test_a_brokers_rate_is_used_by_a_move_that_it_takes_part_in() -> None:
 
 
 def test_what_brokers_have_from_elsewhere_is_not_theirs() -> None:
-    default = ThrottleRate(5, FOLLOWER, 9, RateSource.CLUSTER_DEFAULT)
+    shown = ThrottleRate(5, FOLLOWER, 9, RateSource.CLUSTER_DEFAULT)
     static = ThrottleRate(6, FOLLOWER, 9, RateSource.STATIC)
-    assert names(rates=(default, static)) == []
+    assert names(rates=(shown, static)) == []
 
 
 def test_all_of_one_entity_is_removed_by_one_command() -> None:
     found = find_leftovers(
         reading(
-            rates=(rate(None, 9, LEADER), rate(None, 9), rate(10, 9), rate(2, 9)),
+            rates=(*default(9), rate(10, 9), rate(2, 9)),
             lists=(listed("t", "*", LEADER), listed("t", "*")),
         )
     )

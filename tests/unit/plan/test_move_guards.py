@@ -9,8 +9,16 @@ import pytest
 from shorthand import cluster, may_move, spec, topic
 
 from reconciler.errors import Location
-from reconciler.model import DirectoryPeak, Forecast, MovePolicy, Plan
-from reconciler.plan import assemble_moves, guard_moves
+from reconciler.model import (
+    DirectoryPeak,
+    Forecast,
+    MovePolicy,
+    Plan,
+    RateSource,
+    ThrottleRate,
+    ThrottleSide,
+)
+from reconciler.plan import assemble_moves, guard_moves, plan_moves, render_text
 from reconciler.spec import ClusterEntry
 
 MIB = 2**20
@@ -121,3 +129,57 @@ def test_another_plan_has_no_limits_of_moves() -> None:
 def test_a_refused_plan_keeps_its_rows() -> None:
     guarded = guard_moves(plan(None), may_move(), where)
     assert (guarded.topics, guarded.moves) == (plan(None).topics, plan(None).moves)
+
+
+def plan_under(leader: int | None, follower: int | None) -> Plan:
+    """Plan to copy 30 MiB, on a cluster with these default rates."""
+    sides = zip(ThrottleSide, (leader, follower), strict=True)
+    rates = tuple(
+        ThrottleRate(broker, side, rate, RateSource.CLUSTER_DEFAULT)
+        for side, rate in sides
+        if rate is not None
+        for broker in (1, 2, 3)
+    )
+    orders = topic("1", size_bytes=(30 * MIB,))
+    state = replace(cluster(orders), throttle_rates=rates)
+    return plan_moves(replace(ENTRY, moves=may_move(keep_free_percent=0)), [WISHED], state)
+
+
+WISHED = spec(replication_factor=2, partitions=1)
+
+
+def test_moves_run_under_a_default_rate_that_somebody_else_set() -> None:
+    made = plan_under(MIB, MIB)
+    assert made.refusals == ()
+    assert [note.what for note in made.notes if note.rule == "moves-rate-taken"] == [
+        "the cluster has a default throttle rate of 1048576 B/s (1.0 MiB/s), which reconciler did "
+        "not set"
+    ]
+    assert made.moves is not None
+    assert made.moves.forecast is not None
+    assert (made.moves.forecast.seconds, made.moves.forecast.default_rate) == (30, MIB)
+    assert "at 1.0 MiB/s per broker" in render_text(made, width=200)
+
+
+def test_a_default_rate_of_moves_is_that_of_a_run_under_way() -> None:
+    made = plan_under(MIB, MIB + 1)
+    assert made.refusals == ()
+    assert "moves-rate-taken" not in {note.rule for note in made.notes}
+    assert made.moves is not None
+    assert made.moves.forecast is not None
+    assert (made.moves.forecast.seconds, made.moves.forecast.default_rate) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ((40 * MIB, 40 * MIB), "more than the 31457280 B/s of the plan"),
+        ((MIB, None), "but none for followers"),
+    ],
+)
+def test_moves_that_cannot_run_under_the_rate_of_somebody_else_are_refused(
+    rates: tuple[int | None, int | None], said: str
+) -> None:
+    (refusal,) = plan_under(*rates).refusals
+    assert said in refusal.what
+    assert refusal.rule == "moves-rate-taken"

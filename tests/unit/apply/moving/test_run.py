@@ -123,18 +123,97 @@ def refusal(play: Play) -> str:
     return str(caught.value)
 
 
-def test_a_rate_of_somebody_else_is_not_overwritten() -> None:
+def test_a_rate_that_a_killed_run_of_another_plan_left_is_refused() -> None:
     play = make()
     play.cluster.change_rate(7)
     said = refusal(play)
     assert "default throttle rate of 7 B/s" in said
+    assert "remove it: reconciler moves settle --cluster prod" in said
     assert said.endswith("[moves-rate-taken]")
 
 
-def test_a_rate_that_is_that_of_the_plan_is_used() -> None:
+def test_the_rate_of_a_killed_run_of_this_plan_is_used_and_removed() -> None:
     play = make()
     play.cluster.change_rate(20)
     assert end_run(run(play)).exit_code == 0
+    assert play.cluster.rates == {}
+
+
+@pytest.mark.parametrize("rate", [20, 15])
+def test_a_rate_that_somebody_else_set_to_stay_is_used_and_stays(rate: int) -> None:
+    """Even one that equals the plan's, also after a run that was killed while it copied."""
+    play = make(sizes=SLOW)
+    play.cluster.set_default(rate)
+    play.cluster.at(20, lambda: play.cluster.faults.update({play.cluster.calls + 1: "kill"}))
+    assert play.run() is None
+    assert play.cluster.topics["t"][0].in_flight
+    assert end_run(run(play)).exit_code == 0
+    assert replicas(play) == (1, 3)
+    assert set(play.cluster.rates.values()) == {rate}
+    assert play.cluster.violations == []
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "said", "way_out"),
+    [
+        (30, 30, "more than the 20 B/s of the plan", "raise moves.rate to 30B and plan again, or"),
+        (15, 30, "more than the 20 B/s of the plan", "raise moves.rate to 30B and plan again, or"),
+        (15, None, "but none for followers", "[moves-rate-taken]"),
+        (None, 15, "but none for leaders", "[moves-rate-taken]"),
+        (5, 5, "less than the 10 B/s that the moves need to end", "[moves-rate-taken]"),
+    ],
+)
+def test_a_rate_that_somebody_else_set_is_refused_where_moves_cannot_run_under_it(
+    leader: int | None, follower: int | None, said: str, way_out: str
+) -> None:
+    play = make()
+    moves = play.plan.moves
+    assert moves is not None
+    play.plan = replace(play.plan, moves=replace(moves, forecast=Forecast(0, {}, least_rate=10)))
+    sides = zip(ThrottleSide, (leader, follower), strict=True)
+    rates = {side: rate for side, rate in sides if rate is not None}
+    play.cluster.rates = dict(rates)
+    play.cluster._publish()
+    found = refusal(play)
+    assert said in found
+    assert way_out in found
+    assert "remove it: reconciler moves unthrottle --default --cluster prod" in found
+    assert play.cluster.rates == rates
+
+
+def test_a_rate_that_somebody_else_sets_meanwhile_is_said_and_stays() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.at(20, lambda: play.cluster.set_default(200))
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.RATE_CHANGED) == [
+        "the rate is now 200 B/s, more than the 20 B/s of the plan; reconciler did not set it, so "
+        "it stays after the moves"
+    ]
+    assert set(play.cluster.rates.values()) == {200}
+
+
+def test_a_rate_of_somebody_else_that_goes_meanwhile_becomes_that_of_the_plan() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.set_default(15)
+    play.cluster.at(20, lambda: play.cluster.change_rate(None))
+    play.cluster.at(60, lambda: shown.append(dict(play.cluster.rates)))
+    shown: list[object] = []
+    assert end_run(run(play)).exit_code == 0
+    assert shown == [{ThrottleSide.LEADER: 20, ThrottleSide.FOLLOWER: 21}]
+    assert play.cluster.rates == {}
+
+
+def test_a_run_without_a_rate_adopts_one_and_a_pause() -> None:
+    play = make(sizes=SLOW, rate=None)
+    play.cluster.topics["t"][0].size = 40_000
+    play.cluster.at(20, lambda: play.cluster.change_rate(0))
+    play.cluster.at(120, lambda: play.cluster.change_rate(300))
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.RATE_CHANGED) == [
+        "paused: the rate is 0",
+        "the rate is now 300 B/s",
+    ]
+    assert play.cluster.rates == {}
 
 
 @pytest.mark.parametrize(
@@ -344,7 +423,7 @@ def test_another_rate_is_adopted_and_removed_in_the_end() -> None:
     assert end_run(run(play)).exit_code == 0
     assert texts(play, MovesNote.RATE_CHANGED) == [
         "paused: the rate is 0",
-        "the rate is now 200 B/s",
+        "the rate is now 200 B/s, more than the 20 B/s of the plan",
     ]
     assert play.cluster.rates == {}
 
@@ -441,7 +520,7 @@ def test_a_dead_destination_stays_pending_and_throttled() -> None:
     assert applied.outcomes[0].kind is OutcomeKind.IN_FLIGHT
     assert play.cluster.topics["t"][0].in_flight
     assert play.cluster.configs["t"][FOLLOWER] == "0:3"
-    assert set(play.cluster.rates.values()) == {20}
+    assert play.cluster.rates[ThrottleSide.LEADER] == 20
     assert end_run(applied).last_line == "Unfinished. Applied: 1 in flight"
 
 
@@ -649,7 +728,7 @@ def test_the_second_interrupt_leaves_it_throttled() -> None:
     play.cluster.faults |= {30: "interrupt", 40: "interrupt"}
     applied = run(play)
     assert applied.outcomes[0].kind is OutcomeKind.IN_FLIGHT
-    assert set(play.cluster.rates.values()) == {20}
+    assert play.cluster.rates[ThrottleSide.LEADER] == 20
 
 
 def test_a_lost_lock_ends_all_writes() -> None:
