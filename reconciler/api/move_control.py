@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.api.auditing import Audit
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.apply import Ending
     from reconciler.kafka import Connection, Waiting
     from reconciler.model import Answer, MovesReading, Place, Plan
-    from reconciler.moves import MovesReport, PlannedRow, Settlement, Unsettled
+    from reconciler.moves import Leftover, MovesReport, PlannedRow, Settlement, Unsettled
 
 T = TypeVar("T")
 
@@ -268,6 +269,32 @@ class MoveControl:
         rate_removed = found.removes_rate and not left.removes_rate
         topics = tuple(topic for topic in found.topics if topic not in left.topics)
         return Settled(topics, rate_removed, left, traces, stopped)
+
+    def remove(self, chosen: Sequence[Leftover], locking: Locking) -> tuple[Leftover, ...]:
+        """Remove throttles that nothing uses. Returns: those that a broker still shows.
+
+        Only the lock of apply is taken: they are not those of a run of moves, which may be under
+        way.
+        """
+
+        def unset(broker: int | None) -> Answer:
+            if broker is None:
+                return self._mover.set_rate(None)
+            return self._mover.unset_rates(broker)
+
+        with self._lock(locking):
+            self._unset_lists([each.topic for each in chosen if each.topic is not None])
+            for left in chosen:
+                if left.topic is None:
+                    name = "the throttle rate"
+                    _refuse({name: _repeat(partial(unset, left.broker))})
+
+        def find_left(reading: MovesReading) -> tuple[Leftover, ...]:
+            shown = {*reading.rates, *reading.lists}
+            return tuple(each for each in chosen if not shown.isdisjoint(each.throttles))
+
+        reading, _ = self._await(lambda reading: not find_left(reading))
+        return find_left(reading)
 
     def _await_moves(
         self, stop_after_s: float | None, observe: Callable[[MovesReport], None]

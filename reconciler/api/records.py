@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_TOPICS = 1_000
 """The limit of topics in a record: it stays well below the default max.message.bytes of 1 MiB."""
 
-ControlVerb = Literal["pause", "rate", "cancel", "settle"]
+ControlVerb = Literal["pause", "rate", "cancel", "settle", "unthrottle"]
 
 
 @dataclass(frozen=True, slots=True)

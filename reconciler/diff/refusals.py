@@ -309,7 +309,7 @@ def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
             what = f"{key} is set on the topic: a reassignment is throttled, or left it behind"
             way_out = "reconciler moves settle removes it once nothing uses it"
             if value is not None and "*" in value:  # reconciler sets none, so settle leaves it
-                way_out = "reconciler moves status shows how to remove it once nothing uses it"
+                way_out = f"reconciler moves unthrottle --topic {state.name} removes it"
         elif value is None:
             what = f"{key} is set on the topic, though the brokers do not know that key"
             way_out = "kafka-configs --delete-config removes it"

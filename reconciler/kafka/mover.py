@@ -147,6 +147,11 @@ class KafkaMover:
             values = {side.rate_key: str(rate.of_side(side)) for side in ThrottleSide}
         return self._alter(_BROKER, {_EVERY_BROKER: values})[_EVERY_BROKER]
 
+    def unset_rates(self, broker: int) -> Answer:
+        """Unset both throttle rates of a broker of its own. Only that broker takes the request."""
+        values = dict.fromkeys(side.rate_key for side in ThrottleSide)
+        return self._alter(_BROKER, {str(broker): values}, broker)[str(broker)]
+
     def cordon(self, broker: int) -> Answer:
         """Cordon every log directory of a broker (KIP-1066). Only that broker takes the request."""
         return self._alter(_BROKER, {str(broker): {CORDONED: "*"}}, broker)[str(broker)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.moves.document import MovesDocument, list_moves
     from reconciler.moves.progress import Cause, MovesReport, measure_moves
     from reconciler.moves.text import render_moves, summarise_moves
-    from reconciler.moves.throttles import Leftover, find_leftovers
+    from reconciler.moves.throttles import Leftover, choose_removals, find_leftovers
 
 __all__ = [
     "Cause",
@@ -36,6 +36,7 @@ __all__ = [
     "RowState",
     "Settlement",
     "Unsettled",
+    "choose_removals",
     "explain_keeping",
     "find_effect",
     "find_leftovers",
@@ -58,7 +59,7 @@ __getattr__ = export_lazily(
         "document": "MovesDocument list_moves",
         "progress": "Cause MovesReport measure_moves",
         "text": "render_moves summarise_moves",
-        "throttles": "Leftover find_leftovers",
+        "throttles": "Leftover choose_removals find_leftovers",
     },
 )
 """Text needs no pydantic, which the document does."""

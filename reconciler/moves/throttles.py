@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.model import RateSource, ThrottleList, ThrottleRate, ThrottleSide
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from reconciler.model import MovesReading
 
@@ -48,6 +48,18 @@ class Leftover:
             each.side.list_key if isinstance(each, ThrottleList) else each.side.rate_key
             for each in self.throttles
         )
+
+    @property
+    def text(self) -> str:
+        """What they are, with their values."""
+        name = self.topic or ("the cluster" if self.broker is None else f"broker {self.broker}")
+        values = [
+            f"{each.side} replicas {each.replicas}"
+            if isinstance(each, ThrottleList)
+            else f"{each.side} rate {each.bytes_per_s} B/s"
+            for each in self.throttles
+        ]
+        return f"{name}: {', '.join(values)}"
 
     @property
     def command(self) -> str:
@@ -96,3 +108,53 @@ def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
             found, key=lambda key: (key[0] or "", -1 if key[1] is None else key[1])
         )
     )
+
+
+def choose_removals(
+    reading: MovesReading, topics: Collection[str], brokers: Collection[int], *, of_all: bool
+) -> tuple[tuple[Leftover, ...], list[str]]:
+    """Choose throttles by the names of their topics and brokers, and with `of_all` the default.
+
+    A rate of a broker in use can go if there is a default: then that limits the broker.
+    Returns: them, and what is wrong with each other name: no such throttle, or it is in use.
+    """
+    unused = {each for left in find_leftovers(reading) for each in left.throttles}
+    found: list[Leftover] = []
+    wrong: list[str] = []
+
+    def choose(left: Leftover, name: str) -> None:
+        if not left.throttles:
+            wrong.append(f"nothing is throttled by {name}")
+        elif any(
+            isinstance(each, ThrottleRate) and each.source is RateSource.STATIC
+            for each in left.throttles
+        ):
+            wrong.append(f"{name} is in server.properties: remove it there")
+        elif left.broker is None and left.topic is None:
+            if reading.default_rate is not None and reading.default_rate.is_of_moves:
+                wrong.append(f"{name} is of moves: reconciler moves settle removes it")
+            elif reading.reassignments:
+                wrong.append(f"{name} may be used by what is in flight: wait until that has ended")
+            else:
+                found.append(left)
+        elif left.broker is not None and reading.default_rate is not None:
+            found.append(left)
+        elif not unused.issuperset(left.throttles):
+            wrong.append(f"{name} is used by what is in flight: wait until that has ended")
+        else:
+            found.append(left)
+
+    for topic in sorted(set(topics)):
+        lists = tuple(each for each in reading.lists if each.topic == topic)
+        choose(Leftover(topic, None, lists), f"a list of {topic}")
+    for broker in sorted(set(brokers)):
+        rates = tuple(
+            rate
+            for rate in reading.rates
+            if rate.broker == broker and rate.source is not RateSource.CLUSTER_DEFAULT
+        )
+        choose(Leftover(None, broker, rates), f"a rate of broker {broker}")
+    if of_all:
+        rates = tuple(rate for rate in reading.rates if rate.broker is None)
+        choose(Leftover(None, None, rates), "the default rate of the cluster")
+    return tuple(found), wrong

@@ -10,6 +10,7 @@ from audit_topic import read_records
 from command import RECONCILER, run_here
 from holding import NEWEST, Holding, accept
 from lab import HERE, wait_for
+from moving import BROKER
 from terminal import Terminal
 
 from reconciler import api
@@ -19,6 +20,7 @@ from reconciler.model import (
     EMPTY,
     MIN_INSYNC,
     AnswerKind,
+    DefaultRate,
     MovePolicy,
     Plan,
     PlannedMoves,
@@ -328,8 +330,29 @@ class TestSettle:
         wait_for(lambda: bool(holding.mover.read([]).lists))
         ran = run("settle", YES)
         assert (ran.code, ran.err) == (2, "")
-        assert f"--entity-name {topic} --delete-config" in ran.out.replace("\n", " ")
+        assert f"reconciler moves unthrottle --topic {topic} " in ran.out.replace("\n", " ")
         assert [each.topic for each in holding.mover.read([]).lists] == [topic]
+
+    def test_a_default_that_reconciler_did_not_set_stays(
+        self, holding: Holding, run: Run, topic_prefix: str
+    ) -> None:
+        place = holding.begin(topic_prefix + "kept", (1, 2), (3, 2))
+        assert holding.mover.set_rate(90 << 20, permanent=True).kind is AnswerKind.ACCEPTED
+        holding.await_row(place, (3, 2))
+        ran = run("settle", YES)
+        assert (ran.code, ran.err) == (0, "")
+        assert "The cluster default stays, because reconciler did not set it." in ran.out
+        reading = holding.mover.read([])
+        assert reading.lists == ()
+        assert reading.default_rate == DefaultRate(90 << 20, 90 << 20)
+        ran = run("rate", "30MiB", YES)
+        assert ran.code == 1
+        assert "add --permanent to change it" in ran.err.replace("\n", " ")
+        assert run("rate", "80MiB", "--permanent", YES).code == 0
+        assert holding.mover.read([]).default_rate == DefaultRate(80 << 20, 80 << 20)
+        ran = run("pause", YES)
+        assert ran.code == 0
+        assert "reconciler moves rate 80MiB --permanent " in " ".join(ran.out.split())
 
     def test_another_run_of_moves_is_not_disturbed(
         self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
@@ -363,6 +386,46 @@ class TestSettle:
         assert f"  {topic}: its partitions have 2 to 3 replicas; " in ran.out
         assert f"  {topic}: min.insync.replicas is 1, and its spec says 2; " in ran.out
         assert holding.mover.read([]).lists == ()
+
+
+class TestUnthrottle:
+    def test_what_is_named_is_removed_and_nothing_else(
+        self, holding: Holding, run: Run, topic_prefix: str, tmp_path: Path
+    ) -> None:
+        one, _ = holding.create(topic_prefix + "one", (1, 2))
+        two, _ = holding.create(topic_prefix + "two", (1, 2))
+        star = {ThrottleSide.LEADER.list_key: "*"}
+        accept(holding.mover.configure({one: star, two: star}))
+        assert holding.mover.set_rate(90 << 20, permanent=True).kind is AnswerKind.ACCEPTED
+        wait_for(lambda: len(holding.mover.read([]).lists) == 2)
+        ran = run("unthrottle", "--topic", one, YES, "--journal", "moves.jsonl")
+        assert (ran.code, ran.err) == (0, "")
+        assert [each.topic for each in holding.mover.read([]).lists] == [two]
+        assert holding.mover.read([]).default_rate is not None
+        assert run("unthrottle", "--topic", two, "--default", YES).code == 0
+        assert (holding.mover.read([]).lists, holding.mover.read([]).rates) == ((), ())
+        last = read_journal(tmp_path)[-1]
+        assert (last["verb"], last["topics"]) == ("unthrottle", {one: "done"})
+
+    def test_a_rate_of_one_broker(self, holding: Holding, moving: Moving, run: Run) -> None:
+        for side in ThrottleSide:
+            moving.set(BROKER, "2", side.rate_key, "1000")
+        wait_for(lambda: len(holding.mover.read([]).rates) == 2)
+        assert run("unthrottle", "--broker", "2", YES).code == 0
+        assert holding.mover.read([]).rates == ()
+
+    def test_everything_wrong_is_said_at_once(
+        self, holding: Holding, run: Run, topic_prefix: str
+    ) -> None:
+        topic, _ = holding.begin(topic_prefix + "used", (1, 2), (3, 2))
+        ran = run("unthrottle", "--topic", topic, "--topic", "nowhere", "--default", YES)
+        assert ran.code == 64
+        said = ran.err.replace("\n", " ")
+        assert f"a list of {topic} is used by what is in flight" in said
+        assert "nothing is throttled by a list of nowhere" in said
+        assert "the default rate of the cluster is of moves" in said
+        assert holding.shows_lists(topic)
+        assert run("unthrottle", YES).code == 64
 
 
 class TestAuditTopic:

@@ -142,7 +142,7 @@ def test_throttled_replicas_are_noted_and_never_unset(side: str) -> None:
     ]
     assert found.notes[0].severity is Severity.NOTE
     (all_replicas,) = diff(spec(), cluster(topic(config={key: "*"}))).notes
-    way_out = "reconciler moves status shows how to remove it once nothing uses it"
+    way_out = "reconciler moves unthrottle --topic shop.orders removes it"
     assert all_replicas.way_out == way_out
 
 

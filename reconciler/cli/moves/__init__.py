@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconciler.cli.moves import cancel, files, rates, settle, status
+from reconciler.cli.moves import cancel, files, rates, settle, status, unthrottle
 
 
 @click.group(name="moves", context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,6 +18,7 @@ for verb in (
     rates.rate,
     cancel.command,
     settle.command,
+    unthrottle.command,
     files.export,
     files.import_,
 ):

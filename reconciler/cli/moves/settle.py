@@ -83,7 +83,8 @@ def command(
         with working(f"reading {name}"):
             reading = control.read()
         found = find_settlement(reading)
-        _show(reading, found)
+        here = name_target(estate, cluster, bootstrap_servers)
+        _show(reading, found, here)
         record = api.begin_control("settle", reading, None)
         locking = api.Locking(None if no_lock else lock_timeout, WaitingNotes(lock_timeout).observe)
 
@@ -95,7 +96,7 @@ def command(
                     stop_after_s=stop_after,
                     observe=_follow(say_progress),
                 )
-            _report(settled, name_target(estate, cluster, bootstrap_servers))
+            _report(settled, here)
             return _end(settled)
 
         def ask() -> Ending:
@@ -148,7 +149,7 @@ def _follow(say_progress: Callable[[str], None]) -> Callable[[MovesReport], None
     return follow
 
 
-def _show(reading: MovesReading, found: Settlement) -> None:
+def _show(reading: MovesReading, found: Settlement, here: str) -> None:
     """Show what is in flight, and every throttle."""
     if found.awaited:
         say(f"{count(len(found.awaited), 'partition')} in flight, waited for:")
@@ -165,8 +166,13 @@ def _show(reading: MovesReading, found: Settlement) -> None:
     if found.standing is not None:
         say("The cluster default stays, because reconciler did not set it.")
     if found.kept:
-        say("Not set by reconciler, so they stay. To remove them (add --bootstrap-server):")
-        say_each([each.command for each in found.kept], "throttle")
+        say("Not set by reconciler, so they stay:")
+        say_each([each.text for each in found.kept], "throttle")
+        names = [
+            f"--topic {each.topic}" if each.topic else f"--broker {each.broker}"
+            for each in found.kept
+        ]
+        say(f"To remove them: reconciler moves unthrottle {' '.join(names)} {here}")
 
 
 def _report(settled: Settled, here: str) -> None:

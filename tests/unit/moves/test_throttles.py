@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.model import RateSource, ThrottleRate
-from reconciler.moves import find_leftovers
+from reconciler.moves import choose_removals, find_leftovers
 
 
 def names(**throttles: object) -> list[tuple[str | None, int | None]]:
@@ -62,3 +64,56 @@ def test_all_of_one_entity_is_removed_by_one_command() -> None:
         "kafka-configs --alter --entity-type topics --entity-name t "
         f"--delete-config {leader}.replicas,{follower}.replicas",
     ]
+
+
+def choose(
+    *topics: str, brokers: tuple[int, ...] = (), of_all: bool = False, **more: Any
+) -> tuple[list[str], list[str]]:
+    moves = more.pop("moves", ())
+    found, wrong = choose_removals(reading(*moves, **more), topics, brokers, of_all=of_all)
+    return [each.text for each in found], wrong
+
+
+def test_throttles_are_removed_by_their_names() -> None:
+    lists = (listed("t", "*", LEADER), listed("t", "*"), listed("u", "*"))
+    rates = (rate(None, 9, LEADER), rate(None, 9), rate(2, 7), rate(3, 7))
+    assert choose("t", brokers=(2,), of_all=True, lists=lists, rates=rates) == (
+        [
+            "t: leader replicas *, follower replicas *",
+            "broker 2: follower rate 7 B/s",
+            "the cluster: leader rate 9 B/s, follower rate 9 B/s",
+        ],
+        [],
+    )
+
+
+def test_what_is_missing_or_in_use_is_not_removed() -> None:
+    static = ThrottleRate(6, FOLLOWER, 9, RateSource.STATIC)
+    found, wrong = choose(
+        "t",
+        "nowhere",
+        brokers=(4, 6, 7),
+        of_all=True,
+        moves=(move(),),
+        lists=(listed("t", "0:4"),),
+        rates=(rate(4, 7), static),
+    )
+    assert found == []
+    assert wrong == [
+        "nothing is throttled by a list of nowhere",
+        "a list of t is used by what is in flight: wait until that has ended",
+        "a rate of broker 4 is used by what is in flight: wait until that has ended",
+        "a rate of broker 6 is in server.properties: remove it there",
+        "nothing is throttled by a rate of broker 7",
+        "nothing is throttled by the default rate of the cluster",
+    ]
+
+
+def test_a_rate_of_a_broker_in_use_can_go_where_a_default_limits_it() -> None:
+    found, wrong = choose(brokers=(4,), moves=(move(),), rates=(*default(9), rate(4, 70)))
+    assert (found, wrong) == (["broker 4: follower rate 70 B/s"], [])
+
+
+def test_a_default_of_moves_is_for_settle() -> None:
+    said = "the default rate of the cluster is of moves: reconciler moves settle removes it"
+    assert choose(of_all=True, rates=default(9)) == ([], [said])
