@@ -147,16 +147,20 @@ def begin_control(
     verb: ControlVerb, reading: MovesReading, rate_after: int | None, plan: Plan | None = None
 ) -> ControlRecord:
     """Begin the record of an intervention in the moves of a reading, now."""
+    from reconciler.model import UNLIMITED
     from reconciler.moves import find_effect
     from reconciler.plan import fingerprint_plan
+
+    def tell(rate: int | None) -> int | None:
+        return None if rate is None or rate >= UNLIMITED else rate
 
     return ControlRecord(
         **_begin(reading.cluster, reading.cluster_id),
         verb=verb,
         fingerprint=fingerprint_plan(plan) if plan else None,
         commit=plan.commit.sha if plan and plan.commit else None,
-        rate_before=find_effect(reading).rate,
-        rate_after=rate_after,
+        rate_before=tell(find_effect(reading).rate),
+        rate_after=tell(rate_after),
     )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from reconciler.model.moves import (
         MIN_INSYNC,
+        UNLIMITED,
         BrokerTraffic,
         DefaultRate,
         DirectoryPeak,
@@ -91,6 +92,7 @@ __all__ = [
     "RISKY_FIELDS",
     "SHORT",
     "STEPS",
+    "UNLIMITED",
     "AcceptedChange",
     "AcknowledgedEntry",
     "Answer",
@@ -164,9 +166,9 @@ __getattr__ = export_lazily(
             "Broker ClusterState Guards Replicas Risk TopicSpec TopicState TopicUsage"
         ),
         "moves": (
-            "MIN_INSYNC BrokerTraffic DefaultRate DirectoryPeak Forecast LogDirectory MoveKind "
-            "MovePolicy MovesReading PartitionState Place PlannedDrain PlannedMoves RateSource "
-            "Reassignment ThrottleList ThrottleRate ThrottleSide read_default"
+            "MIN_INSYNC UNLIMITED BrokerTraffic DefaultRate DirectoryPeak Forecast LogDirectory "
+            "MoveKind MovePolicy MovesReading PartitionState Place PlannedDrain PlannedMoves "
+            "RateSource Reassignment ThrottleList ThrottleRate ThrottleSide read_default"
         ),
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (

@@ -210,6 +210,13 @@ class ThrottleRate:
     source: RateSource
 
 
+UNLIMITED = 2**63 - 2
+"""A rate that limits nothing, for the leaders of a DefaultRate; followers get Kafka's own default.
+
+A default that is missing may have been lost, and a run sets it again. This one was asked for.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class DefaultRate:
     """The cluster default of the throttle rates, in bytes per second; None for a side without one.

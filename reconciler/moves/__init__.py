@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from reconciler.moves.document import MovesDocument, list_moves
     from reconciler.moves.progress import Cause, MovesReport, measure_moves
     from reconciler.moves.text import render_moves, summarise_moves
-    from reconciler.moves.throttles import Leftover, choose_removals, find_leftovers
+    from reconciler.moves.throttles import (
+        Leftover,
+        choose_removals,
+        find_leftovers,
+        say_rate,
+    )
 
 __all__ = [
     "Cause",
@@ -46,6 +51,7 @@ __all__ = [
     "list_moves",
     "measure_moves",
     "render_moves",
+    "say_rate",
     "summarise_moves",
 ]
 
@@ -59,7 +65,7 @@ __getattr__ = export_lazily(
         "document": "MovesDocument list_moves",
         "progress": "Cause MovesReport measure_moves",
         "text": "render_moves summarise_moves",
-        "throttles": "Leftover choose_removals find_leftovers",
+        "throttles": "Leftover choose_removals find_leftovers say_rate",
     },
 )
 """Text needs no pydantic, which the document does."""

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from reconciler.model import RateSource
+from reconciler.model import UNLIMITED, RateSource
+from reconciler.moves.throttles import say_rate
 from reconciler.styling import fold_lines, set_columns
 from reconciler.units import approximate_duration, approximate_size, count
 
@@ -211,7 +212,10 @@ def _list_throttles(report: MovesReport) -> Iterator[str]:
             source = ", from server.properties" if rate.source is RateSource.STATIC else ""
             if rate.broker is None and default is not None and not default.is_of_moves:
                 source = ", which reconciler did not set"
-            shown = f"{rate.bytes_per_s} B/s ({approximate_size(rate.bytes_per_s)}/s){source}"
+            shown = say_rate(rate.bytes_per_s)
+            if rate.bytes_per_s < UNLIMITED:
+                shown += f" ({approximate_size(rate.bytes_per_s)}/s)"
+            shown += source
             rows.append((_name_entity(None, rate.broker), f"{rate.side} rate", shown))
     rows += [(each.topic, f"{each.side} replicas", each.replicas) for each in report.reading.lists]
     yield "throttles"

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.model import RateSource, ThrottleList, ThrottleRate, ThrottleSide
+from reconciler.model import UNLIMITED, RateSource, ThrottleList, ThrottleRate, ThrottleSide
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from reconciler.model import MovesReading
+
+
+def say_rate(bytes_per_s: int) -> str:
+    """Spell a throttle rate."""
+    return "unlimited" if bytes_per_s >= UNLIMITED else f"{bytes_per_s} B/s"
 
 
 class Throttles:
@@ -56,7 +61,7 @@ class Leftover:
         values = [
             f"{each.side} replicas {each.replicas}"
             if isinstance(each, ThrottleList)
-            else f"{each.side} rate {each.bytes_per_s} B/s"
+            else f"{each.side} rate {say_rate(each.bytes_per_s)}"
             for each in self.throttles
         ]
         return f"{name}: {', '.join(values)}"

@@ -19,6 +19,7 @@ from reconciler.kafka import MOVES_GROUP, Holder, KafkaReader, hold_lock
 from reconciler.model import (
     EMPTY,
     MIN_INSYNC,
+    UNLIMITED,
     AnswerKind,
     DefaultRate,
     MovePolicy,
@@ -140,6 +141,9 @@ class TestRates:
 
         ran = run("rate", "unlimited", YES)
         assert (ran.code, ran.err) == (0, "")
+        assert ": the throttle rate is 30MiB/s, becomes unlimited\n" in ran.out
+        assert holding.mover.read([]).default_rate == DefaultRate.of_moves(UNLIMITED)
+        assert run("settle", YES).code == 0
         assert holding.mover.read([]).rates == ()
 
     @pytest.mark.slow

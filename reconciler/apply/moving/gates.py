@@ -9,9 +9,12 @@ from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.rows import SETTLED_S, RowState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.health import Health
     from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.errors import Finding
     from reconciler.model import MovesReading, Place
 
 INTERRUPTED = "interrupted"
@@ -27,12 +30,23 @@ class Gates:
     reasons: tuple[str, ...] = ()
 
     def check(
-        self, reading: MovesReading, now: float, *, rate: int | None, interrupted: bool
+        self,
+        reading: MovesReading,
+        now: float,
+        *,
+        rate: int | None,
+        overriding: Iterable[Finding],
+        interrupted: bool,
     ) -> None:
-        """Find the reasons. `rate` is the default rate in force, 0 for a pause."""
+        """Find the reasons. `rate` is the default rate in force, 0 for a pause.
+
+        `overriding` are rates of single brokers: the plan would be refused for them at the start,
+        and neither the rate of the run nor a pause reaches such a broker.
+        """
         found = [INTERRUPTED] if interrupted else []
         if rate == 0:
             found.append("paused: the throttle rate is 0")
+        found += [f"{each.what} ({each.way_out})" for each in overriding]
         if foreign := self.rows.foreign:
             named = f"{foreign[0].topic} partition {foreign[0].partition}"
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""

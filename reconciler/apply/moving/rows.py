@@ -170,6 +170,11 @@ class Rows:
         wanted = set(topics)
         return [row for row in self if row.place[0] in wanted]
 
+    def find_busy(self) -> set[int]:
+        """Return the brokers that copies need, of rows that wait or are under way."""
+        open_rows = self.list_in(RowState.NOT_BEGUN, RowState.UNDER_WAY, RowState.UNCLEAR)
+        return {broker for row in open_rows if row.adding for broker in row.brokers}
+
     def update(self, reading: MovesReading, now_s: float) -> None:
         """Judge every row by a reading. `unclear` rows then need `resolve`."""
         flights = {(each.topic, each.partition): each for each in reading.reassignments}

@@ -25,6 +25,7 @@ from reconciler.apply.moving.start import (
     check_limits,
     check_visible,
     find_moved_racks,
+    find_overriding,
     skip_moved_racks,
     skip_throttled_by_others,
 )
@@ -255,7 +256,12 @@ class _Run:
         skip_moved_racks(self.rows, moved, self.observe)
         self.throttles.adopt_rate(reading)
         rate = self.throttles.rate
-        self.gates.check(reading, now, rate=rate, interrupted=self.interrupted)
+        overriding = find_overriding(
+            reading, self.moves, self.rows.find_busy(), self.throttles.allowed
+        )
+        self.gates.check(
+            reading, now, rate=rate, overriding=overriding, interrupted=self.interrupted
+        )
         may_begin = self.interrupted or self._is_late() or self.drains.cordon(reading, now)
         chosen = self._choose(reading) if may_begin else []
         self.watch.look(
@@ -331,7 +337,7 @@ class _Run:
             window.add(row, size, reading, stuck=row.place in stuck)
         waiting = [row for row in self.rows.list_in(RowState.NOT_BEGUN) if not row.in_doubt]
         left_s = None if self.deadline_s is None else self.deadline_s - self.clock.monotonic()
-        rate = self.throttles.rate or self.throttles.policy_rate or self.watch.measure_rate()
+        rate = self.throttles.limit or self.throttles.policy_rate or self.watch.measure_rate()
         limits = Limits(rate, left_s)
         chosen, blocked = choose_rows(waiting, window, reading, forecast, limits, self.prepared)
         if self.gates.reasons or (left_s is not None and left_s <= 0):

@@ -93,7 +93,7 @@ def check_limits(rows: Rows, plan: Plan, moves: PlannedMoves, reading: MovesRead
             for broker, what in sorted(racks.items())
             if broker in rested_on
         ),
-        *find_other_limits(reading, moves, brokers),
+        *find_overriding(reading, moves, brokers, moves.policy.rate_bytes_per_s),
         *_refuse_left_rate(reading, moves),
         *refuse_default(reading.default_rate, moves, reading.cluster),
     ]
@@ -135,26 +135,22 @@ def _forecast_size(row: Row, moves: PlannedMoves) -> int:
     return sizes[partition] if partition < len(sizes) else -1
 
 
-def find_other_limits(
-    reading: MovesReading, moves: PlannedMoves, brokers: Collection[int]
+def find_overriding(
+    reading: MovesReading, moves: PlannedMoves, brokers: Collection[int], most: int | None
 ) -> Iterator[Finding]:
-    """Name the rates of single brokers that make the rate of the plan untrue."""
-    wanted = moves.policy.rate_bytes_per_s
+    """Name the rates of single brokers that make the rate of the plan untrue: more than `most`."""
     least = moves.forecast.least_rate if moves.forecast else None
     for rate in reading.rates:
         if rate.broker not in brokers or rate.source is RateSource.CLUSTER_DEFAULT:
             continue
         amount = f"{rate.bytes_per_s} B/s ({approximate_size(rate.bytes_per_s)}/s)"
         what = f"broker {rate.broker} has its own {rate.side} throttle rate of {amount}"
-        command = (
-            f"kafka-configs --alter --entity-type brokers --entity-name {rate.broker} "
-            f"--delete-config {rate.side.rate_key}"
-        )
+        command = f"reconciler moves unthrottle --broker {rate.broker} --cluster {reading.cluster}"
         if rate.source is RateSource.STATIC:
             way_out = f"remove {rate.side.rate_key} from server.properties, and restart the broker"
             yield Finding("moves-broker-rate", f"{what}, in server.properties", way_out)
-        elif wanted is not None and rate.bytes_per_s > wanted:
-            more = f"more than the {wanted} B/s of the plan, which it overrides"
+        elif most is not None and rate.bytes_per_s > most:
+            more = f"more than the {most} B/s of the plan, which it overrides"
             yield Finding("moves-broker-rate", f"{what}, {more}", f"remove it: {command}")
         elif least is not None and rate.bytes_per_s < least:
             less = f"less than the {least} B/s that the moves need to end"

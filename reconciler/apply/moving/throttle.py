@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.rows import RowState
 from reconciler.errors import ClusterError, Finding
-from reconciler.model import AnswerKind, DefaultRate, RateSource, ThrottleSide
+from reconciler.model import UNLIMITED, AnswerKind, DefaultRate, RateSource, ThrottleSide
+from reconciler.moves import say_rate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -103,7 +104,8 @@ class Throttles:
 
     `policy_rate` is that of the plan in bytes per second, None for no limit. `default` is the
     default rate that is in force, as set or adopted; None if there is none. A run removes one that
-    is of moves, and leaves any other. `ours` has every entry that a run of this plan writes.
+    is of moves, and leaves any other. `is_seen`: a broker showed one since the last write. `ours`
+    has every entry that a run of this plan writes.
     """
 
     policy_rate: int | None
@@ -112,6 +114,7 @@ class Throttles:
     writes: Writes
     observe: Observe
     default: DefaultRate | None = None
+    is_seen: bool = False
     ours: Lists = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,7 +128,16 @@ class Throttles:
     @property
     def limit(self) -> int | None:
         """The rate that is in force, or will be for the first row; None for no limit."""
-        return self.policy_rate if self.rate is None else self.rate
+        if self.rate is None:
+            return self.policy_rate
+        return None if self.rate >= UNLIMITED else self.rate
+
+    @property
+    def allowed(self) -> int | None:
+        """The highest rate of a broker: that of the plan, or one set since; None for any."""
+        if self.policy_rate is None or self.limit is None:
+            return None
+        return max(self.policy_rate, self.limit)
 
     def take_over(self, reading: MovesReading) -> bool:
         """Take the default rate at the start as it is.
@@ -140,17 +152,19 @@ class Throttles:
     def adopt_rate(self, reading: MovesReading) -> None:
         """Take the default rate that somebody set while this run is under way, and say so.
 
-        One that is gone is set again by `keep_rate`, if the plan has a rate.
+        One of moves that is gone is set again by `keep_rate`. A pause that is gone has ended.
         """
         found = reading.default_rate
-        if found is None and self.policy_rate is None:
+        is_kept = self.rate and self.default and self.default.is_of_moves
+        if is_rate_gone(reading) and (self.policy_rate is None or not is_kept):
             self.default = None
+        self.is_seen |= found is not None
         if found is None or found == self.default:
             return
         self.default = found
         said = "paused: the rate is 0"
         if found.bytes_per_s:
-            said = f"the rate is now {found.bytes_per_s} B/s"
+            said = f"the rate is now {say_rate(found.bytes_per_s)}"
         if self.policy_rate is not None and found.bytes_per_s > self.policy_rate:
             said += f", more than the {self.policy_rate} B/s of the plan"
         if not found.is_of_moves:
@@ -176,15 +190,15 @@ class Throttles:
         return taken
 
     def keep_rate(self, reading: MovesReading) -> None:
-        """Set the default rate if there is none. Errors: ClusterError if the brokers refuse.
-
-        One of moves that is gone is set again as it was, but for a pause, which has ended.
-        """
+        """Set the default rate if there is none. Errors: ClusterError if the brokers refuse."""
         if self.policy_rate is None or not is_rate_gone(reading):
             return
-        ours = self.default is not None and self.default.is_of_moves
-        wanted = (self.rate if ours else None) or self.policy_rate
+        wanted = self.policy_rate if self.rate is None else self.rate
         if self.writes.is_due(("", "rate"), str(wanted)):
+            if self.is_seen:
+                said = f"the rate was removed, and is set again to {say_rate(wanted)}"
+                way_out = "`reconciler moves rate unlimited` takes the limit away"
+                note(self.observe, MovesNote.RATE_CHANGED, f"{said}; {way_out}")
             self._write_rate(wanted)
 
     def name_unready_rate(self, reading: MovesReading) -> str:
@@ -268,6 +282,7 @@ class Throttles:
         """
         self.writes.check_right()
         self.writes.mark(("", "rate"), None if value is None else str(value))
+        self.is_seen = False
         if value is not None:
             # Before the request: it may be carried out although its answer is lost.
             self.default = DefaultRate.of_moves(value)

@@ -23,6 +23,7 @@ from reconciler.cli.moves.target import (
 )
 from reconciler.cli.terminal import print_error, working
 from reconciler.errors import ClusterError, Finding
+from reconciler.model import UNLIMITED
 from reconciler.moves import find_effect
 from reconciler.units import UnitError, count, format_size, parse_size
 
@@ -33,15 +34,13 @@ if TYPE_CHECKING:
     from reconciler.model import MovesReading
     from reconciler.moves import RateEffect
 
-UNLIMITED = "unlimited"
 
-
-def read_rate(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
-    """Read a rate such as 30MiB. Returns: bytes per second, None for no limit."""
-    if value == UNLIMITED:
-        return None
+def read_rate(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    """Read a rate such as 30MiB, or `unlimited`. Returns: bytes per second."""
+    if value == "unlimited":
+        return UNLIMITED
     try:
-        rate = parse_size(value)
+        rate: int = parse_size(value)
     except UnitError as error:
         raise click.BadParameter(str(error), ctx, param) from error
     if rate == 0:
@@ -85,7 +84,7 @@ def pause(
 @journal_option
 def rate(
     *,
-    limit: int | None,
+    limit: int,
     estate: Path | None,
     cluster: str | None,
     bootstrap_servers: str | None,
@@ -95,9 +94,9 @@ def rate(
 ) -> int:
     """Set the throttle RATE, in bytes per second and broker, such as 30MiB; also after a pause.
 
-    A run of moves on any machine adopts the rate, and removes it at its end. `unlimited` removes
-    it. With --cluster, ESTATE has the connection settings; without, --bootstrap-servers is the
-    address. ESTATE defaults to topics.
+    A run of moves on any machine adopts the rate, and removes it at its end. `unlimited` is a rate
+    as well: one that limits nothing. With --cluster, ESTATE has the connection settings; without,
+    --bootstrap-servers is the address. ESTATE defaults to topics.
     """
     target = (estate, cluster, bootstrap_servers)
     return _set_rate(target, limit, journal, permanent=permanent, auto_approve=auto_approve)
@@ -105,7 +104,7 @@ def rate(
 
 def _set_rate(
     target: tuple[Path | None, str | None, str | None],
-    limit: int | None,
+    limit: int,
     journal: Path | None,
     *,
     permanent: bool = False,
@@ -142,7 +141,7 @@ def _set_rate(
 def _report(
     now: RateEffect,
     before: RateEffect,
-    limit: int | None,
+    limit: int,
     target: tuple[Path | None, str | None, str | None],
     *,
     is_shown: bool,
@@ -160,10 +159,13 @@ def _report(
         return Ending(Ended.UNKNOWN, error=error)
     limited = count(len(now.limited), "partition")
     if limit != 0:
-        say(f"Set. {limited} in flight limited.")
+        reached = f"{limited} in flight limited" if limit < UNLIMITED else "No copy is limited"
+        say(f"Set. {reached}.")
+        if not now.standing:
+            say(f"The end of a run of moves removes it, or: reconciler moves settle {here}")
         return Ending(Ended.DONE)
     say(f"Paused. {limited} in flight: copies stand still.")
-    resumed = format_size(before.rate) if before.rate else "RATE"
+    resumed = spell_rate(before.rate) if before.rate else "RATE"
     if before.standing:
         say("The rate before was not set by reconciler, and is to stay after the moves.")
         resumed += " --permanent"
@@ -184,7 +186,7 @@ def _refuse_standing(reading: MovesReading) -> None:
     raise ClusterError([Finding("moves-rate-taken", what, way_out)])
 
 
-def _explain(effect: RateEffect, limit: int | None) -> None:
+def _explain(effect: RateEffect, limit: int) -> None:
     """Say what the rate reaches, and what it does not."""
     say(f"{count(len(effect.limited), 'partition')} in flight limited by it")
     if effect.unlimited:
@@ -195,11 +197,18 @@ def _explain(effect: RateEffect, limit: int | None) -> None:
             f"Broker {own.broker} keeps its own {own.side} rate of {name_rate(own.bytes_per_s)}, "
             "which overrides this one."
         )
-    if effect.idle and limit is not None:
+    if effect.idle and limit < UNLIMITED:
         say("Also limited, because nothing removed these lists:")
         say_each([f"{each.topic} {each.side} {each.replicas}" for each in effect.idle], "list")
 
 
 def name_rate(rate: int | None) -> str:
-    """Format a rate. Units: bytes per second; None is no limit."""
-    return "not set" if rate is None else f"{format_size(rate)}/s"
+    """Format a rate. Units: bytes per second; None if there is none."""
+    if rate is None:
+        return "not set"
+    return spell_rate(rate) + ("/s" if rate < UNLIMITED else "")
+
+
+def spell_rate(rate: int) -> str:
+    """Spell a rate as `read_rate` takes it."""
+    return "unlimited" if rate >= UNLIMITED else format_size(rate)

@@ -27,7 +27,7 @@ from reconciler.cli.moves.target import (
 )
 from reconciler.cli.terminal import working
 from reconciler.model import MIN_INSYNC, Outcome, OutcomeKind
-from reconciler.moves import find_effect, find_settlement, summarise_moves
+from reconciler.moves import find_effect, find_settlement, say_rate, summarise_moves
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _show(reading: MovesReading, found: Settlement, here: str) -> None:
         say(f"{count(len(found.foreign), 'partition')} in flight of others, not waited for:")
         say_each(name_moves(found.foreign), "partition")
     rate = find_effect(reading).rate
-    throttles = [f"cluster default: {rate} B/s"] if rate is not None else []
+    throttles = [f"cluster default: {say_rate(rate)}"] if rate is not None else []
     throttles += [f"{each.topic}: {each.side} replicas {each.replicas}" for each in reading.lists]
     if throttles:
         say("Throttles:")

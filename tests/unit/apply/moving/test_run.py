@@ -13,6 +13,7 @@ from reconciler.apply.moving import window, writes
 from reconciler.errors import ClusterError, LockLostError, StalePlanError
 from reconciler.model import (
     MIN_INSYNC,
+    UNLIMITED,
     Forecast,
     LogDirectory,
     OutcomeKind,
@@ -242,6 +243,75 @@ def test_a_rate_of_one_broker_below_ours_is_fine() -> None:
     play = make()
     play.cluster.own_rates[3] = (15, RateSource.BROKER)
     assert end_run(run(play)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        (30, "follower throttle rate of 30 B/s (30 B/s), more than the 20 B/s of the plan"),
+        (5, "follower throttle rate of 5 B/s (5 B/s), less than the 10 B/s that the moves need"),
+    ],
+)
+def test_a_rate_of_one_broker_that_would_be_refused_pauses_the_run(amount: int, said: str) -> None:
+    play = make(TWO, SLOW, at_once=(1, 1))
+    moves = play.plan.moves
+    assert moves is not None
+    play.plan = replace(play.plan, moves=replace(moves, forecast=Forecast(0, {}, least_rate=10)))
+    cluster, begun = play.cluster, []
+    cluster.at(20, lambda: cluster.own_rates.update({3: (amount, RateSource.BROKER)}))
+    cluster.at(900, lambda: begun.append(cluster.topics["t"][1].in_flight or replicas(play, 1)))
+    cluster.at(901, cluster.own_rates.clear)
+    assert end_run(run(play)).exit_code == 0
+    assert begun == [(2, 3)]
+    (paused,) = texts(play, MovesNote.PAUSED)
+    assert said in paused
+    assert "(remove it: reconciler moves unthrottle --broker 3 --cluster prod)" in paused
+    assert len(texts(play, MovesNote.RESUMED)) == 1
+    assert (replicas(play), replicas(play, 1)) == ((1, 3), (2, 4))
+
+
+def test_a_rate_of_one_broker_within_a_rate_that_was_raised_is_fine() -> None:
+    play = make(TWO, SLOW)
+    play.cluster.at(10, lambda: play.cluster.change_rate(40))
+    play.cluster.at(20, lambda: play.cluster.own_rates.update({3: (30, RateSource.BROKER)}))
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.PAUSED) == []
+
+
+def test_an_unlimited_rate_is_a_rate_and_is_adopted() -> None:
+    """A rate that is missing is set again; this one was asked for."""
+    play = make(TWO, {("t", 0): 40_000, ("t", 1): 40_000})
+    shown: list[object] = []
+    play.cluster.at(20, lambda: play.cluster.change_rate(UNLIMITED))
+    play.cluster.at(60, lambda: shown.append(min(play.cluster.rates.values())))
+    assert end_run(run(play)).exit_code == 0
+    assert shown == [UNLIMITED]
+    assert texts(play, MovesNote.RATE_CHANGED) == [
+        "the rate is now unlimited, more than the 20 B/s of the plan"
+    ]
+    assert play.cluster.rates == {}
+
+
+def test_a_rate_that_is_removed_is_set_again_and_said() -> None:
+    play = make(sizes=SLOW)
+    play.cluster.at(20, lambda: play.cluster.change_rate(None))
+    assert end_run(run(play)).exit_code == 0
+    assert texts(play, MovesNote.RATE_CHANGED) == [
+        "the rate was removed, and is set again to 20 B/s; `reconciler moves rate unlimited` takes "
+        "the limit away"
+    ]
+
+
+@pytest.mark.parametrize("start_s", [0, 20])
+def test_a_pause_ends_where_its_rate_is_removed(start_s: int) -> None:
+    """Also where nothing is in flight yet."""
+    play = make(sizes=SLOW)
+    if start_s == 0:
+        play.cluster.change_rate(0)
+    play.cluster.at(start_s, lambda: play.cluster.change_rate(0))
+    play.cluster.at(90, lambda: play.cluster.change_rate(None))
+    assert end_run(run(play)).exit_code == 0
+    assert replicas(play) == (1, 3)
 
 
 def test_a_broker_that_takes_no_part_may_have_any_rate() -> None:
