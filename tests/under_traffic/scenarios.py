@@ -17,9 +17,9 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from reconciler.kafka import KafkaReader, MovesReader
-from reconciler.model import ThrottleSide
+from reconciler.model import UNLIMITED, DefaultRate, ThrottleSide
 from under_traffic.traffic import Traffic
-from under_traffic.world import SIZES, Ran, planned_rows
+from under_traffic.world import MIB, SIZES, Ran, planned_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -195,18 +195,116 @@ def find_leftovers(world: World) -> Rows:
     rows = resize(world, 3)
     topic = next(iter(world.topics))
     alter(world, TOPIC, topic, dict.fromkeys(LISTS, "*"))
-    alter(world, BROKER, "", dict.fromkeys(RATES, "1000"))
+    alter(world, BROKER, "", dict.fromkeys(RATES, str(8 * MIB)))
     refused = expect(world.apply(), 1)
-    assert "1000" in refused.err + refused.out, refused
+    assert "[moves-rate-taken]" in refused.err + refused.out, refused
     settled = expect(
         world.run("moves", "settle", "topics", "--cluster", "lab", "--auto-approve"), 2
     )
     assert "Not set by reconciler" in settled.out, settled
     assert not world.read_moves().reassignments
-    where = ("topics", "--cluster", "lab", "--auto-approve")
-    expect(world.run("moves", "unthrottle", *where, "--topic", topic, "--default"), 0)
+    unthrottle(world, "--topic", topic, "--default")
     expect(world.apply(), 0)
     return rows
+
+
+def unthrottle(world: World, *named: str) -> None:
+    where = ("topics", "--cluster", "lab", "--auto-approve")
+    expect(world.run("moves", "unthrottle", *where, *named), 0)
+
+
+def leave_a_list_elsewhere(world: World) -> Rows:
+    """Another tool leaves a list of * on a topic of no file, before the plan and in the middle."""
+    world.create("foreign", [[1, 2]])
+    del world.topics["foreign"]
+    alter(world, TOPIC, "foreign", dict.fromkeys(LISTS, "*"))
+    left = "a throttle list of * is left on foreign"
+    for spec in world.topics.values():
+        spec["replication_factor"] = 3
+    refused = expect(world.run_plan("--moves", "--out", "moves.json"), 1)
+    assert left in unfold(refused), refused
+    unthrottle(world, "--topic", "foreign")
+    process, rows = start_slowly(world)
+    alter(world, TOPIC, "foreign", dict.fromkeys(LISTS, "*"))
+    await_idle(world, process)
+    deadline = time.monotonic() + BYTES_S
+    while world.read_moves().rates:
+        assert time.monotonic() < deadline, "the rate stays, and slows the other topic"
+        time.sleep(1)
+    unthrottle(world, "--topic", "foreign")
+    assert left in unfold(end(process, 0))
+    return rows
+
+
+def keep_a_permanent_rate(world: World) -> Rows:
+    """An operator's own default equals the plan's: a kill, a second run and settle leave it."""
+    kept = DefaultRate(4 * MIB, 4 * MIB)
+    alter(world, BROKER, "", dict.fromkeys(RATES, str(4 * MIB)))
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    process.kill()
+    process.communicate()
+    assert world.read_moves().default_rate == kept
+    expect(world.apply(), 0)
+    assert world.read_moves().default_rate == kept
+    expect(world.run("moves", "settle", "topics", "--cluster", "lab", "--auto-approve"), 0)
+    assert world.read_moves().default_rate == kept
+    unthrottle(world, "--default")
+    return rows
+
+
+def override_the_rate(world: World) -> Rows:
+    """Another tool sets a rate of one broker in the middle, above the plan's."""
+    process, rows = start_slowly(world)
+    alter(world, BROKER, "3", dict.fromkeys(RATES, str(64 * MIB)))
+    await_idle(world, process)
+    time.sleep(10)
+    assert process.poll() is None, process.communicate()
+    assert not world.read_moves().reassignments, "something begins at another rate"
+    unthrottle(world, "--broker", "3")
+    said = unfold(end(process, 0))
+    assert "broker 3 has its own" in said, said
+    assert "reconciler moves unthrottle --broker 3" in said, said
+    return rows
+
+
+def take_the_limit_away(world: World) -> Rows:
+    """The run keeps to `moves rate unlimited`."""
+    process, rows = start_slowly(world)
+    where = ("topics", "--cluster", "lab", "--auto-approve")
+    expect(world.run("moves", "rate", "unlimited", *where), 0)
+    shown = set()
+    while process.poll() is None:
+        default = world.read_moves().default_rate
+        shown.add(default and default.bytes_per_s)
+        time.sleep(0.5)
+    assert shown <= {UNLIMITED, None}, shown
+    end(process, 0)
+    return rows
+
+
+def start_slowly(world: World) -> tuple[Popen[str], Rows]:
+    """Apply a plan of which most waits while a part is in flight."""
+    world.moves["at_once"] = {"cluster": 2, "broker": 1}
+    rows = resize(world, 3)
+    process = world.start_apply()
+    await_copying(world, process)
+    return process, rows
+
+
+def await_idle(world: World, process: Popen[str]) -> None:
+    """Wait until what is in flight has ended, and nothing else has begun."""
+    deadline = time.monotonic() + 4 * BYTES_S
+    while world.read_moves().reassignments:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "more and more begins"
+        time.sleep(1)
+
+
+def unfold(ran: Ran) -> str:
+    """Return all that a command said, without its line ends."""
+    return " ".join((ran.out + " " + ran.err).split())
 
 
 def kill(world: World) -> Rows:
@@ -665,6 +763,10 @@ SCENARIOS: Mapping[str, tuple[int, Mapping[str, str], Callable[[World], Rows]]] 
     "controller_frozen": (2, {}, freeze_the_controller),
     "another_tool_moves": (2, {}, wait_for_a_foreign_move),
     "another_tool_left_throttles": (2, {}, find_leftovers),
+    "list_left_elsewhere": (2, {}, leave_a_list_elsewhere),
+    "permanent_rate": (2, {}, keep_a_permanent_rate),
+    "rate_of_one_broker": (2, {}, override_the_rate),
+    "rate_unlimited": (2, {}, take_the_limit_away),
     "killed": (2, {}, kill),
     "interrupted": (2, {}, interrupt),
     "stopped_and_continued": (2, {}, stop_and_continue),
