@@ -217,6 +217,10 @@ _DIFF: tuple[Rule, ...] = (
     ),
     Rule("rebalance-limited", "A rebalance reports what --max-bytes keeps it from moving."),
     Rule("drain-done", "A plan reports that a broker in drain_brokers stores nothing."),
+    Rule(
+        "moves-throttle-left",
+        "The rate of a plan of moves slows no replicas that somebody else has left throttled.",
+    ),
     Rule("moves-foreign", "What another tool or run moves is reported and left alone."),
     Rule(
         "moves-min-insync",

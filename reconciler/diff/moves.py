@@ -28,7 +28,7 @@ from reconciler.diff.moving import (
 )
 from reconciler.diff.refusals import allow_all, refuse_change
 from reconciler.errors import Finding, Severity
-from reconciler.model import MIN_INSYNC
+from reconciler.model import MIN_INSYNC, ThrottleSide
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -230,6 +230,13 @@ class _Comparison:
             if number in diff.given:
                 added = [b for b in diff.given[number] if b not in rows[number]]
                 yield from self.brokers.refuse_brokers(spec, number, added)
+        if altered and any("*" in (diff.state.config.get(s.list_key) or "") for s in ThrottleSide):
+            yield Finding(
+                "moves-throttle-left",
+                "it has a throttle list of *, which reconciler did not set, so a run would skip it",
+                f"remove it: reconciler moves unthrottle --topic {spec.name}",
+                spec.location,
+            )
         yield from self._refuse_cordoned(diff, altered)
         yield from self._refuse_unhealthy(diff, altered)
 

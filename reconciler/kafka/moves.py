@@ -21,7 +21,12 @@ from reconciler.kafka.errors import DENIED, UntranslatableError, name_error
 from reconciler.kafka.log_dirs import list_stored, read_directories
 from reconciler.kafka.metadata import read_metadata
 from reconciler.kafka.rights import NO_TOPIC, check_cluster_rights, find_hidden, name_missing
-from reconciler.kafka.second_client import NoAnswerError, SecondClient, describe_error
+from reconciler.kafka.second_client import (
+    NoAnswerError,
+    SecondClient,
+    ask_second_client,
+    describe_error,
+)
 from reconciler.model import (
     Broker,
     LogDirectory,
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient, DescribeClusterResult, TopicMetadata
 
     from reconciler.kafka.connection import Connection
-    from reconciler.model import Place
+    from reconciler.model import ClusterState, Place
 
 T = TypeVar("T")
 
@@ -183,6 +188,25 @@ class MovesReader:
             what = f"broker {broker} of {self._connection.entry.name} does not answer: {reason}"
             way_out = "the sizes of its replicas and its throttle rates are unknown"
             yield Finding("broker-silent", what, way_out, severity=Severity.WARNING)
+
+
+def read_throttle_lists(connection: Connection, state: ClusterState) -> tuple[ThrottleList, ...]:
+    """Read the throttled replicas of all topics of a state.
+
+    What the account may not see is left out: a run asks again before it begins.
+    Cost: a request for every 500 topics.
+    """
+    from kafka.errors import KafkaError as ClientError
+
+    alive = [broker.id for broker in state.brokers if broker.alive]
+
+    def ask(client: Any) -> _Lists:
+        return _ask_for_lists(client, alive, state.topics.keys())
+
+    try:
+        return tuple(ask_second_client(connection, ask).lists) if alive else ()
+    except (UntranslatableError, NoAnswerError, ClientError, OSError):
+        return ()
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from reconciler.kafka.configs import (
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
+from reconciler.kafka.moves import read_throttle_lists
 from reconciler.kafka.quorum import read_fenced, read_voters
 from reconciler.kafka.rights import (
     NO_TOPIC,
@@ -133,7 +134,7 @@ class KafkaReader:
     def read_moves(
         self, state: ClusterState, *, interval_s: float = RATE_INTERVAL_S
     ) -> ClusterState:
-        """Add what a plan of moves needs to a state: sizes, write rates, and what is in flight.
+        """Add what a plan of moves needs to a state: sizes, write rates, moves and throttles.
 
         Write rates are measured over an interval: a longer one makes them more exact.
         Errors: as `read_cluster`. Cost: the interval, and two requests for each broker.
@@ -141,7 +142,10 @@ class KafkaReader:
         in_flight, notes = read_in_flight(self._connection, state.topics)
         # Reading rows may have met the same trouble.
         new = [note for note in notes if note.rule not in {each.rule for each in state.notes}]
-        state = replace(state, reassignments=in_flight, notes=(*state.notes, *new))
+        lists = () if notes else read_throttle_lists(self._connection, state)
+        state = replace(
+            state, reassignments=in_flight, throttle_lists=lists, notes=(*state.notes, *new)
+        )
         return read_sizes(self._connection, state, interval_s)
 
     def read_voters(self, state: ClusterState) -> ClusterState:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         ThrottleList,
         ThrottleRate,
         ThrottleSide,
+        find_unused_lists,
         read_default,
     )
     from reconciler.model.outcomes import Answer, AnswerKind, Outcome, OutcomeKind
@@ -150,6 +151,7 @@ __all__ = [
     "Verb",
     "Weighed",
     "brokers_of",
+    "find_unused_lists",
     "has_steps",
     "is_chosen",
     "is_deletion",
@@ -168,7 +170,8 @@ __getattr__ = export_lazily(
         "moves": (
             "MIN_INSYNC UNLIMITED BrokerTraffic DefaultRate DirectoryPeak Forecast LogDirectory "
             "MoveKind MovePolicy MovesReading PartitionState Place PlannedDrain PlannedMoves "
-            "RateSource Reassignment ThrottleList ThrottleRate ThrottleSide read_default"
+            "RateSource Reassignment ThrottleList ThrottleRate ThrottleSide "
+            "find_unused_lists read_default"
         ),
         "outcomes": "Answer AnswerKind Outcome OutcomeKind",
         "plan": (

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reconciler.errors import Finding, Location
-    from reconciler.model.moves import LogDirectory, Reassignment, ThrottleRate
+    from reconciler.model.moves import LogDirectory, Reassignment, ThrottleList, ThrottleRate
 
 Replicas = tuple[int, ...]
 """The broker ids of one partition, preferred leader first."""
@@ -224,10 +224,11 @@ class ClusterState:
     omitted. `broker_settings` holds the broker flags that limit topics, "false" if any broker has
     the flag off; empty if unknown. `can_cordon`: brokers know cordoned.log.dirs (KIP-1066).
     `lists_fenced`: brokers tell which other ones are registered (KIP-1073), and `brokers` holds
-    those that clusters.yaml names. `throttle_rates` holds the rates in force on brokers.
+    those that clusters.yaml names. `throttle_rates` holds the rates in force on brokers, and
+    `throttle_lists` the throttled replicas of topics, also where their configs were not read.
     `directories` holds the log directories by broker, `reassignments` what is in flight, and
-    `voters` the controllers that vote; they are read for plans of moves only. `notes` lists what
-    could not be read from the cluster, and the consequence for a plan.
+    `voters` the controllers that vote; they and the lists are read for plans of moves only.
+    `notes` lists what could not be read from the cluster, and the consequence for a plan.
     """
 
     cluster_id: str | None
@@ -246,6 +247,7 @@ class ClusterState:
     lists_fenced: bool = False
     voters: frozenset[int] = frozenset()
     throttle_rates: tuple[ThrottleRate, ...] = ()
+    throttle_lists: tuple[ThrottleList, ...] = ()
 
     @property
     def user_topics(self) -> Mapping[str, TopicState]:

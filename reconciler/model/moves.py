@@ -277,6 +277,30 @@ class ThrottleList:
         """The entries of the list."""
         return tuple(part.strip() for part in self.replicas.split(",") if part.strip())
 
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it lists every replica of the topic; reconciler sets no such list."""
+        return "*" in self.entries
+
+
+def find_unused_lists(
+    lists: Iterable[ThrottleList], reassignments: Iterable[Reassignment]
+) -> tuple[ThrottleList, ...]:
+    """Return the lists that name no partition which is reassigned.
+
+    As soon as there is a rate, such a list slows its replicas when they catch up.
+    """
+    moving: dict[str, set[str]] = {}
+    for one in reassignments:
+        moving.setdefault(one.topic, {"*"}).add(str(one.partition))
+    return tuple(
+        each
+        for each in lists
+        if {entry.partition(":")[0] for entry in each.entries}.isdisjoint(
+            moving.get(each.topic, ())
+        )
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:

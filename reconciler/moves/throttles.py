@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reconciler.model import UNLIMITED, RateSource, ThrottleList, ThrottleRate, ThrottleSide
+from reconciler.model import (
+    UNLIMITED,
+    RateSource,
+    ThrottleList,
+    ThrottleRate,
+    ThrottleSide,
+    find_unused_lists,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -91,11 +98,8 @@ def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
     default that reconciler did not set: it may be meant for every move.
     """
     involved = {broker for each in reading.reassignments for broker in each.replicas}
-    moving: dict[str, set[str]] = {}
-    for one in reading.reassignments:
-        moving.setdefault(one.topic, {"*"}).add(str(one.partition))
     default = reading.default_rate
-    is_left = default is not None and default.is_of_moves and not moving
+    is_left = default is not None and default.is_of_moves and not reading.reassignments
     found: dict[tuple[str | None, int | None], list[ThrottleRate | ThrottleList]] = {}
     for rate in reading.rates:
         match rate.source:
@@ -103,10 +107,8 @@ def find_leftovers(reading: MovesReading) -> tuple[Leftover, ...]:
                 found.setdefault((None, rate.broker), []).append(rate)
             case RateSource.CLUSTER_DEFAULT if rate.broker is None and is_left:
                 found.setdefault((None, None), []).append(rate)
-    for each in reading.lists:
-        listed = {entry.partition(":")[0] for entry in each.entries}
-        if listed.isdisjoint(moving.get(each.topic, ())):
-            found.setdefault((each.topic, None), []).append(each)
+    for each in find_unused_lists(reading.lists, reading.reassignments):
+        found.setdefault((each.topic, None), []).append(each)
     return tuple(
         Leftover(topic, broker, tuple(found[topic, broker]))
         for topic, broker in sorted(

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from reconciler.plan.gradual import GradualStep, list_gradual_steps
     from reconciler.plan.markdown import COMMENT_LIMIT, mark_cluster, render_markdown
     from reconciler.plan.markdown.marks import code, fence, prose, tabulate
-    from reconciler.plan.move_guards import guard_moves, refuse_default
+    from reconciler.plan.move_guards import guard_moves, judge_lists, refuse_default
     from reconciler.plan.moves import assemble_moves, plan_moves
     from reconciler.plan.outdated import find_outdated
     from reconciler.plan.reassignments import decode_rows, encode_rows, plan_rows
@@ -112,6 +112,7 @@ __all__ = [
     "is_deletion",
     "is_reached",
     "judge_changes",
+    "judge_lists",
     "keep_fields",
     "list_deleted",
     "list_differences",
@@ -170,7 +171,7 @@ __getattr__ = export_lazily(
         "gradual": "GradualStep list_gradual_steps",
         "markdown": "COMMENT_LIMIT mark_cluster render_markdown",
         "markdown.marks": "code fence prose tabulate",
-        "move_guards": "guard_moves refuse_default",
+        "move_guards": "guard_moves judge_lists refuse_default",
         "moves": "assemble_moves plan_moves",
         "outdated": "find_outdated",
         "window": "RowMove Seats order_moves",

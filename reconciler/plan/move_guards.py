@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Finding
+from reconciler.errors import Finding, Severity
 from reconciler.model import ThrottleSide
 from reconciler.units import approximate_size, count, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from reconciler.errors import Location
     from reconciler.model import (
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
         MovePolicy,
         Plan,
         PlannedMoves,
+        ThrottleList,
     )
+
+NAMED = 5
+"""The number of topics that a message names; it counts the others."""
 
 UNKNOWN_WAY_OUT = "grant Describe on the cluster, so that sizes and disks are visible"
 
@@ -141,6 +145,28 @@ def refuse_default(
         f"{wrong}",
         f"{raised}remove it: reconciler moves unthrottle --default --cluster {cluster}",
     )
+
+
+def judge_lists(lists: Collection[ThrottleList], cluster: str) -> Iterator[Finding]:
+    """Refuse lists of throttled replicas that nothing uses: the rate of a run would slow these.
+
+    Named replicas may be those of a run that was killed, or that cleans up right now.
+    """
+    for of_all in (True, False):
+        topics = sorted({each.topic for each in lists if each.is_of_all is of_all})
+        if not topics:
+            continue
+        named = ", ".join(topics[:NAMED])
+        more = f" and {len(topics) - NAMED:,} more" if len(topics) > NAMED else ""
+        what = f"nothing in flight uses the throttle lists of {named}{more}"
+        remove = f"reconciler moves settle --cluster {cluster}"
+        if of_all:
+            what = f"a throttle list of * is left on {named}{more}"
+            options = " ".join(f"--topic {topic}" for topic in topics[:NAMED])
+            remove = f"reconciler moves unthrottle {options} --cluster {cluster}"
+        what += "; the rate of a run would slow replicas there that catch up"
+        severity = Severity.ERROR if of_all else Severity.WARNING
+        yield Finding("moves-throttle-left", what, f"remove it: {remove}", severity=severity)
 
 
 def _passes(peak: DirectoryPeak, free_percent: int) -> bool:

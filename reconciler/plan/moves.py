@@ -27,8 +27,11 @@ from reconciler.model import (
     Risk,
     RiskNote,
     Scope,
+    ThrottleList,
+    ThrottleSide,
     TopicImage,
     Verb,
+    find_unused_lists,
     is_chosen,
     read_default,
     steps_of,
@@ -57,7 +60,7 @@ from reconciler.plan.cluster import (
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
 from reconciler.plan.guards import list_refused_fields, require_audit
-from reconciler.plan.move_guards import guard_moves, refuse_default
+from reconciler.plan.move_guards import guard_moves, judge_lists, refuse_default
 from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
 from reconciler.spec import PolicyEngine, choose_catalogue
@@ -148,8 +151,15 @@ def add_cost(
         plan = replace(plan, moves=moves)
     if plan.moves is not None and plan.moves.replicas:
         default = read_default(state.throttle_rates)
-        refused = tuple(refuse_default(default, plan.moves, entry.name))
-        noted = () if refused else tuple(_note_default(default))
+        found = [*refuse_default(default, plan.moves, entry.name)]
+        if not found:
+            found += _note_default(default)
+        if plan.moves.policy.rate_bytes_per_s is not None and (
+            default is None or default.is_of_moves
+        ):
+            found += judge_lists(_list_unused(state), entry.name)
+        refused = [each for each in found if each.severity is Severity.ERROR]
+        noted = [each for each in found if each not in refused]
         plan = replace(plan, refusals=(*plan.refusals, *refused), notes=(*plan.notes, *noted))
     return require_audit(entry, guard_moves(plan, allowed_moves(entry), entry.where), state)
 
@@ -500,6 +510,16 @@ def _judge(
     for finding in judge.judge_change(diff.spec, facts):
         (refusals if finding.severity is Severity.ERROR else notes).append(finding)
     return refusals, notes
+
+
+def _list_unused(state: ClusterState) -> tuple[ThrottleList, ...]:
+    """List the throttled replicas of topics of which nothing is in flight."""
+    lists = dict.fromkeys(state.throttle_lists)
+    for name, topic in state.topics.items():
+        for side in ThrottleSide:
+            if value := topic.config.get(side.list_key):
+                lists[ThrottleList(name, side, value)] = None
+    return find_unused_lists(lists, state.reassignments)
 
 
 def _note_default(default: DefaultRate | None) -> Iterator[Finding]:

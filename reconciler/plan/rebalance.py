@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
-from reconciler.model import MoveKind, Scope, TopicSpec, is_chosen, list_unmatched, steps_of
+from reconciler.model import (
+    MoveKind,
+    Scope,
+    ThrottleSide,
+    TopicSpec,
+    is_chosen,
+    list_unmatched,
+    steps_of,
+)
 from reconciler.placement import MoveGoal
 from reconciler.plan.cluster import (
     assume_defaults,
@@ -182,6 +190,8 @@ class _Choice:
             return "manual assignment"
         if topic.name in self.moving or topic.reassigning:
             return "being reassigned"
+        if any("*" in (topic.config.get(side.list_key) or "") for side in ThrottleSide):
+            return "a throttle list of *, which reconciler did not set"
         if topic.name in pending:
             return "moves are pending: reconciler plan --moves"
         return ""

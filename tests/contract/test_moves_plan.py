@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from moving import SIZE, Moving
+from moving import BROKER, SIZE, TOPIC, Moving
 
 from reconciler import api
 from reconciler.cli.app import run
-from reconciler.model import MoveReplicas
+from reconciler.model import MoveReplicas, ThrottleSide
 from reconciler.plan import steps_of
 
 if TYPE_CHECKING:
@@ -110,3 +110,28 @@ def test_a_plan_of_moves_is_saved_and_exits_as_asked(
     state = api.read_cluster(loaded, "lab", with_moves=True, plan=make)
     assert state.topics[topic].size_bytes[0] >= SIZE
     assert not any(live.rate_bytes_per_s for live in state.topics.values())
+
+
+def test_throttles_that_somebody_else_left_are_named(
+    moving: Moving, topic_prefix: str, tmp_path: Path
+) -> None:
+    mine, other = f"{topic_prefix}mine", f"{topic_prefix}other"
+    for name in (mine, other):
+        moving.fill(name, ((1, 2),))
+    wished = "replication_factor: 3"
+    key = ThrottleSide.LEADER.list_key
+    moving.set(TOPIC, other, key, "*")
+    (refusal,) = plan(tmp_path, moving, mine, wished).refusals
+    moving.set(TOPIC, other, key, None)
+    assert refusal.rule == "moves-throttle-left"
+    assert f"reconciler moves unthrottle --topic {other} --cluster lab" in refusal.way_out
+
+    for side in ThrottleSide:
+        moving.set(BROKER, "", side.rate_key, str(20 << 20))
+    made = plan(tmp_path, moving, mine, wished)
+    moving.set_rate(None)
+    assert made.refusals == ()
+    assert "moves-rate-taken" in {note.rule for note in made.notes}
+    assert made.moves is not None
+    assert made.moves.forecast is not None
+    assert made.moves.forecast.default_rate == 20 << 20

@@ -387,6 +387,7 @@ HAS_NO_EDIT = {
         "deletion-internal",
         "deletion-in-use",
         "deletion-reassigning",
+        "moves-throttle-left",
         "moves-unhealthy",
         "reassignment-file",
         "reassignment-rows",

@@ -160,6 +160,7 @@ class SimulatedCluster:
         self.in_writing = False
         self.violations: list[str] = []
         self.disturbed_s = -1e9
+        self.strange: dict[str, tuple[set[str], float]] = {}
         self.broker_died = False
         self.changed_s = -1e9
         self.lowered: set[str] = set()
@@ -494,6 +495,7 @@ class SimulatedCluster:
     def configure(self, configs: Mapping[str, Mapping[str, str | None]]) -> Mapping[str, Answer]:
         def execute() -> Mapping[str, Answer]:
             known = {topic: values for topic, values in configs.items() if topic in self.configs}
+            self._check_lists(known)
             for topic, values in known.items():
                 for key, value in values.items():
                     if value is None:
@@ -543,6 +545,8 @@ class SimulatedCluster:
         def execute() -> Mapping[str, Answer]:
             if self.permanent and not self._executing_late:
                 self.violations.append(f"the default rate of somebody else becomes {bytes_per_s}")
+            if bytes_per_s is not None and not self._executing_late:
+                self._check_slowed()
             self.rates = _mark_rate(bytes_per_s)
             return {"": ACCEPTED}
 
@@ -688,6 +692,19 @@ class SimulatedCluster:
         self.rates = dict.fromkeys(SIDES, rate)
         self._publish()
 
+    def list_by_hand(self, topic: str, entries: str | None) -> None:
+        """Let another tool set the followers' list of a topic, or remove what it has set."""
+        key = ThrottleSide.FOLLOWER.list_key
+        now = {each for each in self.configs[topic].get(key, "").split(",") if each}
+        now = now - self.strange.pop(topic, (set(), 0.0))[0]
+        if entries is not None:
+            self.strange[topic] = (set(entries.split(",")), self.now_s)
+            now |= self.strange[topic][0]
+        self.configs[topic].pop(key, None)
+        if now:
+            self.configs[topic][key] = "*" if "*" in now else ",".join(sorted(now))
+        self._publish()
+
     @property
     def permanent(self) -> bool:
         """Whether the default rate is one that reconciler did not set."""
@@ -760,6 +777,25 @@ class SimulatedCluster:
             taken = copies.count(broker)
             if taken > max(1, self.at_once_broker):
                 self.violations.append(f"{taken} replicas at once to broker {broker}")
+
+    def _check_lists(self, configs: Mapping[str, Mapping[str, str | None]]) -> None:
+        """A run removes no entry of somebody else that it could see."""
+        key = ThrottleSide.FOLLOWER.list_key
+        for topic, (entries, since_s) in self.strange.items():
+            is_seen = self.now_s - since_s > DISTURBED_S
+            if is_seen and key in (values := configs.get(topic, {})):
+                shown = set(self.configs[topic].get(key, "").split(","))
+                if lost := entries & shown - set((values[key] or "").split(",")):
+                    self.violations.append(f"{topic} loses {lost} of somebody else")
+
+    def _check_slowed(self) -> None:
+        """A run sets no rate that slows replicas which it does not move, as far as it could see."""
+        busy = any(each.in_flight for each in self._every_partition())
+        planned = {topic for topic, _ in self.plan_rows}
+        for topic, (entries, since_s) in self.strange.items():
+            is_seen = self.now_s - since_s > DISTURBED_S
+            if is_seen and not busy and (topic not in planned or "*" in entries):
+                self.violations.append(f"the rate slows the list {entries} of {topic}")
 
     def _check_throttled(
         self, topic: str, number: int, each: Partition, limits: tuple[int | None, int | None]

@@ -178,8 +178,7 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
             if dice.random() < 0.7:
                 configs[name] = {MIN_INSYNC: "2"}
                 images[name] = {MIN_INSYNC: "2"}
-        if dice.random() < 0.2:
-            configs.setdefault(name, {})[ThrottleSide.LEADER.list_key] = "9:1"
+        dice.random()
     if all(old == new for pairs in rows.values() for old, new in pairs):
         rows["a"] = (((1, 2), (3, 2)), *rows["a"][1:])
         lowered.pop("a", None)
@@ -198,7 +197,6 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
     }
     lag = dice.choice((0.0, 0.0, 2.0, 6.0))
     lags = {broker: dice.random() * lag for broker in ids}
-    configs[EXTRA] = {ThrottleSide.FOLLOWER.list_key: "0:1"}
     play = Play(plan, build_cluster(plan, sizes=sizes, lags=lags, configs=configs), runner)
     if kind == "refused":
         play.cluster.refused_cordons = {drain.broker for drain in drains}
@@ -214,6 +212,7 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
             play.permanent -= 3
         play.cluster.set_default(play.permanent)
         play.cluster.sleep(10)  # until every broker shows it
+    _schedule_lists(play.cluster, random.Random(f"lists {seed}"), sorted(rows))
     _schedule(play.cluster, dice, rate, changes_rates=play.permanent is None)
     of_topics = random.Random(f"topics {seed}")
     if of_topics.random() < 0.1:
@@ -306,6 +305,17 @@ def _schedule(
                 cluster.at(start_s, lambda: cluster.change_rate(None))
 
 
+def _schedule_lists(cluster: SimulatedCluster, dice: random.Random, topics: list[str]) -> None:
+    """Let another tool throttle replicas at some time, and perhaps never clean up."""
+    if dice.random() > 0.4:
+        return
+    topic, entries = dice.choice([(EXTRA, "0:1"), (EXTRA, "*"), (dice.choice(topics), "9:1")])
+    start_s = dice.choice((0, dice.uniform(1, 90)))
+    cluster.at(start_s, lambda: cluster.list_by_hand(topic, entries))
+    if dice.random() < 0.6:
+        cluster.at(start_s + dice.uniform(20, 400), lambda: cluster.list_by_hand(topic, None))
+
+
 def play_out(play: Play, dice: random.Random) -> Applied | None:
     """Run the plan until the faults are over, then calm the cluster, and run it twice more."""
     cluster = play.cluster
@@ -335,6 +345,8 @@ def calm(cluster: SimulatedCluster) -> None:
     cluster.thaw_controller()
     _revive(cluster)
     cluster.sleep(200)
+    for topic in list(cluster.strange):
+        cluster.list_by_hand(topic, None)
     rates = set(cluster.rates.values())
     if 0 in rates:
         cluster.change_rate(50)
@@ -386,10 +398,8 @@ def find_faults(play: Play) -> list[str]:
         found += [
             f"{topic.name} has {side} list {config[side.list_key]}"
             for side in ThrottleSide
-            if config.get(side.list_key, "9:1") != "9:1"
+            if side.list_key in config
         ]
-    if cluster.configs[EXTRA] != {ThrottleSide.FOLLOWER.list_key: "0:1"}:
-        found.append(f"the lists of {EXTRA} were changed: {cluster.configs[EXTRA]}")
     kept = {} if play.permanent is None else dict.fromkeys(ThrottleSide, play.permanent)
     if cluster.rates != kept:
         found.append(f"the rate is {cluster.rates}, not {kept}")

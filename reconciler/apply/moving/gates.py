@@ -35,18 +35,19 @@ class Gates:
         now: float,
         *,
         rate: int | None,
-        overriding: Iterable[Finding],
+        throttles: Iterable[Finding],
         interrupted: bool,
     ) -> None:
         """Find the reasons. `rate` is the default rate in force, 0 for a pause.
 
-        `overriding` are rates of single brokers: the plan would be refused for them at the start,
-        and neither the rate of the run nor a pause reaches such a broker.
+        `throttles` are those of others for which the plan would be refused at the start: rates of
+        single brokers, which neither the rate of the run nor a pause reaches, and lists that the
+        rate slows.
         """
         found = [INTERRUPTED] if interrupted else []
         if rate == 0:
             found.append("paused: the throttle rate is 0")
-        found += [f"{each.what} ({each.way_out})" for each in overriding]
+        found += [f"{each.what} ({each.way_out})" for each in throttles]
         if foreign := self.rows.foreign:
             named = f"{foreign[0].topic} partition {foreign[0].partition}"
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""

@@ -202,7 +202,8 @@ class _Run:
             row.was_done = row.state is RowState.DONE
         skip_throttled_by_others(self.rows, reading, self.observe)
         if not self.throttles.take_over(reading):
-            check_limits(self.rows, self.plan, self.moves, reading)
+            check_limits(self.rows, self.plan, self.moves, self.throttles, reading)
+            self.throttles.is_begun = True
         note(self.observe, MovesNote.STARTED, describe(self.rows))
 
     # -- the loop ---------------------------------------------------------------------------------
@@ -256,12 +257,13 @@ class _Run:
         skip_moved_racks(self.rows, moved, self.observe)
         self.throttles.adopt_rate(reading)
         rate = self.throttles.rate
-        overriding = find_overriding(
-            reading, self.moves, self.rows.find_busy(), self.throttles.allowed
-        )
-        self.gates.check(
-            reading, now, rate=rate, overriding=overriding, interrupted=self.interrupted
-        )
+        busy = self.rows.find_busy()
+        slowed = self.throttles.find_slowed(reading) if busy else []
+        throttles = [
+            *slowed,
+            *find_overriding(reading, self.moves, busy, self.throttles.allowed),
+        ]
+        self.gates.check(reading, now, rate=rate, throttles=throttles, interrupted=self.interrupted)
         may_begin = self.interrupted or self._is_late() or self.drains.cordon(reading, now)
         chosen = self._choose(reading) if may_begin else []
         self.watch.look(
@@ -277,6 +279,8 @@ class _Run:
         if self._is_over(chosen):
             return self._end(reading)
         self.ending_since_s = None
+        if slowed and not chosen and not self._list_moving():
+            self.throttles.lift(reading)
         self._keep_throttled(reading, chosen)
         unready = self._name_unready(reading, chosen)
         self._note_unready(unready, now)

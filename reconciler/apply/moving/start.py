@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from reconciler.apply.moving.events import Observe
     from reconciler.apply.moving.rows import Row, Rows
+    from reconciler.apply.moving.throttle import Throttles
     from reconciler.model import Broker, MovesReading, Plan, PlannedMoves
 
 GROWTH = 1.25
@@ -76,7 +77,9 @@ def skip_moved_racks(rows: Rows, moved: Mapping[int, str], observe: Observe) -> 
             skip(observe, row, f"{why}: plan again")
 
 
-def check_limits(rows: Rows, plan: Plan, moves: PlannedMoves, reading: MovesReading) -> None:
+def check_limits(
+    rows: Rows, plan: Plan, moves: PlannedMoves, throttles: Throttles, reading: MovesReading
+) -> None:
     """Check racks, the rates that are set, and the sizes, before the first run sets a throttle.
 
     Errors: StalePlanError with everything that differs.
@@ -96,6 +99,7 @@ def check_limits(rows: Rows, plan: Plan, moves: PlannedMoves, reading: MovesRead
         *find_overriding(reading, moves, brokers, moves.policy.rate_bytes_per_s),
         *_refuse_left_rate(reading, moves),
         *refuse_default(reading.default_rate, moves, reading.cluster),
+        *(throttles.find_slowed(reading) if any(row.adding for row in waiting) else ()),
     ]
     known = [row for row in waiting if _forecast_size(row, moves) >= 0]
     then = sum(_forecast_size(row, moves) * len(row.adding) for row in known)

@@ -7,14 +7,22 @@ healing of brokers. The rate is the cluster default, which reaches dead and futu
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesNote, note
 from reconciler.apply.moving.rows import RowState
-from reconciler.errors import ClusterError, Finding
-from reconciler.model import UNLIMITED, AnswerKind, DefaultRate, RateSource, ThrottleSide
+from reconciler.errors import ClusterError, Finding, Severity
+from reconciler.model import (
+    UNLIMITED,
+    AnswerKind,
+    DefaultRate,
+    RateSource,
+    ThrottleSide,
+    find_unused_lists,
+)
 from reconciler.moves import say_rate
+from reconciler.plan import judge_lists
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -104,8 +112,9 @@ class Throttles:
 
     `policy_rate` is that of the plan in bytes per second, None for no limit. `default` is the
     default rate that is in force, as set or adopted; None if there is none. A run removes one that
-    is of moves, and leaves any other. `is_seen`: a broker showed one since the last write. `ours`
-    has every entry that a run of this plan writes.
+    is of moves, and leaves any other. `is_seen`: a broker showed one since the last write.
+    `is_begun`: this plan has rows in flight or throttled. `ours` has every entry that a run of
+    this plan writes.
     """
 
     policy_rate: int | None
@@ -115,6 +124,7 @@ class Throttles:
     observe: Observe
     default: DefaultRate | None = None
     is_seen: bool = False
+    is_begun: bool = False
     ours: Lists = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,9 +155,10 @@ class Throttles:
         Returns: whether a run of this plan has begun it: it has rows in flight or throttled.
         """
         self.default, lists = reading.default_rate, read_lists(reading.lists)
-        return any(
+        self.is_begun = any(
             entries & lists.get(key, frozenset()) for key, entries in self.ours.items()
         ) or bool(self.rows.list_in(RowState.UNDER_WAY, RowState.UNCLEAR))
+        return self.is_begun
 
     def adopt_rate(self, reading: MovesReading) -> None:
         """Take the default rate that somebody set while this run is under way, and say so.
@@ -170,6 +181,27 @@ class Throttles:
         if not found.is_of_moves:
             said += "; reconciler did not set it, so it stays after the moves"
         note(self.observe, MovesNote.RATE_CHANGED, said)
+
+    def find_slowed(self, reading: MovesReading) -> list[Finding]:
+        """Name lists of throttled replicas that nothing uses, and that the rate of a run slows.
+
+        Once it has begun, named replicas of the topics of the plan may be its own.
+        """
+        if self.policy_rate is None or (self.default and not self.default.is_of_moves):
+            return []  # the run sets no rate
+        ours = {topic for topic, _ in self.ours} if self.is_begun else set()
+        unused = find_unused_lists(reading.lists, reading.reassignments)
+        left = [each for each in unused if each.is_of_all or each.topic not in ours]
+        found = judge_lists(left, reading.cluster)
+        return [replace(each, severity=Severity.ERROR) for each in found]
+
+    def lift(self, reading: MovesReading) -> None:
+        """Remove a rate of moves that limits nothing now, until a row begins; not a pause."""
+        ours = self.default is not None and self.default.is_of_moves and self.rate
+        if self.rows.foreign:
+            return
+        if ours and not is_rate_gone(reading) and self.writes.is_due(("", "rate"), None):
+            self._write_rate(None)
 
     def list_due(
         self, reading: MovesReading, rows: Iterable[Row]
@@ -195,7 +227,8 @@ class Throttles:
             return
         wanted = self.policy_rate if self.rate is None else self.rate
         if self.writes.is_due(("", "rate"), str(wanted)):
-            if self.is_seen:
+            was_lifted = self.writes.written.get(("", "rate"), ("", 0.0))[0] is None
+            if self.is_seen and not was_lifted:
                 said = f"the rate was removed, and is set again to {say_rate(wanted)}"
                 way_out = "`reconciler moves rate unlimited` takes the limit away"
                 note(self.observe, MovesNote.RATE_CHANGED, f"{said}; {way_out}")

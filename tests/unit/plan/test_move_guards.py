@@ -15,6 +15,7 @@ from reconciler.model import (
     MovePolicy,
     Plan,
     RateSource,
+    ThrottleList,
     ThrottleRate,
     ThrottleSide,
 )
@@ -183,3 +184,39 @@ def test_moves_that_cannot_run_under_the_rate_of_somebody_else_are_refused(
     (refusal,) = plan_under(*rates).refusals
     assert said in refusal.what
     assert refusal.rule == "moves-rate-taken"
+
+
+def plan_beside(*lists: ThrottleList, **limits: Any) -> Plan:
+    """Plan to copy shop.orders, on a cluster with these throttle lists."""
+    orders = topic("1", size_bytes=(30 * MIB,))
+    state = replace(cluster(orders), throttle_lists=lists)
+    moves = may_move(keep_free_percent=0, **limits)
+    return plan_moves(replace(ENTRY, moves=moves), [WISHED], state)
+
+
+def test_a_list_of_all_replicas_that_the_rate_would_slow_refuses_the_plan() -> None:
+    star = ThrottleList("other", ThrottleSide.LEADER, "*")
+    (refusal,) = plan_beside(star, replace(star, topic="more")).refusals
+    assert str(refusal) == (
+        "a throttle list of * is left on more, other; the rate of a run would slow replicas there "
+        "that catch up; remove it: reconciler moves unthrottle --topic more --topic other "
+        "--cluster prod [moves-throttle-left]"
+    )
+    assert plan_beside(star, rate=None).refusals == ()
+
+
+def test_a_list_of_named_replicas_may_be_that_of_a_run_under_way() -> None:
+    made = plan_beside(ThrottleList("other", ThrottleSide.LEADER, "0:1"))
+    assert made.refusals == ()
+    (warning,) = [note for note in made.notes if note.rule == "moves-throttle-left"]
+    assert "nothing in flight uses the throttle lists of other" in warning.what
+    assert warning.way_out == "remove it: reconciler moves settle --cluster prod"
+
+
+def test_a_topic_that_a_run_would_skip_is_refused() -> None:
+    orders = topic("1", size_bytes=(30 * MIB,), config={ThrottleSide.LEADER.list_key: "*"})
+    moves = may_move(keep_free_percent=0, rate=None)
+    made = plan_moves(replace(ENTRY, moves=moves), [WISHED], cluster(orders))
+    (refusal,) = made.topics[0].refusals
+    assert refusal.rule == "moves-throttle-left"
+    assert "so a run would skip it" in refusal.what

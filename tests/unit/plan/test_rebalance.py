@@ -10,7 +10,14 @@ import pytest
 from shorthand import brokers, cluster, may_move, rows, said, spec, topic
 
 from reconciler.errors import Finding, Location, Severity, UsageError
-from reconciler.model import Broker, LogDirectory, Plan, Reassignment, steps_of
+from reconciler.model import (
+    Broker,
+    LogDirectory,
+    Plan,
+    Reassignment,
+    ThrottleSide,
+    steps_of,
+)
 from reconciler.plan import plan_rebalance, render_markdown
 from reconciler.spec import ClusterEntry
 
@@ -230,3 +237,8 @@ def test_replicas_that_cannot_leave_a_failed_log_directory_are_named(found: Any,
     assert [note.what for note in made.notes if note.rule == "rebalance-left"] == [
         f"1 topic left as they are ({why}): shop.orders"
     ]
+def test_a_topic_that_a_run_would_skip_stays() -> None:
+    starred = topic(CROWDED, config={ThrottleSide.LEADER.list_key: "*"})
+    made = rebalance(live(starred), entry=replace(ENTRY, moves=may_move(rate=None)))
+    assert made.topics == ()
+    assert any("a throttle list of *" in note.what for note in made.notes)
