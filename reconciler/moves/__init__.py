@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Leftover,
         choose_removals,
         find_leftovers,
+        name_removals,
         say_rate,
     )
 
@@ -50,6 +51,7 @@ __all__ = [
     "find_traces",
     "list_moves",
     "measure_moves",
+    "name_removals",
     "render_moves",
     "say_rate",
     "summarise_moves",
@@ -65,7 +67,7 @@ __getattr__ = export_lazily(
         "document": "MovesDocument list_moves",
         "progress": "Cause MovesReport measure_moves",
         "text": "render_moves summarise_moves",
-        "throttles": "Leftover choose_removals find_leftovers say_rate",
+        "throttles": "Leftover choose_removals find_leftovers name_removals say_rate",
     },
 )
 """Text needs no pydantic, which the document does."""

@@ -198,12 +198,8 @@ def find_settlement(reading: MovesReading) -> Settlement:
     removable: list[Leftover] = []
     kept: list[Leftover] = []
     for left in find_leftovers(reading):
-        starred = any(
-            isinstance(each, ThrottleList) and "*" in each.entries for each in left.throttles
-        )
-        ours = left.topic is not None and not starred
         if left.topic is not None or left.broker is not None:
-            (removable if ours else kept).append(left)
+            (removable if left.is_of_moves else kept).append(left)
     default = reading.default_rate
     is_ours = default is not None and default.is_of_moves
     rate_used = is_ours and bool(find_effect(reading).limited)

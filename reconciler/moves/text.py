@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from reconciler.model import UNLIMITED, RateSource
-from reconciler.moves.throttles import say_rate
+from reconciler.moves.throttles import name_removals, say_rate
 from reconciler.styling import fold_lines, set_columns
 from reconciler.units import approximate_duration, approximate_size, count
 
@@ -26,9 +26,9 @@ def render_moves(
 ) -> str:
     """Render what is in flight, the slowest move and the throttles.
 
-    Lines are folded to `width`, but not commands, which people copy. `most` bounds how many
-    partitions are listed; then those that are farthest behind are. Returns: lines that end in a
-    newline.
+    Lines are folded to `width`, but not commands, which people copy; these lack the cluster.
+    `most` bounds how many partitions are listed; then those that are farthest behind are. Returns:
+    lines that end in a newline.
     """
     lines = [_head(report.reading), "", *(paint("bold", line) for line in _sum_up(report))]
     if report.moves:
@@ -46,10 +46,10 @@ def render_moves(
             "",
             paint(
                 "yellow",
-                "Nothing in flight uses these throttles. To remove them (add --bootstrap-server):",
+                "Throttles that nothing in flight uses are left. To remove them (add --cluster):",
             ),
         ]
-        lines += [f"  {each.command}" for each in report.leftovers]
+        lines += [f"  {command}" for command in name_removals(report.leftovers)]
     return "\n".join(lines) + "\n"
 
 

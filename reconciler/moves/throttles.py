@@ -15,7 +15,7 @@ from reconciler.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from reconciler.model import MovesReading
 
@@ -59,6 +59,13 @@ class Leftover:
         return tuple(
             each.side.list_key if isinstance(each, ThrottleList) else each.side.rate_key
             for each in self.throttles
+        )
+
+    @property
+    def is_of_moves(self) -> bool:
+        """Whether `moves settle` removes them: reconciler sets neither `*` nor rates of brokers."""
+        return self.broker is None and not any(
+            isinstance(each, ThrottleList) and each.is_of_all for each in self.throttles
         )
 
     @property
@@ -165,3 +172,16 @@ def choose_removals(
         rates = tuple(rate for rate in reading.rates if rate.broker is None)
         choose(Leftover(None, None, rates), "the default rate of the cluster")
     return tuple(found), wrong
+
+
+def name_removals(leftovers: Collection[Leftover]) -> Iterator[str]:
+    """Yield the commands that remove leftovers, without the cluster."""
+    named = [
+        f"--broker {each.broker}" if each.topic is None else f"--topic {each.topic}"
+        for each in leftovers
+        if not each.is_of_moves
+    ]
+    if len(named) < len(leftovers):
+        yield "reconciler moves settle"
+    if named:
+        yield f"reconciler moves unthrottle {' '.join(named)}"

@@ -44,7 +44,7 @@ def test_from_the_first_byte_to_what_is_left_over(
     assert row.split()[:6] == ["0", "2,3,1", "→", "4,2,3", "4", "1"]
     assert row.endswith(" %")
     assert "300000 B/s (293.0 KiB/s)" in ran.out
-    assert "Nothing in flight uses these throttles" not in ran.out
+    assert "Throttles that nothing in flight uses are left" not in ran.out
 
     ran = run_reconciler(tmp_path, servers, *STATUS, "--format", "json")
     found = json.loads(ran.out)

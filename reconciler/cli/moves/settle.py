@@ -27,7 +27,13 @@ from reconciler.cli.moves.target import (
 )
 from reconciler.cli.terminal import working
 from reconciler.model import MIN_INSYNC, Outcome, OutcomeKind
-from reconciler.moves import find_effect, find_settlement, say_rate, summarise_moves
+from reconciler.moves import (
+    find_effect,
+    find_settlement,
+    name_removals,
+    say_rate,
+    summarise_moves,
+)
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -168,11 +174,8 @@ def _show(reading: MovesReading, found: Settlement, here: str) -> None:
     if found.kept:
         say("Not set by reconciler, so they stay:")
         say_each([each.text for each in found.kept], "throttle")
-        names = [
-            f"--topic {each.topic}" if each.topic else f"--broker {each.broker}"
-            for each in found.kept
-        ]
-        say(f"To remove them: reconciler moves unthrottle {' '.join(names)} {here}")
+        for command in name_removals(found.kept):
+            say(f"To remove them: {command} {here}")
 
 
 def _report(settled: Settled, here: str) -> None:

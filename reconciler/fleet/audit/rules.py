@@ -96,15 +96,16 @@ _ALL = (
         _WARNING,
         _AVAILABILITY,
         "Only replicas of topics that move are throttled.",
-        "run reconciler moves settle: as soon as a rate is set, the list slows a broker that"
-        " catches up",
+        "run reconciler moves settle, or moves unthrottle for a list of *: as soon as a rate is"
+        " set, the list slows a broker that catches up",
     ),
     AuditRule(
         "throttle-rate-left",
         _NOTE,
         _HYGIENE,
         "Brokers limit replication only while something moves.",
-        "run reconciler moves status, which shows each rate with the command that removes it",
+        "run reconciler moves status, which shows each rate; moves settle removes a rate of moves,"
+        " and moves unthrottle any other",
     ),
     AuditRule(
         "drain-unfinished",

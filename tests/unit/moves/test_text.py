@@ -43,10 +43,7 @@ def earlier(now: MovesReading) -> MovesReading:
     return replace(now, clock_s=now.clock_s - 10, sizes=held)
 
 
-COMMAND = (
-    "  kafka-configs --alter --entity-type topics --entity-name u --delete-config "
-    "follower.replication.throttled.replicas\n"
-)
+COMMAND = "  reconciler moves unthrottle --topic u\n"
 AT_80 = """\
 prod-eu · 5L6g3nShT-eMCtK--X86sw · 5 brokers, 1 not alive · 2025-11-23T00:00:00Z
 
@@ -78,7 +75,7 @@ throttles
                    follower replicas  0:4,11:5
   u                follower replicas  *
 
-Nothing in flight uses these throttles. To remove them (add --bootstrap-server):
+Throttles that nothing in flight uses are left. To remove them (add --cluster):
 """
 AT_120 = """\
 prod-eu · 5L6g3nShT-eMCtK--X86sw · 5 brokers, 1 not alive · 2025-11-23T00:00:00Z
@@ -110,7 +107,7 @@ throttles
                    follower replicas  0:4,11:5
   u                follower replicas  *
 
-Nothing in flight uses these throttles. To remove them (add --bootstrap-server):
+Throttles that nothing in flight uses are left. To remove them (add --cluster):
 """
 
 

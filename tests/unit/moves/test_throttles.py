@@ -8,7 +8,7 @@ import pytest
 from readings import FOLLOWER, LEADER, default, listed, move, rate, reading
 
 from reconciler.model import RateSource, ThrottleRate
-from reconciler.moves import choose_removals, find_leftovers
+from reconciler.moves import choose_removals, find_leftovers, name_removals
 
 
 def names(**throttles: object) -> list[tuple[str | None, int | None]]:
@@ -117,3 +117,13 @@ def test_a_rate_of_a_broker_in_use_can_go_where_a_default_limits_it() -> None:
 def test_a_default_of_moves_is_for_settle() -> None:
     said = "the default rate of the cluster is of moves: reconciler moves settle removes it"
     assert choose(of_all=True, rates=default(9)) == ([], [said])
+
+
+def test_what_removes_leftovers() -> None:
+    lists = (listed("t", "0:1"), listed("u", "*"))
+    found = find_leftovers(reading(rates=(*default(9), rate(5, 9)), lists=lists))
+    assert list(name_removals(found)) == [
+        "reconciler moves settle",
+        "reconciler moves unthrottle --broker 5 --topic u",
+    ]
+    assert list(name_removals(())) == []
