@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reconciler.diff import managed_overrides
+from reconciler.diff import drop_overrides, managed_overrides, note_left_alone
 from reconciler.errors import Finding, Severity
 from reconciler.model import EMPTY, is_chosen
 from reconciler.spec import check_name, find_collisions
@@ -48,7 +48,7 @@ def list_adoptable(
     """List live topics as specs with which the next plan is empty, sorted by name.
 
     Internal topics, and those that the estate does not manage, are left out without a finding;
-    others that are left out have one.
+    others that are left out have one. Configs that no spec can set are named and left alone.
     """
     chosen = [
         topic
@@ -59,13 +59,17 @@ def list_adoptable(
     desired: list[DesiredTopic] = []
     findings: list[Finding] = []
     look_alikes = {n: group[0] for group in find_collisions(t.name for t in chosen) for n in group}
-    for topic in chosen:
+    left: dict[str, list[str]] = {}
+    for live in chosen:
+        topic = drop_overrides(live, lambda key: not catalogue.offers(key))
+        for key in sorted(live.config.keys() - topic.config.keys()):
+            left.setdefault(key, []).append(topic.name)
         reasons = _list_reasons(topic, catalogue, look_alikes.get(topic.name, topic.name))
         if reasons:
             findings += [_leave_out(topic.name, reason) for reason in reasons]
         else:
             desired.append(_make_desired(topic, findings, assignments=assignments))
-    return desired, findings
+    return desired, [*findings, *note_left_alone(left, catalogue)]
 
 
 def drop_look_alikes(

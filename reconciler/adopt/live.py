@@ -15,7 +15,7 @@ from reconciler.adopt.draft import Adoption
 from reconciler.adopt.new_topics import add_topics
 from reconciler.adopt.profiles import extract_shared
 from reconciler.adopt.written_topics import restrict_topics, update_topics
-from reconciler.diff import diff_topics, leave_unoffered
+from reconciler.diff import diff_topics
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model import is_chosen
 from reconciler.spec import SANDBOX, ClusterEntry, choose_catalogue
@@ -51,11 +51,10 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
     """
     estate = draft.estate
     entry = estate.clusters.get(request.cluster)
-    catalogue = choose_catalogue(entry.kafka_version if entry else state.kafka_version)
+    catalogue = entry.catalogue if entry else choose_catalogue(state.kafka_version)
     place = Location(draft.clusters_file, 1)
     named = entry or ClusterEntry(request.cluster, place, owns=estate.owns)
     named = replace(named, ignore=tuple(dict.fromkeys((*named.ignore, *request.ignore))))
-    state = leave_unoffered(state, named.known_configs)
     desired, notes = list_adoptable(
         state,
         catalogue,

@@ -55,7 +55,6 @@ def read_cluster(
     """
     from reconciler.diff import list_doubts
     from reconciler.kafka import KafkaReader
-    from reconciler.spec import choose_catalogue
 
     specs = estate.topics_for(cluster)
     names = [spec.name for spec in specs]
@@ -68,8 +67,7 @@ def read_cluster(
         # What the keys of a cluster move, no file has to name.
         unnamed = drained or raises or every_topic
         state = reader.read_cluster(config_of=None if unnamed else names)
-        release = choose_catalogue(entry.kafka_version)
-        doubts = list_doubts(specs, state, release, entry.known_configs)
+        doubts = list_doubts(specs, state, entry.catalogue)
         # One broker's answer is not enough: shortly after a move it shows old and new replicas
         # together, and after a restart it can show configs of a deleted topic (Kafka 3.9 to 4.4).
         state = reader.confirm(state, doubts.longer, doubts.overridden)

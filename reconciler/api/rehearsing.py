@@ -119,14 +119,15 @@ class _Stage:
         replan: Callable[[ClusterState], Plan] | None,
     ) -> Rehearsal:
         """Set the cluster up, apply the plan, and compare the result with the plan."""
-        from reconciler.rehearse import Rehearsal, bind_plan, compare_found
+        from reconciler.rehearse import Rehearsal, bind_plan, compare_found, keep_known
 
         with self.stopwatch.measure(SETTING_UP):
             self._set_up()
         before = self._read(lambda state: self.setup.topics.keys() <= state.topics.keys())
         ids = {name: topic.topic_id for name, topic in before.topics.items() if topic.topic_id}
         missing = self.setup.left_out
-        bound = bind_plan(plan, self.cluster.cluster_id, ids, missing)
+        rehearsed = keep_known(plan, self.cluster.kafka_version)
+        bound = bind_plan(rehearsed, self.cluster.cluster_id, ids, missing)
         self.progress.enter("applying the plan")
         with self.stopwatch.measure(APPLYING):
             applied = self._apply(bound)
@@ -191,13 +192,15 @@ class _Stage:
     ) -> tuple[str, ...]:
         """Name the topics that a second run would change: with a new plan, or the same one."""
         from reconciler.plan import steps_of
+        from reconciler.rehearse import keep_known
 
         if replan is None:
             again = self._apply(bound).outcomes
             settled = (OutcomeKind.ALREADY_DONE, OutcomeKind.REFUSED)
             return tuple(outcome.topic for outcome in again if outcome.kind not in settled)
         second = replan(replace(after, cluster_id=plan.cluster_id))
-        return tuple(topic.name for topic in second.topics if steps_of(topic))
+        rehearsed = keep_known(second, self.cluster.kafka_version)
+        return tuple(topic.name for topic in rehearsed.topics if steps_of(topic))
 
 
 def _connect(cluster: Cluster) -> Connection:

@@ -14,7 +14,7 @@ from reconciler.diff.fields import (
     FieldChange,
     desired_partitions,
     desired_replication,
-    leave_unoffered,
+    drop_overrides,
     list_doubts,
     managed_overrides,
 )
@@ -26,7 +26,8 @@ from reconciler.diff.moving import (
     object_to_min_insync,
     read_min_insync,
 )
-from reconciler.diff.topics import TopicDiff, diff_topics, note_unoffered
+from reconciler.diff.refusals import note_left_alone
+from reconciler.diff.topics import TopicDiff, diff_topics, list_left_alone
 
 __all__ = [
     "GRADUAL_KEYS",
@@ -44,13 +45,14 @@ __all__ = [
     "desired_replication",
     "diff_moves",
     "diff_topics",
+    "drop_overrides",
     "eligible_brokers",
     "keep_drained_topics",
-    "leave_unoffered",
     "list_doubts",
+    "list_left_alone",
     "list_limits",
     "managed_overrides",
-    "note_unoffered",
+    "note_left_alone",
     "object_to_min_insync",
     "object_to_use",
     "raise_internal_topics",

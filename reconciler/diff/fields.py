@@ -37,7 +37,16 @@ class FieldChange:
 
 
 class ConfigEquality(Protocol):
-    """The broker's semantics of configs: equal values, and contradictions."""
+    """The configs of a cluster, as its brokers see them: equal values, and contradictions."""
+
+    @property
+    def keys(self) -> Collection[str]:
+        """The topic configs of the cluster's Kafka release."""
+        ...
+
+    def offers(self, key: str) -> bool:
+        """Return whether a spec can set a config on the cluster."""
+        ...
 
     def same(self, key: str, a: str, b: str) -> bool:
         """Compare two values in the broker's spelling; lists have no order."""
@@ -176,20 +185,31 @@ def _at(fields: dict[str, object], path: tuple[object, ...]) -> object:
     return value
 
 
-def leave_unoffered(state: ClusterState, offered: Collection[str] | None) -> ClusterState:
-    """Remove overrides that a managed service does not offer from a state; None: it offers all."""
-    if offered is None:
+def leave_foreign(state: TopicState, equality: ConfigEquality, spec: TopicSpec) -> TopicState:
+    """Remove the overrides from a topic that its spec does not manage.
+
+    That a config can be set does not mean that this tool may unset it: a config outside Kafka's
+    catalogue belongs to whoever set it, unless the spec itself names it.
+    """
+
+    def is_foreign(key: str) -> bool:
+        managed = key in equality.keys or key in spec.config or key in spec.unset
+        return not (managed and equality.offers(key))
+
+    return drop_overrides(state, is_foreign)
+
+
+def drop_overrides(state: TopicState, drop: Callable[[str], bool]) -> TopicState:
+    """Remove the overrides from a topic that a test names.
+
+    Throttle lists and keys that the brokers do not know stay: they have their own notes.
+    """
+    dropped = {key for key in (*managed_overrides(state), *state.disputed) if drop(key)}
+    if not dropped:
         return state
-    topics = dict(state.topics)
-    for name, topic in state.topics.items():
-        # `usage` names the topics to delete. They keep all overrides: their retention shows how
-        # old lost records were.
-        if name in state.usage or all(key in offered for key in (*topic.config, *topic.disputed)):
-            continue
-        kept = {key: value for key, value in topic.config.items() if key in offered}
-        disputed = {key: values for key, values in topic.disputed.items() if key in offered}
-        topics[name] = replace(topic, config=kept, disputed=disputed)
-    return replace(state, topics=topics)
+    kept = {key: value for key, value in state.config.items() if key not in dropped}
+    disputed = {key: values for key, values in state.disputed.items() if key not in dropped}
+    return replace(state, config=kept, disputed=disputed)
 
 
 class Doubts(NamedTuple):
@@ -205,18 +225,15 @@ class Doubts(NamedTuple):
 
 
 def list_doubts(
-    specs: Iterable[TopicSpec],
-    cluster: ClusterState,
-    equality: ConfigEquality,
-    offered: Collection[str] | None,
+    specs: Iterable[TopicSpec], cluster: ClusterState, equality: ConfigEquality
 ) -> Doubts:
     """List the live topics that differ from their specs. It does not compute the differences."""
-    managed = leave_unoffered(cluster, offered)
     longer, overridden, planned = [], [], []
     for spec in specs:
-        state = managed.topics.get(spec.name)
-        if state is None:
+        live = cluster.topics.get(spec.name)
+        if live is None:
             continue
+        state = live if spec.absent else leave_foreign(live, equality, spec)
         overrides = managed_overrides(state)
         desired = desired_config(spec, overrides, state.disputed, cluster.config_defaults, equality)
         other = spec.absent or desired != overrides
@@ -225,7 +242,7 @@ def list_doubts(
             longer.append(spec.name)
         if other and state.config:
             overridden.append(spec.name)
-        unmanaged = cluster.topics[spec.name].config.keys() != overrides.keys()
+        unmanaged = state.config.keys() != overrides.keys()
         differs = other or current_fields(spec, state, overrides) != desired_fields(spec, desired)
         # An acknowledgement that nothing needs is a note.
         if differs or unmanaged or state.disputed or spec.acknowledge or spec.accepts:

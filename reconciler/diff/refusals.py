@@ -13,10 +13,11 @@ from reconciler.model import TopicSpec
 from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reconciler.diff.fields import FieldChange
     from reconciler.model import TopicState
+    from reconciler.spec import Catalogue
 
 
 Allows = Callable[[TopicSpec], bool]
@@ -63,6 +64,7 @@ def list_live_rows(spec: TopicSpec, state: TopicState) -> TopicSpec | None:
 
 
 _COPY_DISABLE = "remote.log.copy.disable"
+_NAMED = 3
 
 
 def refuse_look_alikes(
@@ -316,6 +318,18 @@ def note_not_managed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:
         else:
             continue
         yield Finding("not-managed", what, way_out, spec.location, Severity.NOTE)
+
+
+def note_left_alone(left: Mapping[str, Sequence[str]], catalogue: Catalogue) -> Iterator[Finding]:
+    """Add a note for each config that is left alone, with the topics that it is set on.
+
+    In: the topics by config. A service can set a config on every topic: each is named once.
+    """
+    for key, topics in sorted(left.items()):
+        more = f" and {count(len(topics) - _NAMED, 'more topic')}" if len(topics) > _NAMED else ""
+        why, way_out = catalogue.explain_left(key)
+        what = f"{key} is set on {', '.join(topics[:_NAMED])}{more}; {why}, so it is left alone"
+        yield Finding("not-managed", what, way_out, severity=Severity.NOTE)
 
 
 def warn_of_disputed(spec: TopicSpec, state: TopicState) -> Iterator[Finding]:

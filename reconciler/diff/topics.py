@@ -22,6 +22,7 @@ from reconciler.diff.fields import (
     desired_fields,
     desired_partitions,
     desired_replication,
+    leave_foreign,
     managed_overrides,
 )
 from reconciler.diff.gradual import lower_gradually
@@ -49,7 +50,7 @@ from reconciler.diff.refusals import (
     refuse_untiering,
     warn_of_disputed,
 )
-from reconciler.errors import Finding, Severity
+from reconciler.errors import Finding
 from reconciler.model import MIN_INSYNC, Deletion, Guards, MoveKind
 from reconciler.spec import LAGS, TIERED
 
@@ -118,7 +119,7 @@ def diff_topics(
         elif spec.absent:
             diffs.append(comparison.delete(spec, state))
         else:
-            diffs.append(comparison.alter(spec, state))
+            diffs.append(comparison.alter(spec, leave_foreign(state, equality, spec)))
     return tuple(diffs)
 
 
@@ -288,27 +289,17 @@ class _Comparison:
         return refusals, notes
 
 
-def note_unoffered(
-    diffs: Iterable[TopicDiff], state: ClusterState, offered: Collection[str] | None
-) -> tuple[TopicDiff, ...]:
-    """Add a note to each diff for every override of its topic that is not on offer.
+def list_left_alone(diffs: Iterable[TopicDiff], cluster: ClusterState) -> dict[str, list[str]]:
+    """Return the configs that are set on topics and that no spec of them manages, with the topics.
 
-    In: the state before `leave_unoffered`.
+    In: the state that was compared.
     """
-    if offered is None:
-        return tuple(diffs)
-    noted = []
+    left: dict[str, list[str]] = defaultdict(list)
     for diff in diffs:
-        live = state.topics.get(diff.spec.name)
-        notes = [
-            Finding(
-                "not-managed",
-                f"{key} is set on the topic and is not among known_configs, so it is left alone",
-                "name it there if it is to be managed",
-                diff.spec.location,
-                Severity.NOTE,
-            )
-            for key in (sorted(live.config.keys() - set(offered)) if live else ())
-        ]
-        noted.append(replace(diff, notes=(*diff.notes, *notes)) if notes else diff)
-    return tuple(noted)
+        live = cluster.topics.get(diff.spec.name)
+        if live is None or diff.state is None or diff.state is live:  # nearly all topics
+            continue
+        managed = {*diff.state.config, *diff.state.disputed}
+        for key in sorted({*live.config, *live.disputed} - managed):
+            left[key].append(diff.spec.name)
+    return left

@@ -111,10 +111,11 @@ class TopicSpec:
     A field that is None is not managed. Config values are spelled as the broker spells them (units
     resolved, lists joined by commas). `fields` holds the file and line of each value, by a dotted
     path ("partitions", "config.retention.ms", "assignment.3", "acknowledge.ordering"); inherited
-    values point into clusters.yaml. `acknowledge` holds the risks that are accepted for any change,
-    `accepts` those for a single change; `standing` holds the entries that the base of a request has
-    as well. `gradual` is the largest factor by which one plan may
-    divide a retention, 0 for no limit.
+    values point into clusters.yaml. `unset` holds the configs outside Kafka's catalogue that the
+    topic is not to have: those that neither it nor `config` names are left alone. `acknowledge`
+    holds the risks that are accepted for any change, `accepts` those for a single change;
+    `standing` holds the entries that the base of a request has as well. `gradual` is the largest
+    factor by which one plan may divide a retention, 0 for no limit.
     """
 
     name: str
@@ -122,6 +123,7 @@ class TopicSpec:
     partitions: int | None = None
     replication_factor: int | None = None
     config: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    unset: frozenset[str] = frozenset()
     assignment: Assignment | None = None
     rack_aware: bool = True
     gradual: int = 0

@@ -12,8 +12,8 @@ from reconciler.diff import (
     PLAN_MOVES,
     allow_moves,
     diff_topics,
-    leave_unoffered,
-    note_unoffered,
+    list_left_alone,
+    note_left_alone,
     raise_internal_topics,
 )
 from reconciler.errors import Finding, Severity, UsageError
@@ -123,6 +123,7 @@ def plan_cluster(
             *note_failed_directories(entry, state),
             *note_pending_drains(entry, state),
             *_note_pending_internal(entry, state),
+            *note_left_alone(list_left_alone(diffs, state), entry.catalogue),
             *plan.notes,
         ]
         scope = Scope(topics, changes.ref if changes else None)
@@ -155,13 +156,10 @@ def _diff(
 
     `every`: all specs of the cluster.
     """
-    release, offered = choose_catalogue(entry.kafka_version), entry.known_configs
-    managed = leave_unoffered(state, offered)
-    engine = PolicyEngine(entry, release, every)
+    engine = PolicyEngine(entry, entry.catalogue, every)
     excluded, guards = entry.exclude_brokers, entry.guards
-    diffs = diff_topics(specs, managed, release, excluded, guards, engine.allows, entry.moves)
-    judged = judge_changes(diffs, managed, engine.judge)
-    return note_unoffered(judged, state, offered)
+    diffs = diff_topics(specs, state, entry.catalogue, excluded, guards, engine.allows, entry.moves)
+    return judge_changes(diffs, state, engine.judge)
 
 
 def list_drift(
@@ -171,9 +169,8 @@ def list_drift(
 
     Moves that are pending are left out, as they are in a plan of changes.
     """
-    state = leave_unoffered(assume_defaults(entry, state), entry.known_configs)
-    release = choose_catalogue(entry.kafka_version)
-    diffs = diff_topics(specs, state, release, entry.exclude_brokers, moves=entry.moves)
+    state = assume_defaults(entry, state)
+    diffs = diff_topics(specs, state, entry.catalogue, entry.exclude_brokers, moves=entry.moves)
     return tuple(
         DriftedTopic(
             diff.spec.name,

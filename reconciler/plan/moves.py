@@ -63,7 +63,7 @@ from reconciler.plan.guards import list_refused_fields, require_audit
 from reconciler.plan.move_guards import guard_moves, judge_lists, refuse_default
 from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
-from reconciler.spec import PolicyEngine, choose_catalogue
+from reconciler.spec import PolicyEngine
 from reconciler.units import approximate_size, count
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def assemble_moves(
         chosen += keep_drained_topics(drain, state, {spec.name for spec in chosen}, specs)
     chosen = [spec for spec in chosen if is_chosen(spec.name, topics)]
     state = assume_defaults(entry, state)
-    allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version), specs).allows
+    allows = PolicyEngine(entry, entry.catalogue, specs).allows
     diffs = diff_moves(chosen, state, policy, entry.exclude_brokers, allows, drain.brokers)
     diffs = tuple(diff for diff in diffs if covered or diff.changes)
     plan = compose_moves(entry, diffs, state, drained=drain.brokers)
@@ -246,7 +246,7 @@ def compose_moves(
     default all that are able. The plan has no forecast yet, and no limit is checked.
     Errors: UsageError if the cluster allows no moves.
     """
-    engine = PolicyEngine(entry, choose_catalogue(entry.kafka_version))
+    engine = PolicyEngine(entry, entry.catalogue)
     able = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
     takers = able if brokers is None else brokers
     settled = _Settlement(state, takers, entry.capacity, drained, goal, engine.judge).settle(diffs)

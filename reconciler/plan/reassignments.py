@@ -16,7 +16,7 @@ from reconciler.files import DuplicateKeyError, load_json
 from reconciler.model import TopicSpec
 from reconciler.plan.cluster import assume_defaults, note_failed_directories, note_unregistered
 from reconciler.plan.moves import add_cost, allowed_moves, compose_moves, list_notes
-from reconciler.spec import PolicyEngine, choose_catalogue
+from reconciler.spec import PolicyEngine
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def plan_rows(
                 replication_factor=None,
             )
         )
-    allows = PolicyEngine(entry, choose_catalogue(entry.kafka_version)).allows
+    allows = PolicyEngine(entry, entry.catalogue).allows
     diffs = diff_moves(wished, state, allowed_moves(entry), entry.exclude_brokers, allows)
     plan = compose_moves(entry, diffs, state)
     about = (*note_unregistered(entry, state), *note_failed_directories(entry, state))

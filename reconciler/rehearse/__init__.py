@@ -10,7 +10,7 @@ from reconciler.rehearse.compare import compare_found
 from reconciler.rehearse.markdown import render_rehearsal_comment
 from reconciler.rehearse.needs import Machine, Needs, measure_needs
 from reconciler.rehearse.rehearsal import Rehearsal, encode_rehearsal
-from reconciler.rehearse.setup import Setup, choose_release, prepare_setup
+from reconciler.rehearse.setup import Setup, choose_release, keep_known, prepare_setup
 from reconciler.rehearse.text import render_rehearsal
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "choose_release",
     "compare_found",
     "encode_rehearsal",
+    "keep_known",
     "measure_needs",
     "plan_setup",
     "prepare_setup",

@@ -13,7 +13,7 @@ from reconciler.spec import choose_catalogue, parse_version, spell_line
 from reconciler.units import name_each
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from reconciler.model import ClusterState, Plan
 
@@ -58,8 +58,9 @@ def prepare_setup(plan: Plan, state: ClusterState | None, kafka_version: str) ->
     With a state of up to `MOST_REPLICAS`, every live topic is part of it, so that the balance is
     the real one. Otherwise only the topics of the plan are.
     """
-    planned = {topic.name: topic.before for topic in plan.topics if topic.before}
-    live = _list_images(state) if state else planned
+    known = choose_catalogue(kafka_version).keys
+    planned = {t.name: t.before for t in keep_known(plan, kafka_version).topics if t.before}
+    live = _list_images(state, known) if state else planned
     complete = state is not None and _count_after(plan, live) <= MOST_REPLICAS
     images = live if complete else {n: image for n, image in live.items() if n in planned}
     left_out = {name: why for name, image in images.items() if (why := _cannot_create(image))}
@@ -76,10 +77,25 @@ def prepare_setup(plan: Plan, state: ClusterState | None, kafka_version: str) ->
         left_out=left_out,
         properties=dict(_list_properties(state, kafka_version)) if state else {},
         tiered=any(image.config.get(_TIER) == "true" for image in live.values()),
-        notes=tuple(
-            _note_limits(plan, state, complete=complete, cordoned=cordoned, able=can_cordon)
+        notes=(
+            *_note_limits(plan, state, complete=complete, cordoned=cordoned, able=can_cordon),
+            *_note_foreign(plan, state, known, kafka_version),
         ),
     )
+
+
+def keep_known(plan: Plan, kafka_version: str) -> Plan:
+    """Return a plan without the configs that no broker of Apache Kafka of a version takes."""
+    known = choose_catalogue(kafka_version).keys
+
+    def keep(image: TopicImage | None) -> TopicImage | None:
+        if image is None or image.config.keys() <= known.keys():
+            return image
+        config = {key: value for key, value in image.config.items() if key in known}
+        return replace(image, config=config)
+
+    topics = (replace(t, before=keep(t.before), after=keep(t.after)) for t in plan.topics)
+    return replace(plan, topics=tuple(topics))
 
 
 def count_replicas(images: Iterable[TopicImage]) -> int:
@@ -98,11 +114,12 @@ def _count_after(plan: Plan, live: Mapping[str, TopicImage]) -> int:
     return count_replicas(live.values()) + count_added(plan)
 
 
-def _list_images(state: ClusterState) -> dict[str, TopicImage]:
-    return {
-        name: TopicImage(topic.topic_id, topic.assignment, managed_overrides(topic))
-        for name, topic in sorted(state.topics.items())
-    }
+def _list_images(state: ClusterState, known: Collection[str]) -> dict[str, TopicImage]:
+    images = {}
+    for name, topic in sorted(state.topics.items()):
+        config = {key: v for key, v in managed_overrides(topic).items() if key in known}
+        images[name] = TopicImage(topic.topic_id, topic.assignment, config)
+    return images
 
 
 def _cannot_create(image: TopicImage) -> str:
@@ -146,7 +163,7 @@ def _note_limits(
         what = "the plan contains only its own topics, so balance is measured over these"
         yield _note(what, "rehearse it --against a snapshot of the cluster for all of them")
     elif not complete:
-        replicas = _count_after(plan, _list_images(state))
+        replicas = _count_after(plan, _list_images(state, ()))
         what = (
             f"{replicas:,} replicas are more than the {MOST_REPLICAS:,} that are set up, so only "
             "the plan's own topics are, and balance is measured over these"
@@ -156,6 +173,19 @@ def _note_limits(
         are = "is" if len(cordoned) == 1 else "are"
         what = f"{name_each('broker', cordoned)} {are} cordoned, which this Kafka release lacks"
         yield _note(what, "rehearse on Kafka 4.3 or newer")
+
+
+def _note_foreign(
+    plan: Plan, state: ClusterState | None, known: Collection[str], kafka_version: str
+) -> Iterator[Finding]:
+    """Return a note on the configs that are not rehearsed."""
+    images = [image for topic in plan.topics for image in (topic.before, topic.after) if image]
+    configs = [image.config for image in images]
+    configs += [managed_overrides(topic) for topic in state.topics.values()] if state else []
+    foreign = sorted({key for config in configs for key in config if key not in known})
+    if foreign:
+        what = f"not rehearsed, since Kafka {kafka_version} has no such configs: "
+        yield _note(what + ", ".join(foreign), "")
 
 
 def _note(what: str, way_out: str) -> Finding:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from reconciler.policy import Bounds
+    from reconciler.spec.configs import Catalogue
 
 SANDBOX = "sandbox"
 """The cluster that always exists: the throwaway one that runs on this machine.
@@ -80,6 +81,11 @@ class ClusterEntry:
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[Finding, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The topic configs that its specs can set."""
+        return choose_catalogue(self.kafka_version, self.known_configs)
 
     @property
     def waits_for(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from reconciler.errors import Finding
 from reconciler.spec.catalogue import (
     LINES,
+    ConfigKey,
     ConfigType,
     choose_line,
     lines_that_know,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reconciler.errors import Location
-    from reconciler.spec.catalogue import ConfigKey, Line
+    from reconciler.spec.catalogue import Line
 
 
 _SWITCH = "remote.storage.enable"
@@ -156,15 +157,18 @@ _UNMANAGED = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The topic configs of one release line.
+    """The topic configs of one release line, and those of the service that runs a cluster.
 
-    `note` is set if another version was requested; `older` is true if this one is older.
+    `note` is set if another version was requested; `older` is true if this one is older. `offered`
+    holds the only configs that a service lets anyone set, also some that are not Kafka's; None
+    means all of Kafka.
     """
 
     line: Line
     keys: Mapping[str, ConfigKey]
     note: str = ""
     older: bool = False
+    offered: frozenset[str] | None = None
 
     @property
     def version(self) -> str:
@@ -178,10 +182,15 @@ class Catalogue:
             sorted(n for n, k in self.keys.items() if not k.internal and n not in _UNMANAGED)
         )
 
+    def offers(self, key: str) -> bool:
+        """Return whether a spec can set a config on the cluster."""
+        return key in (self.keys if self.offered is None else self.offered)
+
     def normalise(self, key: str, value: object, where: Location | None) -> str | list[Finding]:
         """Normalise a value as the broker would report it, or return every error in it.
 
-        `value` is a YAML scalar, as text or as Python has it, or a list of them for a LIST.
+        `value` is a YAML scalar, as text or as Python has it, or a list of them for a LIST. A value
+        of a config that is not Kafka's stays as it is written.
         """
         if key in _UNMANAGED:
             what = f"{key} is not managed: it {_UNMANAGED[key]}"
@@ -189,12 +198,13 @@ class Catalogue:
         if _is_internal(key):  # also if this version does not know it
             what = f"{key} is internal to Kafka's own tests: brokers take it and never show it"
             return [Finding("config-internal", what, "remove it from the spec", where)]
-        if key not in self.keys:
+        known = self.keys.get(key)
+        if known is None and not self.offers(key):
             what, way_out = self._explain_unknown(key)
             return [Finding("config-unknown", what, way_out, where)]
         try:
-            text = _read_text(self.keys[key], value)
-            return spell_value(self.keys[key], self.dimension(key), text)
+            text = _read_text(known or ConfigKey(key, ConfigType.STRING, None), value)
+            return text if known is None else spell_value(known, self.dimension(key), text)
         except RefusedValueError as refused:
             return [Finding(refused.rule, refused.what, refused.way_out, where)]
 
@@ -257,18 +267,34 @@ class Catalogue:
         """Return the one-line description of a key; empty if there is none yet."""
         return DOCS[key][1] if key in DOCS else ""
 
+    def explain_left(self, key: str) -> tuple[str, str]:
+        """Return why a live config is left alone, and how a spec can manage it."""
+        if self.offers(key):
+            return "no spec names it there", "to manage it, write a value, or null to remove it"
+        if self.offered is not None:
+            return "it is not among known_configs", "name it there if it is to be managed"
+        why, known_to = f"Kafka {self.version} has no such topic config", lines_that_know(key)
+        if known_to:
+            line = spell_line(known_to[0] if known_to[0] > self.line else known_to[-1])
+            return why, f'write kafka_version: "{line}" if the cluster runs that'
+        return why, "name it in known_configs, with all others of its service, to manage it"
+
     def _explain_unknown(self, key: str) -> tuple[str, str]:
         known_to = lines_that_know(key)
         if known_to and known_to[0] > self.line:
             what = (
                 f"{key} is known from Kafka {spell_line(known_to[0])} on, and not to {self.version}"
             )
-            return what, "remove it from the spec until the cluster runs that"
+            line = spell_line(known_to[0])
+            way_out = "remove it from the spec until the cluster runs that"
+            return what, f'{way_out}, or write kafka_version: "{line}" if it does'
         if known_to:
             what = (
                 f"{key} is known up to Kafka {spell_line(known_to[-1])}, and not to {self.version}"
             )
-            return what, "remove it from the spec"
+            line = spell_line(known_to[-1])
+            way_out = f'remove it from the spec, or write kafka_version: "{line}"'
+            return what, f"{way_out} if the cluster runs that"
         from difflib import get_close_matches
 
         what = f"Kafka {self.version} has no topic config {quote(key)}"
@@ -276,7 +302,9 @@ class Catalogue:
         meant = [name for name in self.settable if key in self.keys[name].synonyms]
         plain = key.strip().lower().replace("_", ".").replace("-", ".")
         meant += get_close_matches(plain, self.settable, n=1, cutoff=0.7)
-        return what, f"did you mean {meant[0]}?" if meant else "remove it from the spec"
+        if meant:
+            return what, f"did you mean {meant[0]}?"
+        return what, "remove it from the spec, or name it in known_configs if the service has it"
 
 
 def _is_internal(key: str) -> bool:
@@ -288,11 +316,13 @@ def _is_internal(key: str) -> bool:
 
 
 @cache
-def choose_catalogue(kafka_version: str | None = None) -> Catalogue:
+def choose_catalogue(
+    kafka_version: str | None = None, offered: frozenset[str] | None = None
+) -> Catalogue:
     """Return the catalogue for a Kafka version such as `4.1` or `4.1.2`; the newest for None.
 
-    A version without a catalogue gets the nearest older one, or the oldest, and a note.
-    Errors: ValueError for a text that is no version.
+    A version without a catalogue gets the nearest older one, or the oldest, and a note. `offered`:
+    as in `Catalogue`. Errors: ValueError for a text that is no version.
     """
     wanted = LINES[-1] if kafka_version is None else parse_version(kafka_version)
     line = choose_line(wanted)
@@ -300,7 +330,7 @@ def choose_catalogue(kafka_version: str | None = None) -> Catalogue:
     if wanted != line:
         note = f"Kafka {spell_line(wanted)} has no catalogue here: "
         note += f"configs are checked as {spell_line(line)}'s"
-    return Catalogue(line, load_release(line).keys, note, wanted < line)
+    return Catalogue(line, load_release(line).keys, note, wanted < line, offered)
 
 
 def _read_text(key: ConfigKey, value: object) -> str:

@@ -395,7 +395,8 @@ class ClusterForm(Form):
     )
     known_configs: WordList | None = Field(
         default=None,
-        description="Topic configs that the managed service supports. Others are not managed.",
+        description="The topic configs that the service supports, its own included. Others are not "
+        "managed.",
     )
     audit_topic: AuditTopic | None = Field(
         default=None, description="Existing topic that receives a record of every apply."

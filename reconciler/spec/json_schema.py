@@ -114,12 +114,22 @@ def _build_config() -> Schema:
     # A key is offered if any release line lets a spec set it.
     settable = {n for line in LINES for n in choose_catalogue(spell_line(line)).settable}
     keys = {name: key for name, key in every_key().items() if name in settable}
+    # A config of a service mostly begins with a word of its own: redpanda.remote.read. A name that
+    # begins like one of Kafka's is more likely a typo, which editors are to show.
+    kafkas = "|".join(sorted({name.partition(".")[0] for name in keys}))
     return {
         "type": "object",
-        "description": "Topic configs. null removes an inherited key.",
+        "description": "Topic configs. null removes an inherited key, and a key of a service from "
+        "the topic.",
         "properties": {
             name: {"description": _describe(key), **_build_value(key, newest.dimension(name))}
             for name, key in keys.items()
+        },
+        "patternProperties": {
+            rf"^(?!(?:{kafkas})\.)[a-z0-9_-]+\.": {
+                "type": ["string", "number", "boolean", "null"],
+                "description": "A config of a service, as known_configs of its clusters lists it.",
+            }
         },
         "additionalProperties": False,
     }

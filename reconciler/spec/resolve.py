@@ -73,17 +73,17 @@ class Resolver:
             name: Written(model, self._table["profiles"][name])
             for name, model in self._clusters.profiles.items()
         }
-        self._readers: dict[str | None, ConfigReader] = {}
+        self._readers: dict[tuple[str | None, frozenset[str]], ConfigReader] = {}
 
     def resolve(self, cluster: str) -> Resolved:
         """Resolve the topics of a cluster, and check them by its Kafka version."""
         form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
         inherited = self._list_inherited(cluster, form)
-        configs = self._choose_reader(form)
         entry = self._entries[cluster]
+        configs = self._choose_reader(entry)
         engine = PolicyEngine(entry, configs.catalogue)
         specs, findings = [], list(engine.findings)
-        read = [*inherited, *self._profiles.values()]
+        read = [*inherited]
         for topic in self._list_topics(cluster):
             own = self._list_own(topic, cluster)
             spec = resolve_topic(topic, [*inherited, *own], configs)
@@ -107,20 +107,27 @@ class Resolver:
     def resolve_specs(self, cluster: str) -> Iterator[TopicSpec]:
         """Resolve the topics of a cluster without any check."""
         form = self._clusters.clusters.get(cluster) or ClusterForm.model_construct()
-        inherited, configs = self._list_inherited(cluster, form), self._choose_reader(form)
+        inherited = self._list_inherited(cluster, form)
+        configs = self._choose_reader(self._entries[cluster])
         for topic in self._list_topics(cluster):
             yield resolve_topic(topic, [*inherited, *self._list_own(topic, cluster)], configs)
 
     def check_unused(self, checked: Collection[str]) -> list[Finding]:
         """Check the configs that none of the checked clusters has, by the newest catalogue."""
-        unused = []
+        used = {
+            str(topic.document.profile) for name in checked for topic in self._list_topics(name)
+        }
+        unused = [layer for name, layer in self._profiles.items() if name not in used]
         for topic in self._topics:
             if not any(topic.targets(cluster) for cluster in checked):
                 unused.append(topic.layer)
             for cluster, override in topic.overrides.items():
                 if cluster not in checked or not topic.targets(cluster):
                     unused.append(override)
-        return ConfigReader(choose_catalogue(None)).check(unused)
+        offered = (entry.known_configs or () for entry in self._entries.values())
+        newest = choose_catalogue(None)
+        anywhere = frozenset(newest.keys).union(*offered)
+        return ConfigReader(replace(newest, offered=anywhere)).check(unused)
 
     def list_layers(self, cluster: str, profile: str | None) -> list[Written]:
         """List the layers below a topic: defaults, its cluster's defaults, its profile."""
@@ -160,18 +167,25 @@ class Resolver:
             layers.append(Written(form.defaults, self._table["clusters"][cluster]["defaults"]))
         return layers
 
-    def _choose_reader(self, form: ClusterForm) -> ConfigReader:
-        """Return the reader of a cluster's Kafka version."""
-        version = None if form.kafka_version is None else str(form.kafka_version)
-        if version not in self._readers:
+    def _choose_reader(self, entry: ClusterEntry) -> ConfigReader:
+        """Return the reader of a cluster's Kafka version, and of the service that runs it."""
+        # A config of Kafka that a service does not offer is an error of the topic that sets it.
+        catalogue = choose_catalogue(entry.kafka_version)
+        foreign = frozenset(entry.known_configs or ()).difference(catalogue.keys)
+        known = (entry.kafka_version, foreign)
+        if known not in self._readers:
             # Findings that only this version has name the first clusters that run it.
-            forms = sorted(self._clusters.clusters.items())
-            running = [name for name, form in forms if form.kafka_version == version]
+            running = [
+                name
+                for name in sorted(self._clusters.clusters)
+                if self._entries[name].kafka_version == entry.kafka_version
+            ]
             if (more := len(running) - MOST_NAMED) > 0:
                 running = [*running[:MOST_NAMED], f"{more:,} more clusters"]
-            running = running or [SANDBOX]
-            self._readers[version] = ConfigReader(choose_catalogue(version), running)
-        return self._readers[version]
+            offered = foreign.union(catalogue.keys) if foreign else None
+            catalogue = choose_catalogue(entry.kafka_version, offered)
+            self._readers[known] = ConfigReader(catalogue, running or [SANDBOX])
+        return self._readers[known]
 
 
 class _Configs(NamedTuple):
@@ -253,12 +267,18 @@ class ConfigReader:
 
     def _name_version(self, key: str, value: object, findings: list[Finding]) -> Iterator[Finding]:
         """Add version and clusters to an error in a value that another version accepts."""
-        lines = (choose_catalogue(spell_line(line)) for line in LINES)
-        if any(isinstance(line.normalise(key, value, None), str) for line in lines):
+        lines = map(choose_catalogue, map(spell_line, reversed(LINES)))
+        accepting = (line for line in lines if isinstance(line.normalise(key, value, None), str))
+        if (other := next(accepting, None)) is not None:
             names = "".join(f"{name}, " for name in self._clusters)
             version = f" (checked for {names}Kafka {self.catalogue.version})"
-            findings = [replace(finding, what=finding.what + version) for finding in findings]
-        yield from findings
+            for finding in findings:
+                way_out = finding.way_out
+                if finding.rule != "config-unknown":  # which names the version itself
+                    way_out += f', or write kafka_version: "{other.version}" if the cluster runs it'
+                yield replace(finding, what=finding.what + version, way_out=way_out)
+        else:
+            yield from findings
 
 
 @dataclass(slots=True)
@@ -322,6 +342,9 @@ def resolve_topic(
         draft.lay(depth, layer, configs)
     draft.derive_counts()
     config = {key: value for key, (value, _) in sorted(draft.config.items()) if value is not None}
+    # An own config of Kafka is unset if no layer has it. Others are left alone unless a spec says
+    # that they are not to be set.
+    unset = draft.config.keys() - config.keys() - configs.catalogue.keys.keys()
     document = topic.document
     return TopicSpec(
         name=topic.name,
@@ -329,6 +352,7 @@ def resolve_topic(
         partitions=draft.partitions,
         replication_factor=draft.replication_factor,
         config=MappingProxyType(config),
+        unset=frozenset(unset),
         assignment=draft.assignment,
         rack_aware=draft.rack_aware,
         gradual=draft.gradual,

@@ -53,7 +53,7 @@ def test_a_plan_that_was_applied_leaves_nothing_to_do(world: World) -> None:
 
 @given(worlds())
 def test_what_is_read_once_more_is_what_a_plan_rests_on(world: World) -> None:
-    doubts = list_doubts(world.specs, world.state, CATALOGUE, None)
+    doubts = list_doubts(world.specs, world.state, CATALOGUE)
     live = [diff for diff in world.diffs() if diff.state is not None]
     planned = {topic.name for topic in world.plan().topics}
     assert set(doubts.planned) == planned & world.state.topics.keys()

@@ -22,7 +22,7 @@ TOPICS = [
      "config": {"retention.ms": "604800000", THROTTLE: "*"}},
     {"name": "orders.state", "partitions": [[3, 1, 2]], "config": {"cleanup.policy": "compact"}},
     {"name": "mixed", "partitions": [[1], [1, 2]]},
-    {"name": "bad", "partitions": [[1, 2, 3]], "config": {"no.such": "1"}},
+    {"name": "bad", "partitions": [[1, 2, 3]], "config": {"cleanup.policy": "no-such"}},
     {"name": "connect-offsets", "partitions": [[1, 2, 3]]},
     {"name": "__consumer_offsets", "partitions": [[1, 2, 3]]},
 ]  # fmt: skip
@@ -63,7 +63,7 @@ def test_a_first_import_writes_what_a_person_would_have(
     assert 'prod:\n    cluster_id: abc\n    kafka_version: "4.1"\n' in texts["clusters.yaml"]
     assert texts.keys() == {"clusters.yaml", "connect.yaml", "mixed.yaml", "orders.yaml"}
     said = capsys.readouterr().err
-    assert "bad stays out of the specs: Kafka 4.1 has no topic config 'no.such'" in said
+    assert "bad stays out of the specs: cleanup.policy" in said
     assert "replication_factor is left open for mixed: its partitions have 1 and 2" in said
     assert said.count("[import-left-out]") == said.count("[import-not-managed]") == 1
     assert "4 topics written" in said
@@ -239,8 +239,42 @@ def test_what_a_service_keeps_to_itself_stays_out_of_the_specs(
     plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
     assert run(plan) == 0
     assert (
-        "retention.ms is set on the topic and is not among known_configs" in capsys.readouterr().out
+        "retention.ms is set on orders.events; it is not among known_configs, so it is left alone"
+        in capsys.readouterr().out
     )
+
+
+def test_a_topic_is_written_without_what_no_spec_can_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"redpanda.remote.read": "true", "retention.ms": "604800000"}
+    snapshot = save(tmp_path, [{"name": "flow", "partitions": [[1, 2, 3]], "config": config}])
+    root = tmp_path / "topics"
+    verb = ["import", str(root), "--cluster", "prod", "--against", snapshot]
+    assert run(verb) == 0
+    assert "config:\n  retention.ms: 7d\n" in read(root)["flow.yaml"]
+    assert "redpanda" not in read(root)["flow.yaml"]
+    left = "redpanda.remote.read is set on flow; Kafka 4.1 has no such topic config, so it is left"
+    assert left in capsys.readouterr().err
+    plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
+    assert run(plan) == 0
+    assert left in capsys.readouterr().out
+
+
+def test_a_config_that_the_service_offers_is_written(tmp_path: Path) -> None:
+    config = {"redpanda.remote.read": "true", "redpanda.leaders.preference": "racks:a,b"}
+    snapshot = save(tmp_path, [{"name": "flow", "partitions": [[1, 2, 3]], "config": config}])
+    root = tmp_path / "topics"
+    root.mkdir()
+    known = "[retention.ms, redpanda.remote.read, redpanda.leaders.preference]"
+    (root / "clusters.yaml").write_text(
+        f"version: 1\nclusters: {{prod: {{known_configs: {known}}}}}\n"
+    )
+    assert run(["import", str(root), "--cluster", "prod", "--against", snapshot]) == 0
+    (wished,) = load_estate(root).topics_for("prod")
+    assert wished.config == config
+    plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
+    assert run(plan) == 0
 
 
 def test_a_modeline_finds_the_schema_from_every_directory(

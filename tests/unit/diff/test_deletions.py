@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shorthand import CATALOGUE, HERE, NOW_MS, ONE, cluster, diff, said, spec, topic, unused_cluster
 
-from reconciler.diff import FieldChange, diff_topics, leave_unoffered
+from reconciler.diff import FieldChange, diff_topics
 from reconciler.model import Deletion, Guards
+from reconciler.spec import choose_catalogue
 
 if TYPE_CHECKING:
     from reconciler.model import ClusterState
@@ -194,7 +195,9 @@ def test_a_retention_that_the_service_does_not_offer_counts_as_well() -> None:
     state = replace(
         unused_cluster(live, emptied=True), config_defaults={"retention.ms": str(7 * DAY)}
     )
-    (refusal,) = refusals(leave_unoffered(state, frozenset({"cleanup.policy"})))
+    catalogue = choose_catalogue(None, frozenset({"cleanup.policy"}))
+    (found,) = diff_topics([GONE], state, catalogue, (), ONE)
+    (refusal,) = map(str, found.refusals)
     assert "retention.ms is 1d, unused_for 7d" in refusal
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from shorthand import CATALOGUE, cluster, diff, spec, topic
 
-from reconciler.diff import leave_unoffered, note_unoffered
 from reconciler.errors import Location, Severity
 from reconciler.plan import judge_changes
 from reconciler.plan.policy import gather_facts
@@ -64,21 +63,3 @@ def test_an_error_refuses_and_a_warning_stands_beside() -> None:
     (judged,) = judge_changes([wished], state, judge(*rules))
     assert [finding.what for finding in judged.refusals] == ["this breaks the rule keep: Ask"]
     assert [finding.severity for finding in judged.notes] == [Severity.WARNING]
-
-
-def test_live_configs_that_are_not_on_offer_are_left_alone_and_named() -> None:
-    state = cluster(topic("1", config={"segment.ms": "5", "retention.ms": "5"}))
-    offered = frozenset({"retention.ms"})
-    managed = leave_unoffered(state, offered)
-    (found,) = note_unoffered([diff(spec(), managed)], state, offered)
-    assert [change.path for change in found.changes] == ["config.retention.ms"]
-    assert [str(note).partition("; ")[0] for note in found.notes] == [
-        "topics/shop.yaml:3:1: segment.ms is set on the topic and is not among known_configs, "
-        "so it is left alone"
-    ]
-
-
-def test_without_a_list_all_configs_are_managed() -> None:
-    state = cluster(topic("1", config={"segment.ms": "5"}))
-    assert leave_unoffered(state, None) is state
-    assert note_unoffered([diff(spec(), state)], state, None) == (diff(spec(), state),)

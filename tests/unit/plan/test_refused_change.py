@@ -245,10 +245,10 @@ def test_a_default_is_shown_where_it_is_written() -> None:
 
 
 def test_values_are_shown_in_full_and_escaped() -> None:
-    odd = {"retention.ms": "604800000", "x": "a|\x1b[31m" * 9}
+    odd = {"retention.ms": "604800000", "compression.type": "a|\x1b[31m" * 9}
     live = topic("1,2 2,3 3,1", "orders", config=odd)
     made = make_plan(state=cluster(live))
-    assert "x" in [f.path.removeprefix("config.") for f in made.topics[0].refused_change]
+    assert "config.compression.type" in [f.path for f in made.topics[0].refused_change]
     for shown in (render_text(made), render_markdown(made), render_github(made)):
         assert "\x1b" not in shown
     assert "a|\\x1b[31m" * 9 in render_text(made)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from shorthand import brokers, cluster, plan, spec, topic
 
-from reconciler.model import Broker, TopicImage
-from reconciler.rehearse import prepare_setup
+from reconciler.model import Broker, TopicImage, steps_of
+from reconciler.plan import plan_cluster
+from reconciler.rehearse import keep_known, prepare_setup
 from reconciler.rehearse import setup as stage
+from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
     import pytest
@@ -26,6 +28,26 @@ def test_a_state_brings_all_its_topics_with_the_overrides_that_a_spec_can_speak_
     assert setup.topics["audit"] == TopicImage("id-audit", ((2, 3),), {"flush.ms": "5"})
     assert (set(setup.topics), setup.replicas) == ({"shop.orders", "audit", "__own"}, 5)
     assert (setup.brokers, setup.complete, setup.notes) == (NODES, True, ())
+
+
+def test_no_broker_is_asked_for_a_config_that_is_not_kafkas() -> None:
+    live = topic("1,2", config={"redpanda.remote.read": "true", "flush.ms": "5"})
+    state = cluster(live, nodes=NODES)
+    wished = spec(config={"redpanda.remote.write": "true", "flush.ms": "6"})
+    known = frozenset({"flush.ms", "redpanda.remote.write"})
+    entry = ClusterEntry("prod", wished.location, known_configs=known)
+    made = plan_cluster(entry, [wished], state)
+    setup = prepare_setup(made, state, RELEASE)
+    assert setup.topics["shop.orders"].config == {"flush.ms": "5"}
+    assert [note.what for note in setup.notes] == [
+        "not rehearsed, since Kafka 4.4.0 has no such configs: "
+        "redpanda.remote.read, redpanda.remote.write"
+    ]
+    (rehearsed,) = keep_known(made, RELEASE).topics
+    assert rehearsed.after is not None
+    assert rehearsed.after.config == {"flush.ms": "6"}
+    (step,) = steps_of(rehearsed)
+    assert step.verb == "configure"
 
 
 def test_a_plan_alone_brings_what_it_rests_on() -> None:

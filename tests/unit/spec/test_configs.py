@@ -245,13 +245,14 @@ def test_a_value_is_spelled_as_the_broker_reports_it(key: str, value: object, sp
         (
             "colour",
             "red",
-            "Kafka 4.4 has no topic config 'colour'; remove it from the spec [config-unknown]",
+            "Kafka 4.4 has no topic config 'colour'; remove it from the spec, or name it in "
+            "known_configs if the service has it [config-unknown]",
         ),
         (
             "message.format.version",
             "3.0-IV1",
-            "message.format.version is known up to Kafka 3.9, and not to 4.4; "
-            "remove it from the spec [config-unknown]",
+            "message.format.version is known up to Kafka 3.9, and not to 4.4; remove it from "
+            'the spec, or write kafka_version: "3.9" if the cluster runs that [config-unknown]',
         ),
     ],
 )

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 from shorthand import said
 
@@ -15,7 +16,7 @@ from reconciler.cli.app import run
 from reconciler.errors import Severity, SpecError
 from reconciler.policy import Bounds, Limit, Policy
 from reconciler.policy.facts import FACTS_OF_CHANGES
-from reconciler.spec import Estate  # noqa: TC001
+from reconciler.spec import Estate, build_topic_schema
 
 CLUSTERS = """\
 version: 1
@@ -136,6 +137,74 @@ def test_a_service_is_asked_for_what_it_knows(tmp_path: Path) -> None:
         "refuses others; remove it, or write overrides: {cloud: {config: {segment.ms: null}}} "
         "[config-not-offered]",
     ]
+
+
+def test_a_service_has_configs_of_its_own(tmp_path: Path) -> None:
+    clusters = OFFERED.replace("[retention.ms]", "[retention.ms, redpanda.remote.read]")
+    clusters = clusters.replace("{config: {min.insync.replicas: 2}}", "{}")
+    topic = (
+        "topic: a\nconfig: {retention.ms: 1d}\noverrides:\n"
+        "  cloud: {config: {redpanda.remote.read: true}}\n"
+    )
+    estate = load(tmp_path, topic, clusters)
+    (here,), (there,) = estate.topics_for("cloud"), estate.topics_for("own")
+    assert here.config == {"retention.ms": "86400000", "redpanda.remote.read": "true"}
+    assert there.config == {"retention.ms": "86400000"}
+
+
+def test_a_config_of_a_service_is_text_as_it_is_written(tmp_path: Path) -> None:
+    clusters = OFFERED.replace("[retention.ms]", "[a.time, a.flag, a.text]").replace(
+        "min.insync.replicas: 2", "a.flag: false"
+    )
+    clusters = clusters.replace("  own: {}\n", "")
+    topic = 'topic: a\nconfig: {a.time: 7d, a.text: "x,y"}\n'
+    (spec,) = load(tmp_path, topic, clusters).topics_for("cloud")
+    assert spec.config == {"a.flag": "false", "a.text": "x,y", "a.time": "7d"}
+    for value in ("[x, y]", "{b: c}"):
+        with pytest.raises(SpecError):
+            load(tmp_path, f"topic: a\nconfig: {{a.text: {value}}}\n", clusters)
+
+
+def test_null_says_that_a_config_of_a_service_is_not_to_be_set(tmp_path: Path) -> None:
+    clusters = OFFERED.replace("[retention.ms]", "[retention.ms, redpanda.remote.read]")
+    clusters = clusters.replace("min.insync.replicas: 2", "retention.ms: 1d")
+    topic = "topic: a\nconfig: {redpanda.remote.read: null, segment.ms: null}\n"
+    (spec,) = load(tmp_path, topic, clusters).topics_for("cloud")
+    assert spec.unset == {"redpanda.remote.read"}
+
+
+@pytest.mark.parametrize(
+    ("config", "valid"),
+    [
+        ({"redpanda.remote.read": True}, True),
+        ({"write.caching": None}, True),
+        ({"redpanda.remote.read": ["x"]}, False),
+        ({"retention.msec": 1}, False),
+        ({"colour": "red"}, False),
+    ],
+)
+def test_the_schema_knows_configs_of_a_service_and_typos_of_kafkas(
+    config: dict[str, object], valid: bool
+) -> None:
+    document = {"topic": "a", "config": config}
+    assert jsonschema.Draft7Validator(build_topic_schema()).is_valid(document) == valid
+
+
+def test_a_profile_is_checked_where_topics_use_it(tmp_path: Path) -> None:
+    clusters = OFFERED.replace("[retention.ms]", "[retention.ms, redpanda.remote.read]")
+    clusters = clusters.replace(
+        "defaults: {config: {min.insync.replicas: 2}}",
+        "profiles: {tiered: {config: {redpanda.remote.read: true}}}",
+    )
+    topic = "topic: a\nclusters: [cloud]\nprofile: tiered\n---\ntopic: b\nclusters: [own]\n"
+    (spec,) = load(tmp_path, topic, clusters).topics_for("cloud")
+    assert spec.config == {"redpanda.remote.read": "true"}
+    with pytest.raises(SpecError, match="no topic config 'redpanda"):
+        load(tmp_path, topic + "profile: tiered\n", clusters)
+    load(tmp_path, "topic: c\n", clusters)
+    typo = clusters.replace("redpanda.remote.read: true", "redpanda.remote.raed: true")
+    with pytest.raises(SpecError, match="raed"):
+        load(tmp_path, "topic: c\n", typo)
 
 
 def test_the_ways_out_of_what_is_not_offered_hold(tmp_path: Path) -> None:
