@@ -381,6 +381,7 @@ _REHEARSAL: tuple[Rule, ...] = (
 _ADOPTION: tuple[Rule, ...] = (
     Rule("import-left-out", "A topic that no spec can describe is left out and reported."),
     Rule("import-not-managed", "A value that a spec cannot describe is left open and reported."),
+    Rule("import-explicit", "An import reports written values that only defaults keep in force."),
     Rule("import-kept", "Content that an import cannot rewrite is kept and reported."),
     Rule("import-foreign", "An import reports topics that other software creates for itself."),
     Rule(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler.adopt.clusters import describe_shared, write_clusters
-from reconciler.adopt.desired import drop_look_alikes, list_adoptable, suggest_ignores
+from reconciler.adopt.desired import NAMED, drop_look_alikes, list_adoptable, suggest_ignores
 from reconciler.adopt.draft import Adoption
 from reconciler.adopt.new_topics import add_topics
 from reconciler.adopt.profiles import extract_shared
@@ -19,9 +19,10 @@ from reconciler.diff import diff_topics
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model import is_chosen
 from reconciler.spec import SANDBOX, ClusterEntry, choose_catalogue
+from reconciler.units import count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from reconciler.adopt.desired import DesiredTopic
     from reconciler.adopt.draft import EstateDraft
@@ -76,6 +77,8 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
     notes.extend(suggest_ignores(wanted.name for wanted in new))
     done = amended.change(add_topics(new, amended, request.cluster, catalogue))
     left = [d for d in _diff(done.estate, state, request, catalogue) if d.changes or d.refusals]
+    explicit = [diff.spec.name for diff in left if diff.only_explicit and not diff.refusals]
+    differing = [diff for diff in left if diff.spec.name not in explicit]
     return Adoption(
         texts=done.changed,
         created=tuple(sorted(done.changed.keys() - draft.texts)),
@@ -83,7 +86,7 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
         updated=tuple(sorted(updated)),
         unchanged=len(desired) - len(new) - len(updated),
         differences=sum(bool(diff.changes) for diff in left),
-        notes=(*notes, *map(_report_difference, left)),
+        notes=(*notes, *map(_report_difference, differing), *_note_explicit(explicit)),
     )
 
 
@@ -135,6 +138,11 @@ def _update(
         wanted = by_name.get(diff.spec.name)
         if not diff.changes or diff.state is None or diff.spec.absent or wanted is None:
             continue
+        if diff.only_explicit:
+            continue
+        # What is written is in force, by the brokers' defaults, so it stays written.
+        written_values = {key: diff.spec.config[key] for key in diff.explicit}
+        wanted = replace(wanted, config={**wanted.config, **written_values})
         # A topic with manual rows keeps them, also without --assignments.
         if diff.spec.assignment is not None and wanted.replication_factor is not None:
             wanted = replace(wanted, assignment=diff.state.assignment)
@@ -150,6 +158,18 @@ def _diff(
     entry = estate.clusters[request.cluster]
     specs = [s for s in estate.topics_for(request.cluster) if is_chosen(s.name, request.topics)]
     return list(diff_topics(specs, state, catalogue, entry.exclude_brokers))
+
+
+def _note_explicit(topics: Sequence[str]) -> Iterator[Finding]:
+    """Note the topics whose written values are in force by the brokers' defaults alone."""
+    if topics:
+        named = f"{', '.join(topics[:NAMED])}" + (" and others" if len(topics) > NAMED else "")
+        what = (
+            f"values that are written for {count(len(topics), 'topic')} are in force by the "
+            f"brokers' defaults: {named}"
+        )
+        way_out = "plan shows them, and apply sets them so that they stay in force"
+        yield Finding("import-explicit", what, way_out, severity=Severity.NOTE)
 
 
 def _report_difference(diff: TopicDiff) -> Finding:

@@ -40,6 +40,11 @@ class ConfigEquality(Protocol):
     """The configs of a cluster, as its brokers see them: equal values, and contradictions."""
 
     @property
+    def keeps_defaults(self) -> bool:
+        """Return whether a topic keeps an override that equals the brokers' default."""
+        ...
+
+    @property
     def keys(self) -> Collection[str]:
         """The topic configs of the cluster's Kafka release."""
         ...
@@ -93,13 +98,34 @@ def desired_config(
     for key, value in sorted(spec.config.items()):
         if key in disputed:
             continue
-        # A default that equals the spec needs no override, so the topic already conforms.
-        live = overrides.get(key, defaults.get(key))
-        if live is None or not equality.same(key, live, value):
-            desired[key] = value
-        elif key in overrides:
+        live = overrides.get(key)
+        if live is not None and equality.same(key, live, value):
             desired[key] = live
+        # A default that equals the spec is no override: it can change, and the spec must hold then.
+        elif (
+            live is not None
+            or equality.keeps_defaults
+            or not _is_default(key, value, defaults, equality)
+        ):
+            desired[key] = value
     return desired
+
+
+def list_explicit(
+    config: Mapping[str, str],
+    overrides: Mapping[str, str],
+    defaults: Mapping[str, str],
+    equality: ConfigEquality,
+) -> tuple[str, ...]:
+    """List the overrides to set that change nothing yet: they equal the brokers' defaults."""
+    new = sorted(config.keys() - overrides.keys())
+    return tuple(key for key in new if _is_default(key, config[key], defaults, equality))
+
+
+def _is_default(
+    key: str, value: str, defaults: Mapping[str, str], equality: ConfigEquality
+) -> bool:
+    return key in defaults and equality.same(key, defaults[key], value)
 
 
 def desired_fields(spec: TopicSpec, config: Mapping[str, str]) -> dict[str, object]:

@@ -23,6 +23,7 @@ from reconciler.diff.fields import (
     desired_partitions,
     desired_replication,
     leave_foreign,
+    list_explicit,
     managed_overrides,
 )
 from reconciler.diff.gradual import lower_gradually
@@ -73,7 +74,8 @@ class TopicDiff:
     `manual` holds their rows if the spec lists them. `config` holds the managed overrides after
     the change. `deletion` holds the facts that justify a deletion. If there are `refusals`, the
     topic does not change at all. `pending` lists differences that this plan leaves to a plan of
-    moves.
+    moves. `explicit` holds the configs that are in force by the brokers' defaults, and that are set
+    so that they stay in force.
     """
 
     spec: TopicSpec
@@ -87,6 +89,13 @@ class TopicDiff:
     notes: tuple[Finding, ...] = ()
     deletion: Deletion | None = None
     pending: tuple[FieldChange, ...] = ()
+    explicit: tuple[str, ...] = ()
+
+    @property
+    def only_explicit(self) -> bool:
+        """Return whether its changes alter nothing that is in force."""
+        paths = {f"config.{key}" for key in self.explicit}
+        return bool(self.changes) and all(change.path in paths for change in self.changes)
 
 
 def diff_topics(
@@ -222,6 +231,7 @@ class _Comparison:
             pending, new = (*pending, waiting), 0
         later = {change.path for change in pending} | {f"config.{MIN_INSYNC}" for _ in held}
         changes = tuple(change for change in changes if change.path not in later)
+        explicit = list_explicit(config, overrides, defaults, self.equality)
         manual = spec.assignment[len(state.assignment) :] if spec.assignment else None
         refusals = [*step.refusals]
         allow = allow_moves(list_kinds(changes), self.moves)
@@ -233,7 +243,8 @@ class _Comparison:
             refusals += self.brokers.refuse_placement(spec, manual, replication, fixed=True)
         # Contradictions among live configs do not block other changes: configs are checked only if
         # one of them changes.
-        if any(change.path.startswith("config.min.insync") for change in changes):
+        paths = {change.path for change in changes}
+        if f"config.{MIN_INSYNC}" in paths and MIN_INSYNC not in explicit:
             fewest = min(state.replication_factors, default=0)
             allow = self._allow_replication(changes)
             refusals += refuse_min_insync(spec, config, fewest, self.allows, allow)
@@ -265,6 +276,7 @@ class _Comparison:
                 *note_not_managed(spec, state),
             ),
             pending=pending,
+            explicit=explicit,
         )
 
     def _allow_replication(self, changes: Iterable[FieldChange]) -> str:

@@ -160,6 +160,7 @@ class PlannedTopic:
     `deletion` then holds its usage. If `refusals` is not empty, nothing is done and `after` equals
     `before`: a topic is refused entirely. `refused_change` lists every field of a change that is
     refused, alone or with the entire plan. `description` is that of a topic that does not exist.
+    `explicit` holds the configs of `after` that are in force already, by the brokers' defaults.
     """
 
     name: str
@@ -175,6 +176,7 @@ class PlannedTopic:
     refused_change: tuple[RefusedField, ...] = ()
     owner: str | None = None
     description: str | None = None
+    explicit: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,7 @@ def _plan_topic(
         description=None if before else diff.spec.description,
         balance_before=measure_balance([existing], brokers) if placed and before else None,
         balance_after=measure_balance([wished.assignment], brokers) if placed else None,
+        explicit=() if diff.refusals else diff.explicit,
     )
 
 

@@ -352,6 +352,7 @@ def _resource(topic: PlannedTopic) -> ResourceDocument:
         refused_change=topic.refused_change,
         owner=topic.owner,
         description=topic.description,
+        explicit=topic.explicit,
     )
 
 
@@ -452,6 +453,7 @@ def _planned(resource: ResourceDocument) -> PlannedTopic:
         refused_change=resource.refused_change,
         owner=resource.owner,
         description=resource.description,
+        explicit=resource.explicit,
     )
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-FORMAT_VERSION = "2.6"
+FORMAT_VERSION = "2.7"
 """Major: a reader refuses an unknown major version. Minor: added fields, which a reader may skip.
 
 1.1 added deletions, 1.2 `refused_change`. 2.0 calls steps by the verbs of the model, and adds
@@ -47,7 +47,7 @@ fingerprint covers limits that it does not read. 2.4 adds `fingerprint_format`: 
 computes another fingerprint, and refuses the plan. It also adds drains, and the command that makes
 a plan of moves. 2.5 adds `totals`, and to a risk the field that has it, and whether it was
 acknowledged before the request. 2.6 adds `alerts`, `existing_drift`, and the description of a topic
-that is created, `agreed`, `stages` and `default_rate`.
+that is created, `agreed` and `stages`. 2.7 adds `explicit` and `default_rate`.
 """
 
 READABLE = ("1", "2")
@@ -110,6 +110,7 @@ class ResourceDocument(_Document):
     """One topic of the plan: its change, steps, risks and refusals.
 
     `refused_change` lists the fields of a change that is refused; `change` and `steps` never do.
+    `explicit` lists the configs that are set to what the brokers' defaults are already.
     """
 
     address: str
@@ -127,6 +128,7 @@ class ResourceDocument(_Document):
     refused_change: tuple[RefusedField, ...] = ()
     owner: str | None = None
     description: str | None = None
+    explicit: tuple[str, ...] = ()
 
 
 class DriftDocument(_Document):

@@ -29,13 +29,20 @@ def guard_plan(
     """Refuse an entire plan that changes too large a share of `live` topics.
 
     Only topics that exist and would be altered count: a new topic affects no one, and a refused
-    topic is not changed. `where` is the location of the guard. The steps stay in the plan, so that
-    a reviewer sees them; each topic also lists its fields, as a refused topic does.
+    topic is not changed. A topic on which only defaults become explicit counts in a freeze alone,
+    for nothing that is in force changes. `where` is the location of the guard. The steps stay in
+    the plan, so that a reviewer sees them; each topic also lists its fields, as a refused topic
+    does.
     """
     if guards.max_changed_percent is None:
         return plan
-    changed = sum(topic.before is not None and bool(steps_of(topic)) for topic in plan.topics)
+    diffs = tuple(diffs)
     most = count_allowed(guards.max_changed_percent, live)
+    spared = {diff.spec.name for diff in diffs if diff.only_explicit} if most else set()
+    changed = sum(
+        topic.before is not None and topic.name not in spared and bool(steps_of(topic))
+        for topic in plan.topics
+    )
     if changed <= most:
         return plan
     share = f"{changed / live:.0%}" if live else "more than all"

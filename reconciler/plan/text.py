@@ -24,6 +24,9 @@ HEAD = 11
 ROWS = 10
 """The number of partitions of a step to list with their old and new rows."""
 
+NAMED = 3
+"""The number of topics to name for a value that becomes explicit on many."""
+
 DRIFT_SHOWN = 20
 """The number of topics with existing drift to list."""
 
@@ -93,8 +96,10 @@ class _Text:
             yield map(self._alert, view.alerts)
         if view.refusals:
             yield self._refused_plan(view)
-        for topic in view.topics:
+        for topic in view.shown:
             yield self._topic(topic)
+        if view.explicit_values:
+            yield self._explicit(view)
         if view.existing_drift:
             yield self._drift(view)
         if view.notes:
@@ -125,6 +130,15 @@ class _Text:
             yield self.columns.detail(topic.name, said)
         if more := len(view.existing_drift[DRIFT_SHOWN:]):
             yield self.columns.sentence(f"{count(more, 'more topic')}; --format json lists all")
+
+    def _explicit(self, view: PlanView) -> Iterator[str]:
+        yield f"{self.paint('cyan', '~ configure')} {view.explicit_words}:"
+        for field, names in view.explicit_values.items():
+            more = len(names) - NAMED
+            beyond = f" and {count(more, 'more topic')}" if more > 0 else ""
+            said = f"{field.words} on {', '.join(names[:NAMED])}{beyond}"
+            yield self.columns.detail(field.name, said)
+        yield self.columns.sentence("--format json lists all")
 
     def _topic(self, topic: TopicView) -> Iterator[str]:
         for number, step in enumerate(topic.steps):

@@ -6,7 +6,7 @@ are decided here, so that text, comments and tables agree.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
@@ -69,6 +69,9 @@ DIFFERENCES_SHOWN = 3
 DESCRIPTION_SHOWN = 300
 """The characters of a description that are shown. A spec may have thousands of lines of it."""
 
+EXPLICIT_SHOWN = 5
+"""More topics on which only defaults become explicit are shown together, by value."""
+
 IDLE_NAMED = 20
 """The number of dead or cordoned brokers to name; the others are counted."""
 
@@ -123,6 +126,18 @@ class TopicView(WrittenView):
         return any(step.verb is Verb.DELETE for step in self.steps)
 
     @property
+    def only_explicit(self) -> bool:
+        """Return whether it only gets values that are in force already, and there is no more."""
+        more = self.refusals or self.notes or self.refused_change
+        configs = [field for step in self.steps for field in step.configs]
+        return (
+            not more
+            and all(step.verb is Verb.CONFIGURE for step in self.steps)
+            and bool(configs)
+            and all(field.explicit for field in configs)
+        )
+
+    @property
     def places(self) -> bool:
         """Return whether it gets new replicas."""
         return any(step.places for step in self.steps)
@@ -163,6 +178,7 @@ class PlanView:
     for any other plan; `cordons` counts the brokers that it cordons. `made_by` is the command that
     makes the plan. `existing_drift` lists the topics outside its scope that differ from their
     specs. `stage` says when a merge reaches the cluster; it is empty if the estate has no stages.
+    `explicit` counts the topics on which only defaults become explicit, which `counts` omits.
     """
 
     cluster: str
@@ -190,11 +206,36 @@ class PlanView:
     made_by: str = "plan"
     existing_drift: tuple[DriftView, ...] = ()
     stage: str = ""
+    explicit: int = 0
 
     @property
     def changed(self) -> tuple[TopicView, ...]:
         """The topics with steps."""
         return tuple(topic for topic in self.topics if topic.steps)
+
+    @property
+    def shown(self) -> tuple[TopicView, ...]:
+        """The topics to show one by one."""
+        folded = self.explicit > EXPLICIT_SHOWN
+        return tuple(t for t in self.topics if not (folded and t.only_explicit))
+
+    @property
+    def explicit_values(self) -> Mapping[FieldView, list[str]]:
+        """The other topics, by the value that becomes explicit on them."""
+        by_value: defaultdict[FieldView, list[str]] = defaultdict(list)
+        for topic in self.topics if self.explicit > EXPLICIT_SHOWN else ():
+            for step in topic.steps if topic.only_explicit else ():
+                for field in step.configs:
+                    by_value[field].append(topic.name)
+        return dict(sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0].name)))
+
+    @property
+    def explicit_words(self) -> str:
+        """Say what becomes of the topics on which only defaults become explicit."""
+        return (
+            f"on {count(self.explicit, 'topic')}, values of the specs are in force by the brokers' "
+            "defaults, and are set so that they stay in force"
+        )
 
     @property
     def refused(self) -> tuple[TopicView, ...]:
@@ -208,6 +249,7 @@ class PlanView:
         counted = {f"to {verb}": self.counts[verb] for verb in verbs} | {
             "refused": len(self.refused)
         }
+        counted["to make explicit"] = self.explicit
         counted["to cordon"] = self.cordons
         said = (f"{number:,} {what}" for what, number in counted.items() if number)
         return (*said, *(["refused as a whole"] if self.refusals else []))
@@ -268,7 +310,10 @@ def view_plan(plan: Plan) -> PlanView:
         beyond = ", and changes that are not committed" if plan.commit.dirty else ""
         commit = f"specs of commit {plan.commit.sha[:SHORT]}{beyond}"
     weighed = plan.weighed if plan.weighed and plan.weighed.before != plan.weighed.after else None
-    verbs = Counter(step.verb for topic in topics for step in topic.steps)
+    explicit = sum(topic.only_explicit for topic in topics)
+    verbs = Counter(
+        step.verb for topic in topics for step in topic.steps if not topic.only_explicit
+    )
     return PlanView(
         cluster=plan.cluster,
         headline=_say_cluster(plan, sum(bool(t.steps or t.refusals) for t in topics)),
@@ -295,6 +340,7 @@ def view_plan(plan: Plan) -> PlanView:
         made_by=plan.moves.made_by if plan.moves else "plan",
         existing_drift=tuple(map(_view_drift, plan.existing_drift)),
         stage=_say_stage(plan.cluster, plan.stages),
+        explicit=explicit,
     )
 
 

@@ -6,7 +6,7 @@ A new kind of step has an entry in WORDINGS, and every rendering shows it.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -48,16 +48,22 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """A field that changes. `before` and `after` are None where it is not set."""
+    """A field that changes. `before` and `after` are None where it is not set.
+
+    `explicit`: the value is in force already, by the brokers' defaults.
+    """
 
     name: str
     before: str | None
     after: str | None
     where: Location | None = None
+    explicit: bool = False
 
     @property
     def words(self) -> str:
         """Return the change from → to, each value in full."""
+        if self.explicit:
+            return f"{self.show(self.after)} by default → set"
         return f"{self.show(self.before, 'not set')} → {self.show(self.after, 'unset')}"
 
     @property
@@ -130,7 +136,8 @@ def view_configs(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
 
 def _compare_images(_: Step, topic: PlannedTopic) -> Iterator[FieldView]:
     before, after = (image.config if image else {} for image in (topic.before, topic.after))
-    return view_configs(before, after)
+    for field in view_configs(before, after):
+        yield replace(field, explicit=True) if field.name in topic.explicit else field
 
 
 def _list_values(topic: PlannedTopic, configs: Iterable[FieldView]) -> Iterator[tuple[str, str]]:

@@ -60,6 +60,8 @@ class Changes:
         # Configs that were not on offer are compared with every topic of the cluster from now on.
         if entry.known_configs != then.entry.known_configs:
             return True
+        if entry.keeps_defaults != then.entry.keeps_defaults:
+            return True
         was = then.specs[spec.name]
         return (_strip(spec), spec.entries) != (_strip(was), was.entries)
 

@@ -51,7 +51,8 @@ class ClusterEntry:
     `owns` holds patterns of the topics that the estate owns; empty means all topics. `owners` are
     the only ones that topics may have; empty means any. `policy` is
     the policy of the cluster, merged over the policy of the estate. `known_configs` holds the only
-    configs that a managed service knows; None means all configs of Kafka. `moves` says which
+    configs that a managed service knows; None means all configs of Kafka. `keeps_defaults` is false
+    if the service drops an override that equals its default. `moves` says which
     replicas may move, and how fast; None means none. `drain_brokers` are to hold no replica; they
     are among `exclude_brokers`. `internal_replication_factor` is the least number of replicas of
     the topics internal to Kafka; None leaves them as they are. `fields` holds the locations of keys
@@ -78,6 +79,7 @@ class ClusterEntry:
     moves: MovePolicy | None = None
     policy: Policy = field(default_factory=Policy)
     known_configs: frozenset[str] | None = None
+    keeps_defaults: bool = True
     fields: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[Finding, ...] = ()
     stages: tuple[tuple[str, ...], ...] = ()
@@ -85,7 +87,10 @@ class ClusterEntry:
     @property
     def catalogue(self) -> Catalogue:
         """The topic configs that its specs can set."""
-        return choose_catalogue(self.kafka_version, self.known_configs)
+        keeps_defaults = self.keeps_defaults
+        return choose_catalogue(
+            self.kafka_version, self.known_configs, keeps_defaults=keeps_defaults
+        )
 
     @property
     def waits_for(self) -> tuple[str, ...]:
@@ -176,6 +181,7 @@ def list_entries(document: ClustersDocument, table: YamlMap, file: str) -> dict[
             moves=make_move_policy(form.moves),
             policy=lay_policy(policy, make_policy(form.policy)),
             known_configs=None if form.known_configs is None else frozenset(form.known_configs),
+            keeps_defaults=form.keeps_defaults,
             fields=MappingProxyType(fields),
             notes=_note_version(form.kafka_version),
             stages=tuple(tuple(map(str, stage)) for stage in document.stages),

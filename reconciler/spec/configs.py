@@ -161,7 +161,7 @@ class Catalogue:
 
     `note` is set if another version was requested; `older` is true if this one is older. `offered`
     holds the only configs that a service lets anyone set, also some that are not Kafka's; None
-    means all of Kafka.
+    means all of Kafka. `keeps_defaults`: a topic keeps an override that equals the default.
     """
 
     line: Line
@@ -169,6 +169,7 @@ class Catalogue:
     note: str = ""
     older: bool = False
     offered: frozenset[str] | None = None
+    keeps_defaults: bool = True
 
     @property
     def version(self) -> str:
@@ -317,11 +318,14 @@ def _is_internal(key: str) -> bool:
 
 @cache
 def choose_catalogue(
-    kafka_version: str | None = None, offered: frozenset[str] | None = None
+    kafka_version: str | None = None,
+    offered: frozenset[str] | None = None,
+    *,
+    keeps_defaults: bool = True,
 ) -> Catalogue:
     """Return the catalogue for a Kafka version such as `4.1` or `4.1.2`; the newest for None.
 
-    A version without a catalogue gets the nearest older one, or the oldest, and a note. `offered`:
+    A version without a catalogue gets the nearest older one, or the oldest, and a note. The others:
     as in `Catalogue`. Errors: ValueError for a text that is no version.
     """
     wanted = LINES[-1] if kafka_version is None else parse_version(kafka_version)
@@ -330,7 +334,8 @@ def choose_catalogue(
     if wanted != line:
         note = f"Kafka {spell_line(wanted)} has no catalogue here: "
         note += f"configs are checked as {spell_line(line)}'s"
-    return Catalogue(line, load_release(line).keys, note, wanted < line, offered)
+    keys = load_release(line).keys
+    return Catalogue(line, keys, note, wanted < line, offered, keeps_defaults)
 
 
 def _read_text(key: ConfigKey, value: object) -> str:

@@ -398,6 +398,11 @@ class ClusterForm(Form):
         description="The topic configs that the service supports, its own included. Others are not "
         "managed.",
     )
+    keeps_defaults: Flag = Field(
+        default=True,
+        description="false if the service drops a value that equals its default: then that is "
+        "enough. Default: true.",
+    )
     audit_topic: AuditTopic | None = Field(
         default=None, description="Existing topic that receives a record of every apply."
     )

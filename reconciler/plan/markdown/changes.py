@@ -46,7 +46,7 @@ def write_changes(plan: PlanView) -> Section:
 
     Deletions have a table of their own, above.
     """
-    changed = tuple(topic for topic in plan.changed if not topic.is_deletion)
+    changed = tuple(topic for topic in plan.shown if topic.steps and not topic.is_deletion)
     if not changed:
         return Section(Passage(""))
     topics = count(len(changed), "change")
@@ -61,6 +61,24 @@ def write_changes(plan: PlanView) -> Section:
             lambda: by_file,
         ),
         details=2,
+    )
+
+
+def write_explicit(plan: PlanView) -> Section:
+    """Return the values of many topics that become explicit: counts by value, and the names."""
+    by_value = plan.explicit_values
+    if not by_value:
+        return Section(Passage(""))
+    said = f"{capital(plan.explicit_words)}."
+    counts = {
+        f"{code(field.name)} {_say_change(field)}": names for field, names in by_value.items()
+    }
+    short = "\n".join(f"- {value}: {count(len(n), 'topic')}" for value, n in counts.items())
+    long = "\n".join(f"- {value}: {group_names(names)}" for value, names in counts.items())
+    topics = count(plan.explicit, "topic")
+    whole = f"{said}\n\n{short}\n\n{folded(f'The names of {topics}', long)}"
+    return Section(
+        Passage(f"{said}\n\n{short}", f"the names of {topics}"), (lambda: Passage(whole),)
     )
 
 
@@ -123,14 +141,18 @@ def _describe_step(step: StepView) -> str:
     """Describe a step briefly: in its own words, or by its configs."""
     if not step.words:
         said = [
-            f"{code(field.name)} {_short(field, field.before, 'not set')} → "
-            f"{_short(field, field.after, 'unset')}"
-            for field in step.configs[:KEYS_IN_A_ROW]
+            f"{code(field.name)} {_say_change(field)}" for field in step.configs[:KEYS_IN_A_ROW]
         ]
         beyond = len(step.configs) - len(said)
         return "<br>".join([*said, *([f"and {count(beyond, 'more config')}"] if beyond else [])])
     brought = sum(field.after is not None for field in step.configs)
     return f"{step.words}, {count(brought, 'config')}" if brought else step.words
+
+
+def _say_change(field: FieldView) -> str:
+    if field.explicit:
+        return f"{_short(field, field.after, '')} by default → set"
+    return f"{_short(field, field.before, 'not set')} → {_short(field, field.after, 'unset')}"
 
 
 def _short(field: FieldView, value: str | None, nothing: str) -> str:

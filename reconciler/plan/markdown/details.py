@@ -30,7 +30,7 @@ def write_details(view: PlanView, plan: Plan, room: int) -> Passage:
 
     Units: `room` in bytes, without `WITHOUT`.
     """
-    changed = view.changed
+    changed = tuple(topic for topic in view.shown if topic.steps)
     if not changed:
         return Passage("")
     planned = {topic.name: topic for topic in plan.topics}

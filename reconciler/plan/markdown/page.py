@@ -9,6 +9,7 @@ from urllib.parse import quote
 from reconciler.plan.markdown.changes import (
     write_changes,
     write_drift,
+    write_explicit,
     write_notes,
     write_outcome,
     write_owners,
@@ -56,7 +57,7 @@ def render_markdown(plan: Plan, *, saved: str | None = None, limit: int = COMMEN
         write_moves,
         write_risks,
     )
-    changes = (write_changes, write_outcome, write_owners)
+    changes = (write_changes, write_explicit, write_outcome, write_owners)
     sections = (*dangers, *changes, write_drift, write_notes, write_unmanaged)
     (*first, drift, notes, unmanaged), room = fold((tell(view) for tell in sections), room)
     details = write_details(view, plan, room)

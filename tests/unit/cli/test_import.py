@@ -261,6 +261,52 @@ def test_a_topic_is_written_without_what_no_spec_can_say(
     assert left in capsys.readouterr().out
 
 
+DEFAULTS = {"retention.ms": "604800000", "cleanup.policy": "delete"}
+
+
+def test_a_default_on_the_cluster_stays_one_after_the_first_import(tmp_path: Path) -> None:
+    path = tmp_path / "prod.json"
+    topics = [{"name": name, "partitions": [[1, 2, 3]]} for name in ("a", "b", "c")]
+    topics += [
+        {"name": name, "partitions": [[1, 2, 3]], "config": {"retention.ms": "604800000"}}
+        for name in ("d", "e", "f", "g", "h", "i", "j")
+    ]
+    document = {"brokers": BROKERS, "topics": topics, "config_defaults": DEFAULTS}
+    path.write_text(json.dumps(document))
+    root = tmp_path / "topics"
+    options = ["--cluster", "prod", "--against", str(path)]
+    assert run(["import", str(root), *options]) == 0
+    assert "retention.ms: 7d" in read(root)["clusters.yaml"]  # most topics have it
+    assert "retention.ms: null" in read(root)["a.yaml"]
+    assert run(["plan", str(root), *options, "--detailed-exitcode"]) == 0
+
+
+def test_a_written_value_stays_where_it_is_the_default(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "prod.json"
+    topics = [{"name": name, "partitions": [[1, 2, 3]]} for name in ("flow", "grown")]
+    document = {"brokers": BROKERS, "topics": topics, "config_defaults": DEFAULTS}
+    path.write_text(json.dumps(document))
+    root = tmp_path / "topics"
+    root.mkdir()
+    (root / "clusters.yaml").write_text(
+        "version: 1\ndefaults: {replication_factor: 3}\nclusters: {prod: {}}\n"
+    )
+    flow = "topic: flow\npartitions: 1\nconfig:\n  retention.ms: 1w\n"
+    grown = "topic: grown\npartitions: 2\nconfig:\n  retention.ms: 1w\n"
+    (root / "flow.yaml").write_text(flow)
+    (root / "grown.yaml").write_text(grown)
+    assert run(["import", str(root), "--cluster", "prod", "--against", str(path)]) == 0
+    texts, said = read(root), capsys.readouterr().err
+    assert texts["flow.yaml"] == flow
+    assert texts["grown.yaml"] == grown.replace("partitions: 2", "partitions: 1")
+    assert "values that are written for 2 topics are in force by the brokers' defaults" in said
+    assert "import-differs" not in said
+    assert said.count("[import-explicit]") == 1
+    assert "the next plan is not empty: 2 differences" in said
+
+
 def test_a_config_that_the_service_offers_is_written(tmp_path: Path) -> None:
     config = {"redpanda.remote.read": "true", "redpanda.leaders.preference": "racks:a,b"}
     snapshot = save(tmp_path, [{"name": "flow", "partitions": [[1, 2, 3]], "config": config}])

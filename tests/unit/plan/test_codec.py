@@ -487,7 +487,7 @@ class TestOfAnEarlierRelease:
         made = decode_plan(text)
         again = encode_plan(made)
         assert decode_plan(again) == made
-        assert json.loads(again)["format_version"] == "2.6"
+        assert json.loads(again)["format_version"] == "2.7"
         assert json.loads(again)["fingerprint"] == json.loads(text)["fingerprint"]
 
     def test_its_steps_are_verbs(self, text: str) -> None:
