@@ -18,7 +18,7 @@ from reconciler.adopt.written_topics import restrict_topics, update_topics
 from reconciler.diff import diff_topics
 from reconciler.errors import Finding, Location, Severity
 from reconciler.model import is_chosen
-from reconciler.spec import SANDBOX, ClusterEntry, choose_catalogue
+from reconciler.spec import SANDBOX, ClusterEntry, choose_catalogue, recognise_line, spell_line
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
     """
     estate = draft.estate
     entry = estate.clusters.get(request.cluster)
+    if entry is None and state.kafka_version is None:
+        state = replace(state, kafka_version=_recognise_version(state))
     catalogue = entry.catalogue if entry else choose_catalogue(state.kafka_version)
     place = Location(draft.clusters_file, 1)
     named = entry or ClusterEntry(request.cluster, place, owns=estate.owns)
@@ -88,6 +90,13 @@ def adopt_topics(draft: EstateDraft, state: ClusterState, request: AdoptionReque
         differences=sum(bool(diff.changes) for diff in left),
         notes=(*notes, *map(_report_difference, differing), *_note_explicit(explicit)),
     )
+
+
+def _recognise_version(state: ClusterState) -> str | None:
+    """Return the Kafka version of a cluster by the configs that it shows; None if unclear."""
+    shown = {key for topic in state.topics.values() for key in topic.config}
+    line = recognise_line(shown.union(state.config_defaults))
+    return None if line is None else spell_line(line)
 
 
 def _declare(

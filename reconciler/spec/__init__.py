@@ -8,7 +8,7 @@ variable. `estate` shows the entire pipeline; start there.
 from typing import TYPE_CHECKING
 
 from reconciler.spec.base import Base, list_loosened
-from reconciler.spec.catalogue import every_key, parse_version, spell_line
+from reconciler.spec.catalogue import every_key, parse_version, recognise_line, spell_line
 from reconciler.spec.changes import Changes, ClusterThen, recall_clusters
 from reconciler.spec.client import (
     SECRET_PROPERTIES,
@@ -86,6 +86,7 @@ __all__ = [
     "parse_version",
     "quote",
     "recall_clusters",
+    "recognise_line",
     "refuse_kind",
     "spell_line",
     "split_list",

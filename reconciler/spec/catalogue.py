@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 Line = tuple[int, int]
 """A release line: (4, 1) for 4.1.0, 4.1.1 and so on."""
@@ -94,6 +94,21 @@ def load_release(line: Line) -> Release:
 def lines_that_know(name: str) -> tuple[Line, ...]:
     """Return the release lines whose brokers know a config, oldest first."""
     return tuple(line for line in LINES if name in load_release(line).keys)
+
+
+def recognise_line(shown: Collection[str]) -> Line | None:
+    """Return the only release line whose brokers show exactly these topic configs, if there is one.
+
+    Brokers show every config that they know, so 3.9 and 4.4 are recognised; those between show the
+    same ones. Configs that are not Kafka's do not count.
+    """
+    known = every_key().keys() & set(shown)
+    showing = [
+        line
+        for line in LINES
+        if known == {name for name, key in load_release(line).keys.items() if not key.internal}
+    ]
+    return showing[0] if len(showing) == 1 else None
 
 
 @cache

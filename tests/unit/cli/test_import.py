@@ -11,6 +11,7 @@ import pytest
 
 from reconciler.api import load_estate
 from reconciler.cli.app import run
+from reconciler.spec import choose_catalogue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -259,6 +260,30 @@ def test_a_topic_is_written_without_what_no_spec_can_say(
     plan = ["plan", str(root), "--cluster", "prod", "--against", snapshot, "--detailed-exitcode"]
     assert run(plan) == 0
     assert left in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [("3.9", 'kafka_version: "3.9"'), ("4.4", 'kafka_version: "4.4"'), ("4.1", None)],
+)
+def test_a_version_is_recognised_by_the_configs_that_brokers_show(
+    tmp_path: Path, line: str, written: str | None
+) -> None:
+    """Brokers do not tell their version, and a config of 3.9 alone is an error on any other."""
+    keys = choose_catalogue(line).keys
+    shown = {name: key.default for name, key in keys.items() if not key.internal and key.default}
+    shown |= {name: "" for name, key in keys.items() if not key.internal and not key.default}
+    own = {"message.format.version": "3.0-IV1"} if line == "3.9" else {"flush.ms": "5"}
+    topics = [{"name": "flow", "partitions": [[1, 2, 3]], "config": own}]
+    path = tmp_path / "prod.json"
+    path.write_text(json.dumps({"brokers": BROKERS, "topics": topics, "config_defaults": shown}))
+    root = tmp_path / "topics"
+    options = ["--cluster", "prod", "--against", str(path)]
+    assert run(["import", str(root), *options]) == 0
+    assert next(iter(own)) in read(root)["flow.yaml"]
+    clusters = read(root)["clusters.yaml"]
+    assert written in clusters if written else "kafka_version" not in clusters
+    assert run(["plan", str(root), *options, "--detailed-exitcode"]) == 0
 
 
 DEFAULTS = {"retention.ms": "604800000", "cleanup.policy": "delete"}
