@@ -216,6 +216,7 @@ _DIFF: tuple[Rule, ...] = (
         "directory-offline", "A plan reports log directories that are offline, and replicas there."
     ),
     Rule("rebalance-limited", "A rebalance reports what --max-bytes keeps it from moving."),
+    Rule("rebalance-uneven", "A rebalance reports what stays uneven because of --brokers."),
     Rule("drain-done", "A plan reports that a broker in drain_brokers stores nothing."),
     Rule(
         "moves-throttle-left",

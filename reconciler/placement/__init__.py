@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reconciler.placement.bounds import share_evenly
 from reconciler.placement.check import check_placement
 from reconciler.placement.given_rows import Judged, prefer_rows
 from reconciler.placement.kafka_placement import place_like_kafka
@@ -70,6 +71,7 @@ __all__ = [
     "place_like_kafka",
     "place_replicas",
     "prefer_rows",
+    "share_evenly",
 ]
 
 STRATEGIES: Mapping[str, Callable[[Problem], Placed]] = MappingProxyType(

@@ -13,13 +13,15 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.placement.counts import plain_squares, squares
+from reconciler.placement.counts import RackRule, plain_squares, squares
 from reconciler.placement.next_leaders import NextLeaderBounds
+from reconciler.placement.problem import scale_brokers
 from reconciler.placement.water import Basin, Region, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from reconciler.model import Broker, Replicas
     from reconciler.placement.counts import ClusterLoad, Demand, Sample
     from reconciler.placement.next_leaders import NextLeaders
 
@@ -260,3 +262,35 @@ def _fill_least(
     tops = [max(chain.from_iterable(table), default=0), *(top for _, top in filled)]
     least = apart + sum(total for total, _ in filled) + rest * (2 * level + 1)
     return least, max(*tops, (level + 1) * (rest > 0))
+
+
+def share_evenly(
+    brokers: Collection[Broker], rows: Iterable[Replicas], capacity: Mapping[int, int]
+) -> dict[int, int]:
+    """Return what each broker holds at most in the most even cluster that the racks allow.
+
+    In: the brokers that may take replicas, and all rows. What other brokers hold counts nowhere.
+    `capacity` says how much a broker can bear next to others (1 if it is not named). Brokers of one
+    rack and one capacity have the same share, which is rounded up.
+    """
+    ids = sorted(broker.id for broker in brokers)
+    names = {broker.id: broker.rack or "" for broker in brokers}
+    racks = tuple(
+        tuple(i for i, b in enumerate(ids) if names[b] == name)
+        for name in sorted(set(names.values()))
+    )
+    lengths = Counter(sum(b in names for b in row) for row in rows)
+    low, high = [0] * len(racks), [0] * len(racks)
+    for length, times in lengths.items():
+        rule = RackRule.deal(racks, length)
+        low = [n + times * each for n, each in zip(low, rule.fewest, strict=True)]
+        high = [n + times * each for n, each in zip(high, rule.most, strict=True)]
+    scales = scale_brokers(ids, capacity)
+    basin = Basin([0] * len(ids), [lengths.total()] * len(ids), range(len(ids)), scales)
+    regions = [Region(*each) for each in zip(racks, low, high, strict=True)]
+    held = fill(basin, regions, sum(n * times for n, times in lengths.items()))
+    most: dict[tuple[str, int], int] = {}
+    kinds = [(names[b], scale) for b, scale in zip(ids, scales, strict=True)]
+    for kind, each in zip(kinds, held, strict=True):
+        most[kind] = max(most.get(kind, 0), each)
+    return {b: most[kind] for b, kind in zip(ids, kinds, strict=True)}

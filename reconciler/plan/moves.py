@@ -238,18 +238,23 @@ def compose_moves(
     *,
     drained: frozenset[int] = frozenset(),
     brokers: Collection[int] | None = None,
+    most: Mapping[int, int] = MappingProxyType({}),
     goal: MoveGoal = MoveGoal.FEWEST_MOVES,
 ) -> Plan:
     """Choose the rows that are not given, and build the plan of what changes.
 
     In: the rows of every topic that may change; `brokers` are those that may take replicas, by
-    default all that are able. The plan has no forecast yet, and no limit is checked.
+    default all that are able. `most` bounds the replicas of some of them. The plan has no forecast
+    yet, and no limit is checked.
     Errors: UsageError if the cluster allows no moves.
     """
     engine = PolicyEngine(entry, entry.catalogue)
     able = [broker.id for broker in eligible_brokers(state.brokers, entry.exclude_brokers)]
     takers = able if brokers is None else brokers
-    settled = _Settlement(state, takers, entry.capacity, drained, goal, engine.judge).settle(diffs)
+    givers = frozenset(able).difference(takers)
+    settled = _Settlement(
+        state, takers, givers, most, entry.capacity, drained, goal, engine.judge
+    ).settle(diffs)
     live = {name: topic.assignment for name, topic in state.user_topics.items()}
     moving = [diff for diff in settled.diffs if not diff.stays]
     after = live | {
@@ -308,11 +313,14 @@ class _Placed:
 class _Settlement:
     """Chooses rows that no rule of the team refuses.
 
-    `brokers` are those that may take replicas, and `drained` those that are to hold none.
+    `brokers` are those that may take replicas, each up to its `most` if it has one. `givers` could,
+    but only give. `drained` are to hold none.
     """
 
     state: ClusterState
     brokers: Collection[int]
+    givers: frozenset[int]
+    most: Mapping[int, int]
     capacity: Mapping[int, int]
     drained: frozenset[int]
     goal: MoveGoal
@@ -378,6 +386,8 @@ class _Settlement:
             self.capacity,
             self.drained,
             self.goal,
+            self.givers,
+            self.most,
         )
         moved = move_replicas(problem) if wishes else {}
         if violations := check_moves(problem, moved):

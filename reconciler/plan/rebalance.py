@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from reconciler.diff import MoveDiff, diff_moves, eligible_brokers
@@ -18,7 +19,7 @@ from reconciler.model import (
     list_unmatched,
     steps_of,
 )
-from reconciler.placement import MoveGoal
+from reconciler.placement import MoveGoal, measure_balance, measure_quality, share_evenly
 from reconciler.plan.cluster import (
     assume_defaults,
     note_failed_directories,
@@ -55,9 +56,10 @@ def plan_rebalance(
     live topic, and leave all else as it is.
 
     In: `topics`, globs of live topics, in a file or not; those that the estate does not manage,
-    internal ones and manual rows stay. `brokers` are the only ones that take replicas; by default
-    all that are able do. `max_bytes` limits what is copied: the smallest partitions move first, and
-    a later plan moves others. `state` is as for `plan_moves`.
+    internal ones and manual rows stay. `brokers` are the only ones that take replicas, none of them
+    more than its even share of the cluster, unless `offline`; by default all that are able do,
+    without a bound. `max_bytes` limits what is copied: the smallest partitions move first, and a
+    later plan moves others. `state` is as for `plan_moves`.
     Errors: UsageError if the cluster does not allow it, if no topic matches, or a broker is not
     able to take replicas.
     """
@@ -77,12 +79,22 @@ def plan_rebalance(
     failed = frozenset(state.failed_directories if offline else ())
     takers = sorted(set(brokers or able) - failed)
     diffs = tuple(choice.choose_offline(topics, takers) if offline else choice.choose(topics))
-    goal = MoveGoal.FEWEST_MOVES if offline else MoveGoal.BALANCE
-    plan = compose_moves(entry, diffs, state, brokers=takers, drained=failed, goal=goal)
+    # What is on a failed disk has to go somewhere, so no share bounds it.
+    shares = _share_evenly(entry, state) if brokers and not offline else {}
+    compose = partial(
+        compose_moves,
+        entry,
+        state=state,
+        brokers=takers,
+        drained=failed,
+        most={broker: shares[broker] for broker in brokers if shares},
+        goal=MoveGoal.FEWEST_MOVES if offline else MoveGoal.BALANCE,
+    )
+    plan = compose(diffs)
     limited = None
     if max_bytes is not None:
         diffs, limited = _limit_bytes(plan, diffs, state, max_bytes)
-        plan = compose_moves(entry, diffs, state, brokers=takers, drained=failed, goal=goal)
+        plan = compose(diffs)
     moved = tuple(topic for topic in plan.topics if steps_of(topic) or topic.refusals)
     notes = (
         *entry.notes,
@@ -92,6 +104,7 @@ def plan_rebalance(
         *note_failed_directories(entry, state),
         *plan.notes,
         *choice.note_left(),
+        *(_note_uneven(plan, state, shares) if shares else ()),
     )
     plan = replace(
         plan,
@@ -208,6 +221,45 @@ class _Choice:
             what = f"{count(len(names), 'topic')} left as they are ({why})"
             listed = f"{what}: {', '.join(names[:NAMED])}{more}"
             yield Finding("rebalance-left", listed, severity=Severity.NOTE)
+
+
+def _share_evenly(entry: ClusterEntry, state: ClusterState) -> dict[int, int]:
+    """Return the even share of the cluster's replicas of each broker that can take some."""
+    rows = chain.from_iterable(topic.assignment for topic in state.user_topics.values())
+    able = eligible_brokers(state.brokers, entry.exclude_brokers)
+    return share_evenly(able, rows, entry.capacity)
+
+
+def _note_uneven(plan: Plan, state: ClusterState, shares: Mapping[int, int]) -> Iterator[Finding]:
+    """Say what stays uneven because only some brokers take replicas, and these have their share."""
+    live = {name: topic.assignment for name, topic in state.user_topics.items()}
+    after = live | {topic.name: topic.after.assignment for topic in plan.topics if topic.after}
+    held = Counter(broker for rows in after.values() for row in rows for broker in row)
+    above = [broker for broker in sorted(shares) if held[broker] > shares[broker]]
+    uneven = [
+        name
+        for name, rows in sorted(after.items())
+        if measure_balance([rows], shares).replicas.skew > 1
+    ]
+    racks = measure_quality(after.values(), state.brokers).rack_violations
+    parts = []
+    if above:
+        worst = max(above, key=lambda broker: held[broker] - shares[broker])
+        example = f"broker {worst} has {held[worst]:,} replicas, its share is {shares[worst]:,}"
+        parts.append(f"{count(len(above), 'broker')} above the even share ({example})")
+    if uneven:
+        more = f" and {len(uneven) - NAMED:,} more" if len(uneven) > NAMED else ""
+        parts.append(f"{count(len(uneven), 'topic')} ({', '.join(uneven[:NAMED])}{more})")
+    if racks:
+        parts.append(f"{count(racks, 'partition')} over the racks")
+    if parts:
+        yield Finding(
+            "rebalance-uneven",
+            "only the brokers of --brokers take replicas, up to their even share; "
+            f"this stays uneven: {'; '.join(parts)}",
+            "a rebalance without --brokers also moves replicas between the others",
+            severity=Severity.NOTE,
+        )
 
 
 def _limit_bytes(

@@ -39,6 +39,11 @@ def least_replicas(problem: MoveProblem) -> tuple[int, ...]:
                 dropped.append(1 - mine[leader])
             if wish.rack_aware:
                 _spread(model, problem, mine)
+    for broker, most in problem.most.items():
+        held = problem.replicas.get(broker, 0)
+        before = sum(broker in row for wish in problem.wishes for row in wish.rows)
+        now = sum(take for (*_, b), take in chosen.items() if b == broker)
+        model.add(held - before + now <= max(most, held))
     levels = _squares(model, problem, chosen, problem.replicas, [*range(10)])
     if problem.goal is MoveGoal.BALANCE:
         return tuple(least(model, sum(level)) for level in (*levels, moved))
@@ -53,7 +58,8 @@ def least_leaders(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple
     alive = {broker.id for broker in problem.brokers if broker.alive}
     for wish in problem.wishes:
         for p, (old, new) in enumerate(zip(wish.rows, rows[wish.topic], strict=True)):
-            able = [b for b in new if b in problem.eligible or b == old[0]] or [*new]
+            leading = problem.eligible | problem.givers | {old[0]}
+            able = [b for b in new if b in leading] or [*new]
             able = [b for b in able if b in alive] or able
             offline = wish.offline[p] if wish.offline else ()
             able = [b for b in able if b not in offline] or able

@@ -156,6 +156,54 @@ def test_every_level_of_a_rebalance_is_the_least(part: int) -> None:
     assert all(kinds[kind] for kind in (*KINDS, "breaks the rack rule", "a new broker")), kinds
 
 
+@pytest.mark.parametrize("part", range(5))
+def test_every_level_is_the_least_where_only_some_brokers_take_replicas_up_to_a_bound(
+    part: int,
+) -> None:
+    random = Random(f"{SEED} bounded {part}")
+    found: Counter[str] = Counter()
+    for _ in range(INSTANCES // 5):
+        problem = draw_bounded(random)
+        rows = move_replicas(problem)
+        assert check_moves(problem, rows) == (), problem
+        replicas, leaders = cp_sat_moves.measure(problem, rows)
+        assert leaders == cp_sat_moves.least_leaders(problem, rows), problem
+        free = replace(problem, most={})
+        if check_moves(free, rows):
+            found["rows stay because the racks ask too much"] += 1
+        else:
+            least = cp_sat_moves.least_replicas(problem)
+            assert replicas == least, problem
+            found["bounded" if least > cp_sat_moves.least_replicas(free) else "free"] += 1
+        takers = cp_sat_moves.least_leaders(replace(problem, givers=frozenset()), rows)
+        found["brokers that only give lead more"] += leaders < takers
+    assert len(found) == 4, found
+    assert found["bounded"] > INSTANCES // 50, found
+
+
+def draw_bounded(random: Random) -> MoveProblem:
+    """Draw a rebalance in which some brokers take replicas up to a bound and others only give."""
+    problem = draw(random, random.randint(2, 7), 3, 8)
+    if len(problem.eligible) < 2 or problem.drained:
+        return draw_bounded(random)
+    takers = random.sample(sorted(problem.eligible), random.choice([1, 1, 2]))
+    wishes = tuple(
+        replace(wish, replication=None, rack_aware=random.random() > 0.6)
+        for wish in problem.wishes
+        if all(len(row) <= len(problem.eligible) for row in wish.rows)
+    )
+    if not wishes:
+        return draw_bounded(random)
+    return replace(
+        problem,
+        wishes=wishes,
+        eligible=frozenset(takers),
+        givers=problem.eligible.difference(takers),
+        most={b: problem.replicas[b] + random.choice([0, 0, 1, 2, 4]) for b in takers},
+        goal=MoveGoal.BALANCE,
+    )
+
+
 def test_a_rebalance_is_not_repeated() -> None:
     random = Random(f"{SEED} again")
     for _ in range(INSTANCES):

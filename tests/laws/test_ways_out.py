@@ -402,6 +402,7 @@ HAS_NO_EDIT = {
         "drain-unnamed",
         "rebalance-left",
         "rebalance-limited",
+        "rebalance-uneven",
         "gradual-step",
         "moves-foreign",
         "moves-min-insync",

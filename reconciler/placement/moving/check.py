@@ -33,7 +33,17 @@ def check_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> tuple[s
                     problem, racks, wish, wish.in_sync[number] if wish.in_sync else old, old, new
                 )
             ]
-    return tuple(found)
+    return (*found, *_find_crowded(problem, rows))
+
+
+def _find_crowded(problem: MoveProblem, rows: Mapping[str, Assignment]) -> Iterator[str]:
+    held = Counter(problem.replicas)
+    for wish in problem.wishes:
+        held.subtract(b for row in wish.rows for b in row)
+        held.update(b for row in rows.get(wish.topic, ()) for b in row)
+    for broker, most in sorted(problem.most.items()):
+        if held[broker] > max(most, problem.replicas.get(broker, 0)):
+            yield f"broker {broker} holds {held[broker]} replicas instead of {most} at most"
 
 
 def count_moves(problem: MoveProblem, rows: Mapping[str, Assignment]) -> int:
@@ -108,7 +118,10 @@ def _faults(
         yield f"brokers {strangers} may take nothing new"
     if not balances and len(rest) >= wanted and added:
         yield f"{sorted(added)} are new in a row that shrinks"
-    if (balances or len(rest) < wanted) and not _is_even(problem, racks, wish, rest, new):
+    stays = problem.most and set(old) == set(new)  # the bounds may leave the racks as they are
+    if (balances or len(rest) < wanted) and not (
+        stays or _is_even(problem, racks, wish, rest, new)
+    ):
         yield f"{list(new)} is not spread over the racks as evenly as they allow"
     if not balances and rest & set(in_sync) and not set(new) & set(in_sync):
         yield f"none of the in-sync replicas {list(in_sync)} stays in {list(new)}"

@@ -11,7 +11,9 @@ Proof: docs/placement.md, "Replicas that move".
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations
+from operator import or_
 from typing import TYPE_CHECKING
 
 from reconciler.placement.moving.graph import (
@@ -76,6 +78,14 @@ class Cluster:
                 if path := find_cheapest(self._arcs, sources, targets, found):
                     return path
         return None
+
+    def find_full(self) -> int:
+        """Return the brokers above their most, and those that could only take their units to be so.
+
+        They are a mask; after `level`, none of them can hand a unit to any other broker.
+        """
+        found = find_prices(self._list_arcs(), self._load.find_excess(), self._everything)
+        return reduce(or_, found.values())
 
     def cheapen(self) -> None:
         """Cancel all cycles of negative price that change no squares."""

@@ -16,24 +16,60 @@ from typing import TYPE_CHECKING
 from reconciler.placement.moving.graph import group_brokers, list_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reconciler.placement.moving.topic import Exchange, Topic
 
 
-class Load:
-    """The units of the cluster on each broker, and what the next one and the last one cost."""
+FORBIDDEN = 1 << 100
+"""What a unit beyond the most of a broker costs: more than any squares."""
 
-    def __init__(self, units: Sequence[int], scales: Sequence[int]) -> None:
-        self._scales = scales
+
+class Load:
+    """The units of the cluster on each broker, and what the next one and the last one cost.
+
+    `most` bounds the units of some brokers. A unit beyond costs more than all squares together. The
+    same is lost with a unit below, once a broker is `filled`: it is to have exactly its most.
+    """
+
+    def __init__(
+        self, units: Sequence[int], scales: Sequence[int], most: Mapping[int, int] | None = None
+    ) -> None:
+        self._scales, self._most = scales, most or {}
+        self._units = {b: units[b] for b in self._most}
+        self._filled = 0
         self.next = [(2 * n + 1) * scale for n, scale in zip(units, scales, strict=True)]
         self.last = [(2 * n - 1) * scale for n, scale in zip(units, scales, strict=True)]
+        for b in self._most:
+            self._bound(b, 1)
 
     def add(self, broker: int, units: int) -> None:
         """Add units to a broker."""
         step = 2 * units * self._scales[broker]
         self.next[broker] += step
         self.last[broker] += step
+        if broker in self._most:
+            self._bound(broker, -1)
+            self._units[broker] += units
+            self._bound(broker, 1)
+
+    def _bound(self, broker: int, sign: int) -> None:
+        """Add to the costs of a broker what its most makes of them; take it away with -1."""
+        room = self._most[broker] - self._units[broker]
+        below = -FORBIDDEN if self._filled >> broker & 1 else 0
+        self.next[broker] += sign * (FORBIDDEN if room <= 0 else below)
+        self.last[broker] += sign * (FORBIDDEN if room < 0 else below)
+
+    def find_excess(self) -> int:
+        """Return the brokers that have more than their most, as a mask."""
+        return sum(1 << b for b, most in self._most.items() if self._units[b] > most)
+
+    def fill(self, brokers: int) -> None:
+        """Make brokers have exactly their most from now on, if they can."""
+        for b in list_bits(brokers & ~self._filled):
+            self._bound(b, -1)
+            self._filled |= 1 << b
+            self._bound(b, 1)
 
 
 def level_topic(topic: Topic, load: Load) -> None:

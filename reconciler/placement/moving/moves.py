@@ -17,7 +17,7 @@ from reconciler.placement.counts import RackRule, tie_ranks
 from reconciler.placement.moving.graph import list_bits
 from reconciler.placement.moving.levelling import Load
 from reconciler.placement.moving.problem import MoveGoal
-from reconciler.placement.moving.selection import choose_brokers
+from reconciler.placement.moving.selection import choose_brokers, fill, is_base
 from reconciler.placement.moving.topic import Row
 from reconciler.placement.problem import scale_brokers
 
@@ -60,6 +60,7 @@ class _Brokers:
         self.ties = [tie_ranks(wish.topic, self.ids) for wish in wishes]
         self.alive = self.mask(broker.id for broker in problem.brokers if broker.alive)
         self.eligible = self.mask(problem.eligible)
+        self.leading = self.eligible | self.mask(problem.givers)
         self.drained = self.mask(problem.drained & self.bits.keys())
         self._everywhere = (1 << len(self.ids)) - 1
         self._racks = [
@@ -101,25 +102,54 @@ class _Brokers:
 def _choose_sets(brokers: _Brokers, wishes: Sequence[MoveWish]) -> list[int]:
     """Choose the replicas of all rows that may change."""
     problem = brokers.problem
+    most = {b: max(n, problem.replicas.get(b, 0)) for b, n in problem.most.items()}
+    left = _leave_rows(brokers, wishes, most) if most else set()
     topics = [Counter(chain.from_iterable(chain(wish.rows, wish.fixed))) for wish in wishes]
     cluster = Counter(problem.replicas)
     sets: list[int] = []
     touched, rows = [], []
     for t, wish in enumerate(wishes):
         for p, row in enumerate(wish.rows):
-            if problem.may_change(wish, row):
+            if problem.may_change(wish, row) and (t, p) not in left:
                 topics[t].subtract(row)
                 cluster.subtract(row)
                 touched.append(len(sets))
                 rows.append(_restate(brokers, t, wish, p))
             sets.append(brokers.mask(row))
     units = [brokers.count(topic) for topic in topics]
-    load = Load(brokers.count(cluster), brokers.scales)
+    bounds = {i: most[b] for i, b in enumerate(brokers.ids) if b in most}
+    load = Load(brokers.count(cluster), brokers.scales, bounds)
     balances = problem.goal is MoveGoal.BALANCE
     chosen = choose_brokers(rows, units, load, brokers.ties, prices_first=not balances)
     for index, mask in zip(touched, chosen, strict=True):
         sets[index] = mask
     return sets
+
+
+def _leave_rows(
+    brokers: _Brokers, wishes: Sequence[MoveWish], most: Mapping[int, int]
+) -> set[tuple[int, int]]:
+    """Choose the rows, as topic and partition, that stay because the racks would ask too much.
+
+    A row that breaks the rack rule is to take new replicas. They may be more than bounded brokers
+    have room for. All others then have a choice that keeps the bounds: this one, or their own rows.
+    """
+    left = set()
+    room = [most.get(b, 0) - brokers.problem.replicas.get(b, 0) for b in brokers.ids]
+    for t, wish in enumerate(wishes):
+        for p, row in enumerate(wish.rows):
+            wanted = _restate(brokers, t, wish, p)
+            own = brokers.mask(row)
+            if is_base(wanted, own):
+                continue
+            used = [-each for each in room]
+            taken = fill(wanted, [0] * len(room), used, brokers.ties[t]) & ~own
+            if all(room[i] > 0 for i in list_bits(taken)):
+                for i in list_bits(taken):
+                    room[i] -= 1
+            else:
+                left.add((t, p))
+    return left
 
 
 def _restate(brokers: _Brokers, topic: int, wish: MoveWish, partition: int) -> Row:
@@ -164,7 +194,7 @@ def _choose_leaders(
         for p, old in enumerate(wish.rows):
             mine, leader = next(chosen), brokers.bits[old[0]]
             # A broker that takes nothing new takes no more leaders either.
-            able = mine & (brokers.eligible | leader) or mine
+            able = mine & (brokers.leading | leader) or mine
             able = able & brokers.alive or able
             if wish.offline:
                 able = able & ~brokers.mask(wish.offline[p]) or able

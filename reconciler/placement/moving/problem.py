@@ -54,7 +54,9 @@ class MoveProblem:
     more replicas than their number. Every row gives up the replicas on `drained` brokers, which are
     not eligible. `leaders` and `replicas` count the preferred leaders and replicas on each broker
     over all topics, the wished and the fixed rows included. `capacity` says how much a broker can
-    bear next to others (1 if it is not named).
+    bear next to others (1 if it is not named). `givers` could take replicas, but are to take none:
+    they may lead more. `most` bounds the replicas of some brokers after a balance without drains; a
+    broker that holds more already takes no more.
     """
 
     brokers: tuple[Broker, ...]
@@ -65,6 +67,8 @@ class MoveProblem:
     capacity: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     drained: frozenset[int] = frozenset()
     goal: MoveGoal = MoveGoal.FEWEST_MOVES
+    givers: frozenset[int] = frozenset()
+    most: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def may_change(self, wish: MoveWish, row: Replicas) -> bool:
         """Return whether other brokers may hold a row."""

@@ -45,24 +45,36 @@ def choose_brokers(
     places = [(0, 0)] * len(rows)
     free = []
     for index, row in enumerate(rows):
-        if _is_base(row, row.classes[0]):
+        if is_base(row, row.classes[0]):
             places[index] = _add(choices[row.topic], row, row.classes[0], load)
         else:
             free.append(index)
     for index in free:
         row = rows[index]
-        chosen = _fill(row, choices[row.topic].units, load.next, ties[row.topic])
+        chosen = fill(row, choices[row.topic].units, load.next, ties[row.topic])
         places[index] = _add(choices[row.topic], row, chosen, load)
-    offers = []
     for topic in choices:
         topic.offer()
         level_topic(topic, load)
-        offers.append(Offers(topic))
-        offers[-1].cheapen(load)
-    cluster = Cluster(offers, load)
-    cluster.level()
-    cluster.cheapen()
+    _level_cluster(choices, load).cheapen()
     return [choices[topic].chosen[number] for topic, number in places]
+
+
+def _level_cluster(topics: Sequence[Topic], load: Load) -> Cluster:
+    """Level the cluster. What is above its most gets dearer for all topics until it is not."""
+    while True:
+        offers = [Offers(topic) for topic in topics]
+        for each in offers:
+            each.cheapen(load)
+        cluster = Cluster(offers, load)
+        cluster.level()
+        full = cluster.find_full()
+        slacks = [slack for topic in topics if (slack := topic.find_slack(full)) is not None]
+        if not slacks:
+            return cluster
+        for topic in topics:
+            topic.make_dearer(full, min(slacks))
+        load.fill(full)
 
 
 def _add(topic: Topic, row: Row, chosen: int, load: Load) -> tuple[int, int]:
@@ -73,13 +85,14 @@ def _add(topic: Topic, row: Row, chosen: int, load: Load) -> tuple[int, int]:
     return topic.number, len(topic.rows) - 1
 
 
-def _is_base(row: Row, chosen: int) -> bool:
+def is_base(row: Row, chosen: int) -> bool:
+    """Return whether a row may have a choice."""
     return chosen.bit_count() == row.count and all(
         low <= (chosen & mask).bit_count() <= high for mask, low, high in row.racks
     )
 
 
-def _fill(row: Row, units: Sequence[int], prices: Sequence[int], ties: Ties) -> int:
+def fill(row: Row, units: Sequence[int], prices: Sequence[int], ties: Ties) -> int:
     """Choose the cheapest brokers as of now: first what the racks demand, then the rest."""
 
     def choose(brokers: int) -> int:

@@ -170,6 +170,22 @@ class Topic:
                     self.gains[b] |= gains
         self._reach.clear()
 
+    def find_slack(self, full: int) -> int | None:
+        """Find how much dearer some brokers must be for one of their units to leave them at no
+        cost. Returns None if none can leave.
+        """
+        slacks = [
+            min(self.units[c] for c in list_bits(behind)) + 1 - self.units[b]
+            for b in list_bits(full)
+            if self.holders[b] and (behind := self.reach(b) & ~full)
+        ]
+        return min(slacks, default=None)
+
+    def make_dearer(self, brokers: int, units: int) -> None:
+        """Let brokers cost as if they had some units more."""
+        for b in list_bits(brokers):
+            self.units[b] += units
+
     def reach(self, broker: int) -> int:
         """Return the brokers that can take a unit of a broker, by any number of exchanges."""
         return find_reach(self.takes, broker, self._reach)

@@ -70,6 +70,37 @@ def test_only_the_brokers_that_are_named_take_replicas() -> None:
     assert set(count_replicas(found)) == {1, 2, 4}
 
 
+def test_a_broker_that_is_named_takes_its_even_share_and_the_plan_says_what_stays_uneven() -> None:
+    crowded = [topic("1,2 2,1", name=f"t{number}") for number in range(4)]
+    made = rebalance(live(*crowded), brokers=(4,))
+    held = sum((count_replicas(after(made, f"t{number}")) for number in range(4)), Counter())
+    assert held == {
+        1: 6,
+        2: 6,
+        4: 4,
+    }  # without the share, broker 4 would hold as many as the others
+    (note,) = [each for each in made.notes if each.rule == "rebalance-uneven"]
+    assert note.what == (
+        "only the brokers of --brokers take replicas, up to their even share; this stays uneven: "
+        "2 brokers above the even share (broker 1 has 6 replicas, its share is 4); "
+        "4 topics (t0, t1, t2, t3)"
+    )
+
+
+def test_brokers_that_only_give_replicas_may_lead_more() -> None:
+    found = after(rebalance(live(topic("1,2 1,3 1,2 1,3")), brokers=(4,)))
+    assert count_replicas(found) == {1: 2, 2: 2, 3: 2, 4: 2}
+    assert Counter(row[0] for row in found) == {1: 1, 2: 1, 3: 1, 4: 1}
+
+
+def test_rows_keep_breaking_the_rack_rule_where_the_share_has_no_room() -> None:
+    nodes = brokers("a", "a", "a", "b", "b")
+    made = rebalance(live(topic("1,2 2,3 3,1 1,2"), nodes=nodes), brokers=(4,))
+    assert count_replicas(after(made))[4] == 2
+    (note,) = [each for each in made.notes if each.rule == "rebalance-uneven"]
+    assert note.what.endswith("2 partitions over the racks")
+
+
 def test_only_topics_that_match_move() -> None:
     state = live(topic(CROWDED), topic(CROWDED, name="other"))
     assert [each.name for each in rebalance(state, topics="oth*").topics] == ["other"]
