@@ -25,7 +25,7 @@ from reconciler.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from reconciler.model import Place, Replicas
 
@@ -205,27 +205,39 @@ def make_play(seed: int, runner: Callable[..., Applied] = run_moves) -> Play:
             play.cluster.kill_broker(drain.broker)
         play.cluster._publish()
         play.cluster.at(of_drain.uniform(20, 2000), lambda: _revive(play.cluster))
-    of_default = random.Random(f"default {seed}")
-    if of_default.random() < 0.25:
-        play.permanent = rate or of_default.choice((10, 30))
-        if of_default.random() < 0.5:
-            play.permanent -= 3
-        play.cluster.set_default(play.permanent)
-        play.cluster.sleep(10)  # until every broker shows it
+    _set_default(play, rate, random.Random(f"default {seed}"))
     _schedule_lists(play.cluster, random.Random(f"lists {seed}"), sorted(rows))
     _schedule(play.cluster, dice, rate, changes_rates=play.permanent is None)
-    of_topics = random.Random(f"topics {seed}")
-    if of_topics.random() < 0.1:
-        name = of_topics.choice(sorted(rows))
-        made = tuple(pair[of_topics.randrange(2)] for pair in rows[name])
-        config = of_topics.choice(({}, {MIN_INSYNC: "1"}))
-        start_s = of_topics.uniform(1, 90)
-        play.cluster.at(start_s, lambda: play.cluster.recreate_topic(name, made, config))
+    _schedule_recreation(play.cluster, random.Random(f"topics {seed}"), rows)
     return play
 
 
 DRAINS = ("", "", "", "cordon", "cordon", "cordon", "before 4.3", "refused", "dead")
 """Whether a plan drains a broker, and how that is cordoned, or not."""
+
+
+def _set_default(play: Play, rate: int | None, dice: random.Random) -> None:
+    """Let a quarter of the clusters have a default rate that somebody else set to stay."""
+    if dice.random() < 0.25:
+        play.permanent = rate or dice.choice((10, 30))
+        if dice.random() < 0.5:
+            play.permanent -= 3
+        play.cluster.set_default(play.permanent)
+        play.cluster.sleep(10)  # until every broker shows it
+
+
+def _schedule_recreation(
+    cluster: SimulatedCluster,
+    dice: random.Random,
+    rows: Mapping[str, Sequence[tuple[Replicas, Replicas]]],
+) -> None:
+    """Let a topic of a tenth of the plans be deleted and created again in the middle."""
+    if dice.random() < 0.1:
+        name = dice.choice(sorted(rows))
+        made = tuple(pair[dice.randrange(2)] for pair in rows[name])
+        config = dice.choice(({}, {MIN_INSYNC: "1"}))
+        start_s = dice.uniform(1, 90)
+        cluster.at(start_s, lambda: cluster.recreate_topic(name, made, config))
 
 
 def _draw_drains(

@@ -72,8 +72,8 @@ class Row:
     way, or a request was accepted. `shown` is what metadata shows, `flight` what is listed.
     `was_done` is set if it was as planned when the run began, and `has_ended` once it was seen so;
     `done_s` is the time of its end in this run. `synced` are the replicas that were in sync when it
-    last had a leader. `cut_short` is the broker that became the leader before its copy was complete,
-    if one did.
+    last had a leader. `cut_short` is the broker that became the leader before its copy was
+    complete, if one did.
     """
 
     place: Place

@@ -268,6 +268,8 @@ def test_replicas_that_cannot_leave_a_failed_log_directory_are_named(found: Any,
     assert [note.what for note in made.notes if note.rule == "rebalance-left"] == [
         f"1 topic left as they are ({why}): shop.orders"
     ]
+
+
 def test_a_topic_that_a_run_would_skip_stays() -> None:
     starred = topic(CROWDED, config={ThrottleSide.LEADER.list_key: "*"})
     made = rebalance(live(starred), entry=replace(ENTRY, moves=may_move(rate=None)))
