@@ -242,7 +242,7 @@ def test_more_in_sync_replicas_than_replicas_are_left_out(tmp_path: Path) -> Non
     text = "topics: {a: {partitions: 1, replication: 1, configs: {min.insync.replicas: 2}}}\n"
     adoption, root = convert("kafka-gitops", text, tmp_path)
     assert read(root)["a"].config == {}
-    assert "min.insync.replicas 2 exceeds its 1 replicas" in said(adoption)
+    assert "min.insync.replicas 2 exceeds its 1 replica" in said(adoption)
 
 
 def test_a_name_that_collides_stays_out(tmp_path: Path) -> None:

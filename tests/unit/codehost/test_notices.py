@@ -67,7 +67,7 @@ def test_refused_topics_have_their_rules_whether_apply_began_or_not(began: bool)
     (refused,) = notice.topics
     assert (notice.result, notice.counts, notice.reason) == ("refused", {"refused": 1}, "")
     assert (refused.topic, refused.rule) == ("a", "partitions-never-shrink")
-    assert "3 → 1 partitions" in refused.reason
+    assert "3 → 1 partition: " in refused.reason
 
 
 def test_an_error_that_stopped_the_run_is_the_reason() -> None:

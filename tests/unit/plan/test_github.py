@@ -61,7 +61,7 @@ def test_a_plan_is_annotated_refusals_first() -> None:
     ]
     assert render_github(plan(wished, cluster(*live))).splitlines() == [
         "::error file=topics/shop.yaml,line=3,col=1,title=partitions-never-shrink::b: 3 → 1 "
-        "partitions: Kafka cannot remove partitions; put 3 back, or create a new topic and move "
+        "partition: Kafka cannot remove partitions; put 3 back, or create a new topic and move "
         "its producers and consumers%0Apartitions 3 → 1 (topics/shop.yaml:3)",
         "::warning file=topics/shop.yaml,line=3,col=1,title=ordering::a: keys move to other "
         "partitions",

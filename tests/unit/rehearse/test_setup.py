@@ -87,7 +87,7 @@ def test_an_older_kafka_cannot_cordon_and_that_is_said() -> None:
     state = cluster(topic("1"), nodes=(Broker(1), Broker(3, cordoned=True)))
     setup = prepare_setup(plan([spec(partitions=2)], state), state, "4.2.1")
     assert setup.cordoned == ()
-    assert setup.notes[0].what == "brokers 3 are cordoned, which this Kafka release does not know"
+    assert setup.notes[0].what == "broker 3 is cordoned, which this Kafka release lacks"
 
 
 def test_mixed_replication_is_left_out() -> None:
