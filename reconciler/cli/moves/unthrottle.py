@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reconciler.apply import Ending
 
 
-@click.command(name="unthrottle")
+@click.command(name="unthrottle", cls=options.Command)
 @estate_argument
 @cluster_option
 @options.bootstrap_option
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "topics",
     multiple=True,
     metavar="NAME",
-    help="Remove the throttle lists of this topic; can be repeated.",
+    help="Remove the throttle lists of this topic; repeatable.",
 )
 @click.option(
     "--broker",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=int,
     metavar="ID",
-    help="Remove the throttle rates of this broker; can be repeated.",
+    help="Remove the throttle rates of this broker; repeatable.",
 )
 @click.option("--default", "of_all", is_flag=True, help="Remove the throttle rate of all brokers.")
 @approve_option
