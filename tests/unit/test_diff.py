@@ -104,9 +104,11 @@ def test_configs_without_a_common_key_are_changes_one_by_one() -> None:
     ]
 
 
-def test_a_config_equal_to_the_default_and_not_set_is_no_difference() -> None:
-    state = cluster(topic(), defaults={"retention.ms": "604800000"})
-    assert diff(spec(config={"retention.ms": "604800000"}), state).changes == ()
+def test_a_config_equal_to_the_default_and_not_set_is_set() -> None:
+    written = {"retention.ms": "604800000"}
+    found = diff(spec(config=written), cluster(topic(), defaults=written))
+    assert found.changes == (FieldChange("config.retention.ms", None, "604800000"),)
+    assert found.config == written
 
 
 def test_a_config_set_to_the_default_stays_set_while_the_spec_has_it() -> None:
@@ -126,9 +128,10 @@ def test_a_list_in_another_order_is_no_difference_and_keeps_the_live_spelling() 
     assert (found.changes, found.config) == ((), {"cleanup.policy": "delete,compact"})
 
 
-def test_a_list_equal_to_the_default_in_another_order_is_no_difference() -> None:
+def test_a_list_equal_to_the_default_in_another_order_is_set_as_it_is_written() -> None:
     state = cluster(topic(), defaults={"cleanup.policy": "delete,compact"})
-    assert diff(spec(config={"cleanup.policy": "compact,delete"}), state).changes == ()
+    found = diff(spec(config={"cleanup.policy": "compact,delete"}), state)
+    assert found.config == {"cleanup.policy": "compact,delete"}
 
 
 @pytest.mark.parametrize("side", ["leader", "follower"])

@@ -79,7 +79,7 @@ def test_nothing_is_assumed_where_nothing_is_planned(
     assert "assumed" not in capsys.readouterr().out
 
 
-def test_a_default_that_the_spec_repeats_is_no_difference(
+def test_a_default_that_the_spec_repeats_is_set(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (directory / "topics" / "a.yaml").write_text(
@@ -87,7 +87,10 @@ def test_a_default_that_the_spec_repeats_is_no_difference(
     )
     assert run([*PLAN, "--format", "json"]) == 0
     (change,) = json.loads(capsys.readouterr().out)["resource_changes"]
-    assert change["change"]["after"]["config"] == {"flush.ms": "1000"}
+    assert change["change"]["after"]["config"] == {
+        "flush.ms": "1000",
+        "retention.ms": "604800000",
+    }
 
 
 def test_the_snapshot_of_another_cluster_is_refused(
