@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import pytest
 from shorthand import HERE, rows
-from sources import list_calls
+from sources import list_calls, parse_modules
 
 from reconciler.errors import Finding
 from reconciler.model import (
@@ -106,16 +107,16 @@ def test_only_steps_of_a_plan_delete_and_only_by_id(maker: str, modules: set[str
 
 
 def test_clients_are_told_to_delete_in_one_place_only() -> None:
-    tellers = {
-        (path, name)
-        for path, name, call in list_calls(
-            "delete_topics", "delete_records", "delete_consumer_groups"
-        )
-        if isinstance(call.func, ast.Attribute)
-    }
-    assert tellers == {
-        ("kafka/writer.py", "delete_topics"),  # the client, by ids
-    }
+    """Neither by a method of a client, nor by a request that is built by hand."""
+    deletes = re.compile(r"delete_(topics|records|consumer_groups)|Delete\w+Request")
+    tellers = [
+        (path, node.name if isinstance(node, ast.alias) else node.attr)
+        for path, module in parse_modules(deletes.pattern).items()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Attribute | ast.alias)
+        and deletes.fullmatch(node.name if isinstance(node, ast.alias) else node.attr)
+    ]
+    assert tellers == [("kafka/writer.py", "DeleteTopicsRequest")]  # by ids
 
 
 def test_keys_are_set_in_one_order() -> None:
