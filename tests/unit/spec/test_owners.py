@@ -81,8 +81,9 @@ def test_a_name_that_looks_like_another_is_refused_by_what_is_in_it(owner: str, 
 
 def test_each_spelling_of_an_owner_is_named_with_the_place_of_the_usual_one() -> None:
     files = {"a": own("Orders-team", "shop"), "b": own("orders-team", "orders-team", "orders.team")}
+    texts = {f"{name}.yaml": text.encode() for name, text in files.items()}
     with pytest.raises(SpecError) as error:
-        parse_estate({f"{name}.yaml": text.encode() for name, text in files.items()}, "topics")
+        parse_estate({"clusters.yaml": b"version: 1", **texts}, "topics")
     assert [(str(f.where), f.rule, f.what) for f in error.value.findings] == [
         (
             "topics/a.yaml:2:8",
@@ -118,8 +119,9 @@ def test_owners_that_differ_in_more_are_two() -> None:
     assert refuse(a=own("team-1.1", "team-1.1"), b=own("team 1_1")) == [
         "topics/b.yaml:2:8 owner-spelling"
     ]
+    texts = {"a.yaml": own("platform", "pIatform").encode()}
     with pytest.raises(SpecError) as error:
-        parse_estate({"a.yaml": own("platform", "pIatform").encode()}, "topics")
+        parse_estate({"clusters.yaml": b"version: 1", **texts}, "topics")
     (finding,) = error.value.findings
     assert finding.what == "the owner 'pIatform' looks like 'platform' at topics/a.yaml:2:8"
 
