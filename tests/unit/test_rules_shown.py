@@ -15,7 +15,6 @@ ANSWERS = {".txt", ".md", ".json"}
 
 NEED_BROKERS = {
     "audit-lost",
-    "audit-topic",
     "connect-controller",
     "connect-credentials",
     "connect-mechanism",
