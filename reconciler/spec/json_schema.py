@@ -115,8 +115,11 @@ def _build_config() -> Schema:
     settable = {n for line in LINES for n in choose_catalogue(spell_line(line)).settable}
     keys = {name: key for name, key in every_key().items() if name in settable}
     # A config of a service mostly begins with a word of its own: redpanda.remote.read. A name that
-    # begins like one of Kafka's is more likely a typo, which editors are to show.
-    kafkas = "|".join(sorted({name.partition(".")[0] for name in keys}))
+    # begins like one of Kafka's, or goes on like one, is more likely a typo, which editors are to
+    # show: retention.mss, retenton.ms.
+    words = [name.replace(".", r"\.").partition(r"\.") for name in keys if "." in name]
+    begun = "|".join(sorted({first for first, _, _ in words}))
+    ended = "|".join(sorted({others for _, _, others in words}))
     return {
         "type": "object",
         "description": "Topic configs. null removes an inherited key, and a key of a service from "
@@ -126,7 +129,7 @@ def _build_config() -> Schema:
             for name, key in keys.items()
         },
         "patternProperties": {
-            rf"^(?!(?:{kafkas})\.)[a-z0-9_-]+\.": {
+            rf"^(?!(?:{begun})\.)[a-z0-9_-]+\.(?!(?:{ended})$)": {
                 "type": ["string", "number", "boolean", "null"],
                 "description": "A config of a service, as known_configs of its clusters lists it.",
             }

@@ -59,6 +59,8 @@ def test_schemas_accept_the_example_estate() -> None:
         ({"topic": "a b"}, ["topic"]),
         ({"topic": "a", "config": {"retention.ms": "7y"}}, ["config", "retention.ms"]),
         ({"topic": "a", "config": {"retenton.ms": 1}}, ["config"]),
+        ({"topic": "a", "config": {"min.insync.replica": 1}}, ["config"]),
+        ({"topic": "a", "config": {"mni.insync.replicas": 1}}, ["config"]),
         ({"topic": "a", "config": {"compression.type": "zip"}}, ["config", "compression.type"]),
         ({"topic": "a", "acknowledge": ["fire"]}, ["acknowledge", 0]),
         ({"topic": "a", "acknowledge": [{"ordering": "six"}]}, ["acknowledge", 0]),
