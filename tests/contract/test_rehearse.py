@@ -148,7 +148,7 @@ def test_what_only_brokers_refuse_is_reported_and_what_cannot_be_set_up(place: P
     )
     rehearsal = place.rehearse()
     assert {o.topic: o.text for o in rehearsal.outcomes if o.kind != "done"} == {
-        "audit.log": "2 → 1 partitions: Kafka cannot remove partitions",
+        "audit.log": "2 → 1 partition: Kafka cannot remove partitions",
         "shop.archive": "the brokers refuse it: Tiered Storage functionality is disabled in the "
         "broker. Topic cannot be configured with remote log storage.",
         "shop.odd": "it could not be set up: its partitions have 1 and 2 replicas, and brokers "
