@@ -396,6 +396,7 @@ HAS_NO_EDIT = {
         "broker-not-registered",
         "internal-replication",
         "config-disputed",
+        "directory-offline",
         "drain-done",
         "drain-incomplete",
         "drain-last-of-rack",
