@@ -182,6 +182,20 @@ class TestAuditTopic:
         code, out, err = shell.apply()
         assert (code, told(out)) == (1, {})
         assert err.endswith(
+            f"audit_topic {topic_prefix}nowhere is not on lab, so apply would refuse this plan; "
+            "give it a spec and plan it as well, or take audit_topic away [audit-topic]\n"
+            "error: nothing was done\n"
+        )
+
+    def test_a_topic_that_is_missing_since_the_plan_is_refused_as_well(
+        self, shell: Shell, topic_prefix: str, wish: Callable[..., None]
+    ) -> None:
+        wish(2)
+        assert shell.run("plan", "--cluster", "lab", "--out", "plan.json")[0] == 0
+        self.ask_for(shell, f"{topic_prefix}nowhere")
+        code, out, err = shell.run("apply", "plan.json", "--auto-approve")
+        assert (code, told(out)) == (1, {})
+        assert err.endswith(
             f"audit_topic {topic_prefix}nowhere is not on lab; give it a spec and apply that "
             "first, or take audit_topic away [audit-topic]\n"
         )
