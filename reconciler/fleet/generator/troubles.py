@@ -198,11 +198,13 @@ def _leave_moves() -> Trouble:
     # Sizes are known, so that the drain can be planned: broker 2 will be the fullest.
     room = {node.id: 2**40 for node in nodes} | {2: 2**34}
     directories = {n: (LogDirectory("/a", size, size // 2, 6),) for n, size in room.items()}
-    rate = ThrottleRate(1, ThrottleSide.LEADER, 2**20, RateSource.CLUSTER_DEFAULT)
+    # With the mark of a run of moves that was killed: under another rate no plan could go on.
+    rates = ((ThrottleSide.LEADER, 2**20), (ThrottleSide.FOLLOWER, 2**20 + 1))
+    default = [ThrottleRate(1, *rate, RateSource.CLUSTER_DEFAULT) for rate in rates]
     state = replace(
         _cluster(nodes, [held, slow]),
         can_cordon=True,
-        throttle_rates=(rate, replace(rate, broker=2)),
+        throttle_rates=(*default, *(replace(rate, broker=2) for rate in default)),
         directories=directories,
     )
     entry = ("    moves: {allow: [drain], rate: 1MiB}", "    drain_brokers: [4]")
