@@ -102,7 +102,10 @@ CREATE VIEW problems AS SELECT cluster, topic,
 CREATE VIEW states AS WITH broken AS (
         SELECT cluster, bool_or(offline) AS offline, bool_or(unwritable) AS unwritable,
             bool_or(short) AS short FROM faults GROUP BY cluster
-    ), down AS (SELECT cluster, bool_or(NOT alive) AS down FROM brokers GROUP BY cluster)
+    ), down AS (
+        SELECT cluster, bool_or(NOT alive OR len(failed_directories) > 0) AS down
+        FROM brokers GROUP BY cluster
+    )
     SELECT cluster, r.status = 'read' AS read,
     CASE WHEN NOT read THEN 'unread' WHEN offline THEN 'partitions offline'
         WHEN unwritable THEN 'below min.insync.replicas'
