@@ -97,13 +97,18 @@ def _check_values(spec: TopicSpec, policy: Policy, cluster: str) -> Iterator[Fin
     for key, value in spec.config.items():
         if key not in policy.ranges and key not in policy.values:
             continue
-        shown = f"{key} {describe_value(key, value)}"
+        path, shown = f"config.{key}", f"{key} {describe_value(key, value)}"
+        where, named = _place(spec, path)
         if key in policy.ranges:
-            path, number = f"config.{key}", (read_limit(key, value), shown)
-            yield from _check_bounds(rule, spec, path, number, policy.ranges[key], cluster)
+            number = read_limit(key, value)
+            if number is None:  # only a config of a service: its values are sent as they are
+                what = f"{shown}{named} is not a number, and the policy of {cluster} limits it"
+                yield Finding(rule, what, "write a number, without a unit", where)
+            else:
+                found = (number, shown)
+                yield from _check_bounds(rule, spec, path, found, policy.ranges[key], cluster)
         allowed = policy.values.get(key)
-        if allowed is not None and not set(value.split(",")) <= set(allowed):
-            where, named = _place(spec, f"config.{key}")
+        if allowed is not None and value not in allowed and not set(value.split(",")) <= {*allowed}:
             what = f"{shown}{named} is not a value that the policy of {cluster} allows"
             yield Finding(rule, what, f"use {' or '.join(allowed)}", where)
 
@@ -148,9 +153,12 @@ def _place(spec: TopicSpec, path: str) -> tuple[Location, str]:
     return where, "" if own else ", which topics inherit,"
 
 
-def read_limit(key: str, value: str) -> float:
-    """Read a number as Kafka does: a negative duration or size means no limit."""
-    number = float(value)
+def read_limit(key: str, value: str) -> float | None:
+    """Read a number as Kafka does: a negative duration or size means no limit. None: no number."""
+    try:
+        number = float(value)
+    except ValueError:
+        return None
     return float("inf") if number < 0 and key.endswith((".ms", ".bytes")) else number
 
 

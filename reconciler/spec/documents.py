@@ -15,7 +15,7 @@ from reconciler.spec.custom_resources import is_resource, read_resource
 from reconciler.spec.form_errors import check_form
 from reconciler.spec.forms import ClustersDocument, TopicDocument
 from reconciler.spec.syntax import load_text
-from reconciler.spec.values import YamlMap, YamlValue, describe_yaml
+from reconciler.spec.values import YamlList, YamlMap, YamlText, YamlValue, describe_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -160,12 +160,21 @@ def _read_clusters(content: bytes | Finding, file: str) -> tuple[ClustersFile, l
     if not isinstance(first, YamlMap):
         findings.append(_refuse_document(first, "version: 1"))
     elif loaded.documents:
-        document, found = check_form(ClustersDocument, first)
+        document, found = check_form(ClustersDocument, first, _list_offered(first))
         findings += found
         if document is not None:
             findings += check_ranges(document, first)
             return ClustersFile(file, document, first, readable=not findings), findings
     return ClustersFile(file, readable=not findings), findings
+
+
+def _list_offered(document: YamlMap) -> frozenset[str]:
+    """List the configs of the services of clusters, as far as the document has the right form."""
+    clusters = document.get("clusters")
+    entries = clusters.values() if isinstance(clusters, YamlMap) else ()
+    lists = [entry.get("known_configs") for entry in entries if isinstance(entry, YamlMap)]
+    words = (word for listed in lists if isinstance(listed, YamlList) for word in listed)
+    return frozenset(str(word) for word in words if isinstance(word, YamlText))
 
 
 def _read_topics(content: bytes, file: str) -> tuple[list[WrittenTopic], list[Finding]]:

@@ -93,6 +93,23 @@ class ReadNamed(Read):
         return core_schema.no_info_plain_validator_function(lambda value: self.reader(value, name))
 
 
+class ReadOffered(Read):
+    """How a value is read if its reader takes the name, and the configs of the estate's services.
+
+    The latter are the context of the validation, a frozenset of their names.
+    """
+
+    __slots__ = ()
+
+    def __get_pydantic_core_schema__(
+        self, _type: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        name = handler.field_name or "the value"
+        return core_schema.with_info_plain_validator_function(
+            lambda value, info: self.reader(value, name, info.context or frozenset())
+        )
+
+
 def require_value(value: YamlValue, name: str) -> None:
     """Refuse `key:` without a value. Errors: FieldError."""
     if isinstance(value, YamlText) and value.tag == "null":

@@ -56,14 +56,16 @@ _OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check_form(model: type[M], document: YamlMap) -> tuple[M | None, list[Finding]]:
+def check_form(
+    model: type[M], document: YamlMap, offered: frozenset[str] = frozenset()
+) -> tuple[M | None, list[Finding]]:
     """Return the document as a model, and every finding about its form.
 
     Values with findings are removed from the model and from the document. None if the rest is no
-    valid model.
+    valid model. `offered`: configs that services have, Kafka's or not.
     """
     try:
-        return model.model_validate(document), []
+        return model.model_validate(document, context=offered), []
     except ValidationError as error:
         problems = error.errors(include_url=False)
     findings = [
@@ -78,7 +80,7 @@ def check_form(model: type[M], document: YamlMap) -> tuple[M | None, list[Findin
         if isinstance(parent, YamlMap):
             parent.pop(str(last), None)
     try:
-        return model.model_validate(document), findings
+        return model.model_validate(document, context=offered), findings
     except ValidationError:
         return None, findings
 

@@ -19,7 +19,7 @@ from reconciler.spec import fields
 from reconciler.spec.assignment import MOST_PARTITIONS
 from reconciler.spec.catalogue import ConfigType, every_key, lines_that_know, spell_line
 from reconciler.spec.configs import Catalogue, choose_catalogue
-from reconciler.spec.fields import FieldError, Read, ReadNamed, field_error, suggest
+from reconciler.spec.fields import FieldError, Read, ReadNamed, ReadOffered, field_error, suggest
 from reconciler.spec.values import (
     YamlList,
     YamlMap,
@@ -115,11 +115,12 @@ def _show(value: YamlValue) -> str:
     return show(value) if isinstance(value, YamlText) else "…"
 
 
-def _read_ranges(value: YamlValue) -> Mapping[str, Bounds]:
-    return _read_by_key(value, "ranges", "retention.ms: {max: 30d}", _read_range)
+def _read_ranges(value: YamlValue, name: str, offered: frozenset[str]) -> Mapping[str, Bounds]:
+    example = "retention.ms: {max: 30d}"
+    return _read_by_key(value, name, example, lambda key, item: _read_range(key, item, offered))
 
 
-def _read_range(key: YamlText, value: YamlValue) -> Bounds:
+def _read_range(key: YamlText, value: YamlValue, offered: frozenset[str]) -> Bounds:
     known = every_key().get(key)
     if known is not None and known.type not in _NUMBERS:
         what = f"{key} is not a number, so it has no range"
@@ -127,40 +128,47 @@ def _read_range(key: YamlText, value: YamlValue) -> Bounds:
 
     def read(item: YamlValue, name: str) -> Limit:
         fields.require_value(item, name)
-        normal = _normalise(key, item)
-        return Limit(read_limit(key, normal), describe_yaml(item).strip("'"))
+        number = read_limit(key, _normalise(key, item, offered))
+        if number is None:  # of a service: what its units are is not known
+            what = f"{name} is {describe_yaml(item)}, not a number"
+            way_out = f"write a number as the service takes it: {key}: {{max: 3600000}}"
+            raise field_error("policy-range", item.where, what, way_out)
+        return Limit(number, describe_yaml(item).strip("'"))
 
     return _read_bounds(value, str(key), read)
 
 
-def _read_values(value: YamlValue) -> Mapping[str, tuple[str, ...]]:
-    return _read_by_key(value, "values", "compression.type: [zstd, lz4]", _read_allowed)
+def _read_values(
+    value: YamlValue, name: str, offered: frozenset[str]
+) -> Mapping[str, tuple[str, ...]]:
+    example = "compression.type: [zstd, lz4]"
+    return _read_by_key(value, name, example, lambda key, item: _read_allowed(key, item, offered))
 
 
-def _read_allowed(key: YamlText, value: YamlValue) -> tuple[str, ...]:
+def _read_allowed(key: YamlText, value: YamlValue, offered: frozenset[str]) -> tuple[str, ...]:
     fields.require_value(value, str(key))
     if not isinstance(value, YamlList):
         what = f"{key} is {describe_yaml(value)}, not a list of values"
         raise field_error("value-form", value.where, what, f"write {key}: [{_show(value)}]")
     items: list[YamlValue] = value
-    return tuple(fields.read_each(items, lambda item: _normalise(key, item)))
+    return tuple(fields.read_each(items, lambda item: _normalise(key, item, offered)))
 
 
-def _normalise(key: YamlText, value: YamlValue) -> str:
+def _normalise(key: YamlText, value: YamlValue, offered: frozenset[str]) -> str:
     """Spell a value of a config as its brokers do. Errors: FieldError."""
     if not isinstance(value, YamlText):
         what = f"a value of {key} is {describe_yaml(value)}"
         raise field_error("value-form", value.where, what, "write plain values")
-    normal = _catalogue_of(key).normalise(key, str(value), value.where)
+    normal = _catalogue_of(key, offered).normalise(key, str(value), value.where)
     if not isinstance(normal, str):
         raise FieldError(normal)
     return normal
 
 
-def _catalogue_of(key: str) -> Catalogue:
+def _catalogue_of(key: str, offered: frozenset[str]) -> Catalogue:
     """Return the newest catalogue that knows a key, so that a policy can cover older clusters."""
     known = lines_that_know(key)
-    return choose_catalogue(spell_line(known[-1]) if known else None)
+    return choose_catalogue(spell_line(known[-1])) if known else choose_catalogue(None, offered)
 
 
 def _read_by_key(
@@ -174,16 +182,19 @@ def _read_by_key(
     return dict(items)
 
 
-def _read_config_patterns(value: YamlValue, name: str) -> tuple[str, ...]:
+def _read_config_patterns(value: YamlValue, name: str, offered: frozenset[str]) -> tuple[str, ...]:
     patterns = fields.read_patterns(value, name)
-    return tuple(fields.read_each(patterns, _check_config_pattern))
+    known = offered.union(every_key())
+    return tuple(fields.read_each(patterns, lambda item: _check_config_pattern(item, known)))
 
 
-def _check_config_pattern(pattern: YamlText) -> str:
-    known = every_key()
+def _check_config_pattern(pattern: YamlText, known: frozenset[str]) -> str:
     if not any(fnmatchcase(key, pattern) for key in known):
         what = f"no topic config is called {quote(pattern)}"
-        way_out = suggest(pattern, known) or "write a key such as retention.ms, or retention.*"
+        way_out = suggest(pattern, sorted(known)) or (
+            "write a key such as retention.ms, or retention.*; known_configs of a cluster names "
+            "those of its service"
+        )
         raise field_error("config-unknown", pattern.where, what, way_out)
     return str(pattern)
 
@@ -203,6 +214,7 @@ def _read_exemption(rule: YamlText, value: YamlValue) -> tuple[str, ...]:
 _WORDS = {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS}
 _QUANTITY = {"type": ["integer", "number", "string"]}
+_VALUE = {"type": ["string", "number", "boolean"]}
 
 
 def _range_schema(limit: dict[str, Any]) -> dict[str, Any]:
@@ -214,7 +226,7 @@ def _range_schema(limit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _map_schema(value: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "patternProperties": {"^[a-z.]+$": value}}
+    return {"type": "object", "patternProperties": {"^[a-z0-9._-]+$": value}}
 
 
 Requirement = Annotated[
@@ -232,13 +244,13 @@ Quota = Annotated[
 ]
 Ranges = Annotated[
     Mapping[str, Bounds],
-    Read(_read_ranges, _map_schema(_range_schema(_QUANTITY))),
+    ReadOffered(_read_ranges, _map_schema(_range_schema(_QUANTITY))),
 ]
 ValueLists = Annotated[
     Mapping[str, tuple[str, ...]],
-    Read(_read_values, _map_schema({"type": "array", "items": {"type": ["string", "number"]}})),
+    ReadOffered(_read_values, _map_schema({"type": "array", "items": _VALUE})),
 ]
-ConfigPatterns = Annotated[tuple[str, ...], ReadNamed(_read_config_patterns, _WORDS)]
+ConfigPatterns = Annotated[tuple[str, ...], ReadOffered(_read_config_patterns, _WORDS)]
 Exemptions = Annotated[
     Mapping[str, tuple[str, ...]],
     Read(

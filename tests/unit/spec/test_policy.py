@@ -173,6 +173,68 @@ def test_null_says_that_a_config_of_a_service_is_not_to_be_set(tmp_path: Path) -
     assert spec.unset == {"redpanda.remote.read"}
 
 
+SERVICE = """\
+version: 1
+clusters:
+  own: {}
+  cloud:
+    known_configs: [retention.ms, redpanda.remote.read, confluent.tier.local.hotset.ms]
+    policy:
+      config:
+        allow: [retention.ms, redpanda.*]
+        deny: [confluent.tier.*]
+        values: {redpanda.remote.read: [true]}
+        ranges: {confluent.tier.local.hotset.ms: {max: 86400000}}
+"""
+
+
+def test_a_policy_limits_the_configs_of_a_service(tmp_path: Path) -> None:
+    topic = "topic: a\nconfig: {redpanda.remote.read: true}\nclusters: [cloud]\n"
+    (spec,) = load(tmp_path, topic, SERVICE).topics_for("cloud")
+    assert spec.config == {"redpanda.remote.read": "true"}
+    topic = topic.replace("{redpanda.remote.read: true}", "")
+    topic += "  redpanda.remote.read: yes\n"
+    lines = topic.replace("clusters: [cloud]\n", "") + "clusters: [cloud]\n"
+    assert refuse(tmp_path, lines, SERVICE) == ["3 policy-config-value"]
+    lines = lines.replace("redpanda.remote.read: yes", "confluent.tier.local.hotset.ms: 86400001")
+    found = ["3 policy-config", "3 policy-config-value"]
+    assert sorted(refuse(tmp_path, lines, SERVICE)) == found
+    assert sorted(refuse(tmp_path, lines.replace("86400001", "2d"), SERVICE)) == found
+    assert sorted(refuse(tmp_path, lines.replace("86400001", "-1"), SERVICE)) == found
+    assert refuse(tmp_path, lines.replace("86400001", "86400000"), SERVICE) == ["3 policy-config"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "shown"),
+    [
+        ("redpanda.*]", "redpnada.*]", "8:31: no topic config is called 'redpnada.*'; "),
+        ("{redpanda.remote.read: [", "{redpanda.raed: [", "10:34: Kafka 4.4 has no topic config "),
+        ("max: 86400000", "max: 1d", "11:56: confluent.tier.local.hotset.ms: max is '1d', not a "),
+        ("known_configs: [retention.ms, redpanda.remote.read, ", "known_configs: [", "redpanda.*"),
+    ],
+)
+def test_a_policy_names_only_configs_that_a_service_or_kafka_has(
+    tmp_path: Path, right: str, wrong: str, shown: str
+) -> None:
+    with pytest.raises(SpecError) as refused:
+        load(tmp_path, "topic: a\n", SERVICE.replace(right, wrong))
+    assert shown in str(refused.value.findings[0])
+
+
+def test_a_policy_of_the_estate_names_configs_of_a_service_of_one_cluster(tmp_path: Path) -> None:
+    policy = "policy: {config: {allow: [redpanda.remote.read]}}\n"
+    clusters = OFFERED.replace("[retention.ms]", "[redpanda.remote.read]") + policy
+    clusters = clusters.replace("min.insync.replicas: 2", "min.insync.replicas: null")
+    topic = "topic: a\noverrides: {cloud: {config: {redpanda.remote.read: true}}}\n"
+    assert load(tmp_path, topic, clusters).topics_for("cloud")[0].config
+
+
+def test_wrong_forms_around_known_configs_are_findings(tmp_path: Path) -> None:
+    for text in ("[a]", "{cloud: [a]}", "{cloud: {known_configs: {a: b}}}"):
+        clusters = f"version: 1\nclusters: {text}\npolicy: {{config: {{deny: [x.y]}}}}\n"
+        assert "3 config-unknown" in refuse(tmp_path, "topic: a\n", clusters)
+
+
 @pytest.mark.parametrize(
     ("config", "valid"),
     [
