@@ -84,13 +84,14 @@ $(FORMATS)/.ready: pyproject.toml Makefile tests/fleet/table_formats.py
 	@$(FORMATS)/bin/python tests/fleet/table_formats.py $(FORMATS)/jars
 	@touch $@
 
-test-workflows: $(TOOLS)/.ready  ## Run the workflows of GitHub and GitLab on a real cluster.
+test-workflows: $(TOOLS)/.ready  ## Run the workflows of GitHub and GitLab, and tests on another server than Kafka.
 	@PATH="$(TOOLS)/bin:$(TOOLS)/node_modules/.bin:$$PATH" $(BIN)/pytest -m workflows -n 2 --dist load
 
-$(TOOLS)/.ready: Makefile $(READY)
+$(TOOLS)/.ready: Makefile $(wildcard tests/contract/kfake/*) $(READY)
 	@echo "setting up $(TOOLS); tests whose tools cannot be installed are skipped by name …"
 	@mkdir -p $(TOOLS)
 	@for tool in $(GO_TOOLS); do GOBIN=$(TOOLS)/bin go install $$tool || true; done
+	@sh tests/contract/kfake/build.sh $(TOOLS) || true
 	@npm install --silent --prefix $(TOOLS) $(NODE_TOOLS) || true
 	@touch $@
 
