@@ -70,7 +70,7 @@ class Connection:
         self.settings = settings
         self._client: AdminClient | None = None
         self._nodes: Sequence[Node] = ()
-        self._throttled_s = 0.0
+        self._throttled: list[ThrottleEvent] = []
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class Connection:
         with self._lock:
             if self._client is None:
                 self._client, self._nodes = open_client(
-                    self.settings, self.entry, self._note_throttle
+                    self.settings, self.entry, self._throttled.append
                 )
             return self._client
 
@@ -103,17 +103,16 @@ class Connection:
             if self._client is client:
                 self._client = None
 
-    def _note_throttle(self, event: ThrottleEvent) -> None:
-        self._throttled_s = max(self._throttled_s, event.throttle_time)
-
     def take_throttle(self, client: AdminClient) -> float:
         """Return for how long the brokers hold up this client, and discard it then: others go on.
 
         Brokers answer at once, and read nothing more from the connection until a quota is kept
         again (KIP-219). Units: seconds, since the last call.
         """
-        client.poll(0)
-        throttled_s, self._throttled_s = self._throttled_s, 0.0
+        with self._lock:
+            client.poll(0)
+            throttled_s = max((event.throttle_time for event in self._throttled), default=0.0)
+            self._throttled.clear()
         if throttled_s:
             self.forget(client)
         return throttled_s
@@ -194,10 +193,21 @@ class _Opening:
         self.settings = settings
         self.entry = entry
         self.throttled = throttled
-        self.troubles: list[Trouble] = []
-        self.awaited: tuple[Trouble, ...] = ()
+        self.errors: list[KafkaError] = []
+        self.statistics: list[str] = []
         self.probed: dict[str, Listener] = {}
         self.client = self._create()
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """What the client said so far."""
+        return [read_trouble(error) for error in self.errors]
+
+    @property
+    def awaited(self) -> tuple[Trouble, ...]:
+        """The brokers that the client waits for, by the last statistics of another client."""
+        last = self.statistics[-1:]
+        return read_awaited(last[0], self.settings.mechanism) if last else ()
 
     def wait(self) -> Sequence[Node]:
         """Return the brokers of the first answer, or raise the reason why none comes."""
@@ -221,7 +231,7 @@ class _Opening:
             # The client says nothing of a broker that it waits for. Its statistics do, and another
             # client has them, since this one would go on collecting them after its opening.
             if witness is None and elapsed > _WATCH_S:
-                witness = self.settings.build_client(watch=self._watch)
+                witness = self.settings.build_client(watch=self.statistics.append)
                 witness.describe_cluster(request_timeout=PATIENCE_S)
             if witness is not None:
                 witness.poll(0)
@@ -240,7 +250,7 @@ class _Opening:
 
     def _create(self) -> AdminClient:
         try:
-            return self.settings.build_client(self._take, self.throttled)
+            return self.settings.build_client(self.errors.append, self.throttled)
         # librdkafka raises the first. The others come from the Python around it, which has its own
         # conditions and imports what some properties need.
         except (KafkaException, ValueError, TypeError, ImportError) as error:
@@ -248,12 +258,6 @@ class _Opening:
         # Outside the except block, so without a cause or a context: the client's error may quote a
         # value that is a secret.
         raise ClusterError(findings)
-
-    def _take(self, error: KafkaError) -> None:
-        self.troubles.append(read_trouble(error))
-
-    def _watch(self, statistics: str) -> None:
-        self.awaited = read_awaited(statistics, self.settings.mechanism)
 
     def _give_up(self) -> None:
         """Raise an error that explains the failure; return if there is no explanation."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from _thread import start_new_thread
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -35,7 +37,7 @@ _SERVERS = ("bootstrap.servers", "metadata.broker.list")
 
 
 def _ignore(_: object) -> None:
-    """Ignore the event: the answer has everything that matters."""
+    """Ignore an event, since the answer has everything that matters, or let go of a client."""
 
 
 class ClientSettings:
@@ -95,7 +97,8 @@ class ClientSettings:
         """Pass all properties in clear text to a client.
 
         Polling calls `observe` with its errors, `throttled` with what exceeded a quota, and `watch`
-        with its statistics.
+        with its statistics. None should hold whatever holds the client, which then lives until
+        garbage is collected.
 
         `watch` gets the client's statistics as JSON, several times a second. They pile up in the
         client between two polls, so it is for clients that are soon closed.
@@ -105,7 +108,7 @@ class ClientSettings:
         ours: dict[str, Any] = {"error_cb": observe, "throttle_cb": throttled}
         if watch is not None:
             ours |= {"stats_cb": watch, "statistics.interval.ms": STATISTICS_MS}
-        return AdminClient({**self._properties, **ours})
+        return _Client({**self._properties, **ours})
 
     def build_producer(self, **properties: object) -> Producer:
         """Pass all properties in clear text to a producer; `properties` win, with `_` for dots.
@@ -114,6 +117,20 @@ class ClientSettings:
         """
         ours = {name.replace("_", "."): value for name, value in properties.items()}
         return Producer({**self._properties, **ours, "error_cb": _ignore})
+
+
+class _Client(AdminClient):
+    """A client that its own thread never destroys: librdkafka would abort the program.
+
+    That thread completes the futures of the client. So it runs their callbacks, and may be the one
+    that collects garbage.
+    """
+
+    def __del__(self) -> None:
+        # At the end of the program, the main thread destroys what is left. No threading.Thread:
+        # its locks may be held here, where garbage is collected.
+        if not sys.is_finalizing():
+            start_new_thread(_ignore, (self,))
 
 
 def resolve_settings(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -169,3 +171,26 @@ class TestSecrecy:
         (tmp_path / "key").write_text(f"-----BEGIN-----\n{'A' * 64}\n{'B' * 64}\nC=\n")
         resolve(ssl_key_pem=f"${{file:{tmp_path / 'key'}}}")
         assert Finding("connect-lost", f"bad line {'B' * 64} at C=").what == "bad line *** at C="
+
+
+# The thread of a client completes its futures, and here it gives up the client as well.
+ABANDON = """
+import threading
+from reconciler.kafka.settings import ClientSettings
+
+held = [ClientSettings({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}).build_client()]
+gone = threading.Event()
+
+def abandon(answer):
+    held.clear()
+    gone.set()
+
+held[0].describe_cluster(request_timeout=0.2).add_done_callback(abandon)
+gone.wait()
+"""
+
+
+def test_a_client_that_its_own_thread_gives_up_does_not_end_the_program() -> None:
+    command = (sys.executable, "-c", ABANDON)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
