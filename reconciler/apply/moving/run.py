@@ -342,7 +342,7 @@ class _Run:
         waiting = [row for row in self.rows.list_in(RowState.NOT_BEGUN) if not row.in_doubt]
         left_s = None if self.deadline_s is None else self.deadline_s - self.clock.monotonic()
         rate = self.throttles.limit or self.throttles.policy_rate or self.watch.measure_rate()
-        limits = Limits(rate, left_s)
+        limits = Limits(rate, left_s, self.gates.health)
         chosen, blocked = choose_rows(waiting, window, reading, forecast, limits, self.prepared)
         if self.gates.reasons or (left_s is not None and left_s <= 0):
             chosen = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reconciler.apply.moving.events import MovesNote, note
-from reconciler.model import INTERNAL_TOPICS
+from reconciler.model import INTERNAL_TOPICS, MIN_INSYNC
 from reconciler.plan import RowMove, Seats, measure_fullness, order_moves
 from reconciler.units import approximate_duration, approximate_size, count
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from reconciler.apply.moving.events import Observe
+    from reconciler.apply.moving.health import Health
     from reconciler.apply.moving.rows import Row, Rows
     from reconciler.model import Forecast, MovePolicy, MovesReading, Place
 
@@ -141,6 +142,24 @@ class Limits:
 
     rate: int | None
     seconds_left: float | None
+    health: Health
+
+
+def _find_bare(row: Row, alive: set[int], health: Health) -> str:
+    """Say that too few of the replicas that stay are in sync; empty if a copy brings others.
+
+    The plan refused such rows, and replicas may have died since.
+    """
+    if row.adding or row.shown is None:
+        return ""
+    synced = alive.intersection(row.shown.in_sync)
+    kept = len(synced.intersection(row.after))
+    needed = health.min_insync.get(row.place[0], health.least)
+    if kept == 0 and synced:
+        return "no replica that stays is alive and in sync"
+    if kept < min(needed, len(row.after)) and len(synced) >= min(needed, len(row.before)):
+        return f"fewer of the replicas that stay are in sync than {MIN_INSYNC} {needed}"
+    return ""
 
 
 def choose_rows(
@@ -176,6 +195,8 @@ def choose_rows(
         alone_s = empty.estimate_s(row, size, limits.rate)
         if dead:
             blocked[row.place] = f"broker {dead[0]} is not alive"
+        elif bare := _find_bare(row, alive, limits.health):
+            blocked[row.place] = bare
         elif closed := sorted(set(row.adding) & cordoned):
             blocked[row.place] = f"broker {closed[0]} is cordoned"
         elif row.leader == -1:

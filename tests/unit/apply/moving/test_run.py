@@ -1088,3 +1088,30 @@ def test_topics_that_stay_by_the_plan_are_not_reported_again() -> None:
     applied = run(make(drains=stays))
     assert (summary(applied).left, summary(applied).emptied) == ((), ())
     assert end_run(applied).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("dead", "value", "said"),
+    [
+        ((1, 2), "1", "no replica that stays is alive and in sync"),
+        ((1,), "2", "fewer of the replicas that stay are in sync than min.insync.replicas 2"),
+    ],
+)
+def test_replicas_that_died_since_the_plan_are_not_all_that_a_row_keeps(
+    dead: tuple[int, ...], value: str, said: str
+) -> None:
+    insync = {"t": {MIN_INSYNC: value}}
+    play = make({"t": (((1, 2, 3), (1, 2)),)}, configs=insync, live=insync)
+    for broker in dead:
+        play.cluster.kill_broker(broker)
+    run(play)
+    assert texts(play, MovesNote.BLOCKED) == [said]
+    assert replicas(play) == (1, 2, 3)
+
+
+def test_a_row_that_keeps_enough_replicas_in_sync_loses_the_dead_one() -> None:
+    insync = {"t": {MIN_INSYNC: "2"}}
+    play = make({"t": (((1, 2, 3), (1, 2)),)}, configs=insync, live=insync)
+    play.cluster.kill_broker(3)
+    run(play)
+    assert replicas(play) == (1, 2)
