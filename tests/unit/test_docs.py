@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from reconciler.cli.app import group
 
@@ -84,3 +85,15 @@ def test_whoever_follows_the_set_up_has_the_schema_of_every_spec(host: str) -> N
         schema = (spec.parent / named).resolve()
         assert schema.exists()
         assert schema.relative_to(ROOT).as_posix() in copied
+
+
+def test_the_job_that_checks_what_apply_needs_runs_on_the_default_branch_only() -> None:
+    page = (ROOT / "docs" / "ci.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (text,) = (block for block in blocks if "apply topics --check" in block)
+    workflow = yaml.load(text, yaml.BaseLoader)
+    assert set(workflow["on"]) == {"push", "schedule", "workflow_dispatch"}
+    assert workflow["on"]["push"] == {"branches": ["main"]}
+    job = workflow["jobs"]["check"]
+    assert job["environment"] == "prod-eu-check"
+    parse(job["steps"][-1]["run"])
