@@ -93,6 +93,8 @@ def read_cluster(
             or (raises and topic.internal)
             or any(not drained.isdisjoint(row) for row in topic.assignment)
         }
+        if doubts.planned or moving:
+            state = reader.check_lock(state)
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 
 
@@ -287,5 +289,6 @@ def plan_elections(
         refuse_other_cluster(entry, state)
         # Ids cost more than everything else together, so only those of the plan are read.
         planned = assemble_elections(entry, specs, state, topics=topics)
+        state = reader.check_lock(state) if planned.topics else state
         ids = reader.read_topic_ids([topic.name for topic in planned.topics])
     return assemble_elections(entry, specs, identify_topics(state, ids), topics=topics)

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from reconciler.spec import Estate
 
 INTERRUPTED = 130
+NO_LOCK = "lock-unavailable"
+"""The refusal of a plan that a run without a lock passes over."""
 
 
 @click.command(cls=options.Command)
@@ -275,6 +277,8 @@ def _run(
             what = f"the plan's fingerprint is {found}, not the approved {asked.expect}"
             way_out = "read the plan above, and approve that one"
             raise UnapprovedPlanError([Finding("plan-unexpected", what, way_out)])
+        if asked.patience_s is None:
+            plan = replace(plan, refusals=tuple(r for r in plan.refusals if r.rule != NO_LOCK))
         if refusals := list_refusals(plan, skip_refused=asked.skip_refused):
             return _refuse(plan, refusals, record.planned)
         if not record.planned:

@@ -18,6 +18,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kafka.errors import (
@@ -25,6 +26,7 @@ from kafka.errors import (
     GroupIdNotFoundError,
     GroupMaxSizeReachedError,
     IllegalGenerationError,
+    IncompatibleBrokerVersion,
     InconsistentGroupProtocolError,
     KafkaError,
     MemberIdRequiredError,
@@ -50,6 +52,18 @@ if TYPE_CHECKING:
 
 REQUEST_MS = 5_000
 NO_GENERATION = -1
+
+OLDEST = MappingProxyType(
+    {
+        FindCoordinatorRequest: 4,
+        JoinGroupRequest: 4,  # from here on, a lost answer leaves no member behind
+        SyncGroupRequest: 0,
+        HeartbeatRequest: 0,
+        LeaveGroupRequest: 0,
+        DescribeGroupsRequest: 0,
+    }
+)
+"""What a lock asks of brokers: each request, with its oldest version that will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +202,9 @@ class GroupClient:
         if not self._manager.bootstrapped:
             await self._manager.bootstrap_async(REQUEST_MS)
         request = FindCoordinatorRequest(
-            key_type=kind.value, coordinator_keys=[self._group], min_version=4
+            key_type=kind.value,
+            coordinator_keys=[self._group],
+            min_version=OLDEST[FindCoordinatorRequest],
         )
         found = await self._manager.wait_for(self._manager.send(request), REQUEST_MS)
         (coordinator,) = found.coordinators
@@ -210,7 +226,7 @@ def _join_request(member: Member) -> Any:
         member_id=member.member_id,
         protocol_type=member.kind,
         protocols=[protocol],
-        min_version=4,  # from here on, a lost answer leaves no member behind
+        min_version=OLDEST[JoinGroupRequest],
     )
 
 
@@ -225,6 +241,22 @@ PASSING = (RetriableError, UnknownBrokerIdError)
 VOID = (UnknownMemberIdError, MemberIdRequiredError, FencedInstanceIdError)
 """The coordinator does not know the member id: the session expired, or another coordinator took
 over and never knew the id."""
+
+
+def list_unoffered(client: Any) -> list[str]:
+    """Return the requests of a lock that brokers do not offer, by what they told a client.
+
+    In: an open client of kafka-python. Nothing is asked: a request about a group would create the
+    topic of all groups.
+    """
+    offered = client._manager.broker_version_data
+    names = []
+    for request, oldest in OLDEST.items():
+        try:
+            offered.api_version(request, min_version=oldest)
+        except IncompatibleBrokerVersion:
+            names.append(request.__name__.removesuffix("Request"))
+    return names
 
 
 class MembershipLostError(Exception):

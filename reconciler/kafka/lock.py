@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from reconciler.errors import ClusterError, Finding, LockHeldError, LockLostError
+from reconciler.errors import ClusterError, Finding, LockHeldError, LockLostError, Severity
 from reconciler.kafka.connection import REQUEST_S
 from reconciler.kafka.errors import UntranslatableError
 from reconciler.kafka.rights import missing_on_group
+from reconciler.kafka.second_client import NoAnswerError, ask_second_client
 from reconciler.units import SECOND, format_duration
 
 if TYPE_CHECKING:
@@ -235,6 +236,30 @@ class _Taking:
         what = f"the lock of {self.name} cannot be taken: {name_kafka_error(error)}"
         way_out = f"check that the brokers with __consumer_offsets are healthy; {without}"
         return ClusterError([Finding("lock-unavailable", what, way_out)])
+
+
+def object_to_lock(connection: Connection) -> list[Finding]:
+    """Say why applies of a cluster can take no lock, as far as an account that plans can know.
+
+    Returns: an error if brokers do not offer what a lock asks for; a warning for settings that only
+    librdkafka takes, with which it is known that `--no-lock` is needed. Cost: 0.2 s.
+    """
+    from kafka.errors import KafkaError
+
+    from reconciler.kafka.group import list_unoffered
+
+    name = connection.entry.name
+    try:
+        lacking = ask_second_client(connection, list_unoffered)
+    except UntranslatableError as error:
+        what = f"apply takes the lock of {name} with a second client: {error}"
+        return [Finding("lock-unavailable", what, WITHOUT[GROUP], severity=Severity.WARNING)]
+    except (NoAnswerError, KafkaError):  # apply may get an answer
+        return []
+    if not lacking:
+        return []
+    what = f"the brokers of {name} do not offer {', '.join(lacking)}, so apply can take no lock"
+    return [Finding("lock-unavailable", what, "apply it with --no-lock if no other apply runs")]
 
 
 def _name_locked(connection: Connection, group: str) -> str:

@@ -19,6 +19,7 @@ from reconciler.kafka.configs import (
     read_configs,
 )
 from reconciler.kafka.connection import REQUEST_S
+from reconciler.kafka.lock import object_to_lock
 from reconciler.kafka.log_dirs import RATE_INTERVAL_S, read_sizes
 from reconciler.kafka.metadata import read_metadata, read_topic
 from reconciler.kafka.moves import read_throttle_lists
@@ -164,6 +165,13 @@ class KafkaReader:
         fenced = (Broker(b, found[b], alive=False) for b in found.keys() & set(named) - known)
         brokers = tuple(sorted((*state.brokers, *fenced), key=lambda broker: broker.id))
         return replace(state, brokers=brokers, lists_fenced=True)
+
+    def check_lock(self, state: ClusterState) -> ClusterState:
+        """Add to the notes of a state why applies can take no lock, if that is known.
+
+        Cost: 0.2 s, of a client of its own.
+        """
+        return replace(state, notes=(*state.notes, *object_to_lock(self._connection)))
 
     def read_views(
         self, names: Collection[str], with_config: Collection[str] = ()

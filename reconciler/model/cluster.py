@@ -230,7 +230,8 @@ class ClusterState:
     `throttle_lists` the throttled replicas of topics, also where their configs were not read.
     `directories` holds the log directories by broker, `reassignments` what is in flight, and
     `voters` the controllers that vote; they and the lists are read for plans of moves only.
-    `notes` lists what could not be read from the cluster, and the consequence for a plan.
+    `notes` lists what could not be read from the cluster, and the consequence for a plan; an error
+    among them refuses a plan with steps.
     """
 
     cluster_id: str | None

@@ -29,7 +29,7 @@ from reconciler.model import (
 from reconciler.placement import ReplicaWeights
 from reconciler.plan.build import Placing, assemble_plan
 from reconciler.plan.drains import note_pending_drains
-from reconciler.plan.guards import guard_plan, list_refused_fields, require_audit
+from reconciler.plan.guards import guard_plan, list_refused_fields, require_means
 from reconciler.plan.policy import judge_changes
 from reconciler.spec import PolicyEngine, choose_catalogue
 from reconciler.units import count
@@ -116,7 +116,11 @@ def plan_cluster(
             *(note_settings(changes, entry) if changes else ()),
             *(note for note in remarks if concerns(note, plan)),
             *entry.notes,
-            *(note for note in state.notes if concerns(note, plan)),
+            *(
+                note
+                for note in state.notes
+                if note.severity is not Severity.ERROR and concerns(note, plan)
+            ),
             *_warn_of_strange_cluster(entry, plan),
             *note_unregistered(entry, state),
             *note_internal_topics(entry, state),
@@ -136,7 +140,7 @@ def plan_cluster(
             alerts=tuple(note_owners(changes, entry, specs)) if changes else (),
             stages=entry.stages,
         )
-        plan = require_audit(entry, plan, state, diffs)
+        plan = require_means(entry, plan, state, diffs)
         return guard_plan(plan, diffs, entry.guards, live, entry.where("guards.max_changed"))
 
     if approved is None:

@@ -9,7 +9,7 @@ from reconciler.diff import eligible_brokers
 from reconciler.errors import Finding, Severity, UsageError
 from reconciler.model import EMPTY, Plan, PlannedTopic, Scope, TopicImage, is_chosen, list_unmatched
 from reconciler.placement import measure_balance
-from reconciler.plan.guards import require_audit
+from reconciler.plan.guards import require_means
 from reconciler.units import count
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def assemble_elections(
         excluded=tuple(sorted(entry.exclude_brokers)),
         scope=Scope(topics),
     )
-    return require_audit(entry, plan, state)
+    return require_means(entry, plan, state)
 
 
 def _note_unable(

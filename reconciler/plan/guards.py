@@ -56,16 +56,31 @@ def guard_plan(
     return _refuse_whole(plan, diffs, Finding("guard-max-changed", what, way_out, where))
 
 
-def require_audit(
+def require_means(
     entry: ClusterEntry, plan: Plan, state: ClusterState, diffs: Iterable[TopicDiff] = ()
 ) -> Plan:
-    """Refuse an entire plan if the audit topic of its cluster does not exist and is not created.
+    """Refuse an entire plan that apply could not make: without a lock, or a record of it.
 
     Apply would refuse it, which is after the merge. What only the account of apply can know, it
-    checks itself. An account that may see some topics only gets a note.
+    checks itself.
+    """
+    if not has_steps(plan):
+        return plan
+    for finding in state.notes:
+        if finding.severity is Severity.ERROR:
+            plan = _refuse_whole(plan, diffs, finding)
+    return _require_audit(entry, plan, state, diffs)
+
+
+def _require_audit(
+    entry: ClusterEntry, plan: Plan, state: ClusterState, diffs: Iterable[TopicDiff]
+) -> Plan:
+    """Refuse a plan if the audit topic of its cluster does not exist and is not created.
+
+    An account that may see some topics only gets a note.
     """
     name = entry.audit_topic
-    if name is None or name in state.topics or not has_steps(plan):
+    if name is None or name in state.topics:
         return plan
     if any(topic.name == name and topic.after for topic in plan.topics):
         return plan

@@ -59,7 +59,7 @@ from reconciler.plan.cluster import (
 )
 from reconciler.plan.drains import note_drains, plan_drains
 from reconciler.plan.forecast import forecast_moves
-from reconciler.plan.guards import list_refused_fields, require_audit
+from reconciler.plan.guards import list_refused_fields, require_means
 from reconciler.plan.move_guards import guard_moves, judge_lists, refuse_default
 from reconciler.plan.risks import find_consent
 from reconciler.policy import ChangeFacts, TopicFacts
@@ -132,7 +132,8 @@ def plan_moves(
 
 def list_notes(state: ClusterState) -> list[Finding]:
     """List the notes of a state, but for those that refuse a plan of moves."""
-    return [note for note in state.notes if note.rule != UNSEEN]
+    notes = (note for note in state.notes if note.severity is not Severity.ERROR)
+    return [note for note in notes if note.rule != UNSEEN]
 
 
 def add_cost(
@@ -161,7 +162,7 @@ def add_cost(
         refused = [each for each in found if each.severity is Severity.ERROR]
         noted = [each for each in found if each not in refused]
         plan = replace(plan, refusals=(*plan.refusals, *refused), notes=(*plan.notes, *noted))
-    return require_audit(entry, guard_moves(plan, allowed_moves(entry), entry.where), state)
+    return require_means(entry, guard_moves(plan, allowed_moves(entry), entry.where), state)
 
 
 def allowed_moves(entry: ClusterEntry) -> MovePolicy:

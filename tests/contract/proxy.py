@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _LARGEST = 100 << 20
+UNKNOWN_APIS = 10_000
 
 
 class Loss(Enum):
@@ -90,7 +91,7 @@ class FailingNetwork:
         self.kinds: set[int] = set()
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
-        self._new_addresses: dict[bytes, bytes] = {}
+        self._replaced: dict[bytes, bytes] = {}
         self._ports: list[int] = []
         self.delay_s = 0.0
         for address in cluster.addresses(listener).values():
@@ -117,10 +118,16 @@ class FailingNetwork:
     def advertise(self, host: str, port: int) -> None:
         """Have the brokers tell an address that is not theirs; the proxies stay where they are."""
         wrong = host.encode() + struct.pack(">i", port)
-        self._new_addresses = {
-            right: wrong for right in self._new_addresses if len(right) == len(wrong)
+        self._replaced = {
+            right: wrong for right in self._replaced if len(right) == len(wrong)
         }
-        assert self._new_addresses, f"the host has {len('127.0.0.1')} characters"
+        assert self._replaced, f"the host has {len('127.0.0.1')} characters"
+
+    def hide(self, api: int, versions: tuple[int, int]) -> None:
+        """Have brokers offer no requests of a kind; `versions`: the oldest and newest of it."""
+        # In its place, they offer one that does not exist.
+        offered = struct.pack(">hhh", api, *versions)
+        self._replaced[offered] = struct.pack(">hhh", api + UNKNOWN_APIS, *versions)
 
     def heal(self) -> None:
         """Let all requests pass, and forget which kinds there were."""
@@ -140,7 +147,7 @@ class FailingNetwork:
         listener = self._keep(socket.create_server(("127.0.0.1", 0)))
         own = listener.getsockname()[1]
         self._ports.append(own)
-        self._new_addresses[_address(port)] = _address(own)
+        self._replaced[_address(port)] = _address(own)
         threading.Thread(target=self._accept, args=(listener, port), daemon=True).start()
 
     def _accept(self, listener: socket.socket, port: int) -> None:
@@ -173,9 +180,9 @@ class FailingNetwork:
         return fault
 
     def rewrite(self, answer: bytes) -> bytes:
-        """Put the proxies' addresses in the place of the brokers'."""
+        """Put the proxies' addresses in the place of the brokers', and hide what is hidden."""
         time.sleep(self.delay_s)
-        for old, new in self._new_addresses.items():
+        for old, new in self._replaced.items():
             answer = answer.replace(old, new)
         return answer
 

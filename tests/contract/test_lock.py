@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer
 from kafka import errors
+from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import (
@@ -21,25 +23,31 @@ from kafka.protocol.consumer import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from kafka.protocol.metadata import FindCoordinatorRequest
 from lab import HERE, connect_to, create, wait_for
+from proxy import failing_network
 from shorthand import spec
 from test_connections import ENVIRONMENT, WAYS
 from workbench import Workbench, outcomes, texts
 
+from reconciler.api import build_plan, load_estate, plan_elections, read_cluster
 from reconciler.errors import Finding, LockHeldError, LockLostError
 from reconciler.kafka import connect, group
 from reconciler.kafka.group import GroupClient, Member, MemberDescription
 from reconciler.kafka.lock import GROUP, MOVES_GROUP, Holder, Waiting, hold_lock
-from reconciler.model import CreateTopic
+from reconciler.kafka.mover import KafkaMover
+from reconciler.model import CreateTopic, has_steps
 from reconciler.sandbox import start_cluster
 from reconciler.spec import ClusterEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from security import Secured
 
     from reconciler.apply import StepAnswered
+    from reconciler.model import Plan
     from reconciler.sandbox import Cluster
 
 pytestmark = pytest.mark.cluster
@@ -409,3 +417,37 @@ class TestSecurity:
         entry = ClusterEntry("lab", HERE, client=way(secured))
         with hold_lock(connect(entry, environment=ENVIRONMENT), ANA) as lease:
             lease.check()
+
+
+def test_a_plan_knows_whether_brokers_offer_what_the_lock_asks_for(
+    cluster3: Cluster, topic_prefix: str, tmp_path: Path
+) -> None:
+    """Seen in what they offer: a request about the group would create the topic of all groups."""
+    client = KafkaAdminClient(bootstrap_servers=cluster3.bootstrap_servers.split(","))
+    versions = client._manager.broker_version_data.api_versions[JoinGroupRequest.API_KEY]
+    client.close()
+    turned, new = topic_prefix + "turned", topic_prefix + "new"
+    create(connect_to(cluster3), CreateTopic(turned, ((1, 2),), {}))
+    mover = KafkaMover(connect_to(cluster3))
+    mover.reassign({(turned, 0): (2, 1)})  # another preferred leader, and the same leader
+    mover.close()
+    (tmp_path / "clusters.yaml").write_text("version: 1\nclusters: {lab: {}}\n")
+    wanted = {"topic": new, "partitions": 1, "replication_factor": 1}
+    (tmp_path / "new.yaml").write_text(json.dumps(wanted))
+    estate = load_estate(tmp_path)
+
+    def make_plans(servers: str) -> Iterator[Plan]:
+        state = read_cluster(estate, "lab", bootstrap_servers=servers)
+        yield build_plan(estate, "lab", state)
+        yield plan_elections(estate, "lab", topics=turned, bootstrap_servers=servers)
+
+    with failing_network(cluster3) as network:
+        for plan in make_plans(network.bootstrap_servers):
+            assert (plan.refusals, has_steps(plan)) == ((), True)
+        network.hide(JoinGroupRequest.API_KEY, versions)
+        for plan in make_plans(network.bootstrap_servers):
+            assert [str(refusal) for refusal in plan.refusals] == [
+                "the brokers of lab do not offer JoinGroup, so apply can take no lock; apply it "
+                "with --no-lock if no other apply runs [lock-unavailable]"
+            ]
+        assert FindCoordinatorRequest.API_KEY not in network.kinds

@@ -28,7 +28,6 @@ NEED_BROKERS = {
     "connect-tls-validity",
     "lock-held",
     "lock-lost",
-    "lock-unavailable",
     "plan-commit",
     "plan-unexpected",
 }

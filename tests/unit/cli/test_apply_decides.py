@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from reconciler.api import begin_record
 from reconciler.cli.app import run
+from reconciler.errors import Finding
 from reconciler.model import MoveKind, MovePolicy, Plan, PlannedDrain, PlannedMoves
-from reconciler.plan import encode_plan
+from reconciler.plan import decode_plan, encode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,3 +94,16 @@ def test_what_is_refused_as_a_whole_is_not_to_be_skipped(
     save_plan("topic: shrunk\nconfig: {segment.ms: 1h}\n", guards="{max_changed: 0%}")
     assert run(["apply", "plan.json", "--auto-approve"]) == 1
     assert capsys.readouterr().err.endswith("[guard-max-changed]\nerror: nothing was done\n")
+
+
+def test_a_run_without_a_lock_applies_a_plan_that_is_refused_for_that_alone(
+    save_plan: SavePlan, tmp_path: Path, capsys: Captured
+) -> None:
+    save_plan(NEW.format(1))
+    file = tmp_path / "plan.json"
+    refusal = Finding("lock-unavailable", "the brokers of prod do not offer JoinGroup", "no way")
+    file.write_text(encode_plan(replace(decode_plan(file.read_text()), refusals=(refusal,))))
+    assert run(["apply", "plan.json", "--auto-approve"]) == 1
+    assert capsys.readouterr().err.endswith("[lock-unavailable]\nerror: nothing was done\n")
+    assert run(["apply", "plan.json", "--no-lock"]) == 1
+    assert capsys.readouterr().err == "error: stdin is not a terminal; pass --auto-approve\n"

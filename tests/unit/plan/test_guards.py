@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from shorthand import cluster, may_move, plan, rows, spec, topic
 
-from reconciler.errors import Finding, Location, PlanFileError, RefusedPlanError
+from reconciler.errors import Finding, Location, PlanFileError, RefusedPlanError, Severity
 from reconciler.model import Broker, Guards
 from reconciler.plan import (
     decode_plan,
@@ -169,7 +169,8 @@ def test_an_audit_topic_that_exists_and_a_plan_without_changes_pass() -> None:
 
 
 def test_an_account_that_may_not_see_all_topics_only_gets_a_note() -> None:
-    blind = Finding("cluster-rights", "the account may see only some topics", "", None)
+    what = "the account may see only some topics"
+    blind = Finding("cluster-rights", what, "", severity=Severity.NOTE)
     state = replace(cluster(topic("1", "orders")), notes=(blind,))
     made = plan_cluster(AUDITED, [ORDERS], state)
     assert made.refusals == ()
@@ -184,3 +185,36 @@ def test_plans_of_moves_and_of_elections_are_recorded_as_well() -> None:
     raised = plan_moves(AUDITED, [spec("orders", replication_factor=2)], cluster(behind))
     for made in (elected, raised):
         assert MISSING in [str(refusal) for refusal in made.refusals]
+
+
+# The lock, which apply takes before its first change.
+
+UNOFFERED = Finding("lock-unavailable", "the brokers do not offer JoinGroup", "use --no-lock")
+LOCKABLE = ClusterEntry("prod", GUARD, moves=may_move())
+
+
+def test_a_plan_that_no_apply_could_lock_for_is_refused_whatever_its_kind() -> None:
+    behind = topic("1 2", "orders", leaders=(1, 3), in_sync=rows("1 2"))
+    nodes = (Broker(1), Broker(2), Broker(3))
+    plain, led = (
+        replace(state, notes=(UNOFFERED,))
+        for state in (cluster(topic("1", "orders")), cluster(behind, nodes=nodes))
+    )
+    changed = plan_cluster(LOCKABLE, [ORDERS], plain)
+    elected = assemble_elections(LOCKABLE, [], led)
+    raised = plan_moves(LOCKABLE, [spec("orders", replication_factor=2)], led)
+    for made in (changed, elected, raised):
+        assert UNOFFERED in made.refusals
+        assert UNOFFERED not in made.notes
+    assert [field.path for field in changed.topics[0].refused_change] == ["config.segment.ms"]
+
+
+def test_what_may_be_the_settings_of_one_run_refuses_nothing_and_no_changes_need_no_lock() -> None:
+    state = cluster(topic("1", "orders"))
+    warned = replace(UNOFFERED, severity=Severity.WARNING)
+    made = plan_cluster(LOCKABLE, [ORDERS], replace(state, notes=(warned,)))
+    assert made.refusals == ()
+    assert warned in made.notes
+    assert (
+        plan_cluster(LOCKABLE, [spec("orders")], replace(state, notes=(UNOFFERED,))).refusals == ()
+    )
