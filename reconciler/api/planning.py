@@ -93,7 +93,8 @@ def read_cluster(
             or (raises and topic.internal)
             or any(not drained.isdisjoint(row) for row in topic.assignment)
         }
-        if doubts.planned or moving:
+        created = any(spec.name not in state.topics for spec in specs if not spec.absent)
+        if created or doubts.planned or moving:
             state = reader.check_lock(state)
         return identify_topics(state, reader.read_topic_ids({*doubts.planned, *moving}))
 
